@@ -1,0 +1,1 @@
+//! Bytes to plain structs and back, without I/O.

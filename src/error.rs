@@ -1,0 +1,190 @@
+//! One error for the whole crate: what failed ([`Error::message`]), on what ([`Error::context`]), what to do
+//! ([`Error::hint`]), and why underneath ([`std::error::Error::source`]).
+//!
+//! The Python face maps each [`ErrorKind`] to one class of the tree rooted at `FrazilError`.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// A result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, as far as a caller may want to act on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A table, file, snapshot, reference or namespace does not exist.
+    NotFound,
+    /// What should be created exists already.
+    AlreadyExists,
+    /// The caller's argument is wrong: a filter, a column name, a schema, an option.
+    InvalidInput,
+    /// Bytes of the table contradict the specification: torn, truncated, lying or not what they claim to be.
+    CorruptTable,
+    /// The table or the request needs something that Frazil does not do (yet).
+    Unsupported,
+    /// Another commit came first and the operation can't be re-applied.
+    CommitConflict,
+    /// The commit may or may not have happened; nothing was cleaned up.
+    CommitStateUnknown,
+    /// The store refused access.
+    PermissionDenied,
+    /// The store failed otherwise.
+    Store,
+    /// A broken invariant of Frazil itself.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The kind in snake case, as Python shows it in `.kind`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorKind::NotFound => "not_found",
+            ErrorKind::AlreadyExists => "already_exists",
+            ErrorKind::InvalidInput => "invalid_input",
+            ErrorKind::CorruptTable => "corrupt_table",
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::CommitConflict => "commit_conflict",
+            ErrorKind::CommitStateUnknown => "commit_state_unknown",
+            ErrorKind::PermissionDenied => "permission_denied",
+            ErrorKind::Store => "store",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
+/// The crate's error. Small to move: everything is behind one pointer.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    context: Vec<(&'static str, String)>,
+    hint: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+macro_rules! constructors {
+    ($($name:ident => $kind:ident),* $(,)?) => {$(
+        #[doc = concat!("An error of kind [`ErrorKind::", stringify!($kind), "`].")]
+        pub fn $name(message: impl Into<String>) -> Self {
+            Error::new(ErrorKind::$kind, message)
+        }
+    )*};
+}
+
+impl Error {
+    /// An error of `kind` that says `message` (what failed, in one sentence without the path).
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner { kind, message: message.into(), context: Vec::new(), hint: None, source: None }))
+    }
+
+    constructors! {
+        not_found => NotFound, already_exists => AlreadyExists, invalid => InvalidInput, corrupt => CorruptTable,
+        unsupported => Unsupported, conflict => CommitConflict, state_unknown => CommitStateUnknown,
+        denied => PermissionDenied, store => Store, internal => Internal,
+    }
+
+    /// Adds where it happened: `("path", …)`, `("snapshot", …)`, `("column", …)`. The first value of a key stays.
+    pub fn with(mut self, key: &'static str, value: impl fmt::Display) -> Self {
+        if !self.0.context.iter().any(|(k, _)| *k == key) {
+            self.0.context.push((key, value.to_string()));
+        }
+        self
+    }
+
+    /// Says what the caller can do. The first hint stays, being the one nearest to the cause.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// Attaches the underlying error.
+    pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What failed, without context and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where it failed, as key and value in the order given.
+    pub fn context(&self) -> &[(&'static str, String)] {
+        &self.0.context
+    }
+
+    /// What the caller can do, if anything is known.
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        let mut open = false;
+        for (k, v) in &self.0.context {
+            write!(f, "{}{k}: {v}", if open { ", " } else { " (" })?;
+            open = true;
+        }
+        if open {
+            f.write_str(")")?;
+        }
+        if let Some(source) = &self.0.source {
+            write!(f, ": {source}")?;
+        }
+        if let Some(hint) = &self.0.hint {
+            write!(f, ". {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|s| s.as_ref() as _)
+    }
+}
+
+/// Adds context to the error of a result on its way up.
+pub trait ResultExt<T> {
+    /// As [`Error::with`].
+    fn with(self, key: &'static str, value: impl fmt::Display) -> Result<T>;
+    /// As [`Error::hint`].
+    fn hint(self, hint: &str) -> Result<T>;
+}
+
+impl<T> ResultExt<T> for Result<T> {
+    fn with(self, key: &'static str, value: impl fmt::Display) -> Result<T> {
+        self.map_err(|e| e.with(key, value))
+    }
+
+    fn hint(self, hint: &str) -> Result<T> {
+        self.map_err(|e| e.hint(hint))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_what_where_why_and_remedy() {
+        let e =
+            Error::corrupt("the manifest ends early").with("path", "m.avro").with("path", "other").hint("Restore it");
+        assert_eq!(e.to_string(), "the manifest ends early (path: m.avro). Restore it");
+        assert_eq!(e.kind().as_str(), "corrupt_table");
+    }
+}

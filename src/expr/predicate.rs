@@ -1,0 +1,213 @@
+//! The two forms of a filter.
+//!
+//! [`Predicate`] is what a person wrote: names and untyped literals, any nesting of `not`. [`BoundPredicate`] is what the
+//! machine evaluates: field ids and typed values, in negation normal form, so that no `not` is left. Pushing `not` down
+//! keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null.
+
+use crate::types::{FieldId, PrimitiveType, Transform, Type, Value};
+
+/// An untyped literal, before it meets the column's type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// `true`, `false`.
+    Boolean(bool),
+    /// A number as written: `42`, `-1.50`, `1e3`.
+    Number(String),
+    /// A quoted string; becomes a date, timestamp, uuid, decimal … by the column's type.
+    String(String),
+    /// `x'00ff'`.
+    Bytes(Vec<u8>),
+}
+
+/// A column, perhaps under a transform: `ts`, `payload.a`, `bucket(4, id)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// The names from the top-level column down.
+    pub path: Vec<String>,
+    /// `Identity` for a plain column.
+    pub transform: Transform,
+}
+
+/// What a leaf asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Op {
+    IsNull,
+    NotNull,
+    IsNan,
+    NotNan,
+    Lt,
+    LtEq,
+    Gt,
+    GtEq,
+    Eq,
+    NotEq,
+    In,
+    NotIn,
+    StartsWith,
+    NotStartsWith,
+}
+
+impl Op {
+    /// The operation that is true exactly where this one is false (both are unknown on null, but for the null tests).
+    pub fn negate(self) -> Op {
+        match self {
+            Op::IsNull => Op::NotNull,
+            Op::NotNull => Op::IsNull,
+            Op::IsNan => Op::NotNan,
+            Op::NotNan => Op::IsNan,
+            Op::Lt => Op::GtEq,
+            Op::LtEq => Op::Gt,
+            Op::Gt => Op::LtEq,
+            Op::GtEq => Op::Lt,
+            Op::Eq => Op::NotEq,
+            Op::NotEq => Op::Eq,
+            Op::In => Op::NotIn,
+            Op::NotIn => Op::In,
+            Op::StartsWith => Op::NotStartsWith,
+            Op::NotStartsWith => Op::StartsWith,
+        }
+    }
+}
+
+/// A filter as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicate {
+    /// Keeps every row.
+    True,
+    /// Keeps no row.
+    False,
+    /// Negation.
+    Not(Box<Predicate>),
+    /// All of them.
+    And(Vec<Predicate>),
+    /// Any of them.
+    Or(Vec<Predicate>),
+    /// One question about one term; so many literals as the operation takes (`In`, `NotIn`: any number).
+    Leaf(Term, Op, Vec<Literal>),
+}
+
+impl Predicate {
+    /// `self and other`, without building needless nesting.
+    pub fn and(self, other: Predicate) -> Predicate {
+        match (self, other) {
+            (Predicate::True, p) | (p, Predicate::True) => p,
+            (Predicate::And(mut a), Predicate::And(b)) => {
+                a.extend(b);
+                Predicate::And(a)
+            }
+            (Predicate::And(mut a), b) => {
+                a.push(b);
+                Predicate::And(a)
+            }
+            (a, b) => Predicate::And(vec![a, b]),
+        }
+    }
+}
+
+/// A column bound to a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundTerm {
+    /// The column.
+    pub field_id: FieldId,
+    /// Its path of names, for text.
+    pub path: Vec<String>,
+    /// The column's type; nested types only under the null tests.
+    pub source: Type,
+    /// `Identity` for a plain column.
+    pub transform: Transform,
+    /// The type of the term's values: of the column, or the transform's result.
+    pub ty: Type,
+    /// Whether the column and all structs around it are required, so that null is impossible.
+    pub required: bool,
+}
+
+impl BoundTerm {
+    /// The type of the column if it is a leaf.
+    pub fn source_primitive(&self) -> Option<&PrimitiveType> {
+        self.source.as_primitive()
+    }
+}
+
+/// One bound question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundLeaf {
+    /// About what.
+    pub term: BoundTerm,
+    /// What.
+    pub op: Op,
+    /// Values of the term's type: none for the null and NaN tests, one for comparisons and prefixes; for `In` and
+    /// `NotIn` two or more, sorted in SQL order, without duplicates.
+    pub values: Vec<Value>,
+}
+
+/// A filter bound to a schema, in negation normal form. It keeps a row where it is true, not where it is false or unknown.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BoundPredicate {
+    /// Keeps every row.
+    True,
+    /// Keeps no row.
+    False,
+    /// All of them (two or more, none of them `And`, `True` or `False`).
+    And(Vec<BoundPredicate>),
+    /// Any of them (two or more, none of them `Or`, `True` or `False`).
+    Or(Vec<BoundPredicate>),
+    /// One question.
+    Leaf(BoundLeaf),
+}
+
+impl BoundPredicate {
+    /// The conjunction, simplified.
+    pub fn all(parts: impl IntoIterator<Item = BoundPredicate>) -> BoundPredicate {
+        let mut out = Vec::new();
+        for p in parts {
+            match p {
+                BoundPredicate::True => {}
+                BoundPredicate::False => return BoundPredicate::False,
+                BoundPredicate::And(inner) => out.extend(inner),
+                p => out.push(p),
+            }
+        }
+        match out.len() {
+            0 => BoundPredicate::True,
+            1 => out.swap_remove(0),
+            _ => BoundPredicate::And(out),
+        }
+    }
+
+    /// The disjunction, simplified.
+    pub fn any(parts: impl IntoIterator<Item = BoundPredicate>) -> BoundPredicate {
+        let mut out = Vec::new();
+        for p in parts {
+            match p {
+                BoundPredicate::False => {}
+                BoundPredicate::True => return BoundPredicate::True,
+                BoundPredicate::Or(inner) => out.extend(inner),
+                p => out.push(p),
+            }
+        }
+        match out.len() {
+            0 => BoundPredicate::False,
+            1 => out.swap_remove(0),
+            _ => BoundPredicate::Or(out),
+        }
+    }
+
+    /// Calls `f` for every leaf, left to right.
+    pub fn for_each_leaf<'a>(&'a self, f: &mut dyn FnMut(&'a BoundLeaf)) {
+        match self {
+            BoundPredicate::True | BoundPredicate::False => {}
+            BoundPredicate::And(parts) | BoundPredicate::Or(parts) => parts.iter().for_each(|p| p.for_each_leaf(f)),
+            BoundPredicate::Leaf(leaf) => f(leaf),
+        }
+    }
+
+    /// The columns it asks about, ascending, each once.
+    pub fn field_ids(&self) -> Vec<FieldId> {
+        let mut ids = Vec::new();
+        self.for_each_leaf(&mut |l| ids.push(l.term.field_id));
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}

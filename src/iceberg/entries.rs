@@ -1,0 +1,162 @@
+//! Manifest entries as columns: what decoding gives and planning prunes. No object per entry.
+
+use std::ops::Range;
+
+use crate::task::{FileContent, FileFormat};
+use crate::types::{FieldId, Value};
+
+/// Variable-length values back to back; any of them may be null.
+#[derive(Clone, Debug, Default)]
+pub struct BytesColumn {
+    data: Vec<u8>,
+    /// Start and end in `data`; start above end is null.
+    spans: Vec<(u32, u32)>,
+}
+
+const NULL_SPAN: (u32, u32) = (u32::MAX, 0);
+
+impl BytesColumn {
+    /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
+    #[must_use]
+    pub fn push(&mut self, value: Option<&[u8]>) -> bool {
+        let Some(value) = value else {
+            self.spans.push(NULL_SPAN);
+            return true;
+        };
+        let start = self.data.len();
+        let Some(end) = start.checked_add(value.len()).filter(|e| *e < u32::MAX as usize) else { return false };
+        self.data.extend_from_slice(value);
+        self.spans.push((start as u32, end as u32));
+        true
+    }
+
+    /// The value of a row; `None` for null.
+    #[inline]
+    pub fn get(&self, row: usize) -> Option<&[u8]> {
+        let (start, end) = *self.spans.get(row)?;
+        self.data.get(start as usize..end as usize)
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+}
+
+/// A count that the manifest does not give.
+pub const MISSING: i64 = -1;
+
+/// Metrics of one column over the entries of a batch. Counts are [`MISSING`] where absent or negative in the file.
+#[derive(Clone, Debug, Default)]
+pub struct MetricColumn {
+    /// The column.
+    pub field_id: FieldId,
+    /// Values, nulls and NaNs included.
+    pub value_count: Vec<i64>,
+    /// Nulls.
+    pub null_count: Vec<i64>,
+    /// NaNs.
+    pub nan_count: Vec<i64>,
+    /// Binary lower bounds.
+    pub lower: BytesColumn,
+    /// Binary upper bounds.
+    pub upper: BytesColumn,
+}
+
+/// Lists of integers back to back; any of them may be null.
+#[derive(Clone, Debug, Default)]
+pub struct ListColumn {
+    values: Vec<i64>,
+    spans: Vec<(u32, u32)>,
+}
+
+impl ListColumn {
+    /// Adds a list or null.
+    pub fn push(&mut self, list: Option<&[i64]>) {
+        let Some(list) = list else {
+            self.spans.push(NULL_SPAN);
+            return;
+        };
+        let start = self.values.len() as u32;
+        self.values.extend_from_slice(list);
+        self.spans.push((start, self.values.len() as u32));
+    }
+
+    /// The list of a row; `None` for null.
+    pub fn get(&self, row: usize) -> Option<&[i64]> {
+        let (start, end) = *self.spans.get(row)?;
+        self.values.get(start as usize..end as usize)
+    }
+}
+
+/// `status` of an entry.
+pub const EXISTING: u8 = 0;
+/// `status` of an entry.
+pub const ADDED: u8 = 1;
+/// `status` of an entry.
+pub const DELETED: u8 = 2;
+
+/// What decoding should keep of the entries.
+#[derive(Clone, Debug, Default)]
+pub struct EntryRequest {
+    /// Columns whose metrics are wanted in [`EntryColumns::metrics`], ascending.
+    pub metric_fields: Vec<FieldId>,
+    /// Keep every metrics map of every entry in [`EntryColumns::all_metrics`] (rewriting, metadata tables).
+    pub all_metrics: bool,
+    /// Keep entries of status DELETED too (changelogs, metadata tables).
+    pub deleted_too: bool,
+}
+
+/// A batch of entries. All columns have [`EntryColumns::len`] rows, in the order of the file; inherited values are filled
+/// in. `i64` columns that may be null use `Option`.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct EntryColumns {
+    pub status: Vec<u8>,
+    pub snapshot_id: Vec<Option<i64>>,
+    pub sequence_number: Vec<Option<i64>>,
+    pub file_sequence_number: Vec<Option<i64>>,
+    pub content: Vec<FileContent>,
+    pub path: BytesColumn,
+    pub format: Vec<FileFormat>,
+    pub record_count: Vec<i64>,
+    pub size_bytes: Vec<i64>,
+    /// Index into `partitions`.
+    pub partition: Vec<u32>,
+    /// The distinct partition tuples of the batch, values in the order of the manifest's own spec.
+    pub partitions: Vec<Vec<Option<Value>>>,
+    /// One for each requested field, in the order of the request.
+    pub metrics: Vec<MetricColumn>,
+    pub key_metadata: BytesColumn,
+    pub split_offsets: ListColumn,
+    pub equality_ids: ListColumn,
+    pub sort_order_id: Vec<Option<i32>>,
+    pub first_row_id: Vec<Option<i64>>,
+    pub referenced_data_file: BytesColumn,
+    pub content_offset: Vec<Option<i64>>,
+    pub content_size_bytes: Vec<Option<i64>>,
+    /// Only with [`EntryRequest::all_metrics`], else empty.
+    pub all_metrics: Vec<crate::task::ColumnMetrics>,
+}
+
+impl EntryColumns {
+    /// Entries in the batch.
+    pub fn len(&self) -> usize {
+        self.status.len()
+    }
+
+    /// Whether the batch is empty.
+    pub fn is_empty(&self) -> bool {
+        self.status.is_empty()
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> Range<usize> {
+        0..self.len()
+    }
+}

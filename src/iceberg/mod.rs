@@ -1,0 +1,3 @@
+//! The Iceberg tower: bytes of the format to tasks and commits.
+
+pub mod entries;

@@ -1,0 +1,264 @@
+//! Local and mounted file systems.
+//!
+//! New files appear whole: bytes go to a temporary sibling, are synced, and get their name by a hard link, which fails
+//! if the name is taken. That makes `put_if_absent` the atomic publish of a commit.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::location::local_path;
+use super::{FileInfo, Store, StoreWriter};
+use crate::error::{Error, ErrorKind, Result};
+
+/// The store of plain paths and `file:` URIs.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalStore;
+
+/// The crate's error for an I/O error on `path`.
+fn io_error(action: &str, path: &str, e: io::Error) -> Error {
+    let kind = match e.kind() {
+        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
+        _ => ErrorKind::Store,
+    };
+    let error = Error::new(kind, format!("cannot {action} the file")).with("path", path);
+    let error = match kind {
+        ErrorKind::NotFound => error.hint("Check the path; if the table was copied, open it with moved=True"),
+        ErrorKind::PermissionDenied => error.hint("Check the permissions of the file and its folders"),
+        _ => error,
+    };
+    error.because(e)
+}
+
+fn open(path: &str) -> Result<File> {
+    File::open(local_path(path)?).map_err(|e| io_error("open", path, e))
+}
+
+/// Refuses what is no regular file, so that a folder, pipe or device cannot block or never end.
+fn regular_size(file: &File, path: &str) -> Result<u64> {
+    let meta = file.metadata().map_err(|e| io_error("read", path, e))?;
+    if !meta.is_file() {
+        return Err(Error::store("this is not a regular file").with("path", path));
+    }
+    Ok(meta.len())
+}
+
+impl Store for LocalStore {
+    fn get(&self, path: &str) -> Result<Vec<u8>> {
+        let mut file = open(path)?;
+        let size = regular_size(&file, path)?;
+        let mut bytes = Vec::with_capacity(size as usize);
+        file.read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
+        Ok(bytes)
+    }
+
+    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let mut file = open(path)?;
+        let size = regular_size(&file, path)?;
+        if offset.checked_add(length as u64).is_none_or(|end| end > size) {
+            return Err(Error::corrupt(format!(
+                "the file ends at byte {size}, before the {length} bytes wanted from byte {offset}"
+            ))
+            .with("path", path));
+        }
+        file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
+        let mut bytes = vec![0; length];
+        file.read_exact(&mut bytes).map_err(|e| io_error("read", path, e))?;
+        Ok(bytes)
+    }
+
+    fn size(&self, path: &str) -> Result<u64> {
+        regular_size(&open(path)?, path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let mut writer = LocalWriter::create(path)?;
+        writer.write_all(bytes).map_err(|e| io_error("write", path, e))?;
+        writer.publish().map(|_| ())
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let mut writer = LocalWriter::create(path)?;
+        writer.write_all(bytes).and_then(|()| writer.file.sync_all()).map_err(|e| io_error("write", path, e))?;
+        fs::rename(&writer.temporary, &writer.target).map_err(|e| io_error("replace", path, e))?;
+        writer.published = true;
+        Ok(())
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
+        Ok(Box::new(LocalWriter::create(path)?))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
+        let mut out = Vec::new();
+        for (entry, meta) in entries(folder)? {
+            if meta.is_file() {
+                let modified = meta.modified().ok().and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+                out.push(FileInfo {
+                    path: super::location::join(folder, &entry),
+                    size_bytes: meta.len(),
+                    modified_ms: modified.map_or(0, |d| d.as_millis() as i64),
+                });
+            }
+        }
+        Ok(out)
+    }
+
+    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        let mut names: Vec<String> = entries(folder)?.into_iter().filter(|(_, m)| m.is_dir()).map(|(n, _)| n).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn make_folder(&self, folder: &str) -> Result<()> {
+        fs::create_dir_all(local_path(folder)?).map_err(|e| io_error("make", folder, e))
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        match fs::remove_file(local_path(path)?) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("delete", path, e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn delete_folder(&self, folder: &str) -> Result<()> {
+        fs::remove_dir(local_path(folder)?).map_err(|e| io_error("delete", folder, e))
+    }
+}
+
+/// Names and metadata in a folder; none if it is absent. Entries that vanish meanwhile or are not UTF-8 are left out.
+fn entries(folder: &str) -> Result<Vec<(String, fs::Metadata)>> {
+    let read = match fs::read_dir(local_path(folder)?) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|e| io_error("list", folder, e))?,
+    };
+    let mut out = Vec::new();
+    for entry in read {
+        let entry = entry.map_err(|e| io_error("list", folder, e))?;
+        if let (Ok(name), Ok(meta)) = (entry.file_name().into_string(), fs::metadata(entry.path())) {
+            out.push((name, meta));
+        }
+    }
+    Ok(out)
+}
+
+struct LocalWriter {
+    path: String,
+    target: PathBuf,
+    temporary: PathBuf,
+    file: File,
+    published: bool,
+}
+
+impl LocalWriter {
+    fn create(path: &str) -> Result<Self> {
+        let target = local_path(path)?;
+        let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else {
+            return Err(Error::invalid("this is no path of a file").with("path", path));
+        };
+        fs::create_dir_all(folder).map_err(|e| io_error("make the folder of", path, e))?;
+        let temporary = folder.join(format!(".{}.{}.tmp", name.to_string_lossy(), uuid::Uuid::new_v4().simple()));
+        let file = File::create_new(&temporary).map_err(|e| io_error("create", path, e))?;
+        Ok(LocalWriter { path: path.to_owned(), target, temporary, file, published: false })
+    }
+
+    /// Syncs the bytes, gives them their name unless it is taken, and syncs the folder.
+    fn publish(mut self) -> Result<u64> {
+        self.file.sync_all().map_err(|e| io_error("write", &self.path, e))?;
+        let size = self.file.metadata().map_err(|e| io_error("write", &self.path, e))?.len();
+        match fs::hard_link(&self.temporary, &self.target) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(io_error("create", &self.path, e));
+            }
+            // File systems without hard links: the name is claimed by an exclusive create first.
+            Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
+                File::create_new(&self.target).map_err(|e| io_error("create", &self.path, e))?;
+                fs::rename(&self.temporary, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+                self.published = true;
+            }
+            linked => linked.map_err(|e| io_error("create", &self.path, e))?,
+        }
+        sync_folder(&self.target);
+        Ok(size)
+    }
+}
+
+/// Makes the new name durable. File systems that can't sync a folder keep the rename's own guarantee.
+fn sync_folder(target: &Path) {
+    if let Some(folder) = target.parent().and_then(|p| File::open(p).ok()) {
+        let _ = folder.sync_all();
+    }
+}
+
+impl Write for LocalWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl StoreWriter for LocalWriter {
+    fn finish(self: Box<Self>) -> Result<u64> {
+        self.publish()
+    }
+}
+
+impl Drop for LocalWriter {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_racing_writers_one_wins_and_nothing_is_left_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = format!("file://{}/m/v1.json", dir.path().display());
+        let wins: usize = std::thread::scope(|s| {
+            let threads: Vec<_> = (0..8u8)
+                .map(|i| {
+                    let path = &path;
+                    s.spawn(move || LocalStore.put_if_absent(path, &[i; 100_000]).map_err(|e| e.kind()))
+                })
+                .collect();
+            threads.into_iter().map(|t| usize::from(t.join().unwrap().is_ok())).sum()
+        });
+        assert_eq!(wins, 1);
+        let bytes = LocalStore.get(&path).unwrap();
+        assert!(bytes.len() == 100_000 && bytes.iter().all(|b| *b == bytes[0]));
+        assert_eq!(LocalStore.list(&format!("{}/m", dir.path().display())).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn an_abandoned_writer_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x").display().to_string();
+        LocalStore.create(&path).unwrap().write_all(b"half").unwrap();
+        assert_eq!(LocalStore.list(&dir.path().display().to_string()).unwrap(), vec![]);
+        assert_eq!(LocalStore.get(&path).unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn ranges_and_folders_are_checked() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x").display().to_string();
+        LocalStore.put_if_absent(&path, b"abcdef").unwrap();
+        assert_eq!(LocalStore.get_range(&path, 2, 3).unwrap(), b"cde");
+        assert_eq!(LocalStore.get_range(&path, u64::MAX, 3).unwrap_err().kind(), ErrorKind::CorruptTable);
+        assert!(LocalStore.get(&dir.path().display().to_string()).is_err());
+        LocalStore.put(&path, b"new").unwrap();
+        assert_eq!(LocalStore.get(&path).unwrap(), b"new");
+        LocalStore.delete(&path).unwrap();
+        LocalStore.delete(&path).unwrap();
+    }
+}

@@ -1,0 +1,136 @@
+//! Paths as tables record them, and where they are really found.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+
+/// The scheme of a URI (`s3` of `s3://b/k`), or `None` for a plain path.
+pub fn scheme(location: &str) -> Option<&str> {
+    let (scheme, _) = location.split_once(':')?;
+    let ok = scheme.len() > 1
+        && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+        && scheme.as_bytes()[0].is_ascii_alphabetic();
+    ok.then_some(scheme)
+}
+
+/// The local path of a plain path or a `file:` URI (`file:/a`, `file:///a`). Nothing is percent-decoded: Java records
+/// file names as they are.
+///
+/// # Errors
+/// `InvalidInput` for another scheme, a remote host or a NUL byte.
+pub fn local_path(location: &str) -> Result<PathBuf> {
+    if location.contains('\0') {
+        return Err(Error::invalid("a path holds a NUL byte").with("path", location.escape_debug()));
+    }
+    match scheme(location) {
+        None => Ok(PathBuf::from(location)),
+        Some("file") => {
+            let rest = &location["file:".len()..];
+            let path = match rest.strip_prefix("//") {
+                None => rest,
+                Some(host_and_path) => {
+                    let slash = host_and_path.find('/').unwrap_or(host_and_path.len());
+                    match &host_and_path[..slash] {
+                        "" | "localhost" => &host_and_path[slash..],
+                        host => {
+                            return Err(Error::invalid(format!("the file URI names another host, '{host}'"))
+                                .with("path", location));
+                        }
+                    }
+                }
+            };
+            Ok(PathBuf::from(path))
+        }
+        Some(other) => Err(Error::invalid(format!("'{other}' is not a local scheme")).with("path", location)),
+    }
+}
+
+/// `base` and `name` joined by one slash.
+pub fn join(base: &str, name: &str) -> String {
+    format!("{}/{name}", base.trim_end_matches('/'))
+}
+
+/// A path without its `file:` scheme and without double or trailing slashes, so that two spellings compare equal.
+pub fn normalise(location: &str) -> String {
+    let path = match scheme(location) {
+        Some("file") => location["file:".len()..].trim_start_matches("//"),
+        _ => location,
+    };
+    let path =
+        if scheme(location) == Some("file") { format!("/{}", path.trim_start_matches('/')) } else { path.to_owned() };
+    let trimmed = path.trim_end_matches('/');
+    if trimmed.is_empty() { path } else { trimmed.to_owned() }
+}
+
+/// A table that was copied: what its metadata records below `from` is read below `to`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// The recorded location, normalised.
+    pub from: String,
+    /// Where the copy is.
+    pub to: String,
+}
+
+/// Turns recorded paths into real ones. Cheap to clone; travels with tasks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Location {
+    /// Set for a table opened with `moved=True`.
+    pub relocation: Option<Relocation>,
+}
+
+impl Location {
+    /// Paths are where they are recorded.
+    pub fn recorded() -> Self {
+        Location::default()
+    }
+
+    /// Paths below `from` are below `to`.
+    pub fn moved(from: &str, to: &str) -> Self {
+        Location { relocation: Some(Relocation { from: normalise(from), to: normalise(to) }) }
+    }
+
+    /// The path to open for a recorded one.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a moved table's path is not below its recorded location, or climbs out of it with `..`.
+    pub fn resolve(&self, recorded: &str) -> Result<String> {
+        let Some(Relocation { from, to }) = &self.relocation else { return Ok(recorded.to_owned()) };
+        let path = normalise(recorded);
+        let rest = path.strip_prefix(from.as_str()).filter(|r| r.starts_with('/')).ok_or_else(|| {
+            Error::invalid(format!("a file of the moved table is not below its recorded location {from}"))
+                .with("path", recorded)
+                .hint("Open the table where it was written, or rewrite its metadata")
+        })?;
+        if rest.split('/').any(|part| part == "..") {
+            return Err(Error::invalid("a path of the moved table climbs out of it with '..'").with("path", recorded));
+        }
+        Ok(format!("{to}{rest}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_uris_and_plain_paths_are_the_same_place() {
+        for l in ["/a/b", "file:/a/b", "file:///a/b", "file://localhost/a/b"] {
+            assert_eq!(local_path(l).unwrap(), PathBuf::from("/a/b"));
+        }
+        for l in ["/a/b/", "file:/a/b", "file:///a/b"] {
+            assert_eq!(normalise(l), "/a/b");
+        }
+        assert_eq!(scheme("C:/x"), None);
+        assert_eq!(scheme("s3://b/k"), Some("s3"));
+        assert!(local_path("file://elsewhere/a").is_err());
+    }
+
+    #[test]
+    fn moved_tables_stay_inside() {
+        let l = Location::moved("file:///wh/t", "/copy/t/");
+        assert_eq!(l.resolve("/wh/t/data/x").unwrap(), "/copy/t/data/x");
+        assert_eq!(l.resolve("file:/wh/t/data/x").unwrap(), "/copy/t/data/x");
+        assert!(l.resolve("/wh/t2/data/x").is_err());
+        assert!(l.resolve("/wh/t/../../etc/passwd").is_err());
+    }
+}

@@ -1,0 +1,85 @@
+//! Storage: the only place for files, network and asynchronous code.
+//!
+//! [`Store`] is what the rest of the crate sees: whole reads, range reads, create-if-absent writes, listing, deletion.
+//! [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
+
+pub mod local;
+pub mod location;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+pub use location::{Location, Relocation};
+
+/// A file as a listing shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileInfo {
+    /// The path that opens it.
+    pub path: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// Last change, milliseconds since the epoch.
+    pub modified_ms: i64,
+}
+
+/// A place where files are. Implementations are shared by threads and take paths as tables record them.
+pub trait Store: Send + Sync + std::fmt::Debug {
+    /// The whole file. If `expected_size_bytes` is known, saves asking for it.
+    ///
+    /// # Errors
+    /// `NotFound`, `PermissionDenied` or `Store`, each naming the path.
+    fn get(&self, path: &str) -> Result<Vec<u8>>;
+
+    /// Bytes `offset..offset + length` of the file; an error if it ends before.
+    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// The file's length.
+    fn size(&self, path: &str) -> Result<u64>;
+
+    /// Writes a new file, making folders as needed. Replaces nothing.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the path is taken: of two racing callers exactly one succeeds, and the file is never seen
+    /// half-written.
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Writes or replaces a file atomically; for hints only.
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()>;
+
+    /// A writer that streams a new file to its final place and makes it durable on [`StoreWriter::finish`].
+    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>>;
+
+    /// Files directly in a folder (not below it), in no order; empty if there is no such folder.
+    fn list(&self, folder: &str) -> Result<Vec<FileInfo>>;
+
+    /// Folders directly in a folder, by name.
+    fn list_folders(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// Makes a folder and its parents.
+    fn make_folder(&self, folder: &str) -> Result<()>;
+
+    /// Removes a file; no error if it is not there.
+    fn delete(&self, path: &str) -> Result<()>;
+
+    /// Removes an empty folder.
+    fn delete_folder(&self, folder: &str) -> Result<()>;
+}
+
+/// A file being written. Dropped without [`StoreWriter::finish`] it leaves nothing behind.
+pub trait StoreWriter: std::io::Write + Send {
+    /// Makes the file complete and durable; returns its length.
+    fn finish(self: Box<Self>) -> Result<u64>;
+}
+
+/// The store of a location: local files for plain paths and `file:` URIs.
+///
+/// # Errors
+/// `Unsupported` for other schemes, naming what is there.
+pub fn open_store(location: &str) -> Result<Arc<dyn Store>> {
+    match location::scheme(location) {
+        None | Some("file") => Ok(Arc::new(local::LocalStore)),
+        Some(other) => Err(Error::unsupported(format!("storage scheme '{other}' is not supported"))
+            .with("path", location)
+            .hint("Use a local path or a file: URI")),
+    }
+}

@@ -1,0 +1,213 @@
+//! What planning gives and reading takes: files, tasks, splits, and the files a writer made. All of them serialise, so
+//! that they travel to other processes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::expr::BoundPredicate;
+use crate::store::Location;
+use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileContent {
+    /// Rows of the table.
+    Data,
+    /// Positions of deleted rows (a position delete file, or a deletion vector if it is Puffin).
+    PositionDeletes,
+    /// Key values of deleted rows.
+    EqualityDeletes,
+}
+
+/// How a file is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum FileFormat {
+    Parquet,
+    Avro,
+    Orc,
+    Puffin,
+}
+
+impl FileFormat {
+    /// Reads a name in any case.
+    pub fn parse(text: &str) -> Option<FileFormat> {
+        [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin]
+            .into_iter()
+            .find(|f| f.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The name in lower case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FileFormat::Parquet => "parquet",
+            FileFormat::Avro => "avro",
+            FileFormat::Orc => "orc",
+            FileFormat::Puffin => "puffin",
+        }
+    }
+}
+
+/// One field of a file's partition tuple.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionValue {
+    /// The partition field's name.
+    pub name: String,
+    /// The partition field's id (1000 and above).
+    pub field_id: FieldId,
+    /// The column it comes from.
+    pub source_id: FieldId,
+    /// How.
+    pub transform: Transform,
+    /// The type of the value.
+    pub ty: PrimitiveType,
+    /// The value, or null.
+    pub value: Option<Value>,
+}
+
+/// A file's partition tuple with the spec it belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    /// The spec's id.
+    pub spec_id: i32,
+    /// In the order of the spec.
+    pub values: Vec<PartitionValue>,
+}
+
+impl Partition {
+    /// `day=2023-01-01/bucket=3`, values URL-encoded as in paths; empty if unpartitioned.
+    pub fn path(&self) -> String {
+        let part = |v: &PartitionValue| {
+            let text = crate::types::transform::format_partition_value(
+                v.value.as_ref().map(Value::as_ref),
+                &v.transform,
+                &v.ty,
+            );
+            format!("{}={}", form_encode(&v.name), form_encode(&text))
+        };
+        self.values.iter().map(part).collect::<Vec<_>>().join("/")
+    }
+}
+
+/// As `java.net.URLEncoder` with UTF-8, which Java Iceberg uses for partition paths.
+fn form_encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for b in text.bytes() {
+        match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(b as char),
+            b' ' => out.push('+'),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
+}
+
+/// Column metrics of a file by field id; bounds in their binary form (specification, Appendix D).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ColumnMetrics {
+    pub column_sizes: Option<BTreeMap<FieldId, i64>>,
+    pub value_counts: Option<BTreeMap<FieldId, i64>>,
+    pub null_value_counts: Option<BTreeMap<FieldId, i64>>,
+    pub nan_value_counts: Option<BTreeMap<FieldId, i64>>,
+    pub lower_bounds: Option<BTreeMap<FieldId, Vec<u8>>>,
+    pub upper_bounds: Option<BTreeMap<FieldId, Vec<u8>>>,
+}
+
+/// A data or delete file of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataFile {
+    /// What it holds.
+    pub content: FileContent,
+    /// Where it is, as recorded.
+    pub path: String,
+    /// How it is encoded.
+    pub format: FileFormat,
+    /// Its partition tuple.
+    pub partition: Arc<Partition>,
+    /// Rows in it (for a deletion vector: positions).
+    pub record_count: i64,
+    /// Its length.
+    pub size_bytes: i64,
+    /// Data sequence number: its logical age. `None` only before the commit that adds it.
+    pub sequence_number: Option<i64>,
+    /// Sequence number of the commit that added it.
+    pub file_sequence_number: Option<i64>,
+    /// The snapshot that added it.
+    pub snapshot_id: Option<i64>,
+    /// Column metrics, where asked for.
+    pub metrics: Option<Box<ColumnMetrics>>,
+    /// Encryption key metadata, opaque.
+    pub key_metadata: Option<Vec<u8>>,
+    /// Where it may be split, ascending.
+    pub split_offsets: Option<Vec<i64>>,
+    /// Key columns of an equality delete file.
+    pub equality_ids: Option<Vec<FieldId>>,
+    /// The order its rows have.
+    pub sort_order_id: Option<i32>,
+    /// Row id of its first row (v3).
+    pub first_row_id: Option<i64>,
+    /// The only data file that a position delete file or deletion vector refers to.
+    pub referenced_data_file: Option<String>,
+    /// Where a deletion vector begins in its Puffin file.
+    pub content_offset: Option<i64>,
+    /// The length of a deletion vector in its Puffin file.
+    pub content_size_bytes: Option<i64>,
+}
+
+/// A delete file to apply to a task's data file. Deletion vectors are identified by path, offset and length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeleteRef {
+    /// The delete file.
+    pub file: Arc<DataFile>,
+}
+
+/// One range of one data file to read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanTask {
+    /// The file.
+    pub data_file: Arc<DataFile>,
+    /// First byte of the range.
+    pub start: i64,
+    /// Bytes of the range.
+    pub length: i64,
+    /// Deletes that apply.
+    pub deletes: Vec<DeleteRef>,
+    /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
+    pub residual: Arc<BoundPredicate>,
+}
+
+/// What all tasks of a scan share: how their rows are to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadContext {
+    /// The schema that rows have.
+    pub schema: Arc<Schema>,
+    /// The selected columns, in the order of the result; structs pruned to the selected members.
+    pub projection: Arc<Schema>,
+    /// Where recorded paths are found.
+    pub location: Location,
+    /// Credentials and settings of the store.
+    pub storage_options: BTreeMap<String, String>,
+    /// Property `schema.name-mapping.default`.
+    pub name_mapping: Option<String>,
+    /// Most rows in a batch.
+    pub batch_rows: usize,
+}
+
+/// Tasks for one reader, with all that it needs: pickles to an executor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// Shared by the splits of a scan.
+    pub context: Arc<ReadContext>,
+    /// Bin-packed.
+    pub tasks: Vec<ScanTask>,
+}
+
+/// The files that one writer made, to be committed with others. Travels from executors to the driver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitMessage {
+    /// The table they belong to.
+    pub table_uuid: String,
+    /// New data files; sequence numbers and snapshot ids unset.
+    pub files: Vec<DataFile>,
+}

@@ -1,0 +1,16 @@
+//! The vocabulary: schemas, values, decimals, points in time, hashes, transforms. No I/O, no Arrow.
+
+pub mod decimal;
+pub mod hash;
+pub mod json;
+pub mod partition;
+pub mod schema;
+pub mod schema_json;
+pub mod temporal;
+pub mod transform;
+pub mod value;
+
+pub use partition::{PartitionField, PartitionSpec, SortField, SortOrder};
+pub use schema::{Field, FieldId, PrimitiveType, Schema, Type};
+pub use transform::Transform;
+pub use value::{Value, ValueRef};

@@ -1,0 +1,348 @@
+//! Schemas: named, numbered and typed columns. The field id is the identity of a column; its name may change.
+//!
+//! Source: Iceberg specification, "Schemas and Data Types" (v3 included). JSON forms live in the towers.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+/// The id of a column, unique in a schema.
+pub type FieldId = i32;
+
+/// Ids above this one belong to metadata columns (specification, "Reserved Field IDs").
+pub const LAST_USER_FIELD_ID: FieldId = i32::MAX - 200;
+
+/// A type without children.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PrimitiveType {
+    /// True or false.
+    Boolean,
+    /// 32-bit signed integer.
+    Int,
+    /// 64-bit signed integer.
+    Long,
+    /// 32-bit IEEE 754.
+    Float,
+    /// 64-bit IEEE 754.
+    Double,
+    /// Fixed-point number of up to 38 digits.
+    Decimal {
+        /// Digits in all, 1 to 38.
+        precision: u8,
+        /// Digits behind the point.
+        scale: u8,
+    },
+    /// Days from 1970-01-01.
+    Date,
+    /// Microseconds from midnight.
+    Time,
+    /// Microseconds from 1970-01-01T00:00, without a zone.
+    Timestamp,
+    /// Microseconds from 1970-01-01T00:00 UTC.
+    Timestamptz,
+    /// Nanoseconds from 1970-01-01T00:00, without a zone (v3).
+    TimestampNs,
+    /// Nanoseconds from 1970-01-01T00:00 UTC (v3).
+    TimestamptzNs,
+    /// UTF-8 text.
+    String,
+    /// 16 bytes, big-endian.
+    Uuid,
+    /// So many bytes.
+    Fixed(u32),
+    /// Any number of bytes.
+    Binary,
+    /// A column that is always null (v3).
+    Unknown,
+    /// Semi-structured value (v3).
+    Variant,
+    /// WKB geometry in a coordinate system (v3).
+    Geometry {
+        /// The coordinate reference system; `None` is OGC:CRS84.
+        crs: Option<String>,
+    },
+    /// WKB geography (v3).
+    Geography {
+        /// The coordinate reference system; `None` is OGC:CRS84.
+        crs: Option<String>,
+        /// The edge algorithm; `None` is spherical.
+        algorithm: Option<String>,
+    },
+}
+
+impl PrimitiveType {
+    /// Whether the values are floating-point, hence may be NaN.
+    pub fn is_float(&self) -> bool {
+        matches!(self, PrimitiveType::Float | PrimitiveType::Double)
+    }
+
+    /// Whether a column of type `self` may become one of type `to` without rewriting its files
+    /// (specification, "Schema Evolution").
+    pub fn promotes_to(&self, to: &PrimitiveType) -> bool {
+        use PrimitiveType::*;
+        match (self, to) {
+            (a, b) if a == b => true,
+            (Int, Long) | (Float, Double) | (Date, Timestamp | TimestampNs) | (Unknown, _) => true,
+            (Decimal { precision: p, scale: s }, Decimal { precision: q, scale: t }) => p <= q && s == t,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for PrimitiveType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use PrimitiveType::*;
+        match self {
+            Boolean => f.write_str("boolean"),
+            Int => f.write_str("int"),
+            Long => f.write_str("long"),
+            Float => f.write_str("float"),
+            Double => f.write_str("double"),
+            Decimal { precision, scale } => write!(f, "decimal({precision}, {scale})"),
+            Date => f.write_str("date"),
+            Time => f.write_str("time"),
+            Timestamp => f.write_str("timestamp"),
+            Timestamptz => f.write_str("timestamptz"),
+            TimestampNs => f.write_str("timestamp_ns"),
+            TimestamptzNs => f.write_str("timestamptz_ns"),
+            String => f.write_str("string"),
+            Uuid => f.write_str("uuid"),
+            Fixed(n) => write!(f, "fixed[{n}]"),
+            Binary => f.write_str("binary"),
+            Unknown => f.write_str("unknown"),
+            Variant => f.write_str("variant"),
+            Geometry { crs: None } => f.write_str("geometry"),
+            Geometry { crs: Some(c) } => write!(f, "geometry({c})"),
+            Geography { crs: None, .. } => f.write_str("geography"),
+            Geography { crs: Some(c), algorithm: None } => write!(f, "geography({c})"),
+            Geography { crs: Some(c), algorithm: Some(a) } => write!(f, "geography({c}, {a})"),
+        }
+    }
+}
+
+/// Any type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    /// A leaf.
+    Primitive(PrimitiveType),
+    /// A tuple of fields.
+    Struct(Arc<[Field]>),
+    /// A list; the field is the element, named `element`.
+    List(Arc<Field>),
+    /// A map; the fields are `key` (required) and `value`.
+    Map(Arc<Field>, Arc<Field>),
+}
+
+impl Type {
+    /// The leaf type, if it is one.
+    pub fn as_primitive(&self) -> Option<&PrimitiveType> {
+        match self {
+            Type::Primitive(p) => Some(p),
+            _ => None,
+        }
+    }
+
+    /// The fields directly below: of a struct its own, of a list `element`, of a map `key` and `value`.
+    pub fn children(&self) -> Vec<&Field> {
+        match self {
+            Type::Primitive(_) => Vec::new(),
+            Type::Struct(fields) => fields.iter().collect(),
+            Type::List(element) => vec![element],
+            Type::Map(key, value) => vec![key, value],
+        }
+    }
+}
+
+impl From<PrimitiveType> for Type {
+    fn from(p: PrimitiveType) -> Self {
+        Type::Primitive(p)
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Primitive(p) => p.fmt(f),
+            Type::Struct(fields) => {
+                f.write_str("struct<")?;
+                for (i, field) in fields.iter().enumerate() {
+                    write!(f, "{}{field}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str(">")
+            }
+            Type::List(e) => write!(f, "list<{}>", e.ty),
+            Type::Map(k, v) => write!(f, "map<{}, {}>", k.ty, v.ty),
+        }
+    }
+}
+
+/// A column, struct member, list element, map key or map value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Unique in the schema.
+    pub id: FieldId,
+    /// As the user sees it; may hold dots.
+    pub name: String,
+    /// Whether null is impossible.
+    pub required: bool,
+    /// The type.
+    pub ty: Type,
+    /// The comment.
+    pub doc: Option<String>,
+    /// Value of rows written before the column was added, as single-value JSON (v3).
+    pub initial_default: Option<Json>,
+    /// Value for rows that do not give one, as single-value JSON (v3).
+    pub write_default: Option<Json>,
+}
+
+impl Field {
+    /// A field without doc and defaults.
+    pub fn new(id: FieldId, name: impl Into<String>, required: bool, ty: impl Into<Type>) -> Self {
+        Field { id, name: name.into(), required, ty: ty.into(), doc: None, initial_default: None, write_default: None }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {} {}", self.id, self.name, if self.required { "required" } else { "optional" }, self.ty)
+    }
+}
+
+/// A table's columns at one time. Immutable and cheap to share behind an [`Arc`].
+#[derive(Clone, Debug)]
+pub struct Schema {
+    /// `schema-id`; 0 where the format does not give one.
+    pub id: i32,
+    /// The top-level columns.
+    pub fields: Arc<[Field]>,
+    /// Columns that together identify a row.
+    pub identifier_field_ids: Vec<FieldId>,
+    index: HashMap<FieldId, Vec<u32>>,
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id && self.fields == other.fields && self.identifier_field_ids == other.identifier_field_ids
+    }
+}
+
+impl Schema {
+    /// A schema of these columns. Ids that clash are kept by the first field that has them; parsers check for clashes.
+    pub fn new(id: i32, fields: impl Into<Arc<[Field]>>, identifier_field_ids: Vec<FieldId>) -> Self {
+        let fields = fields.into();
+        let mut index = HashMap::new();
+        index_fields(&fields.iter().collect::<Vec<_>>(), &mut Vec::new(), &mut index);
+        Schema { id, fields, identifier_field_ids, index }
+    }
+
+    /// The field with this id at any depth.
+    pub fn field(&self, id: FieldId) -> Option<&Field> {
+        self.path(id).and_then(|p| p.last().copied())
+    }
+
+    /// The fields from the top-level column down to the one with this id.
+    pub fn path(&self, id: FieldId) -> Option<Vec<&Field>> {
+        let mut out: Vec<&Field> = Vec::new();
+        for &step in self.index.get(&id)? {
+            let next = match out.last() {
+                None => self.fields.get(step as usize)?,
+                Some(parent) => *parent.ty.children().get(step as usize)?,
+            };
+            out.push(next);
+        }
+        Some(out)
+    }
+
+    /// The dotted name of the field with this id, as in `payload.a` or `tags.element`.
+    pub fn name_of(&self, id: FieldId) -> Option<String> {
+        Some(self.path(id)?.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join("."))
+    }
+
+    /// The field that a path of names leads to, through structs, list elements and map values.
+    ///
+    /// Names may hold dots themselves: `["a.b"]` and `["a", "b"]` both find a column named `a.b`; the longest name wins.
+    /// With `case_sensitive` false a name that matches two fields finds none.
+    pub fn find(&self, path: &[&str], case_sensitive: bool) -> Option<&Field> {
+        find_in(&self.fields.iter().collect::<Vec<_>>(), path, case_sensitive)
+    }
+
+    /// The highest field id used; 0 for an empty schema.
+    pub fn highest_field_id(&self) -> FieldId {
+        self.index.keys().copied().max().unwrap_or(0)
+    }
+
+    /// Ids of all fields at any depth, in no order.
+    pub fn field_ids(&self) -> impl Iterator<Item = FieldId> + '_ {
+        self.index.keys().copied()
+    }
+}
+
+fn index_fields(fields: &[&Field], at: &mut Vec<u32>, index: &mut HashMap<FieldId, Vec<u32>>) {
+    for (i, field) in fields.iter().enumerate() {
+        at.push(i as u32);
+        index.entry(field.id).or_insert_with(|| at.clone());
+        index_fields(&field.ty.children(), at, index);
+        at.pop();
+    }
+}
+
+fn find_in<'a>(fields: &[&'a Field], path: &[&str], case_sensitive: bool) -> Option<&'a Field> {
+    let same = |a: &str, b: &str| if case_sensitive { a == b } else { a.to_lowercase() == b.to_lowercase() };
+    for taken in (1..=path.len()).rev() {
+        let name = path[..taken].join(".");
+        let mut hits = fields.iter().filter(|f| same(&f.name, &name));
+        if let (Some(&hit), None) = (hits.next(), hits.next()) {
+            let found = if taken == path.len() {
+                Some(hit)
+            } else {
+                find_in(&hit.ty.children(), &path[taken..], case_sensitive)
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
+}
+
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("table {\n")?;
+        for field in self.fields.iter() {
+            writeln!(f, "  {field}{}", field.doc.as_deref().map(|d| format!(" ({d})")).unwrap_or_default())?;
+        }
+        f.write_str("}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schema() -> Schema {
+        let inner: Arc<[Field]> = vec![Field::new(4, "a", false, PrimitiveType::Int)].into();
+        let list = Type::List(Arc::new(Field::new(5, "element", false, Type::Struct(inner.clone()))));
+        Schema::new(
+            0,
+            vec![
+                Field::new(1, "id", true, PrimitiveType::Long),
+                Field::new(2, "a.b", false, PrimitiveType::String),
+                Field::new(3, "tags", false, list),
+            ],
+            vec![1],
+        )
+    }
+
+    #[test]
+    fn finds_by_id_and_by_name_at_every_depth() {
+        let s = schema();
+        assert_eq!(s.name_of(4).as_deref(), Some("tags.element.a"));
+        assert_eq!(s.find(&["tags", "element", "a"], true).map(|f| f.id), Some(4));
+        assert_eq!(s.find(&["a", "b"], true).map(|f| f.id), Some(2));
+        assert_eq!(s.find(&["A.B"], false).map(|f| f.id), Some(2));
+        assert_eq!(s.find(&["nope"], true), None);
+        assert_eq!(s.highest_field_id(), 5);
+    }
+}
