@@ -86,6 +86,14 @@ impl Catalog {
         }
     }
 
+    /// Removes an empty namespace.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `InvalidInput` if something is in it.
+    pub fn drop_namespace(&self, namespace: &str) -> Result<()> {
+        self.tables.drop_namespace(&parse_namespace(namespace)?)
+    }
+
     /// Namespaces directly below `parent`, dotted.
     ///
     /// # Errors
@@ -131,7 +139,7 @@ impl Catalog {
     /// property or location.
     pub fn create_table(&self, identifier: &str, schema: &Schema, request: NewTable) -> Result<Table> {
         let ident = TableIdent::parse(identifier)?;
-        self.tables.list_tables(&ident.namespace)?;
+        self.tables.check_namespace(&ident.namespace)?;
         let location = match request.location {
             Some(location) => location,
             None => self.tables.table_location(&ident)?,

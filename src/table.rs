@@ -11,12 +11,12 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::snapshot::Snapshot;
+use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
 use crate::task::CommitMessage;
 use crate::transaction;
-use crate::types::{PartitionSpec, Schema, SortOrder};
+use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
 
 /// Which version of the table to read.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,7 +205,10 @@ impl Table {
         let info = |(name, r): (&String, &crate::iceberg::metadata::SnapshotRef)| RefInfo {
             name: name.clone(),
             snapshot_id: r.snapshot_id,
-            kind: r.kind.as_str(),
+            kind: match r.kind {
+                RefKind::Branch => "branch",
+                RefKind::Tag => "tag",
+            },
         };
         self.inner.metadata.refs.iter().map(info).collect()
     }
@@ -283,6 +286,7 @@ impl Table {
             schema: self.schema().clone(),
             spec: self.inner.spec.clone(),
             sort_order_id: Some(0),
+            sorted_columns: self.sorted_columns(),
             data_location,
             properties: m.properties.clone(),
             write_id: uuid::Uuid::new_v4().to_string(),
@@ -324,6 +328,12 @@ impl Table {
             m.files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))?;
         }
         Ok(())
+    }
+
+    /// Columns that the sort order keeps in order: their bounds prune well.
+    fn sorted_columns(&self) -> Vec<FieldId> {
+        let ordered = self.inner.sort_order.fields.iter().filter(|f| f.transform.preserves_order());
+        ordered.map(|f| f.source_id).collect()
     }
 
     fn check_writable(&self) -> Result<()> {

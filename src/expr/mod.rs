@@ -5,10 +5,14 @@
 
 pub mod bind;
 pub mod bounds;
+mod coerce;
+pub mod explain;
 pub mod json;
+mod lex;
 pub mod parse;
 pub mod predicate;
 pub mod residual;
+mod text;
 
 pub use bind::bind;
 pub use bounds::{Bounds, ColumnBounds, Verdict};

@@ -8,7 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::codec::avro::Codec;
 use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
 use crate::iceberg::entries::ADDED;
 use crate::iceberg::manifest_encode::{ManifestEntry, ManifestHeader, encode_manifest};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
@@ -141,15 +143,30 @@ impl AppendFiles {
         let entries: Vec<ManifestEntry> = files.iter().map(entry).collect();
         let header = ManifestHeader {
             format_version: base.format_version,
-            schema: base.schema()?.clone(),
-            spec: spec.clone(),
+            schema: base.schema()?,
+            spec,
             content: ManifestContent::Data,
-            ..ManifestHeader::default()
+            codec: Codec::Deflate,
+            compression_level: None,
         };
         let encoded = encode_manifest(&entries, &header)?;
-        let path = location::join(&base.metadata_folder(), &format!("{}-m{n}.avro", self.commit_id));
+        let path = metadata_path(base, &format!("{}-m{n}.avro", self.commit_id));
         self.store.put_if_absent(&path, &encoded.bytes)?;
-        Ok(encoded.into_manifest_file(path, spec_id, self.snapshot_id))
+        Ok(ManifestFile {
+            path,
+            length_bytes: encoded.bytes.len() as i64,
+            spec_id,
+            content: ManifestContent::Data,
+            added_snapshot_id: Some(self.snapshot_id),
+            added_files_count: Some(encoded.added_files_count),
+            existing_files_count: Some(encoded.existing_files_count),
+            deleted_files_count: Some(encoded.deleted_files_count),
+            added_rows_count: Some(encoded.added_rows_count),
+            existing_rows_count: Some(encoded.existing_rows_count),
+            deleted_rows_count: Some(encoded.deleted_rows_count),
+            partitions: Some(encoded.partitions),
+            ..ManifestFile::default()
+        })
     }
 
     fn write_list(
@@ -169,7 +186,7 @@ impl AppendFiles {
         };
         let attempt = self.manifest_lists.len() + 1;
         let name = format!("snap-{}-{attempt}-{}.avro", self.snapshot_id, self.commit_id);
-        let path = location::join(&base.metadata_folder(), &name);
+        let path = metadata_path(base, &name);
         self.store.put_if_absent(&path, &encode_manifest_list(manifests, &header)?)?;
         self.manifest_lists.push(path.clone());
         Ok(path)
@@ -206,6 +223,11 @@ impl AppendFiles {
         out.extend(added.into_iter().map(|(key, _, n)| (key.to_owned(), n.to_string())));
         out
     }
+}
+
+/// Where a new metadata file of the table goes.
+fn metadata_path(base: &TableMetadata, name: &str) -> String {
+    location::join(&location::join(&base.location, METADATA_FOLDER), name)
 }
 
 /// Gives every data manifest without a first row id one, counting from `first`; returns how many rows were numbered

@@ -18,7 +18,7 @@ use crate::expr::residual::residual;
 use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::iceberg::deletes::DeleteIndex;
 use crate::iceberg::entries::{EntryColumns, EntryRequest};
-use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, partition_of};
+use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::partition::{PartitionBounds, SummaryBounds};
@@ -285,17 +285,8 @@ impl Plan {
             self.decode_piece(&wave[i], &parsed[i], blocks, request).with("path", &wave[i].path)
         };
         let mut batches = in_parallel(pieces.len(), decode)?;
-        self.number_rows(&wave, &pieces, &mut batches);
+        number_rows(&wave, &pieces, &mut batches)?;
         Ok(batches)
-    }
-
-    /// Row ids (v3) are counted over the whole manifest, so after its pieces are back in order.
-    fn number_rows(&self, wave: &[ManifestFile], pieces: &[(usize, Range<usize>)], batches: &mut [PlannedBatch]) {
-        for (i, m) in wave.iter().enumerate() {
-            let Some(first) = m.first_row_id else { continue };
-            let own = batches.iter_mut().zip(pieces).filter(|(_, p)| p.0 == i).map(|(b, _)| &mut b.columns);
-            assign_first_row_ids(own, first);
-        }
     }
 
     fn decode_piece(
@@ -310,7 +301,9 @@ impl Plan {
         let spec = self.specs.get(file.spec_id)?;
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {
-            let partition = partition_of(&spec.spec, &self.input.schema, manifest, tuple)?;
+            let schema = &self.input.schema;
+            let partition =
+                partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
             groups.push(spec.group(partition, &self.input.filter));
         }
         let mut batch = PlannedBatch { rows: Vec::with_capacity(columns.len()), columns, groups, deletes: Vec::new() };
@@ -341,10 +334,10 @@ fn keeps(batch: &PlannedBatch, row: usize) -> bool {
         None => false,
         Some(group) if *group.residual == BoundPredicate::True => true,
         Some(group) => {
-            let metrics = MetricsBounds { columns: &batch.columns, row };
+            let metrics = MetricsBounds::new(&batch.columns, row);
             match batch.columns.content.get(row) {
                 Some(FileContent::PositionDeletes) => true,
-                Some(FileContent::EqualityDeletes) => may_match(&group.residual, &KeyMetrics { metrics }),
+                Some(FileContent::EqualityDeletes) => may_match(&group.residual, &KeyMetrics { metrics, batch, row }),
                 _ => may_match(&group.residual, &metrics),
             }
         }
@@ -353,13 +346,15 @@ fn keeps(batch: &PlannedBatch, row: usize) -> bool {
 
 /// Metrics of an equality delete file, of its key columns only: a row it deletes has the same keys, but other columns that
 /// it may carry need not be equal.
-struct KeyMetrics<'a> {
-    metrics: MetricsBounds<'a>,
+struct KeyMetrics<'e> {
+    metrics: MetricsBounds<'e>,
+    batch: &'e PlannedBatch,
+    row: usize,
 }
 
 impl Bounds for KeyMetrics<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
-        let keys = self.metrics.columns.equality_ids.get(self.metrics.row).unwrap_or_default();
+        let keys = self.batch.columns.equality_ids.get(self.row).unwrap_or_default();
         if keys.contains(&i64::from(field)) { self.metrics.column(field, ty) } else { ColumnBounds::default() }
     }
 }
@@ -380,6 +375,20 @@ fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
         seen.bytes_kept += columns.size_bytes[row as usize].max(0) as u64;
         seen.rows_kept += columns.record_count[row as usize].max(0) as u64;
     }
+}
+
+/// Row ids (v3) are counted over a whole manifest, so after its pieces are back in order.
+fn number_rows(wave: &[ManifestFile], pieces: &[(usize, Range<usize>)], batches: &mut [PlannedBatch]) -> Result<()> {
+    for (i, m) in wave.iter().enumerate() {
+        let first = pieces.partition_point(|p| p.0 < i);
+        let end = pieces.partition_point(|p| p.0 <= i);
+        let own = batches.get_mut(first..end).unwrap_or_default().iter_mut().map(|b| &mut b.columns);
+        match m.first_row_id {
+            Some(first) => assign_first_row_ids(own, first).with("path", &m.path)?,
+            None => clear_first_row_ids(own),
+        }
+    }
+    Ok(())
 }
 
 /// The manifests of a snapshot: from its manifest list, or the inline list of v1.

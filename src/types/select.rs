@@ -32,9 +32,10 @@ pub fn select(schema: &Schema, columns: &[String], case_sensitive: bool) -> Resu
         }
     }
     let fields: Vec<Field> = order.into_iter().filter_map(|f| prune(f, &wanted)).collect();
-    let kept = Schema::new(schema.id, fields, Vec::new());
-    let identifiers = schema.identifier_field_ids.iter().copied().filter(|id| kept.field(*id).is_some()).collect();
-    Ok(Schema { identifier_field_ids: identifiers, ..kept })
+    let mut kept = Schema::new(schema.id, fields, Vec::new());
+    let identifiers = schema.identifier_field_ids.iter().copied();
+    kept.identifier_field_ids = identifiers.filter(|id| kept.field(*id).is_some()).collect();
+    Ok(kept)
 }
 
 fn unknown(schema: &Schema, column: &str) -> Error {
