@@ -123,6 +123,13 @@ impl Store for LocalStore {
         }
     }
 
+    fn is_link(&self, path: &str) -> Result<bool> {
+        match fs::symlink_metadata(local_path(path)?) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            meta => Ok(meta.map_err(|e| io_error("look at", path, e))?.is_symlink()),
+        }
+    }
+
     fn delete_folder(&self, folder: &str) -> Result<()> {
         fs::remove_dir(local_path(folder)?).map_err(|e| io_error("delete", folder, e))
     }
