@@ -34,7 +34,8 @@ const MAX_DEPTH: usize = 64;
 ///
 /// # Errors
 /// `CommitConflict` if the version exists already: load the table again, rebuild on it, and publish the next. `InvalidInput`
-/// for a version below 1 or an unknown compression codec. Store errors mean that nothing was published.
+/// for a version below 1 or an unknown compression codec. `CommitStateUnknown` if the new file had to be withdrawn and could
+/// not. Store errors mean that nothing was published.
 pub fn publish(
     store: &dyn Store,
     table_location: &str,
@@ -67,7 +68,10 @@ pub fn publish(
     }
     for other in version_paths(&folder, version) {
         if other != path && store.size(&other).is_ok() {
-            store.delete(&path)?;
+            store.delete(&path).map_err(|e| {
+                let error = Error::state_unknown(format!("version {version} of the table has two files"));
+                error.with("path", &path).with("other", &other).hint("Delete the wrong one").because(e)
+            })?;
             return Err(conflict(&other));
         }
     }
