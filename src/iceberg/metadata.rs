@@ -231,4 +231,4 @@ impl TableMetadata {
 
 #[cfg(test)]
 #[path = "metadata_tests.rs"]
-mod tests;
+pub(crate) mod tests;

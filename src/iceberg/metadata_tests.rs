@@ -341,7 +341,7 @@ fn wrong_types_anywhere() {
                 let mut j = base.clone();
                 *j.pointer_mut(&path).unwrap() = value.clone();
                 match from_json(&j) {
-                    Ok(m) => assert_eq!(parse_metadata(&encode_metadata(&m)).unwrap(), m, "{name}{path} = {value}"),
+                    Ok(m) => assert!(parse_metadata(&encode_metadata(&m)).unwrap() == m, "{name}{path} = {value}"),
                     Err(e) => assert!(
                         matches!(e.kind(), ErrorKind::CorruptTable | ErrorKind::Unsupported),
                         "{name}{path} = {value}: {e:?}"

@@ -131,30 +131,33 @@ fn check_identifier(schema: &Schema, id: FieldId) -> Result<()> {
 mod tests {
     use super::*;
     use crate::types::schema_json::{schema_from_json, schema_to_json};
-    use serde_json::json;
+    use serde_json::Value as Json;
 
-    /// Numbers as Java Iceberg 1.12 gave them to this very schema (table `nested_v2_parquet` of the interop corpus has the
-    /// same shape): the top level first, then inside, field by field.
+    /// A table of every nested shape that Java Iceberg 1.12 created: numbers scrambled, then given anew.
     #[test]
     fn ids_follow_the_reference() {
-        let st = |fields| json!({"type": "struct", "fields": fields});
-        let f = |id: i32, name: &str, ty| json!({"id": id, "name": name, "required": false, "type": ty});
-        let schema = |i: [i32; 9]| {
-            let points = json!({"type": "list", "element-id": i[5], "element-required": false,
-                "element": st(json!([f(i[6], "x", json!("int"))]))});
-            let map = json!({"type": "map", "key-id": i[7], "key": "string", "value-id": i[8], "value": "int", "value-required": false});
-            let mut s = st(json!([
-                f(i[0], "s", st(json!([f(i[3], "a", json!("int")), f(i[4], "points", points)]))),
-                f(i[1], "m", map),
-                f(i[2], "z", json!("long")),
-            ]));
-            s["schema-id"] = json!(0);
-            s
-        };
-        let old = schema_from_json(&schema([50, 40, 30, 20, 10, 9, 8, 7, 6])).unwrap();
-        let fresh = assign_fresh_ids(&old).unwrap();
-        assert_eq!(schema_to_json(&fresh.schema), schema([1, 2, 3, 4, 5, 6, 7, 8, 9]));
-        assert_eq!(fresh.ids[&7], 8);
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/metadata/nested_v2.v1.json");
+        let metadata: Json = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+        let java = &metadata["schemas"][0];
+        let scrambled = scramble(java.clone());
+        assert_ne!(&scrambled, java);
+        let fresh = assign_fresh_ids(&schema_from_json(&scrambled).unwrap()).unwrap();
+        assert_eq!(&schema_to_json(&fresh.schema), java);
+        assert_eq!(fresh.ids[&(1000 - 26 * 7)], 26);
+    }
+
+    fn scramble(j: Json) -> Json {
+        match j {
+            Json::Object(map) => {
+                let member = |(k, v): (String, Json)| match (k.as_str(), v.as_i64()) {
+                    ("id" | "element-id" | "key-id" | "value-id", Some(id)) => (k, Json::from(1000 - id * 7)),
+                    _ => (k, scramble(v)),
+                };
+                Json::Object(map.into_iter().map(member).collect())
+            }
+            Json::Array(items) => Json::Array(items.into_iter().map(scramble).collect()),
+            other => other,
+        }
     }
 
     #[test]

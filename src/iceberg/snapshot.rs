@@ -42,14 +42,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What made it: `append`, `replace`, `overwrite`, `delete` or a word unknown to us. A summary that lacks it counts
-    /// as an `overwrite`, as Java has it; without a summary there is none.
+    /// What made it: `append`, `replace`, `overwrite`, `delete` or a word unknown to us; none without a summary.
     pub fn operation(&self) -> Option<&str> {
-        let recorded = self.summary.get(OPERATION).map(String::as_str);
-        recorded.or((!self.summary.is_empty()).then_some("overwrite"))
+        self.summary.get(OPERATION).map(String::as_str)
     }
 
-    /// Reads a snapshot of a table of this format version.
+    /// Reads a snapshot of a table of this format version. A summary without operation gets `overwrite`, as in the
+    /// reference.
     ///
     /// # Errors
     /// `CorruptTable` for a missing or wrong member.
@@ -69,6 +68,10 @@ impl Snapshot {
             (None, None) => return Err(m.error("manifest-list", "is missing")),
             _ => None,
         };
+        let mut summary = m.texts("summary")?;
+        if !summary.is_empty() {
+            summary.entry(OPERATION.to_owned()).or_insert_with(|| "overwrite".to_owned());
+        }
         Ok(Snapshot {
             id,
             parent_id: m.long("parent-snapshot-id")?,
@@ -76,7 +79,7 @@ impl Snapshot {
             timestamp_ms: m.required_long("timestamp-ms")?,
             manifest_list,
             manifests,
-            summary: m.texts("summary")?,
+            summary,
             schema_id: m.int("schema-id")?,
             first_row_id: m.count("first-row-id")?,
             added_rows: m.count("added-rows")?,

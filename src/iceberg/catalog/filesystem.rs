@@ -3,6 +3,7 @@
 //! A table is a folder with `metadata/` and `data/`; a namespace is a folder of tables and namespaces below the warehouse.
 //! A commit is the creation of `metadata/v<N+1>.metadata.json`, which only one writer can win.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::ident::{TableIdent, check_name};
@@ -34,7 +35,8 @@ const MAX_DEPTH: usize = 64;
 ///
 /// # Errors
 /// `CommitConflict` if the version exists already: load the table again, rebuild on it, and publish the next. `InvalidInput`
-/// for a version below 1 or an unknown compression codec. Store errors mean that nothing was published.
+/// for a version below 1 or an unknown compression codec. `CommitStateUnknown` if the new file had to be withdrawn and could
+/// not. Store errors mean that nothing was published.
 pub fn publish(
     store: &dyn Store,
     table_location: &str,
@@ -67,7 +69,10 @@ pub fn publish(
     }
     for other in version_paths(&folder, version) {
         if other != path && store.size(&other).is_ok() {
-            store.delete(&path)?;
+            store.delete(&path).map_err(|e| {
+                let error = Error::state_unknown(format!("version {version} of the table has two files"));
+                error.with("path", &path).with("other", &other).hint("Delete the wrong one").because(e)
+            })?;
             return Err(conflict(&other));
         }
     }
@@ -90,8 +95,9 @@ fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
 fn delete_old_files(store: &dyn Store, folder: &str, metadata: &TableMetadata, base: Option<&TableMetadata>) {
     let enabled = metadata.properties.get(DELETE_AFTER_COMMIT).is_some_and(|v| v.eq_ignore_ascii_case("true"));
     let folder = normalise(folder);
+    let kept: HashSet<&str> = metadata.metadata_log.iter().map(|e| e.metadata_file.as_str()).collect();
     for entry in base.into_iter().filter(|_| enabled).flat_map(|b| &b.metadata_log) {
-        if metadata.metadata_log.contains(entry) {
+        if kept.contains(entry.metadata_file.as_str()) {
             continue;
         }
         let path = normalise(&entry.metadata_file);
