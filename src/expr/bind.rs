@@ -82,8 +82,12 @@ impl Binder<'_> {
         let fields = found.ok_or_else(|| self.unknown(&path.join(".")))?;
         let Some((field, around)) = fields.split_last() else { return Err(self.unknown(&path.join("."))) };
         if let Some(outer) = around.iter().find(|f| !matches!(f.ty, Type::Struct(_))) {
-            return Err(Error::invalid(format!("a filter can't ask about values inside the {} `{}`", kind_of(&outer.ty), outer.name))
-                .hint("Only columns and members of structs can be compared"));
+            return Err(Error::invalid(format!(
+                "a filter can't ask about values inside the {} `{}`",
+                kind_of(&outer.ty),
+                outer.name
+            ))
+            .hint("Only columns and members of structs can be compared"));
         }
         Ok(BoundTerm {
             field_id: field.id,
@@ -154,7 +158,9 @@ fn result_type(transform: &Transform, field: &Field) -> Result<Type> {
             Err(Error::unsupported(format!("a filter can't ask about the transform {transform}")))
         }
         (_, Some(source)) if transform.accepts(source) => Ok(transform.result_type(source).into()),
-        _ => Err(Error::invalid(format!("the transform {transform} does not apply to the type {}", kind_of(&field.ty)))),
+        _ => {
+            Err(Error::invalid(format!("the transform {transform} does not apply to the type {}", kind_of(&field.ty))))
+        }
     }
 }
 
@@ -194,10 +200,14 @@ fn not_null(term: &BoundTerm) -> BoundPredicate {
     null_test(term, false)
 }
 
-/// As [`place`]; a day may be given as its number, as other transforms' results are.
+/// As [`place`]; a day may be given as its number, as other transforms' results are, and a decimal cut to a width may
+/// have a digit more than its type.
 fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
-    match (&term.transform, literal) {
-        (Transform::Day, Literal::Number(_)) => place(literal, &PrimitiveType::Int),
+    match (&term.transform, literal, ty) {
+        (Transform::Day, Literal::Number(_), _) => place(literal, &PrimitiveType::Int),
+        (Transform::Truncate(_), _, PrimitiveType::Decimal { scale, .. }) => {
+            place(literal, &PrimitiveType::Decimal { precision: 38, scale: *scale })
+        }
         _ => place(literal, ty),
     }
 }

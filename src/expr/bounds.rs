@@ -155,10 +155,7 @@ pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> 
         (ValueRef::Int(d), P::TimestampNs | P::TimestamptzNs) => midnight(d, temporal::MICROS_PER_DAY * 1000),
         (ValueRef::Boolean(_), P::Boolean)
         | (ValueRef::Int(_), P::Int | P::Date)
-        | (
-            ValueRef::Long(_),
-            P::Long | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs,
-        )
+        | (ValueRef::Long(_), P::Long | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs)
         | (ValueRef::Float(_), P::Float)
         | (ValueRef::Double(_), P::Double)
         | (ValueRef::Decimal(_), P::Decimal { .. })
@@ -169,18 +166,22 @@ pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> 
     })
 }
 
-/// Bounds fit to be reasoned with: of the type, without NaN, not contradictory.
+/// Bounds fit to be reasoned with: of the type, not contradictory. A NaN tells of a writer that did not set NaNs apart,
+/// so its other bound is no better.
 pub(super) fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
-    let usable = |v: ValueRef<'a>| promote(v, ty).filter(|v| !v.is_nan());
-    b.lower = b.lower.and_then(usable);
-    b.upper = b.upper.and_then(usable);
+    b.lower = b.lower.and_then(|v| promote(v, ty));
+    b.upper = b.upper.and_then(|v| promote(v, ty));
     if !ty.is_float() {
         b.nans = Presence::Absent;
     }
-    if let (Some(lower), Some(upper)) = (b.lower, b.upper)
-        && lower.sql_cmp(upper) == Some(Ordering::Greater)
-        && !(b.upper_is_prefix && lower.starts_with(upper))
-    {
+    let nan = |v: Option<ValueRef<'_>>| v.is_some_and(ValueRef::is_nan);
+    let crossed = match (b.lower, b.upper) {
+        (Some(lower), Some(upper)) => {
+            lower.sql_cmp(upper) == Some(Ordering::Greater) && !(b.upper_is_prefix && lower.starts_with(upper))
+        }
+        _ => false,
+    };
+    if crossed || nan(b.lower) || nan(b.upper) {
         (b.lower, b.upper) = (None, None);
     }
     b
@@ -200,13 +201,7 @@ fn on_nested(op: Op, nulls: Presence) -> Verdict {
 }
 
 /// The one place where the kinds of values meet.
-fn decide(
-    op: Op,
-    values: &[Value],
-    b: &ColumnBounds<'_>,
-    buckets: &[(u32, i32, i32)],
-    ty: &PrimitiveType,
-) -> Verdict {
+fn decide(op: Op, values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
     let some_not_null = b.nulls != Presence::Everywhere;
     let mut out = None;
     let mut meet = |v: Verdict| match out {
@@ -400,7 +395,9 @@ fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known
     };
     // Equal values of different bytes would fall in different buckets; only floats have those, and they have no buckets.
     match stored.or_else(computed) {
-        Some((low, high)) => Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), upper_is_prefix: false },
+        Some((low, high)) => {
+            Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), upper_is_prefix: false }
+        }
         None => Image::default(),
     }
 }

@@ -56,8 +56,12 @@ pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
             return Err(wrong().hint("Write dates and times in quotes, as in '2023-01-31' or '2023-01-31T12:00:00'"));
         }
         (P::String, Literal::String(s)) => Some(Place::At(Value::String(s.clone()))),
-        (P::String, Literal::Number(_) | Literal::Boolean(_)) => return Err(wrong().hint("Write text in single quotes")),
-        (P::Uuid, Literal::String(s)) => uuid::Uuid::parse_str(s.trim()).ok().map(|u| Place::At(Value::Uuid(u.as_u128()))),
+        (P::String, Literal::Number(_) | Literal::Boolean(_)) => {
+            return Err(wrong().hint("Write text in single quotes"));
+        }
+        (P::Uuid, Literal::String(s)) => {
+            uuid::Uuid::parse_str(s.trim()).ok().map(|u| Place::At(Value::Uuid(u.as_u128())))
+        }
         (P::Uuid, Literal::Bytes(b)) => {
             <[u8; 16]>::try_from(b.as_slice()).ok().map(|b| Place::At(Value::Uuid(u128::from_be_bytes(b))))
         }
@@ -91,7 +95,8 @@ fn locate(text: &str, scale: u8) -> Option<Whole> {
     let mantissa = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
     let (int, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if int.len() + fraction.len() == 0 || exponent.is_empty() || ![int, fraction, exponent].into_iter().all(all_digits) {
+    if int.len() + fraction.len() == 0 || exponent.is_empty() || ![int, fraction, exponent].into_iter().all(all_digits)
+    {
         return None;
     }
     // An exponent too large for i64 acts like any other that no text's digits can outweigh.
@@ -173,7 +178,7 @@ fn float(real: Real) -> Place {
     match real {
         Real::Nan => Place::Nan,
         Real::Infinite(negative) => Place::At(Value::Float(if negative { f32::NEG_INFINITY } else { f32::INFINITY })),
-        Real::Finite(v) if v.abs() <= f64::from(f32::MAX) => Place::At(Value::Float(v as f32 + 0.0)),
+        Real::Finite(v) if (v as f32).is_finite() => Place::At(Value::Float(v as f32 + 0.0)),
         Real::Finite(v) if v < 0.0 => Place::Between(at(f32::NEG_INFINITY), at(f32::MIN)),
         Real::TooLarge(true) => Place::Between(at(f32::NEG_INFINITY), at(f32::MIN)),
         Real::Finite(_) | Real::TooLarge(false) => Place::Between(at(f32::MAX), at(f32::INFINITY)),
@@ -184,11 +189,13 @@ fn date(text: &str) -> Result<Place> {
     let text = text.trim();
     let Some(days) = temporal::parse_date(text) else {
         let error = Error::invalid(format!("'{text}' is no date"));
-        return Err(match temporal::parse_timestamp(text, 1_000_000_000).or_else(|| temporal::parse_timestamp(text, 1_000_000))
-        {
-            Some(_) => error.hint("The column holds dates; leave out the time of day"),
-            None => error.hint("Write dates as '2023-01-31'"),
-        });
+        return Err(
+            match temporal::parse_timestamp(text, 1_000_000_000).or_else(|| temporal::parse_timestamp(text, 1_000_000))
+            {
+                Some(_) => error.hint("The column holds dates; leave out the time of day"),
+                None => error.hint("Write dates as '2023-01-31'"),
+            },
+        );
     };
     Ok(match i32::try_from(days) {
         Ok(days) => Place::At(Value::Int(days)),

@@ -71,9 +71,9 @@ fn of_nulls(nulls: Presence) -> &'static str {
 fn of_range(op: Op, b: &ColumnBounds<'_>, ty: &PrimitiveType) -> Option<String> {
     let show = |v: ValueRef<'_>| shortened(Shown(v, ty).to_string());
     let lower = b.lower.map(|v| format!("lower bound {}", show(v)));
-    let upper = b.upper.map(|v| {
-        format!("upper bound {}{}", show(v), if b.upper_is_prefix { " and what begins with it" } else { "" })
-    });
+    let upper = b
+        .upper
+        .map(|v| format!("upper bound {}{}", show(v), if b.upper_is_prefix { " and what begins with it" } else { "" }));
     match op {
         Op::Lt | Op::LtEq => lower,
         Op::Gt | Op::GtEq => upper,
@@ -128,7 +128,10 @@ mod tests {
         assert_eq!(said("id > 0 and id < 5").as_deref(), Some("id < 5: lower bound 10"));
         assert_eq!(said("id > 30").as_deref(), Some("id > 30: upper bound 20"));
         assert_eq!(said("id is null").as_deref(), Some("id is null: no value is null"));
-        assert_eq!(said("id = 5 or id > 20").as_deref(), Some("id = 5: lower bound 10, upper bound 20; id > 20: upper bound 20"));
+        assert_eq!(
+            said("id = 5 or id > 20").as_deref(),
+            Some("id = 5: lower bound 10, upper bound 20; id > 20: upper bound 20")
+        );
         assert_eq!(said("id < 15"), None);
         assert_eq!(said("false").as_deref(), Some("the filter is false"));
     }

@@ -81,8 +81,8 @@ impl Lexer<'_> {
             c if c.is_ascii_digit() || (c == '.' && second.is_ascii_digit() && !self.after_name()) => self.number()?,
             _ => {
                 let known = SYMBOLS.iter().find(|s| rest.starts_with(**s)).copied();
-                let symbol = known
-                    .ok_or_else(|| mistake(self.text, start, &format!("`{first}` has no meaning in a filter")))?;
+                let symbol =
+                    known.ok_or_else(|| mistake(self.text, start, &format!("`{first}` has no meaning in a filter")))?;
                 self.at += symbol.len();
                 Token::Symbol(symbol)
             }

@@ -9,6 +9,8 @@ mod coerce;
 pub mod explain;
 pub mod json;
 mod lex;
+#[cfg(test)]
+pub(crate) mod oracle;
 pub mod parse;
 pub mod predicate;
 pub mod residual;

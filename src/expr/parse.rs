@@ -314,7 +314,8 @@ impl Parser<'_> {
                 Transform::parse(&name)
             }
             _ => {
-                let what = format!("no function `{name}`; there are bucket, truncate, year, month, day, hour, starts_with");
+                let what =
+                    format!("no function `{name}`; there are bucket, truncate, year, month, day, hour, starts_with");
                 return Err(mistake(self.text, start, &what));
             }
         };

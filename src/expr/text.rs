@@ -13,6 +13,7 @@ impl fmt::Display for Predicate {
         match self {
             Predicate::True => f.write_str("true"),
             Predicate::False => f.write_str("false"),
+            Predicate::Not(p) if matches!(**p, Predicate::Leaf(_, Op::StartsWith, _)) => write!(f, "not {p}"),
             Predicate::Not(p) => write!(f, "not ({p})"),
             Predicate::And(parts) => write_junction(f, parts, "and", "true", nested),
             Predicate::Or(parts) => write_junction(f, parts, "or", "false", nested),

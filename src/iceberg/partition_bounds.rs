@@ -28,7 +28,8 @@ impl<'p> PartitionBounds<'p> {
 
     fn values_of(&self, source: FieldId) -> impl Iterator<Item = (&'p PartitionField, Option<&'p Value>)> {
         let known = self.fields.iter().zip(self.types).zip(self.values);
-        known.filter(move |((f, ty), _)| f.source_id == source && **ty != PrimitiveType::Unknown)
+        known
+            .filter(move |((f, ty), _)| f.source_id == source && **ty != PrimitiveType::Unknown)
             .map(|((f, _), v)| (f, v.as_ref()))
     }
 }
@@ -99,7 +100,13 @@ impl Bounds for SummaryBounds<'_> {
     fn transformed<'a>(&'a self, field: FieldId, transform: &Transform) -> Option<ColumnBounds<'a>> {
         let (field, stored) = self.summaries_of(field).find(|(f, _)| f.transform == *transform)?;
         let lower = stored.lower.map(|v| with_old_bug(&field.transform, v));
-        Some(ColumnBounds { lower, upper: stored.upper, upper_is_prefix: false, nulls: stored.nulls, nans: stored.nans })
+        Some(ColumnBounds {
+            lower,
+            upper: stored.upper,
+            upper_is_prefix: false,
+            nulls: stored.nulls,
+            nans: stored.nans,
+        })
     }
 
     fn buckets(&self, field: FieldId) -> Vec<(u32, i32, i32)> {
@@ -185,12 +192,7 @@ fn of_value<'a>(field: &PartitionField, value: Option<ValueRef<'a>>, ty: &Primit
         Some(v) if v.is_nan() => ColumnBounds { nans: Presence::Everywhere, ..NO_NULL },
         Some(v) => {
             let range = sources_of(&field.transform, v, ty);
-            ColumnBounds {
-                lower: range.lower,
-                upper: range.upper,
-                upper_is_prefix: range.upper_is_prefix,
-                ..NO_NULL
-            }
+            ColumnBounds { lower: range.lower, upper: range.upper, upper_is_prefix: range.upper_is_prefix, ..NO_NULL }
         }
     }
 }
