@@ -12,4 +12,6 @@ mod parquet_file;
 mod project;
 pub mod read;
 mod row_groups;
+#[cfg(test)]
+mod testing;
 mod thrift;
