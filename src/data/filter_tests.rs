@@ -22,8 +22,14 @@ fn one(ty: PrimitiveType) -> Schema {
 
 #[test]
 fn floats_compare_as_in_spark() {
-    let d: ArrayRef =
-        Arc::new(Float64Array::from(vec![Some(f64::NAN), Some(-0.0), Some(0.0), Some(f64::INFINITY), None, Some(-1.5)]));
+    let d: ArrayRef = Arc::new(Float64Array::from(vec![
+        Some(f64::NAN),
+        Some(-0.0),
+        Some(0.0),
+        Some(f64::INFINITY),
+        None,
+        Some(-1.5),
+    ]));
     let s = one(PrimitiveType::Double);
     let ask = |op, v: &[f64]| kept(&leaf(&s, 1, op, v.iter().map(|v| Value::Double(*v)).collect()), d.clone());
     assert_eq!(ask(Op::Gt, &[f64::INFINITY]), [0]);
