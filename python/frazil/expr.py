@@ -17,15 +17,19 @@ import datetime as dt
 import decimal
 import math
 import re
-import uuid
+import sys
 from collections.abc import Iterable
-from typing import Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from frazil.exceptions import InvalidInputError
 
+if TYPE_CHECKING:
+    import uuid
+
 __all__ = ["Literal", "Predicate", "Term", "bucket", "col", "day", "hour", "month", "truncate", "year"]
 
-Literal: TypeAlias = bool | int | float | str | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID
+Literal: TypeAlias = "bool | int | float | str | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID"
+"""A value that a column can be compared with."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _RESERVED = frozenset(
@@ -266,13 +270,19 @@ def _literal(value: object) -> str:
         return _quoted((value if value.tzinfo is None else value.astimezone(dt.timezone.utc)).isoformat())
     if isinstance(value, (dt.date, dt.time)):
         return _quoted(value.isoformat())
-    if isinstance(value, uuid.UUID):
+    if _is_uuid(value):
         return _quoted(str(value))
     if value is None:
         raise InvalidInputError("comparing with None keeps no row", hint="Use is_null() or is_not_null()")
     if isinstance(value, (Term, Predicate)):
         raise InvalidInputError("a column can be compared with values only, not with another column or predicate")
     raise InvalidInputError(f"a '{type(value).__name__}' is no value that a column can be compared with: {value!r}")
+
+
+def _is_uuid(value: object) -> bool:
+    """Whether it is a `uuid.UUID`, without importing that module, which takes longer than this one."""
+    module = sys.modules.get("uuid")
+    return module is not None and isinstance(value, module.UUID)
 
 
 def _float(value: float) -> str:

@@ -165,7 +165,8 @@ class Scan:
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """The rows as a pandas data frame; `options` go to `pyarrow.Table.to_pandas`."""
-        return self.to_arrow().to_pandas(**options)
+        frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
+        return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars data frame."""
@@ -177,8 +178,7 @@ class Scan:
         """The rows as a Spark DataFrame: planned here and now, read by Spark's executors."""
         from frazil.spark.read import read_scan
 
-        rows: DataFrame = read_scan(spark, self)
-        return rows
+        return read_scan(spark, self)
 
     def count(self) -> int:
         """The number of rows; from metadata alone where that is enough."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core
 from frazil.exceptions import NotFoundError
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"]
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A column, or a member of a nested one.
 
     Attributes:
@@ -162,8 +160,7 @@ def _type(j: Any) -> tuple[str, tuple[Field, ...]]:
     )
 
 
-@dataclass(frozen=True)
-class PartitionField:
+class PartitionField(NamedTuple):
     """One field of a partition spec.
 
     Attributes:
@@ -179,8 +176,7 @@ class PartitionField:
     field_id: int
 
 
-@dataclass(frozen=True)
-class PartitionSpec:
+class PartitionSpec(NamedTuple):
     """How rows are grouped into files.
 
     Attributes:
@@ -195,8 +191,7 @@ class PartitionSpec:
         return "[" + ", ".join(f"{f.name}: {f.transform}({f.source_id})" for f in self.fields) + "]"
 
 
-@dataclass(frozen=True)
-class SortField:
+class SortField(NamedTuple):
     """One field of a sort order.
 
     Attributes:
@@ -212,8 +207,7 @@ class SortField:
     nulls_first: bool
 
 
-@dataclass(frozen=True)
-class SortOrder:
+class SortOrder(NamedTuple):
     """How rows are sorted within files.
 
     Attributes:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments import At
@@ -18,8 +17,7 @@ from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, Sort
 __all__ = ["Ref", "Refs", "Snapshot", "Table", "Writer", "open_table"]
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The table's content after one commit.
 
     Attributes:
@@ -41,8 +39,7 @@ class Snapshot:
     schema_id: int | None
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """A branch or tag: a name for a snapshot.
 
     Attributes:
