@@ -17,6 +17,7 @@ import datetime as dt
 import decimal
 import math
 import re
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
@@ -269,13 +270,19 @@ def _literal(value: object) -> str:
         return _quoted((value if value.tzinfo is None else value.astimezone(dt.timezone.utc)).isoformat())
     if isinstance(value, (dt.date, dt.time)):
         return _quoted(value.isoformat())
-    if type(value).__module__ == "uuid":  # not imported for this: it takes longer than the rest of this module
+    if _is_uuid(value):
         return _quoted(str(value))
     if value is None:
         raise InvalidInputError("comparing with None keeps no row", hint="Use is_null() or is_not_null()")
     if isinstance(value, (Term, Predicate)):
         raise InvalidInputError("a column can be compared with values only, not with another column or predicate")
     raise InvalidInputError(f"a '{type(value).__name__}' is no value that a column can be compared with: {value!r}")
+
+
+def _is_uuid(value: object) -> bool:
+    """Whether it is a `uuid.UUID`, without importing that module, which takes longer than this one."""
+    module = sys.modules.get("uuid")
+    return module is not None and isinstance(value, module.UUID)
 
 
 def _float(value: float) -> str:

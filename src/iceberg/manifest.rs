@@ -146,7 +146,7 @@ impl<'a> Manifest<'a> {
 ///
 /// # Errors
 /// `CorruptTable` if the ids run out of range.
-pub fn assign_first_row_ids(batches: &mut [EntryColumns], first: i64) -> Result<()> {
+pub fn assign_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryColumns>, first: i64) -> Result<()> {
     let mut next = first;
     for batch in batches {
         for ((id, status), rows) in batch.first_row_id.iter_mut().zip(&batch.status).zip(&batch.record_count) {
@@ -160,8 +160,8 @@ pub fn assign_first_row_ids(batches: &mut [EntryColumns], first: i64) -> Result<
 }
 
 /// Takes the row ids of entries away: in a manifest without a first row id they mean nothing, as in Java.
-pub fn clear_first_row_ids(batches: &mut [EntryColumns]) {
-    batches.iter_mut().for_each(|b| b.first_row_id.fill(None));
+pub fn clear_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryColumns>) {
+    batches.into_iter().for_each(|b| b.first_row_id.fill(None));
 }
 
 impl EntryColumns {

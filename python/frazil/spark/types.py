@@ -133,27 +133,24 @@ def _conform(array: pa.Array, target: pa.DataType) -> pa.Array:
             children, fields=[target.field(i) for i in range(target.num_fields)], mask=array.is_null()
         )
     if pa.types.is_map(target):
-        entries = array.flatten()
-        keys = _conform(entries.field(0), target.key_type)
-        items = _conform(entries.field(1), target.item_type)
-        return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target)
+        offsets, begin, end = _offsets(array)
+        keys = _conform(array.keys[begin:end], target.key_type)
+        items = _conform(array.items[begin:end], target.item_type)
+        return pa.MapArray.from_arrays(offsets, keys, items, type=target)
     if pa.types.is_list(target):
-        values = _conform(array.flatten(), target.value_type)
-        return pa.ListArray.from_arrays(_offsets(array), values, type=target)
+        offsets, begin, end = _offsets(array)
+        return pa.ListArray.from_arrays(offsets, _conform(array.values[begin:end], target.value_type), type=target)
     if pa.types.is_string(target) and _is_uuid(source):
         return _uuid_text(array)
     return array.cast(target)
 
 
-def _offsets(array: pa.Array) -> pa.Array:
-    """Offsets into `array.flatten()`; null where the list is null."""
-    lengths = pc.fill_null(array.value_lengths(), 0).to_numpy(zero_copy_only=False)
-    ends = np.zeros(len(array) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=ends[1:])
-    if array.null_count == 0:
-        return pa.array(ends)
-    null = np.append(array.is_null().to_numpy(zero_copy_only=False), False)
-    return pa.array(ends, mask=null)
+def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
+    """Offsets from 0, null where the list or map is null, and the range of values that they count from."""
+    offsets = array.offsets.to_numpy()
+    begin, end = int(offsets[0]), int(offsets[-1])
+    null = np.append(array.is_null().to_numpy(zero_copy_only=False), False) if array.null_count else None
+    return pa.array((offsets - begin).astype(np.int32), mask=null), begin, end
 
 
 def _is_uuid(type_: pa.DataType) -> bool:
