@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 NAMESPACE = "db"
 
@@ -63,6 +63,11 @@ class Java:
         return exact(
             self.spark.sql(f"select {columns} from ice.{NAMESPACE}.{table} {version} {filtered}").toArrow()
         )
+
+    def in_memory(self, table: str) -> DataFrame:
+        """All rows of the table, cut off from its files."""
+        rows = self.spark.table(f"ice.{NAMESPACE}.{table}")
+        return self.spark.createDataFrame(rows.toArrow(), rows.schema)
 
     def metadata(self, table: str, kind: str, columns: str = "*") -> list[Any]:
         """Rows of a metadata table such as `files` or `snapshots`."""

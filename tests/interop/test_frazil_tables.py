@@ -189,7 +189,7 @@ def test_java_filters_by_our_metrics(java: Java, catalog: Any) -> None:
 
 def test_nullability_and_docs_arrive(java: Java, catalog: Any) -> None:
     name = java.fresh("written_schema")
-    catalog.create_table(f"{NAMESPACE}.{name}", SCHEMA, properties={"owner": "tests"})
+    catalog.create_table(f"{NAMESPACE}.{name}", SCHEMA, properties={"team": "tests"})
     columns = {row.col_name: row.data_type for row in java.sql(f"describe ice.{NAMESPACE}.{name}")}
     assert columns["d9"] == "decimal(9,2)"
     assert columns["ts"] == "timestamp_ntz"
@@ -198,7 +198,7 @@ def test_nullability_and_docs_arrive(java: Java, catalog: Any) -> None:
     assert columns["mm"] == "map<int,array<string>>"
     assert java.spark.table(f"ice.{NAMESPACE}.{name}").schema["id"].nullable is False
     properties = {row.key: row.value for row in java.sql(f"show tblproperties ice.{NAMESPACE}.{name}")}
-    assert properties["owner"] == "tests"
+    assert properties["team"] == "tests"
     assert properties["format-version"] == "2"
 
 
@@ -334,7 +334,7 @@ def test_append_to_an_evolved_java_table(java: Java, catalog: Any) -> None:
     specs = sorted(row.spec_id for row in java.metadata(name, "files"))
     assert len(specs) == 3
     assert specs[0] == 0
-    assert specs[1] == specs[2] == load(catalog, name).partition_spec.spec_id
+    assert specs[1] == specs[2] == load(catalog, name).partition_spec.id
     assert_same_rows(exact(load(catalog, name).scan("b = 'y'").to_arrow()), java.read(name, "b = 'y'"))
 
 
