@@ -1,4 +1,4 @@
-"""The main job, end to end: PySpark writes events through Frazil, Frazil plans, PySpark and Arrow read the same numbers.
+"""The main job, end to end: PySpark writes events through Frazil, Frazil plans, PySpark and Arrow read the same rows.
 
 `make demo` runs it; `python demo/demo.py --rows 5000000 --warehouse /somewhere` for more.
 """
@@ -15,15 +15,15 @@ from pathlib import Path
 
 import frazil as fz
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as fn
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"]
 FILTER = "ts >= '2026-01-03T00:00:00Z' and ts < '2026-01-05T00:00:00Z' and country in ('NO', 'SE') and status >= 500"
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.int64(), nullable=False),
-        pa.field("ts", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("ts", pa.timestamp("us", "UTC")),
         pa.field("user_id", pa.int64()),
         pa.field("country", pa.string()),
         pa.field("device", pa.string()),
@@ -60,19 +60,27 @@ def start_spark() -> SparkSession:
     return spark
 
 
+def chance(salt: int, outcomes: int) -> Column:
+    """A number below `outcomes` for each row, made from its id alone: each run gives the same events."""
+    return fn.pmod(fn.xxhash64("id", fn.lit(salt)), fn.lit(outcomes))
+
+
+def one_of(salt: int, *values: str) -> Column:
+    return fn.element_at(fn.array(*map(fn.lit, values)), (chance(salt, len(values)) + 1).cast("int"))
+
+
 def events(spark: SparkSession, first: int, count: int, day: str) -> DataFrame:
-    """One day's events, made from their numbers alone so that each run gives the same ones."""
-    chance = F.xxhash64("id")
-    pick = lambda n, salt: F.pmod(F.xxhash64("id", F.lit(salt)), F.lit(n))  # noqa: E731
+    """One day's events."""
+    midnight = fn.lit(f"{day} 00:00:00Z").cast("timestamp")
     return spark.range(first, first + count, numPartitions=2).select(
         "id",
-        (F.lit(f"{day} 00:00:00Z").cast("timestamp") + F.make_dt_interval(secs=pick(86_400_000_000, 1) / F.lit(1e6))).alias("ts"),
-        F.pmod(chance, F.lit(50_000)).alias("user_id"),
-        F.element_at(F.array(*map(F.lit, ["NO", "SE", "DE", "FR", "US", "GB", "JP", "BR"])), (pick(8, 2) + 1).cast("int")).alias("country"),
-        F.element_at(F.array(*map(F.lit, ["web", "ios", "android"])), (pick(3, 3) + 1).cast("int")).alias("device"),
-        F.when(pick(20, 4) == 0, 500).when(pick(20, 4) == 1, 404).otherwise(200).alias("status"),
-        (pick(1_000_000, 5) / 100).cast("decimal(12,2)").alias("amount"),
-    )  # fmt: skip
+        (midnight + fn.make_dt_interval(secs=chance(1, 86_400_000) / fn.lit(1000))).alias("ts"),
+        chance(2, 50_000).alias("user_id"),
+        one_of(3, "NO", "SE", "DE", "FR", "US", "GB", "JP", "BR").alias("country"),
+        one_of(4, "web", "ios", "android").alias("device"),
+        fn.when(chance(5, 20) == 0, 500).when(chance(5, 20) == 1, 404).otherwise(200).alias("status"),
+        (chance(6, 1_000_000) / 100).cast("decimal(12,2)").alias("amount"),
+    )
 
 
 def main() -> None:
@@ -95,7 +103,9 @@ def main() -> None:
         table = catalog.create_table("db.events", SCHEMA, partition_by=["day(ts)", "bucket(16, user_id)"])
         print(f"   {table.location}")
 
-    with step(f"PySpark writes {per_day * len(DAYS):,} events, a commit a day: df.write.format('frazil').mode('append').save(…)"):
+    with step(
+        f"PySpark writes {per_day * len(DAYS):,} events, one commit a day: df.write.format('frazil').mode('append')…"
+    ):
         for number, day in enumerate(DAYS):
             started = time.perf_counter()
             frame = events(spark, number * per_day, per_day, day)
@@ -109,14 +119,15 @@ def main() -> None:
 
     with step("PySpark aggregates the scan: scan.to_spark(spark).groupBy('country', 'device')…"):
         grouped = scan.to_spark(spark).groupBy("country", "device")
-        rows = grouped.agg(F.count("*").alias("events"), F.sum("amount").alias("amount")).collect()
+        rows = grouped.agg(fn.count("*").alias("events"), fn.sum("amount").alias("amount")).collect()
         by_spark = {(row.country, row.device): (row.events, row.amount) for row in rows}
 
     with step("Arrow aggregates the same scan: scan.to_arrow().group_by(…)"):
         arrow = scan.to_arrow().group_by(["country", "device"]).aggregate([([], "count_all"), ("amount", "sum")])
         by_arrow = {(row["country"], row["device"]): (row["count_all"], row["amount_sum"]) for row in arrow.to_pylist()}
 
-    print(f"\n   {'country':8} {'device':8} {'events (PySpark)':>17} {'(Arrow)':>9} {'amount (PySpark)':>18} {'(Arrow)':>15}")
+    titles = ("country", "device", "events (PySpark)", "(Arrow)", "amount (PySpark)", "(Arrow)")
+    print("\n   {:8} {:8} {:>17} {:>9} {:>18} {:>15}".format(*titles))
     for key in sorted(by_spark.keys() | by_arrow.keys()):
         (n, amount), (m, other) = by_spark.get(key, (0, 0)), by_arrow.get(key, (0, 0))
         print(f"   {key[0]:8} {key[1]:8} {n:17,} {m:9,} {amount:18,} {other:15,}")

@@ -28,6 +28,9 @@ for thing in "$@"; do
         missing "Rust $wanted or newer is missing (found $found): run 'rustup update stable'"
       fi
     fi
+    if ! command -v cc >/dev/null; then
+      missing "a C compiler is missing (Rust links with it): install one (Debian: apt install gcc libc6-dev)"
+    fi
     ;;
   java)
     java=${JAVA_HOME:+$JAVA_HOME/bin/}java

@@ -1,7 +1,7 @@
-"""Writes a metadata-only Iceberg v2 table for planning benchmarks: no data file exists, but everything that a planner reads.
+"""Writes a metadata-only Iceberg v2 table for planning benchmarks: no data file exists, but all that a planner reads.
 
-12 columns with sizes, counts and bounds for each, partitions day(ts) and bucket(16, user_id), deflate, an equal number of
-entries in each manifest, in order of time. Written with fastavro alone, so that no code under test has a part in it.
+12 columns with sizes, counts and bounds for each, partitions day(ts) and bucket(16, user_id), deflate, as many entries
+in each manifest, in order of time. Written with fastavro alone, so that no code under test has a part in it.
 
     python benches/planning/make_table.py OUT [--files 100000] [--per-manifest 10000]
 """
@@ -53,7 +53,11 @@ def field(number: int, name: str, kind: Any, **extra: Any) -> dict[str, Any]:
 
 def map_of(number: int, name: str, key: int, value: int, kind: str) -> dict[str, Any]:
     """Iceberg's map with integer keys: an array of key-value records."""
-    pair = {"type": "record", "name": f"k{key}_v{value}", "fields": [field(key, "key", "int"), field(value, "value", kind)]}
+    pair = {
+        "type": "record",
+        "name": f"k{key}_v{value}",
+        "fields": [field(key, "key", "int"), field(value, "value", kind)],
+    }
     return field(number, name, optional({"type": "array", "items": pair, "logicalType": "map"}))
 
 
@@ -64,8 +68,11 @@ def list_of(number: int, name: str, element: int, kind: str) -> dict[str, Any]:
 PARTITION = {
     "type": "record",
     "name": "r102",
-    "fields": [field(1000, "ts_day", optional({"type": "int", "logicalType": "date"})), field(1001, "user_id_bucket", optional("int"))],
-}  # fmt: skip
+    "fields": [
+        field(1000, "ts_day", optional({"type": "int", "logicalType": "date"})),
+        field(1001, "user_id_bucket", optional("int")),
+    ],
+}
 DATA_FILE = {
     "type": "record",
     "name": "r2",
@@ -133,7 +140,9 @@ MANIFEST_FILE = {
 
 
 def schema_json() -> dict[str, Any]:
-    fields = [{"id": number, "name": name, "required": required, "type": kind} for number, name, kind, required in COLUMNS]
+    fields = [
+        {"id": number, "name": name, "required": required, "type": kind} for number, name, kind, required in COLUMNS
+    ]
     return {"type": "struct", "schema-id": 0, "fields": fields}
 
 
@@ -155,7 +164,10 @@ def entry(chance: random.Random, number: int, files: int, location: str) -> tupl
     long, double, int4 = struct.Struct("<q").pack, struct.Struct("<d").pack, struct.Struct("<i").pack
     bounds: dict[int, tuple[bytes, bytes]] = {
         1: (long(first), long(first + rows)),
-        2: (long(day * DAY_US + chance.randrange(1_000_000)), long((day + 1) * DAY_US - 1 - chance.randrange(1_000_000))),
+        2: (
+            long(day * DAY_US + chance.randrange(1_000_000)),
+            long((day + 1) * DAY_US - 1 - chance.randrange(1_000_000)),
+        ),
         3: (long(user), long(user + chance.randrange(1_000_000))),
         4: (countries[0].encode(), countries[1].encode()),
         5: (b"android", b"web"),
@@ -188,10 +200,16 @@ def entry(chance: random.Random, number: int, files: int, location: str) -> tupl
         "equality_ids": None,
         "sort_order_id": 0,
     }
-    return {"status": 1, "snapshot_id": None, "sequence_number": None, "file_sequence_number": None, "data_file": file}, day, rows
+    return (
+        {"status": 1, "snapshot_id": None, "sequence_number": None, "file_sequence_number": None, "data_file": file},
+        day,
+        rows,
+    )
 
 
-def write_manifest(folder: Path, location: str, chance: random.Random, start: int, end: int, files: int, number: int) -> dict[str, Any]:
+def write_manifest(
+    folder: Path, location: str, chance: random.Random, start: int, end: int, files: int, number: int
+) -> dict[str, Any]:
     """Writes one manifest and gives its entry of the manifest list."""
     made = [entry(chance, n, files, location) for n in range(start, end)]
     path = folder / f"{uuid.UUID(int=chance.getrandbits(128))}-m0.avro"
@@ -204,7 +222,9 @@ def write_manifest(folder: Path, location: str, chance: random.Random, start: in
         "content": "data",
     }
     with path.open("wb") as out:
-        fastavro.writer(out, ENTRY, (item[0] for item in made), codec="deflate", metadata=metadata, sync_interval=64_000)
+        fastavro.writer(
+            out, ENTRY, (item[0] for item in made), codec="deflate", metadata=metadata, sync_interval=64_000
+        )
     days = [item[1] for item in made]
     buckets = [item[0]["data_file"]["partition"]["user_id_bucket"] for item in made]
     int4 = struct.Struct("<i").pack
@@ -223,7 +243,12 @@ def write_manifest(folder: Path, location: str, chance: random.Random, start: in
         "existing_rows_count": 0,
         "deleted_rows_count": 0,
         "partitions": [
-            {"contains_null": False, "contains_nan": False, "lower_bound": int4(min(values)), "upper_bound": int4(max(values))}
+            {
+                "contains_null": False,
+                "contains_nan": False,
+                "lower_bound": int4(min(values)),
+                "upper_bound": int4(max(values)),
+            }
             for values in (days, buckets)
         ],
         "key_metadata": None,
@@ -248,7 +273,12 @@ def make_table(out: Path, files: int = 100_000, per_manifest: int = 10_000) -> P
     with list_path.open("wb") as stream:
         fastavro.writer(stream, MANIFEST_FILE, manifests[::-1], codec="deflate", metadata=header)
     moment = 1_767_225_600_000
-    summary = {"operation": "append", "total-data-files": str(files), "total-records": str(rows), "total-delete-files": "0"}
+    summary = {
+        "operation": "append",
+        "total-data-files": str(files),
+        "total-records": str(rows),
+        "total-delete-files": "0",
+    }
     metadata = {
         "format-version": 2,
         "table-uuid": str(uuid.UUID(int=chance.getrandbits(128))),

@@ -1,8 +1,9 @@
 """Times cold plans of a table of 100,000 data files: Frazil beside PyIceberg, in turns, in one run.
 
-A cold plan opens the table anew and finds the files of a scan: everything from the metadata file to the last task. Each
-sample runs in a process of its own, so that neither library can keep anything from the sample before; imports are not timed.
-The floor is what inflating the table's manifests costs one core: no planner on one core that reads them all can be faster.
+A cold plan opens the table anew and finds the files of a scan: everything from the metadata file to the last task.
+Each sample runs in a process of its own, so that neither library can keep anything from the sample before; imports are
+not timed. The floor is what inflating the table's manifests costs one core: no planner that reads them all with one
+core can be faster.
 
     python benches/planning/run.py [--samples 5] [--files 100000] [--write benches/RESULTS.md]
 """
@@ -47,7 +48,9 @@ def plan_with_pyiceberg(metadata: str, title: str) -> tuple[float, int]:
 
     expression = {
         "none": AlwaysTrue(),
-        "one day": And(GreaterThanOrEqual("ts", "2023-01-10T00:00:00+00:00"), LessThan("ts", "2023-01-11T00:00:00+00:00")),
+        "one day": And(
+            GreaterThanOrEqual("ts", "2023-01-10T00:00:00+00:00"), LessThan("ts", "2023-01-11T00:00:00+00:00")
+        ),
         "metrics only": GreaterThan("price", 1450.0),
     }[title]
     started = time.perf_counter()
@@ -119,14 +122,16 @@ def measure(metadata: Path, samples: int) -> tuple[list[tuple[str, int, dict[str
                 print(f"   {title}, sample {number + 1}: {engine} {taken:.3f} s, {counts[engine]:,} tasks", flush=True)
         if len(set(counts.values())) != 1:
             sys.exit(f"filter {title}: the planners disagree: {counts}")
-        rows.append((title, counts["frazil"], {engine: statistics.median(values) for engine, values in seconds.items()}))
+        rows.append(
+            (title, counts["frazil"], {engine: statistics.median(values) for engine, values in seconds.items()})
+        )
     return rows, floor(metadata.parent)
 
 
 def report(rows: list[tuple[str, int, dict[str, float]]], least: float, files: int, samples: int) -> str:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES)
     lines = [
-        f"Cold plans of {files:,} data files, seconds, median of {samples} alternating samples, each in a process of its own.",
+        f"Cold plans of {files:,} data files, seconds: median of {samples} samples in turns, each its own process.",
         f"{versions}; Python {platform.python_version()}; {os.cpu_count()} cores, {processor()}.",
         "",
         "| filter | tasks | Frazil | PyIceberg | ratio |",

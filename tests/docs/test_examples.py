@@ -37,6 +37,12 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
     run = f"exec(compile(open(0, encoding='utf-8').read(), {str(page)!r}, 'exec'), {{'__name__': '__main__'}})"
     environment = {**os.environ, "TZ": "UTC", "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run(
-        [sys.executable, "-c", run], input=program(page), capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=300
-    )  # fmt: skip
+        [sys.executable, "-c", run],
+        input=program(page),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=300,
+    )
     assert done.returncode == 0, f"{done.stderr[-4000:]}\n{done.stdout[-1000:]}"

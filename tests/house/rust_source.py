@@ -15,7 +15,9 @@ _TOKENS = re.compile(
       |(?P<char>b?'(?:\\(?:x[0-9a-fA-F]{2}|u\{[0-9a-fA-F_]+\}|.)|[^'\\\n])')""",
     re.VERBOSE | re.DOTALL,
 )
-_TEST_ITEM = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:mod|fn|impl|use|struct|enum|macro_rules!)")
+_TEST_ITEM = re.compile(
+    r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:mod|fn|impl|use|struct|enum|macro_rules!)"
+)
 
 
 def without_comments_and_texts(source: str) -> str:

@@ -18,7 +18,9 @@ FILES = [file for file in rust_files() if file.layer != "lib"]
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_module_imports_only_from_below(file: RustFile) -> None:
-    assert file.layer in ALLOWED, f"{file.name}: give the new layer {file.layer!r} a place in this test and in DESIGN.md"
+    assert file.layer in ALLOWED, (
+        f"{file.name}: give the new layer {file.layer!r} a place in this test and in DESIGN.md"
+    )
     upward = crate_imports(file.code) - ALLOWED[file.layer] - {file.layer}
     assert not upward, f"{file.name} imports {sorted(upward)}: {file.layer} may use {sorted(ALLOWED[file.layer])}"
 
@@ -45,8 +47,13 @@ def test_no_panics_outside_tests(file: RustFile) -> None:
 
 # ---------------------------------------------------------------- the reader of Rust code itself
 
+
 def test_imports_are_found_in_every_form() -> None:
-    code = "use crate::error::{Error, Result};\nuse crate::{types, iceberg::{plan::Plan, commit}, store::Store as S};\nfn f() { crate::data::g() }"
+    code = """
+use crate::error::{Error, Result};
+use crate::{types, iceberg::{plan::Plan, commit}, store::Store as S};
+fn f() { crate::data::g() }
+"""
     assert crate_imports(code) == {"error", "types", "iceberg", "store", "data"}
 
 

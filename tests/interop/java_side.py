@@ -60,9 +60,7 @@ class Java:
     def read(self, table: str, where: str = "", columns: str = "*", version: str = "") -> list[str]:
         """Rows as Java reads them, see `exact`; `version` is a time travel clause."""
         filtered = f"where {where}" if where else ""
-        return exact(
-            self.spark.sql(f"select {columns} from ice.{NAMESPACE}.{table} {version} {filtered}").toArrow()
-        )
+        return exact(self.spark.sql(f"select {columns} from ice.{NAMESPACE}.{table} {version} {filtered}").toArrow())
 
     def in_memory(self, table: str) -> DataFrame:
         """All rows of the table, cut off from its files."""

@@ -36,29 +36,77 @@ SCHEMA = pa.schema(
 )
 ROWS: list[dict[str, Any]] = [
     {
-        "id": 1, "b": True, "l": 34, "f": 1.5, "d": 2.5, "d9": decimal.Decimal("14.20"), "d18": decimal.Decimal("14.2000"),
-        "d38": decimal.Decimal("1234567890123456789012345678.0123456789"), "dt": datetime.date(2017, 11, 16),
-        "ts": datetime.datetime(2017, 11, 16, 22, 31, 8), "tz": datetime.datetime(2017, 11, 16, 22, 31, 8, 1, UTC),
-        "s": "iceberg", "bin": b"\x00\x01\x02\x03", "st": {"x": 1, "y": "a", "deep": {"z": 1.5}}, "li": [1, 2, 3],
-        "ls": [{"k": "a", "v": 1}, None], "m": [("a", 1), ("b", None)], "mm": [(1, ["p", None]), (2, [])],
+        "id": 1,
+        "b": True,
+        "l": 34,
+        "f": 1.5,
+        "d": 2.5,
+        "d9": decimal.Decimal("14.20"),
+        "d18": decimal.Decimal("14.2000"),
+        "d38": decimal.Decimal("1234567890123456789012345678.0123456789"),
+        "dt": datetime.date(2017, 11, 16),
+        "ts": datetime.datetime(2017, 11, 16, 22, 31, 8),
+        "tz": datetime.datetime(2017, 11, 16, 22, 31, 8, 1, UTC),
+        "s": "iceberg",
+        "bin": b"\x00\x01\x02\x03",
+        "st": {"x": 1, "y": "a", "deep": {"z": 1.5}},
+        "li": [1, 2, 3],
+        "ls": [{"k": "a", "v": 1}, None],
+        "m": [("a", 1), ("b", None)],
+        "mm": [(1, ["p", None]), (2, [])],
     },
     {
-        "id": 2, "b": False, "l": -(2**63), "f": float("nan"), "d": float("nan"), "d9": decimal.Decimal("-0.01"),
-        "d18": decimal.Decimal("-99999999999999.9999"), "d38": decimal.Decimal("-0.0000000001"),
-        "dt": datetime.date(1, 1, 1), "ts": datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
-        "tz": datetime.datetime(1960, 6, 15, 12, 30, tzinfo=UTC), "s": "", "bin": b"",
-        "st": {"x": None, "y": "", "deep": None}, "li": [], "ls": [], "m": [], "mm": [],
+        "id": 2,
+        "b": False,
+        "l": -(2**63),
+        "f": float("nan"),
+        "d": float("nan"),
+        "d9": decimal.Decimal("-0.01"),
+        "d18": decimal.Decimal("-99999999999999.9999"),
+        "d38": decimal.Decimal("-0.0000000001"),
+        "dt": datetime.date(1, 1, 1),
+        "ts": datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+        "tz": datetime.datetime(1960, 6, 15, 12, 30, tzinfo=UTC),
+        "s": "",
+        "bin": b"",
+        "st": {"x": None, "y": "", "deep": None},
+        "li": [],
+        "ls": [],
+        "m": [],
+        "mm": [],
     },
     {
-        "id": 3, "b": None, "l": 2**63 - 1, "f": float("-inf"), "d": float("inf"), "d9": decimal.Decimal("9999999.99"),
-        "d18": decimal.Decimal("0.0000"), "d38": decimal.Decimal("0E-10"), "dt": datetime.date(9999, 12, 31),
+        "id": 3,
+        "b": None,
+        "l": 2**63 - 1,
+        "f": float("-inf"),
+        "d": float("inf"),
+        "d9": decimal.Decimal("9999999.99"),
+        "d18": decimal.Decimal("0.0000"),
+        "d38": decimal.Decimal("0E-10"),
+        "dt": datetime.date(9999, 12, 31),
         "ts": datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
-        "tz": datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, UTC), "s": "été 水 \U0001f9ca", "bin": b"\xff", "st": None,
-        "li": [None], "ls": None, "m": [("", 0)], "mm": [(-1, None)],
+        "tz": datetime.datetime(9999, 12, 31, 23, 59, 59, 999999, UTC),
+        "s": "été 水 \U0001f9ca",
+        "bin": b"\xff",
+        "st": None,
+        "li": [None],
+        "ls": None,
+        "m": [("", 0)],
+        "mm": [(-1, None)],
     },
     {"id": 4},
-    {"id": 5, "b": True, "l": 0, "f": -0.0, "d": -0.0, "s": "a/b c=d%", "bin": b"\x7f\x80", "li": [-(2**31), 2**31 - 1]},
-]  # fmt: skip
+    {
+        "id": 5,
+        "b": True,
+        "l": 0,
+        "f": -0.0,
+        "d": -0.0,
+        "s": "a/b c=d%",
+        "bin": b"\x7f\x80",
+        "li": [-(2**31), 2**31 - 1],
+    },
+]
 
 
 @pytest.fixture(scope="session")
@@ -80,6 +128,7 @@ def rows_by_frazil(catalog: Any, name: str) -> list[str]:
 
 
 # ---------------------------------------------------------------- rows and metadata
+
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_every_type(java: Java, catalog: Any, version: int) -> None:
@@ -122,10 +171,15 @@ def test_metrics_of_files(java: Java, catalog: Any) -> None:
         "d9": (2, None, decimal.Decimal("-0.01"), decimal.Decimal("9999999.99")),
         "d18": (2, None, decimal.Decimal("-99999999999999.9999"), decimal.Decimal("14.2000")),
         "dt": (2, None, datetime.date(1, 1, 1), datetime.date(9999, 12, 31)),
-        "ts": (2, None, datetime.datetime(1969, 12, 31, 23, 59, 59, 999999), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999)),
+        "ts": (
+            2,
+            None,
+            datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+            datetime.datetime(9999, 12, 31, 23, 59, 59, 999999),
+        ),
         "s": (1, None, "", "été 水 \U0001f9ca"),
         "bin": (1, None, b"", b"\xff"),
-    }  # fmt: skip
+    }
     for column, (nulls, nans, lower, upper) in expected.items():
         found = metrics[column]
         assert found["value_count"] == 5, column
@@ -140,9 +194,19 @@ def test_metrics_of_files(java: Java, catalog: Any) -> None:
 def test_bounds_of_long_texts_lose_no_row(java: Java, catalog: Any) -> None:
     """Bounds are cut to 16 characters; Java prunes by them, so each value must still be found by equality."""
     texts = [
-        "x" * 15, "x" * 16, "x" * 17, "x" * 40, "\U0010ffff" * 20, "a" * 15 + "\U0010ffff" * 3, "\ud7ff" * 17, "\x7f" * 20,
-        "é" * 16 + "b", "", "\U0001f9ca" * 17, "z" * 15 + "\ud7ffz",
-    ]  # fmt: skip
+        "x" * 15,
+        "x" * 16,
+        "x" * 17,
+        "x" * 40,
+        "\U0010ffff" * 20,
+        "a" * 15 + "\U0010ffff" * 3,
+        "\ud7ff" * 17,
+        "\x7f" * 20,
+        "é" * 16 + "b",
+        "",
+        "\U0001f9ca" * 17,
+        "z" * 15 + "\ud7ffz",
+    ]
     name = java.fresh("written_bounds")
     schema = pa.schema([("id", pa.int32()), ("s", pa.string()), ("bin", pa.binary())])
     created = catalog.create_table(f"{NAMESPACE}.{name}", schema)
@@ -161,7 +225,9 @@ def test_bounds_of_long_texts_lose_no_row(java: Java, catalog: Any) -> None:
 def test_java_filters_by_our_metrics(java: Java, catalog: Any) -> None:
     """Rows spread over many files by chance: each comparison must find what a scan without pruning finds."""
     name = java.fresh("written_filters")
-    schema = pa.schema([("id", pa.int32()), ("i", pa.int64()), ("x", pa.float64()), ("d", pa.decimal128(12, 3)), ("dt", pa.date32())])
+    schema = pa.schema(
+        [("id", pa.int32()), ("i", pa.int64()), ("x", pa.float64()), ("d", pa.decimal128(12, 3)), ("dt", pa.date32())]
+    )
     created = catalog.create_table(f"{NAMESPACE}.{name}", schema)
     chance = random.Random(7)
     zoo = [0.0, -0.0, float("nan"), float("inf"), float("-inf"), 1.5, -1.5, None]
@@ -173,15 +239,27 @@ def test_java_filters_by_our_metrics(java: Java, catalog: Any) -> None:
                 "i": chance.choice([None, chance.randint(-5, 5), chance.randint(-(2**60), 2**60)]),
                 "x": chance.choice(zoo),
                 "d": chance.choice([None, decimal.Decimal(chance.randint(-3000, 3000)).scaleb(-3)]),
-                "dt": chance.choice([None, datetime.date(1970, 1, 1) + datetime.timedelta(days=chance.randint(-400, 400))]),
+                "dt": chance.choice(
+                    [None, datetime.date(1970, 1, 1) + datetime.timedelta(days=chance.randint(-400, 400))]
+                ),
             }
             for number in range(chance.choice([1, 3]))
-        ]  # fmt: skip
+        ]
         everything += rows
         created.append(table_of(rows, schema))
     java.spark.createDataFrame(table_of(everything, schema)).createOrReplaceTempView("plain")
-    filters = [f"x {op} {value}" for op in ("=", "<", "<=", ">", ">=", "!=") for value in ("0.0d", "double('NaN')", "1.5d")]
-    filters += ["i > 3", "i <= -2", "i is null", "i is not null", "d < 0", "d between -1.5 and 1.5", "dt < date'1970-01-01'"]
+    filters = [
+        f"x {op} {value}" for op in ("=", "<", "<=", ">", ">=", "!=") for value in ("0.0d", "double('NaN')", "1.5d")
+    ]
+    filters += [
+        "i > 3",
+        "i <= -2",
+        "i is null",
+        "i is not null",
+        "d < 0",
+        "d between -1.5 and 1.5",
+        "dt < date'1970-01-01'",
+    ]
     for where in filters:
         theirs = exact(java.spark.sql(f"select * from plain where {where}").toArrow())
         assert_same_rows(theirs, java.read(name, where), where)
@@ -278,15 +356,24 @@ def test_partition_values_are_javas(java: Java, catalog: Any, transform: str, fu
 def test_several_partition_fields(java: Java, catalog: Any) -> None:
     name = java.fresh("written_parts")
     created = catalog.create_table(
-        f"{NAMESPACE}.{name}", PARTITION_SCHEMA, partition_by=["day(tz)", "bucket(4, id)", "truncate(1, s)"], sort_by=["tz desc nulls last", "id"]
-    )  # fmt: skip
+        f"{NAMESPACE}.{name}",
+        PARTITION_SCHEMA,
+        partition_by=["day(tz)", "bucket(4, id)", "truncate(1, s)"],
+        sort_by=["tz desc nulls last", "id"],
+    )
     rows = partition_rows()
     created.append(table_of(rows, PARTITION_SCHEMA))
     described = {row.col_name: row.data_type for row in java.sql(f"describe ice.{NAMESPACE}.{name}")}
     assert [described[f"Part {number}"] for number in range(3)] == ["days(tz)", "bucket(4, id)", "truncate(1, s)"]
     properties = {row.key: row.value for row in java.sql(f"show tblproperties ice.{NAMESPACE}.{name}")}
     assert properties["sort-order"].lower() == "tz desc nulls last, id asc nulls first"
-    for where in ("tz < timestamp'1970-01-01 00:00:00Z'", "s = 'a'", "s is null", "s >= '水'", f"id = {rows[-1]['id']}"):
+    for where in (
+        "tz < timestamp'1970-01-01 00:00:00Z'",
+        "s = 'a'",
+        "s is null",
+        "s >= '水'",
+        f"id = {rows[-1]['id']}",
+    ):
         java.spark.createDataFrame(table_of(rows, PARTITION_SCHEMA)).createOrReplaceTempView("plain")
         theirs = exact(java.spark.sql(f"select * from plain where {where}").toArrow())
         assert_same_rows(theirs, java.read(name, where), where)
@@ -296,17 +383,25 @@ def test_several_partition_fields(java: Java, catalog: Any) -> None:
 
 # ---------------------------------------------------------------- both in turn
 
+
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_appends_in_turn(java: Java, catalog: Any, version: int) -> None:
     name = java.fresh("turns")
     schema = pa.schema([("id", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("s", pa.string())])
     catalog.create_table(
-        f"{NAMESPACE}.{name}", schema, partition_by=["day(ts)", "bucket(4, id)"], properties={"format-version": str(version)}
-    )  # fmt: skip
+        f"{NAMESPACE}.{name}",
+        schema,
+        partition_by=["day(ts)", "bucket(4, id)"],
+        properties={"format-version": str(version)},
+    )
     for turn in range(3):
         moment = datetime.datetime(2026, 1, 1 + turn, tzinfo=UTC)
-        load(catalog, name).append(table_of([{"id": 10 * turn + n, "ts": moment, "s": f"f{n}"} for n in range(5)], schema))
-        java.insert(name, f"({10 * turn + 7}, timestamp'2026-01-0{turn + 1} 12:00:00Z', 'java'), ({10 * turn + 8}, null, null)")
+        load(catalog, name).append(
+            table_of([{"id": 10 * turn + n, "ts": moment, "s": f"f{n}"} for n in range(5)], schema)
+        )
+        java.insert(
+            name, f"({10 * turn + 7}, timestamp'2026-01-0{turn + 1} 12:00:00Z', 'java'), ({10 * turn + 8}, null, null)"
+        )
         assert_same_rows(rows_by_frazil(catalog, name), java.read(name), f"turn {turn}")
     assert len(java.read(name)) == 21
     ids = java.snapshot_ids(name)
@@ -326,8 +421,12 @@ def test_append_to_an_evolved_java_table(java: Java, catalog: Any) -> None:
     java.alter(name, "add column n decimal(9,2) first")
     java.alter(name, "drop partition field b")
     java.alter(name, "add partition field days(ts)")
-    schema = pa.schema([("n", pa.decimal128(9, 2)), ("id", pa.int64()), ("b", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
-    rows = [{"n": decimal.Decimal("1.50"), "id": 3_000_000_000, "b": "y", "ts": datetime.datetime(2026, 1, 2, tzinfo=UTC)}]
+    schema = pa.schema(
+        [("n", pa.decimal128(9, 2)), ("id", pa.int64()), ("b", pa.string()), ("ts", pa.timestamp("us", "UTC"))]
+    )
+    rows = [
+        {"n": decimal.Decimal("1.50"), "id": 3_000_000_000, "b": "y", "ts": datetime.datetime(2026, 1, 2, tzinfo=UTC)}
+    ]
     load(catalog, name).append(table_of(rows, schema))
     java.insert(name, "(2.25, 5, null, null)")
     assert_same_rows(rows_by_frazil(catalog, name), java.read(name))
@@ -346,8 +445,13 @@ def test_java_maintains_what_frazil_wrote(java: Java, catalog: Any) -> None:
         created.append(table_of([{"id": 10 * turn + n, "s": "ab"[n % 2] * 3} for n in range(6)], schema))
     expected = java.read(name)
     java.sql(f"call ice.system.rewrite_manifests('{NAMESPACE}.{name}')")
-    java.sql(f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{name}', options => map('rewrite-all', 'true'))")
-    java.sql(f"call ice.system.expire_snapshots(table => '{NAMESPACE}.{name}', older_than => timestamp'2999-01-01', retain_last => 1)")
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{name}', options => map('rewrite-all', 'true'))"
+    )
+    java.sql(
+        f"call ice.system.expire_snapshots(table => '{NAMESPACE}.{name}', "
+        "older_than => timestamp'2999-01-01', retain_last => 1)"
+    )
     assert len(java.snapshot_ids(name)) == 1
     assert_same_rows(rows_by_frazil(catalog, name), expected)
     load(catalog, name).append(table_of([{"id": 99, "s": "c"}], schema))

@@ -31,13 +31,14 @@ def assert_reads_alike(java: Java, table: str, filters: list[str] | list[tuple[s
 
 ALL_TYPES = """
     id int not null, b boolean, l bigint, f float, d double, d9 decimal(9,2), d18 decimal(18,4), d38 decimal(38,10),
-    dt date, ts timestamp_ntz, tz timestamp, s string, bin binary, st struct<x: int, y: string, deep: struct<z: double>>,
-    li array<int>, ls array<struct<k: string, v: bigint>>, m map<string, int>, mm map<int, array<string>>
+    dt date, ts timestamp_ntz, tz timestamp, s string, bin binary,
+    st struct<x: int, y: string, deep: struct<z: double>>, li array<int>,
+    ls array<struct<k: string, v: bigint>>, m map<string, int>, mm map<int, array<string>>
 """
 ALL_VALUES = """
     (1, true, 34, cast(1.5 as float), 2.5d, 14.20, 14.2000, 1234567890123456789012345678.0123456789,
-     date'2017-11-16', timestamp_ntz'2017-11-16 22:31:08', timestamp'2017-11-16 22:31:08.000001Z', 'iceberg', x'00010203',
-     named_struct('x', 1, 'y', 'a', 'deep', named_struct('z', 1.5d)), array(1, 2, 3),
+     date'2017-11-16', timestamp_ntz'2017-11-16 22:31:08', timestamp'2017-11-16 22:31:08.000001Z', 'iceberg',
+     x'00010203', named_struct('x', 1, 'y', 'a', 'deep', named_struct('z', 1.5d)), array(1, 2, 3),
      array(named_struct('k', 'a', 'v', 1L), null), map('a', 1, 'b', null), map(1, array('p', null), 2, array())),
     (2, false, -9223372036854775808, float('NaN'), double('NaN'), -0.01, -99999999999999.9999, -0.0000000001,
      date'0001-01-01', timestamp_ntz'1969-12-31 23:59:59.999999', timestamp'1960-06-15 12:30:00Z', '', x'',
@@ -47,7 +48,8 @@ ALL_VALUES = """
      'été 水 \\U0001F9CA', x'ff', null, array(null), null, map('', 0), map(-1, null)),
     (4, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null),
     (5, true, 0, float('-0.0'), double('-0.0'), 0, 0, 0, date'1970-01-01', timestamp_ntz'1970-01-01 00:00:00',
-     timestamp'1970-01-01 00:00:00Z', 'a/b c=d%', x'7f80', named_struct('x', 9, 'y', 'z', 'deep', named_struct('z', null)),
+     timestamp'1970-01-01 00:00:00Z', 'a/b c=d%', x'7f80',
+     named_struct('x', 9, 'y', 'z', 'deep', named_struct('z', null)),
      array(-2147483648, 2147483647), array(named_struct('k', null, 'v', null)), null, null)
 """
 
@@ -182,28 +184,65 @@ def test_three_valued_logic(java: Java) -> None:
 
 PARTITIONS: list[tuple[str, str, str, list[str]]] = [
     ("int", "p", "(1, 34), (2, -1), (3, 0), (4, null), (5, 2147483647)", ["p = 34", "p < 0", "p in (0, 34)"]),
-    ("string", "p", "(1, 'ice'), (2, ''), (3, 'a/b c=d%&'), (4, null), (5, 'été')", ["p = ''", "p > 'a'", "p like 'a%'"]),
+    (
+        "string",
+        "p",
+        "(1, 'ice'), (2, ''), (3, 'a/b c=d%&'), (4, null), (5, 'été')",
+        ["p = ''", "p > 'a'", "p like 'a%'"],
+    ),
     ("date", "p", "(1, date'1969-12-31'), (2, date'2017-11-16'), (3, null)", ["p = '1969-12-31'", "p > '1970-01-01'"]),
     ("boolean", "p", "(1, true), (2, false), (3, null)", ["p = true", "p != true", "p is null"]),
     ("decimal(9,2)", "p", "(1, 14.20), (2, -0.01), (3, null)", ["p = 14.20", "p < 0"]),
     ("binary", "p", "(1, x'00ff'), (2, x''), (3, null)", ["p = x'00ff'", "p >= x''"]),
     ("int", "bucket(4, p)", "(1, 34), (2, -1), (3, 0), (4, null), (5, 99)", ["p = 34", "p in (0, 99)", "p > 0"]),
-    ("string", "bucket(4, p)", "(1, 'iceberg'), (2, ''), (3, null), (4, 'x')", ["p = 'iceberg'", "p is null", "p != 'x'"]),
+    (
+        "string",
+        "bucket(4, p)",
+        "(1, 'iceberg'), (2, ''), (3, null), (4, 'x')",
+        ["p = 'iceberg'", "p is null", "p != 'x'"],
+    ),
     ("decimal(9,2)", "bucket(4, p)", "(1, 14.20), (2, -0.01), (3, null)", ["p = -0.01", "p in (14.20)"]),
     ("bigint", "truncate(10, p)", "(1, 34), (2, -1), (3, -10), (4, -11), (5, null)", ["p = -1", "p < -10", "p > 30"]),
-    ("string", "truncate(2, p)", "(1, 'iceberg'), (2, 'i'), (3, 'été水'), (4, null)", ["p = 'iceberg'", "p like 'ic%'", "p >= 'j'", "p not like 'ice%'"]),
+    (
+        "string",
+        "truncate(2, p)",
+        "(1, 'iceberg'), (2, 'i'), (3, 'été水'), (4, null)",
+        ["p = 'iceberg'", "p like 'ic%'", "p >= 'j'", "p not like 'ice%'"],
+    ),
     ("decimal(9,2)", "truncate(50, p)", "(1, 10.65), (2, -10.65), (3, null)", ["p = 10.65", "p < 0"]),
-    ("date", "year(p)", "(1, date'2017-11-16'), (2, date'1969-01-01'), (3, null)", ["p = '2017-11-16'", "p < '1970-01-01'"]),
-    ("date", "month(p)", "(1, date'2017-11-16'), (2, date'1969-12-31'), (3, null)", ["p >= '2017-11-01'", "p <= '1969-12-31'"]),
-    ("timestamp", "day(p)", "(1, timestamp'2017-11-16 22:31:08Z'), (2, timestamp'1969-12-31 23:59:59.999999Z'), (3, null)",
-     ["p >= '2017-11-16T00:00:00Z'", "p < '1970-01-01T00:00:00Z'", "p = '1969-12-31T23:59:59.999999Z'"]),
-    ("timestamp_ntz", "hour(p)", "(1, timestamp_ntz'2017-11-16 22:31:08'), (2, timestamp_ntz'1969-12-31 23:00:00'), (3, null)",
-     ["p > '2017-11-16T22:00:00'", "p <= '1969-12-31T23:00:00'"]),
-]  # fmt: skip
+    (
+        "date",
+        "year(p)",
+        "(1, date'2017-11-16'), (2, date'1969-01-01'), (3, null)",
+        ["p = '2017-11-16'", "p < '1970-01-01'"],
+    ),
+    (
+        "date",
+        "month(p)",
+        "(1, date'2017-11-16'), (2, date'1969-12-31'), (3, null)",
+        ["p >= '2017-11-01'", "p <= '1969-12-31'"],
+    ),
+    (
+        "timestamp",
+        "day(p)",
+        "(1, timestamp'2017-11-16 22:31:08Z'), (2, timestamp'1969-12-31 23:59:59.999999Z'), (3, null)",
+        ["p >= '2017-11-16T00:00:00Z'", "p < '1970-01-01T00:00:00Z'", "p = '1969-12-31T23:59:59.999999Z'"],
+    ),
+    (
+        "timestamp_ntz",
+        "hour(p)",
+        "(1, timestamp_ntz'2017-11-16 22:31:08'), (2, timestamp_ntz'1969-12-31 23:00:00'), (3, null)",
+        ["p > '2017-11-16T22:00:00'", "p <= '1969-12-31T23:00:00'"],
+    ),
+]
 
 
 @pytest.mark.parametrize("version", [1, 2])
-@pytest.mark.parametrize(("kind", "transform", "values", "filters"), PARTITIONS, ids=[f"{kind} {transform}" for kind, transform, *_ in PARTITIONS])
+@pytest.mark.parametrize(
+    ("kind", "transform", "values", "filters"),
+    PARTITIONS,
+    ids=[f"{kind} {transform}" for kind, transform, *_ in PARTITIONS],
+)
 def test_partitions(java: Java, kind: str, transform: str, values: str, filters: list[str], version: int) -> None:
     table = java.create("part", f"id int, p {kind}", transform, version)
     java.insert(table, values)
@@ -242,12 +281,16 @@ def test_partition_evolution(java: Java) -> None:
 
 # ---------------------------------------------------------------- schemas
 
+
 def evolve(java: Java, version: int) -> str:
     """A table whose columns were added, dropped, renamed, reordered, widened and re-added under an old name."""
     table = java.create(
         "evolve", "id int, a int, b string, f float, d decimal(9,2), st struct<x: int, y: string>", version=version
     )
-    java.insert(table, "(1, 10, 'old', cast(1.5 as float), 1.25, named_struct('x', 1, 'y', 'p')), (2, null, null, null, null, null)")
+    java.insert(
+        table,
+        "(1, 10, 'old', cast(1.5 as float), 1.25, named_struct('x', 1, 'y', 'p')), (2, null, null, null, null, null)",
+    )
     java.alter(table, "add column c string after id")
     java.alter(table, "alter column a type bigint")
     java.alter(table, "alter column f type double")
@@ -297,6 +340,7 @@ def test_identity_partition_of_a_renamed_column(java: Java) -> None:
 
 
 # ---------------------------------------------------------------- versions
+
 
 def test_time_travel(java: Java) -> None:
     table = java.create("travel", "id int, old string")
@@ -358,6 +402,7 @@ def test_empty_table(java: Java) -> None:
 
 # ---------------------------------------------------------------- files and folders
 
+
 def test_gzipped_metadata(java: Java) -> None:
     table = java.create("gzip", "id int", properties={"write.metadata.compression-codec": "gzip"})
     java.insert(table, "(1), (2)")
@@ -402,6 +447,7 @@ def test_copied_table(java: Java, tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- what Frazil does not read yet
+
 
 def merge_on_read(java: Java, version: int) -> str:
     properties = {"write.delete.mode": "merge-on-read"}

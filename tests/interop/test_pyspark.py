@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from java_side import assert_same_rows, exact
 from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as fn
 
 UTC = datetime.UTC
 SCHEMA = pa.schema(
@@ -84,6 +84,7 @@ FILTERS = [
 
 # ---------------------------------------------------------------- reading
 
+
 @pytest.mark.parametrize("filter", [None, *FILTERS])
 def test_three_ways_in_give_the_same_rows(spark: SparkSession, table: Any, filter: str | None) -> None:
     expected = exact(table.scan(filter).to_arrow())
@@ -119,16 +120,20 @@ def test_select_and_version(spark: SparkSession, table: Any) -> None:
 def test_a_frame_is_a_frame(spark: SparkSession, table: Any) -> None:
     """Joins, aggregates and SQL work on what Frazil reads, and a frame can be used more than once."""
     frame = table.scan("country is not null").to_spark(spark)
-    per_country = {row.country: (row.n, row.total) for row in frame.groupBy("country").agg(
-        F.count("*").alias("n"), F.sum("amount").alias("total")).collect()}  # fmt: skip
+    per_country = {
+        row.country: (row.n, row.total)
+        for row in frame.groupBy("country").agg(fn.count("*").alias("n"), fn.sum("amount").alias("total")).collect()
+    }
     data = rows(0, 100).to_pylist()
     assert per_country == {
         country: (25, sum(row["amount"] for row in data if row["country"] == country)) for country in ("NO", "SE", "DE")
     }
-    joined = frame.alias("a").join(frame.alias("b"), F.expr("a.id = b.id - 4"))
+    joined = frame.alias("a").join(frame.alias("b"), fn.expr("a.id = b.id - 4"))
     assert joined.count() == 72
     frame.createOrReplaceTempView("events")
-    assert spark.sql("select count(distinct day) from events where st.x > 50").collect() == [Row(**{"count(DISTINCT day)": 3})]
+    assert spark.sql("select count(distinct day) from events where st.x > 50").collect() == [
+        Row(**{"count(DISTINCT day)": 3})
+    ]
 
 
 def test_empty_results(spark: SparkSession, catalog: Any) -> None:
@@ -143,6 +148,7 @@ def test_limit(spark: SparkSession, table: Any) -> None:
 
 
 # ---------------------------------------------------------------- writing
+
 
 def test_write_appends_in_one_commit(spark: SparkSession, table: Any, catalog: Any) -> None:
     frame = spark.createDataFrame(rows(1000, 200)).repartition(3)
@@ -165,8 +171,9 @@ def test_columns_are_matched_by_name(spark: SparkSession, catalog: Any) -> None:
 
 def test_a_failed_job_commits_nothing(spark: SparkSession, table: Any, catalog: Any) -> None:
     frame = spark.range(100).select(
-        (F.col("id") + 5000).alias("id"), F.expr("if(id = 77, raise_error('on purpose'), 'NO')").cast("string").alias("country")
-    )  # fmt: skip
+        (fn.col("id") + 5000).alias("id"),
+        fn.expr("if(id = 77, raise_error('on purpose'), 'NO')").cast("string").alias("country"),
+    )
     names = [name for name in SCHEMA.names if name not in ("id", "country")]
     empty = spark.createDataFrame(rows(0, 1)).limit(0)
     frame = frame.unionByName(empty, allowMissingColumns=True).select("id", "country", *names).select(*SCHEMA.names)
