@@ -58,7 +58,8 @@ class RustFile:
     @property
     def is_test(self) -> bool:
         """Whether the file as a whole is a test module."""
-        return self.path.stem == "tests" or self.path.stem.endswith("_tests") or "tests" in self.path.parent.parts
+        names = [*self.path.relative_to(SRC).parts[:-1], self.path.stem]
+        return any(name in ("tests", "testing") or name.endswith("_tests") for name in names)
 
     @property
     def layer(self) -> str:
