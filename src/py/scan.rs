@@ -47,8 +47,8 @@ impl Scan {
         Scan { inner: self.inner.limit(rows) }
     }
 
-    fn schema(&self, py: Python<'_>) -> PyResult<Schema> {
-        Ok(Schema { inner: run(py, || self.inner.schema())? })
+    fn schema(&self) -> Schema {
+        Schema { inner: self.inner.schema().clone() }
     }
 
     #[getter]
