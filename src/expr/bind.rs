@@ -140,7 +140,7 @@ fn distance(a: &str, b: &str) -> usize {
         let mut left = i + 1;
         let mut next = vec![left];
         for (y, pair) in b.iter().zip(row.windows(2)) {
-            let [diagonal, above] = [pair[0], pair[1]];
+            let &[diagonal, above] = pair else { continue };
             left = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
             next.push(left);
         }

@@ -23,17 +23,18 @@ pub(crate) fn holds(p: &BoundPredicate, value: Option<&Value>) -> Option<bool> {
     match p {
         BoundPredicate::True => Some(true),
         BoundPredicate::False => Some(false),
-        BoundPredicate::And(parts) => parts.iter().fold(Some(true), |all, p| match (all, holds(p, value)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        }),
-        BoundPredicate::Or(parts) => parts.iter().fold(Some(false), |any, p| match (any, holds(p, value)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        }),
+        BoundPredicate::And(parts) => junction(parts, value, false),
+        BoundPredicate::Or(parts) => junction(parts, value, true),
         BoundPredicate::Leaf(leaf) => leaf_holds(leaf, value),
+    }
+}
+
+fn junction(parts: &[BoundPredicate], value: Option<&Value>, decisive: bool) -> Option<bool> {
+    let all: Vec<Option<bool>> = parts.iter().map(|p| holds(p, value)).collect();
+    match all.contains(&Some(decisive)) {
+        true => Some(decisive),
+        false if all.contains(&None) => None,
+        false => Some(!decisive),
     }
 }
 

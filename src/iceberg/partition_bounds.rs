@@ -133,11 +133,13 @@ impl<'p> Stored<'p> {
         let ordered = |l: ValueRef<'_>, u: ValueRef<'_>| l.sql_cmp(u).is_some_and(Ordering::is_le);
         let believable = match (lower, upper) {
             (Some(l), Some(u)) => ordered(l, u) && !l.is_nan() && !u.is_nan(),
-            // Java compared uuids as signed numbers: only a pair in the right order can be trusted.
-            _ => *ty != PrimitiveType::Uuid,
+            _ => true,
         };
         if !believable {
             (lower, upper) = (None, None);
+        }
+        if *ty == PrimitiveType::Uuid {
+            (lower, upper) = of_uuids(lower, upper);
         }
         // The bounds are missing exactly where there is no value but nulls and NaNs.
         let no_values = summary.lower.is_none() && summary.upper.is_none();
@@ -157,17 +159,33 @@ impl<'p> Stored<'p> {
 
     /// Facts about the source column, of type `ty`.
     fn sources(&self, field: &PartitionField, ty: &PrimitiveType) -> ColumnBounds<'p> {
-        let low = self.lower.map(|v| sources_of(&field.transform, v, ty)).unwrap_or_default();
-        let high = self.upper.map(|v| sources_of(&field.transform, v, ty)).unwrap_or_default();
-        let lower = low.lower.filter(|_| !may_hide_wrapped(&field.transform, self, ty));
+        let of = |v: Option<ValueRef<'p>>| v.map(|v| sources_of(&field.transform, v, ty)).unwrap_or_default();
+        let (low, high) = match self.lower == self.upper || !may_hide_wrapped(&field.transform, self, ty) {
+            true => (of(self.lower), of(self.upper)),
+            false => (Sources::default(), Sources::default()),
+        };
         ColumnBounds {
-            lower,
+            lower: low.lower,
             upper: high.upper,
             upper_is_prefix: high.upper_is_prefix,
             nulls: self.nulls,
             nans: self.nans,
         }
     }
+}
+
+/// Java summarises uuids in the order of two signed numbers. Bounds made so are crossed, which shows only if both are
+/// there, or right in their upper halves.
+fn of_uuids<'a>(
+    lower: Option<ValueRef<'a>>,
+    upper: Option<ValueRef<'a>>,
+) -> (Option<ValueRef<'a>>, Option<ValueRef<'a>>) {
+    let (Some(ValueRef::Uuid(low)), Some(ValueRef::Uuid(high))) = (lower, upper) else { return (None, None) };
+    if low == high {
+        return (lower, upper);
+    }
+    let half = u128::from(u64::MAX);
+    (Some(ValueRef::Uuid(low & !half)), Some(ValueRef::Uuid(high | half)))
 }
 
 const ALL_NULL: ColumnBounds<'static> = ColumnBounds {
@@ -220,23 +238,53 @@ fn sources_of<'a>(transform: &Transform, v: ValueRef<'a>, ty: &PrimitiveType) ->
     }
 }
 
-/// A cut number stands for `width` numbers; one that is no multiple of the width wrapped at the type's minimum and tells
-/// nothing. Cut text of the full width stands for all that begins with it, shorter text for itself.
+/// A cut number stands for `width` numbers, or for the lowest of all if it wrapped. Cut text of the full width stands for
+/// all that begins with it, shorter text for itself.
 fn sources_of_cut(v: ValueRef<'_>, width: u32) -> Sources<'_> {
     let last = i64::from(width) - 1;
-    let upper = match v {
-        ValueRef::Int(i) if i64::from(i).rem_euclid(i64::from(width)) == 0 => {
-            ValueRef::Int((i64::from(i) + last).min(i64::from(i32::MAX)) as i32)
-        }
-        ValueRef::Long(l) if l.rem_euclid(i64::from(width)) == 0 => ValueRef::Long(l.saturating_add(last)),
+    let (lower, upper) = match v {
+        ValueRef::Int(i) => match multiple_or_wrapped(i.into(), width, &[32]) {
+            Some((low, high)) => (ValueRef::Int(low as i32), ValueRef::Int(high.min(i32::MAX.into()) as i32)),
+            None => return Sources::default(),
+        },
+        ValueRef::Long(l) => match multiple_or_wrapped(l.into(), width, &[32, 64]) {
+            Some((low, high)) => (ValueRef::Long(low as i64), ValueRef::Long(high.min(i64::MAX.into()) as i64)),
+            None => return Sources::default(),
+        },
         ValueRef::Decimal(d) if d.rem_euclid(i128::from(width)) == 0 => {
-            ValueRef::Decimal(d.saturating_add(i128::from(last)))
+            (v, ValueRef::Decimal(d.saturating_add(i128::from(last))))
         }
         ValueRef::String(s) => return sources_of_prefix(v, s.chars().take(width as usize + 1).count(), width),
         ValueRef::Bytes(b) => return sources_of_prefix(v, b.len(), width),
         _ => return Sources::default(),
     };
-    Sources { lower: Some(v), upper: Some(upper), upper_is_prefix: false }
+    Sources { lower: Some(lower), upper: Some(upper), upper_is_prefix: false }
+}
+
+/// The first and last number that are cut to `v`.
+fn multiple_or_wrapped(v: i128, width: u32, bits: &[u32]) -> Option<(i128, i128)> {
+    let width = i128::from(width);
+    if v.rem_euclid(width) == 0 {
+        return Some((v, v + width - 1));
+    }
+    let wrapped = bits.iter().filter_map(|bits| Wrapped::at(width, *bits)).find(|w| w.value == v)?;
+    Some((wrapped.first, wrapped.last))
+}
+
+/// The one cut integer that wraps, because the multiple of the width below the type's minimum is none of its values.
+/// Files written before a promotion to `long` wrapped at the minimum of `int`.
+struct Wrapped {
+    value: i128,
+    first: i128,
+    last: i128,
+}
+
+impl Wrapped {
+    fn at(width: i128, bits: u32) -> Option<Wrapped> {
+        let first = -(1i128 << (bits - 1));
+        let below = first.rem_euclid(width);
+        (below != 0).then(|| Wrapped { value: -first - below, first, last: first + width - below - 1 })
+    }
 }
 
 fn sources_of_prefix(v: ValueRef<'_>, length: usize, width: u32) -> Sources<'_> {
@@ -246,8 +294,7 @@ fn sources_of_prefix(v: ValueRef<'_>, length: usize, width: u32) -> Sources<'_> 
     }
 }
 
-/// Whether a range of cut integers may hold one that wrapped at the type's minimum, so that its sources are the lowest
-/// values of all. Files written before a promotion to `long` wrapped at the minimum of `int`.
+/// Whether a range of cut integers may hold one that wrapped, whose sources are far from the range.
 fn may_hide_wrapped(transform: &Transform, stored: &Stored<'_>, ty: &PrimitiveType) -> bool {
     let Transform::Truncate(width) = transform else { return false };
     if !matches!(ty, PrimitiveType::Int | PrimitiveType::Long) {
@@ -259,12 +306,8 @@ fn may_hide_wrapped(transform: &Transform, stored: &Stored<'_>, ty: &PrimitiveTy
         _ => None,
     };
     let (Some(low), Some(high)) = (number(stored.lower), number(stored.upper)) else { return true };
-    [32, 64].into_iter().any(|bits| {
-        let minimum = -(1i128 << (bits - 1));
-        let below = minimum.rem_euclid(i128::from(*width));
-        let wrapped = -minimum - below;
-        below != 0 && (low..=high).contains(&wrapped)
-    })
+    let wrapped = [32, 64].into_iter().filter_map(|bits| Wrapped::at(i128::from(*width), bits));
+    wrapped.map(|w| w.value).any(|v| (low..=high).contains(&v))
 }
 
 /// All of a year, month, day or hour, in the units of `ty`. `None` if the type has none.

@@ -109,7 +109,12 @@ fn wrapped_numbers() {
     let int = PrimitiveType::Int;
     let minimum = Transform::Truncate(10).apply(ValueRef::Int(i32::MIN), &int);
     assert_eq!(minimum, Some(Value::Int(2_147_483_646)));
-    assert_eq!(on_tuple("x < 0", int.clone(), Transform::Truncate(10), minimum.clone()), Maybe);
+    assert_eq!(on_tuple("x < 0", int.clone(), Transform::Truncate(10), minimum.clone()), Always);
+    assert_eq!(on_tuple("x > -2147483641", int.clone(), Transform::Truncate(10), minimum.clone()), Never);
+    assert_eq!(on_tuple("x < 0", PrimitiveType::Long, Transform::Truncate(10), minimum.clone()), Always);
+    assert_eq!(on_tuple("x < 0", int.clone(), Transform::Truncate(10), Some(Value::Int(13))), Maybe);
+    let only = between(Value::Int(2_147_483_646), Value::Int(2_147_483_646));
+    assert_eq!(on_summary("x < 0", int.clone(), Transform::Truncate(10), only), Always);
     let all = between(Value::Int(0), Value::Int(2_147_483_646));
     assert_eq!(on_summary("x < 0", int.clone(), Transform::Truncate(10), all), Maybe);
     // With width 7 the wrapped number is below the highest multiple.
@@ -154,6 +159,21 @@ fn summaries() {
         on_summary(&format!("x = {i}"), PrimitiveType::Int, Transform::Bucket(4), buckets.clone()) == Never
     });
     assert!((50..100).contains(&missed.count()));
+}
+
+/// Java orders the uuids of a summary as two signed numbers.
+#[test]
+fn uuid_summaries() {
+    use Verdict::*;
+    let on = |text, lower, upper| {
+        let range = between(Value::Uuid(lower), Value::Uuid(upper));
+        on_summary(text, PrimitiveType::Uuid, Transform::Identity, range)
+    };
+    let uuid = "x = '00000000-0000-0001-0000-000000000005'";
+    assert_eq!(on(uuid, 1 << 127, 2 << 64), Maybe);
+    assert_eq!(on(uuid, 1 << 64 | u128::from(u64::MAX), 2 << 64), Maybe);
+    assert_eq!(on(uuid, 2 << 64, 3 << 64), Never);
+    assert_eq!(on(uuid, 1 << 64 | 5, 1 << 64 | 5), Always);
 }
 
 /// A dropped source column leaves the type unknown, a re-used id another kind of column (trap 16 and surprise 9).

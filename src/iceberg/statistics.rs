@@ -5,7 +5,7 @@
 use super::entries::{EntryColumns, MISSING, MetricColumn};
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
 use crate::types::value::decode_bound;
-use crate::types::{FieldId, PrimitiveType, ValueRef};
+use crate::types::{FieldId, PrimitiveType};
 
 /// The rows of one data file, by its metrics. Columns without metrics tell nothing.
 #[derive(Clone, Copy, Debug)]
@@ -19,24 +19,38 @@ impl<'e> MetricsBounds<'e> {
     pub fn new(columns: &'e EntryColumns, row: usize) -> Self {
         MetricsBounds { columns, row }
     }
+
+    fn metrics(&self, field: FieldId) -> Option<&'e MetricColumn> {
+        let at = self.columns.metrics.binary_search_by_key(&field, |m| m.field_id).ok()?;
+        self.columns.metrics.get(at)
+    }
+
+    fn records(&self) -> Option<i64> {
+        count(&self.columns.record_count, self.row)
+    }
 }
 
 impl Bounds for MetricsBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
-        let Ok(at) = self.columns.metrics.binary_search_by_key(&field, |m| m.field_id) else {
-            return ColumnBounds::default();
+        let Some(metrics) = self.metrics(field) else { return ColumnBounds::default() };
+        let decode = |bytes: Option<&'a [u8]>| decode_bound(bytes?, ty).ok().flatten();
+        let (lower, upper) = match (decode(metrics.lower.get(self.row)), decode(metrics.upper.get(self.row))) {
+            // Some writers compared uuids as signed numbers; that shows only in a pair of crossed bounds.
+            (Some(_), None) | (None, Some(_)) if *ty == PrimitiveType::Uuid => (None, None),
+            bounds => bounds,
         };
-        let Some(metrics) = self.columns.metrics.get(at) else { return ColumnBounds::default() };
-        let records = count(&self.columns.record_count, self.row);
         let counts = Counts::of(metrics, self.row);
-        let (lower, upper) = bounds_of(metrics, self.row, ty);
         ColumnBounds {
             lower,
             upper,
             upper_is_prefix: false,
-            nulls: counts.nulls(records),
+            nulls: counts.nulls(self.records()),
             nans: if ty.is_float() { counts.nans() } else { Presence::Absent },
         }
+    }
+
+    fn nested_nulls(&self, field: FieldId) -> Presence {
+        self.metrics(field).map_or(Presence::Possible, |m| Counts::of(m, self.row).nulls(self.records()))
     }
 }
 
@@ -59,16 +73,16 @@ impl Counts {
         }
     }
 
-    /// Writers of ORC count a struct's members only where the struct is not null: fewer values than rows, and then a
-    /// null count of zero proves nothing about the rows.
+    /// Writers of ORC count a struct's members only where the struct is not null: fewer values than rows. The rows not
+    /// counted are null; a null count of zero proves nothing about them, one of all counted values is one of all rows.
     fn nulls(&self, records: Option<i64>) -> Presence {
         let every_row_counted = match (self.values, records) {
             (Some(values), Some(records)) => values >= records,
             _ => true,
         };
         match (self.nulls, self.values) {
-            (Some(nulls), Some(values)) if nulls == values && values > 0 => Presence::Everywhere,
             (Some(0), _) if every_row_counted => Presence::Absent,
+            (Some(nulls), Some(values)) if nulls == values => Presence::Everywhere,
             _ => Presence::Possible,
         }
     }
@@ -79,20 +93,6 @@ impl Counts {
             (Some(nans), Some(values), Some(nulls)) if values.checked_sub(nulls) == Some(nans) => Presence::Everywhere,
             _ => Presence::Possible,
         }
-    }
-}
-
-/// Decoded bounds; unknown where they can't be decoded, and for uuids unless both are there: Java compared those as
-/// signed numbers, which shows only in a lower bound above the upper one.
-fn bounds_of<'a>(
-    metrics: &'a MetricColumn,
-    row: usize,
-    ty: &PrimitiveType,
-) -> (Option<ValueRef<'a>>, Option<ValueRef<'a>>) {
-    let decode = |bytes: Option<&'a [u8]>| decode_bound(bytes?, ty).ok().flatten();
-    match (decode(metrics.lower.get(row)), decode(metrics.upper.get(row))) {
-        (Some(_), None) | (None, Some(_)) if *ty == PrimitiveType::Uuid => (None, None),
-        bounds => bounds,
     }
 }
 
