@@ -59,7 +59,7 @@ class RustFile:
 
     @property
     def is_test(self) -> bool:
-        """Whether the file as a whole is test code: some file declares it, or a folder it is in, under `#[cfg(test)]`."""
+        """Whether the file as a whole is test code: it, or a folder it is in, is declared under `#[cfg(test)]`."""
         return any(place in test_modules() for place in (self.path, *self.path.parents))
 
     @property
