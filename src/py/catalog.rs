@@ -29,7 +29,7 @@ impl Catalog {
 
     #[getter]
     fn properties(&self) -> BTreeMap<String, String> {
-        self.inner.properties()
+        self.inner.properties().clone()
     }
 
     fn create_namespace(&self, py: Python<'_>, namespace: &str, if_not_exists: bool) -> PyResult<()> {

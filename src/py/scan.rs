@@ -47,8 +47,8 @@ impl Scan {
         Scan { inner: self.inner.limit(rows) }
     }
 
-    fn schema(&self, py: Python<'_>) -> PyResult<Schema> {
-        Ok(Schema { inner: run(py, || self.inner.schema())? })
+    fn schema(&self) -> Schema {
+        Schema { inner: Arc::clone(self.inner.schema()) }
     }
 
     #[getter]
@@ -101,8 +101,8 @@ impl Scan {
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<BatchStream> {
-        let (schema, batches) = run(py, || Ok((self.inner.arrow_schema()?, self.inner.read()?)))?;
-        Ok(BatchStream::new(schema, Box::new(batches)))
+        let batches = run(py, || self.inner.read())?;
+        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
@@ -118,8 +118,9 @@ fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, 
         out.set_item("unit", stage.unit)?;
         out.set_item("considered", stage.considered)?;
         out.set_item("kept", stage.kept)?;
+        out.set_item("considered_bytes", stage.considered_bytes)?;
         out.set_item("kept_bytes", stage.kept_bytes)?;
-        out.set_item("reason", &stage.reason)?;
+        out.set_item("reason", stage.reason)?;
         out.set_item("time_ms", stage.time_ms)?;
         stages.append(out)?;
     }
@@ -216,11 +217,8 @@ impl Split {
 
     #[pyo3(signature = (limit=None))]
     fn read(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<BatchStream> {
-        let (schema, batches) = run(py, || {
-            let schema = arrow_schema::to_arrow(&self.inner.context.projection)?;
-            Ok((schema, scan::read_split(&self.inner, limit)?))
-        })?;
-        Ok(BatchStream::new(schema, Box::new(batches)))
+        let batches = run(py, || scan::read_split(&self.inner, limit))?;
+        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
     }
 
     fn to_json(&self) -> String {
