@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use arrow::datatypes::Schema as ArrowSchema;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
@@ -16,6 +15,7 @@ use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
 use crate::error::Result;
 use crate::expr;
+use crate::plan_table;
 use crate::scan::{self, Explain, SplitRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json};
@@ -74,8 +74,7 @@ impl Scan {
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
         let batches = run(py, || self.inner.plan_table())?;
-        let schema = batches.first().map_or_else(|| Arc::new(ArrowSchema::empty()), |b| b.schema());
-        Ok(Batches::new(schema, batches))
+        Ok(Batches::new(plan_table::schema(), batches))
     }
 
     #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
