@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import operator
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -83,9 +84,10 @@ def texts(options: Mapping[str, object] | None) -> dict[str, str]:
 
 
 def rows(data: Any) -> Any:
-    """`data` with an Arrow stream."""
-    if type(data).__module__.startswith("pandas."):
+    """`data` with an Arrow stream. A pandas data frame has one, but with its index as a column."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
         from frazil import interop
 
-        return interop.data_of(data)
+        return interop.pandas_rows(data)
     return data

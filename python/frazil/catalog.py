@@ -83,7 +83,7 @@ class Catalog:
             partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`.
             sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
             properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
-            location: Where its files go; None: below the warehouse.
+            location: Where its files go. A file-system catalog decides that itself: leave it out.
             format: The table format.
 
         Raises:

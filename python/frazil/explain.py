@@ -22,7 +22,7 @@ class Explain:
     def to_dict(self) -> dict[str, Any]:
         """The facts: `table`, `snapshot_id`, `filter`, `select`, `rows` and `stages`.
 
-        Each stage has `name`, `unit`, `considered`, `kept`, `kept_bytes`, `reason` and `time_ms`.
+        Each stage has `name`, `unit`, `considered`, `kept`, `considered_bytes`, `kept_bytes`, `reason` and `time_ms`.
         """
         return {**self._facts, "stages": [dict(stage) for stage in self._facts["stages"]]}
 
@@ -58,14 +58,13 @@ _RIGHT = {2, 3, 5, 6}
 
 def _row(stage: dict[str, Any]) -> tuple[str, ...]:
     kept, considered = stage["kept"], stage["considered"]
-    unit = stage["unit"] + ("" if considered == 1 else "s")
     size = _bytes(stage["kept_bytes"]) if stage["kept_bytes"] else ""
     return (
         stage["name"],
         _bar(kept, considered),
         _number(kept),
         _number(considered),
-        unit,
+        stage["unit"],
         size,
         _time(stage["time_ms"]),
         stage["reason"],

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from frazil import _core
 
-__all__ = ["data_of", "reader_of", "schema_of", "table_of"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["pandas_rows", "reader_of", "schema_of", "table_of"]
 
 
 def schema_of(source: Any) -> pa.Schema:
@@ -27,9 +29,6 @@ def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(pa.schema(stream), (pa.record_batch(batch) for batch in stream))
 
 
-def data_of(data: Any) -> Any:
-    """`data` in a form that has an Arrow stream: pandas data frames lose their index, all else stays as it is."""
-    pandas = sys.modules.get("pandas")
-    if pandas is not None and isinstance(data, pandas.DataFrame):
-        return pa.Table.from_pandas(data, preserve_index=False)
-    return data
+def pandas_rows(frame: pd.DataFrame) -> pa.Table:
+    """A pandas data frame's columns, without its index."""
+    return pa.Table.from_pandas(frame, preserve_index=False)

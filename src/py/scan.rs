@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use arrow::datatypes::Schema as ArrowSchema;
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
@@ -16,6 +15,7 @@ use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
 use crate::error::Result;
 use crate::expr;
+use crate::plan_table;
 use crate::scan::{self, Explain, SplitRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json};
@@ -48,7 +48,7 @@ impl Scan {
     }
 
     fn schema(&self) -> Schema {
-        Schema { inner: self.inner.schema().clone() }
+        Schema { inner: Arc::clone(self.inner.schema()) }
     }
 
     #[getter]
@@ -74,8 +74,7 @@ impl Scan {
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
         let batches = run(py, || self.inner.plan_table())?;
-        let schema = batches.first().map_or_else(|| Arc::new(ArrowSchema::empty()), |b| b.schema());
-        Ok(Batches::new(schema, batches))
+        Ok(Batches::new(plan_table::schema(), batches))
     }
 
     #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
@@ -101,8 +100,8 @@ impl Scan {
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<BatchStream> {
-        let (schema, batches) = run(py, || Ok((self.inner.arrow_schema()?, self.inner.read()?)))?;
-        Ok(BatchStream::new(schema, Box::new(batches)))
+        let batches = run(py, || self.inner.read())?;
+        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
@@ -118,8 +117,9 @@ fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, 
         out.set_item("unit", stage.unit)?;
         out.set_item("considered", stage.considered)?;
         out.set_item("kept", stage.kept)?;
+        out.set_item("considered_bytes", stage.considered_bytes)?;
         out.set_item("kept_bytes", stage.kept_bytes)?;
-        out.set_item("reason", &stage.reason)?;
+        out.set_item("reason", stage.reason)?;
         out.set_item("time_ms", stage.time_ms)?;
         stages.append(out)?;
     }
@@ -216,11 +216,8 @@ impl Split {
 
     #[pyo3(signature = (limit=None))]
     fn read(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<BatchStream> {
-        let (schema, batches) = run(py, || {
-            let schema = arrow_schema::to_arrow(&self.inner.context.projection)?;
-            Ok((schema, scan::read_split(&self.inner, limit)?))
-        })?;
-        Ok(BatchStream::new(schema, Box::new(batches)))
+        let batches = run(py, || scan::read_split(&self.inner, limit))?;
+        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
     }
 
     fn to_json(&self) -> String {

@@ -1,5 +1,6 @@
 //! Tasks and the files they name.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
@@ -8,9 +9,11 @@ use pyo3::types::{PyDict, PyType};
 
 use super::call::run_attached;
 use super::value::to_python;
-use super::{Pickled, pickle_as_json};
+use super::Pickled;
+use crate::error::Error;
+use crate::store::Location;
 use crate::task;
-use crate::task_json::{task_from_json, task_to_json};
+use crate::task_json::{split_from_json, split_to_json, task_from_json, task_to_json};
 use crate::types::Schema;
 
 static PREDICATE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -227,7 +230,27 @@ impl ScanTask {
         format!("ScanTask({:?}, start={}, length={}, deletes={})", t.data_file.path, t.start, t.length, t.deletes.len())
     }
 
+    /// Reads what pickling wrote: more than `to_json`, whose form the specification fixes, has room for.
+    #[classmethod]
+    fn unpickle(cls: &Bound<'_, PyType>, text: &str) -> PyResult<ScanTask> {
+        run_attached(cls.py(), || {
+            let split = split_from_json(text)?;
+            let schema = Arc::clone(&split.context.schema);
+            let inner = split.tasks.into_iter().next().ok_or_else(|| Error::invalid("the pickle holds no task"))?;
+            Ok(ScanTask { inner, schema })
+        })
+    }
+
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<ScanTask>(py, self.to_json())
+        let context = task::ReadContext {
+            schema: Arc::clone(&self.schema),
+            projection: Arc::clone(&self.schema),
+            location: Location::recorded(),
+            storage_options: BTreeMap::new(),
+            name_mapping: None,
+            batch_rows: 1,
+        };
+        let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };
+        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (split_to_json(&split),)))
     }
 }

@@ -14,7 +14,7 @@ FACTS = {
     "stages": [
         {
             "name": "manifests",
-            "unit": "manifest",
+            "unit": "manifests",
             "considered": 10,
             "kept": 1,
             "kept_bytes": 1536,
@@ -23,15 +23,15 @@ FACTS = {
         },
         {
             "name": "metrics",
-            "unit": "data file",
+            "unit": "data files",
             "considered": 100000,
             "kept": 3,
             "kept_bytes": 5 << 30,
             "reason": "",
             "time_ms": 1234.5,
         },
-        {"name": "tasks", "unit": "task", "considered": 1, "kept": 1, "kept_bytes": 7, "reason": "all", "time_ms": 0},
-        {"name": "none", "unit": "file", "considered": 0, "kept": 0, "kept_bytes": 0, "reason": "", "time_ms": 0},
+        {"name": "tasks", "unit": "tasks", "considered": 1, "kept": 1, "kept_bytes": 7, "reason": "all", "time_ms": 0},
+        {"name": "none", "unit": "files", "considered": 0, "kept": 0, "kept_bytes": 0, "reason": "", "time_ms": 0},
     ],
 }
 
@@ -43,7 +43,7 @@ Scan of /wh/db/events
 
   manifests  ██··················  1 of      10 manifests   1.5 KiB  0.8 ms  partition summaries
   metrics    ▏···················  3 of 100,000 data files  5.0 GiB  1.23 s
-  tasks      ████████████████████  1 of       1 task            7 B  0.0 ms  all
+  tasks      ████████████████████  1 of       1 tasks           7 B  0.0 ms  all
   none                             0 of       0 files                0.0 ms
 
   At most 1,234,567 rows in the files kept; planned in 1.24 s."""

@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 
-import frazil as fz
 import polars as pl
 import pyarrow as pa
 import pytest
+
+import frazil as fz
 from conftest import event_rows
 
 
@@ -35,6 +36,7 @@ def test_everything_pickles(catalog: fz.Catalog, events: fz.Table) -> None:
     assert repr(twin(scan)) == repr(scan)
     assert twin(scan).to_arrow().num_rows == 7
     assert [twin(t) for t in scan.plan_files()] == list(scan.plan_files())
+    assert [twin(t).to_json() for t in scan.plan_files()] == [t.to_json() for t in scan.plan_files()]
     assert twin(scan.plan()) == scan.plan()
     assert twin(scan.plan()[0]).to_arrow()["id"].to_pylist() == list(range(11, 90))
     assert str(twin(scan.explain())) != ""
@@ -114,9 +116,9 @@ def endless(rows: pa.Table):
 
 @pytest.fixture
 def long(events: fz.Table) -> fz.Table:
-    """A table of many files, which takes seconds to read."""
-    rows = event_rows(0, 5000)
-    messages = [events.writer(i).write(rows) for i in range(5)]
+    """A table of many files, which takes a while to read."""
+    rows = event_rows(0, 1200)
+    messages = [events.writer(i).write(rows) for i in range(4)]
     return events.commit(messages)
 
 

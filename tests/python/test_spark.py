@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
+import time
 from pathlib import Path
 
-import frazil as fz
 import pyarrow as pa
 import pytest
+
+import frazil as fz
+from conftest import event_rows
+from frazil.spark.write import FrazilWriter
 
 pytestmark = pytest.mark.spark
 
@@ -197,13 +202,30 @@ def test_append_to_no_table(spark, events: fz.Table, tmp_path: Path) -> None:
         df.write.format("frazil").mode("overwrite").save(path_of(events))
 
 
-def test_a_failed_job_leaves_no_files(spark, events: fz.Table) -> None:
+def test_a_failed_task_leaves_no_files(spark, events: fz.Table) -> None:
     before = sorted(Path(path_of(events)).rglob("*.parquet"))
-    df = fz.spark.read(spark, events).repartition(4)
-    wrong = df.selectExpr("*").withColumn("country", _fails_on("id = 150"))
-    with pytest.raises(Exception, match="boom"):
-        wrong.write.format("frazil").mode("append").save(path_of(events))
+    df = fz.spark.read(spark, events).repartition(1)
+    wrong = df.withColumn("country", _fails_on("id = 150"))
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 10)
+    try:
+        with pytest.raises(Exception, match="boom"):
+            wrong.write.format("frazil").mode("append").save(path_of(events))
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert events.refresh().scan().count() == 200
+    deadline = time.monotonic() + 20  # the worker learns of the failure a moment after the driver does
+    while sorted(Path(path_of(events)).rglob("*.parquet")) != before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert sorted(Path(path_of(events)).rglob("*.parquet")) == before
+
+
+def test_aborting_a_job_deletes_what_its_tasks_wrote(events: fz.Table) -> None:
+    before = sorted(Path(path_of(events)).rglob("*.parquet"))
+    writer = pickle.loads(pickle.dumps(FrazilWriter(events)))
+    messages = [writer.write(iter(event_rows(i, 30).to_batches())) for i in (0, 50)]
+    messages.append(writer.write(iter([])))
+    assert len(sorted(Path(path_of(events)).rglob("*.parquet"))) > len(before)
+    writer.abort(pickle.loads(pickle.dumps([*messages, None])))
     assert sorted(Path(path_of(events)).rglob("*.parquet")) == before
 
 
