@@ -21,7 +21,7 @@ use crate::iceberg::entries::{EntryColumns, EntryRequest};
 use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::partition::{PartitionBounds, SummaryBounds};
+use crate::iceberg::partition_bounds::{PartitionBounds, SummaryBounds};
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::statistics::MetricsBounds;
 use crate::store::{Location, Store};
