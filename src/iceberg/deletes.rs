@@ -300,3 +300,7 @@ fn partition_key(partition: &Partition) -> Vec<u8> {
     }
     key
 }
+
+#[cfg(test)]
+#[path = "deletes_tests.rs"]
+mod tests;
