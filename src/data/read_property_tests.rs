@@ -105,16 +105,14 @@ fn truth(filter: &BoundPredicate, row: &Row) -> Option<bool> {
     match filter {
         BoundPredicate::True => Some(true),
         BoundPredicate::False => Some(false),
-        BoundPredicate::And(parts) => parts.iter().fold(Some(true), |all, p| match (all, truth(p, row)) {
-            (Some(false), _) | (_, Some(false)) => Some(false),
-            (Some(true), Some(true)) => Some(true),
-            _ => None,
-        }),
-        BoundPredicate::Or(parts) => parts.iter().fold(Some(false), |any, p| match (any, truth(p, row)) {
-            (Some(true), _) | (_, Some(true)) => Some(true),
-            (Some(false), Some(false)) => Some(false),
-            _ => None,
-        }),
+        BoundPredicate::And(parts) => {
+            let parts: Vec<_> = parts.iter().map(|p| truth(p, row)).collect();
+            if parts.contains(&Some(false)) { Some(false) } else { (!parts.contains(&None)).then_some(true) }
+        }
+        BoundPredicate::Or(parts) => {
+            let parts: Vec<_> = parts.iter().map(|p| truth(p, row)).collect();
+            if parts.contains(&Some(true)) { Some(true) } else { (!parts.contains(&None)).then_some(false) }
+        }
         BoundPredicate::Leaf(leaf) => {
             let id = leaf.term.field_id;
             let is_null = match id {
