@@ -122,6 +122,8 @@ fn truth(filter: &BoundPredicate, row: &Row) -> Option<bool> {
             match leaf.op {
                 Op::IsNull => return Some(is_null),
                 Op::NotNull => return Some(!is_null),
+                // As Spark's isnan: null is not NaN.
+                Op::IsNan | Op::NotNan if is_null => return Some(leaf.op == Op::NotNan),
                 _ => {}
             }
             let v = value(row, id)?;

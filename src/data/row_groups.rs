@@ -178,6 +178,7 @@ impl Column {
         let (columns, offsets) = (metadata.column_index()?, metadata.offset_index()?);
         let column = columns.get(group)?.get(*index)?;
         let ranges = page_rows(offsets.get(group)?.get(*index)?.page_locations(), rows)?;
+        // A column without an index of its own has no page count to ask for.
         if matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() != ranges.len() as u64 {
             return None;
         }

@@ -67,6 +67,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Removes a file; no error if it is not there.
     fn delete(&self, path: &str) -> Result<()>;
 
+    /// Whether a path is a symbolic link, which recursive deletion must not follow. Only file systems have them.
+    fn is_link(&self, _path: &str) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Removes an empty folder.
     fn delete_folder(&self, folder: &str) -> Result<()>;
 }

@@ -1,0 +1,104 @@
+"""Frazil plans, reads and commits Apache Iceberg tables from Python and PySpark, without a JVM of its own.
+
+    import frazil as fz
+    from frazil import col
+
+    table = fz.open_table("/warehouse/db/events")
+    scan = table.scan(col("country").is_in(["NO", "SE"]), select=["id", "ts"])
+    print(scan.explain())          # what was pruned, and why
+    scan.to_arrow()                # or to_pandas(), to_polars(), to_spark(spark)
+
+    fz.catalog(warehouse="/warehouse").load_table("db.events").append(rows)
+
+`Table` is where everything starts: `Table.scan` gives a `Scan`, whose tasks and rows are worked out on demand, and
+`Table.append` commits. Filters are text or expressions (`frazil.expr`). Errors derive from `FrazilError`. Rows come and
+go as Arrow. `frazil.spark` is the way in and out of PySpark.
+"""
+
+from frazil import _core
+from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
+from frazil.catalog import Catalog, catalog
+from frazil.exceptions import (
+    AlreadyExistsError,
+    CommitConflictError,
+    CommitStateUnknownError,
+    CorruptTableError,
+    FrazilError,
+    InternalError,
+    InvalidInputError,
+    NotFoundError,
+    PermissionDeniedError,
+    StoreError,
+    UnsupportedError,
+)
+from frazil.explain import Explain
+from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
+from frazil.scan import Scan, Split
+from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.table import Ref, Refs, Snapshot, Table, Writer, open_table
+
+__all__ = [
+    "AlreadyExistsError",
+    "Catalog",
+    "CommitConflictError",
+    "CommitMessage",
+    "CommitStateUnknownError",
+    "CorruptTableError",
+    "DataFile",
+    "DeleteFile",
+    "Explain",
+    "Field",
+    "FrazilError",
+    "InternalError",
+    "InvalidInputError",
+    "NotFoundError",
+    "PartitionField",
+    "PartitionSpec",
+    "PermissionDeniedError",
+    "Predicate",
+    "Ref",
+    "Refs",
+    "Scan",
+    "ScanTask",
+    "Schema",
+    "Snapshot",
+    "SortField",
+    "SortOrder",
+    "Split",
+    "StoreError",
+    "Table",
+    "Term",
+    "UnsupportedError",
+    "Writer",
+    "__version__",
+    "bucket",
+    "catalog",
+    "col",
+    "day",
+    "hour",
+    "month",
+    "open_table",
+    "spark",
+    "truncate",
+    "year",
+]
+
+__version__: str = _core.__version__
+
+if _core.DEBUG_BUILD:
+    import warnings
+
+    warnings.warn(
+        "frazil was built without optimisations and is slow: build it with 'maturin develop --release'",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def __getattr__(name: str) -> object:
+    """Imports `frazil.spark` when it is first used, since it needs PySpark."""
+    if name == "spark":
+        import importlib
+
+        return importlib.import_module("frazil.spark")
+    raise AttributeError(f"module 'frazil' has no attribute {name!r}")

@@ -1,0 +1,93 @@
+"""Arguments of the public functions, checked and brought to the form that the core takes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from frazil.exceptions import InvalidInputError
+from frazil.expr import Predicate
+
+At: TypeAlias = int | str | dt.datetime
+"""A version of a table: snapshot id, branch or tag, or a point in time."""
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+
+
+def at_version(at: At | None) -> dict[str, Any]:
+    """`at` as keyword arguments of the core's scan."""
+    if at is None:
+        return {}
+    if isinstance(at, str):
+        return {"reference": at}
+    if isinstance(at, dt.datetime):
+        if at.tzinfo is None:
+            raise InvalidInputError(
+                f"at={at!r} has no time zone", hint="Say which: at=datetime(..., tzinfo=timezone.utc)"
+            )
+        return {"timestamp_ms": (at - EPOCH) // dt.timedelta(milliseconds=1)}
+    if not isinstance(at, bool):
+        try:
+            snapshot_id = operator.index(at)
+        except TypeError:
+            pass
+        else:
+            if -(2**63) <= snapshot_id < 2**63:
+                return {"snapshot_id": snapshot_id}
+    raise InvalidInputError(f"at= must be a snapshot id, a branch or tag, or a datetime, not {at!r}")
+
+
+def filter_text(filter: str | Predicate) -> str:
+    """A filter as text."""
+    if isinstance(filter, (str, Predicate)):
+        return str(filter)
+    raise InvalidInputError(
+        f"a filter must be text or an expression, not {filter!r}", hint="Write scan(\"x > 5\") or scan(col('x') > 5)"
+    )
+
+
+def columns(select: Sequence[str]) -> tuple[str, ...]:
+    """Column names."""
+    if isinstance(select, str):
+        raise InvalidInputError(f"select must be a list of columns, not the string {select!r}")
+    columns = tuple(select)
+    for name in columns:
+        if not isinstance(name, str):
+            raise InvalidInputError(f"a column's name must be a string, not {name!r}")
+    return columns
+
+
+def count(what: str, value: int) -> int:
+    """An integer from 0 up, of any type that is one."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number < 2**63:
+        raise InvalidInputError(f"{what} must be an integer, 0 or above, not {value!r}")
+    return number
+
+
+def texts(options: Mapping[str, object] | None) -> dict[str, str]:
+    """Options as text: booleans in lower case, as the table formats write them."""
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidInputError(f"options must be a dictionary, not {options!r}")
+    out = {}
+    for key, value in (options or {}).items():
+        if not isinstance(key, str) or value is None:
+            raise InvalidInputError(f"the option {key!r}: {value!r} is no pair of texts")
+        out[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    return out
+
+
+def rows(data: Any) -> Any:
+    """`data` with an Arrow stream. A pandas data frame has one, but with its index as a column."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(data, pandas.DataFrame):
+        from frazil import interop
+
+        return interop.pandas_rows(data)
+    return data

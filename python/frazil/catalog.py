@@ -1,0 +1,153 @@
+"""Catalogs: names for tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from frazil import _core, arguments
+from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.schema import Schema
+from frazil.table import Table
+
+__all__ = ["Catalog", "catalog"]
+
+
+class Catalog:
+    """A catalog: namespaces with tables in them. `frazil.catalog` opens one.
+
+    Namespaces nest with dots (`a.b`); a table's identifier is its namespace and name: `a.b.events`.
+    """
+
+    def __init__(self, core: _core.Catalog) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        return self._core.name
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What it was opened with."""
+        return self._core.properties
+
+    def create_namespace(self, namespace: str, if_not_exists: bool = False) -> None:
+        """Makes a namespace.
+
+        Raises:
+            AlreadyExistsError: It exists, unless `if_not_exists`.
+        """
+        self._core.create_namespace(namespace, if_not_exists)
+
+    def drop_namespace(self, namespace: str) -> None:
+        """Removes a namespace that has no tables."""
+        self._core.drop_namespace(namespace)
+
+    def list_namespaces(self, parent: str | None = None) -> list[str]:
+        """The namespaces directly below `parent`, or at the top."""
+        return self._core.list_namespaces(parent)
+
+    def list_tables(self, namespace: str) -> list[str]:
+        """The identifiers of a namespace's tables."""
+        return self._core.list_tables(namespace)
+
+    def table_exists(self, identifier: str) -> bool:
+        """Whether there is such a table."""
+        return self._core.table_exists(identifier)
+
+    def load_table(self, identifier: str) -> Table:
+        """Opens a table.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        return Table(self._core.load_table(identifier))
+
+    def create_table(
+        self,
+        identifier: str,
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        sort_by: Sequence[str] = (),
+        properties: Mapping[str, object] | None = None,
+        location: str | os.PathLike[str] | None = None,
+        format: str = "iceberg",
+    ) -> Table:
+        """Makes an empty table.
+
+        Args:
+            identifier: Its namespace and name: `db.events`.
+            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` or anything with `__arrow_c_schema__`.
+            partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`.
+            sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
+            properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
+            location: Where its files go. A file-system catalog decides that itself: leave it out.
+            format: The table format.
+
+        Raises:
+            AlreadyExistsError: There is such a table.
+            NotFoundError: There is no such namespace.
+            InvalidInputError: The schema, a partition field or a sort field is wrong.
+        """
+        if format != "iceberg":
+            known = format == "paimon"
+            kind = UnsupportedError if known else InvalidInputError
+            message = "Paimon tables can't be created yet" if known else f"'{format}' is no table format"
+            raise kind(message, {"format": str(format)}, "Use format='iceberg'")
+        core = schema._core if isinstance(schema, Schema) else _core.Schema.from_arrow(schema)
+        return Table(
+            self._core.create_table(
+                identifier,
+                core,
+                partition_by=list(_terms("partition_by", partition_by)),
+                sort_by=list(_terms("sort_by", sort_by)),
+                properties=arguments.texts(properties),
+                location=None if location is None else os.fspath(location),
+            )
+        )
+
+    def drop_table(self, identifier: str) -> None:
+        """Removes a table with all its files.
+
+        Raises:
+            NotFoundError: There is no such table.
+        """
+        self._core.drop_table(identifier)
+
+    def __repr__(self) -> str:
+        return f"Catalog({self.name!r}, {self.properties!r})"
+
+    def __reduce__(self) -> tuple[Any, tuple[str, dict[str, str]]]:
+        return _open, (self.name, self.properties)
+
+
+def catalog(name: str = "default", type: str = "filesystem", **properties: object) -> Catalog:
+    """Opens a catalog.
+
+    Args:
+        name: A name for it.
+        type: `filesystem`: a folder (`warehouse=`) with a folder for each namespace, and in that one for each table.
+        **properties: What the type needs, by PyIceberg's property names: `warehouse=…`, `uri=…`, `**{"s3.region": …}`.
+
+    Raises:
+        UnsupportedError: The type is not supported.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.catalog(warehouse="/warehouse").list_namespaces()  # doctest: +SKIP
+        ['db']
+    """
+    properties = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
+    return _open(name, {**arguments.texts(properties), "type": type})
+
+
+def _open(name: str, properties: dict[str, str]) -> Catalog:
+    return Catalog(_core.Catalog.open(name, properties))
+
+
+def _terms(what: str, terms: Sequence[str]) -> Sequence[str]:
+    if isinstance(terms, str) or not all(isinstance(t, str) for t in terms):
+        raise InvalidInputError(f"{what} must be a list of texts such as 'day(ts)', not {terms!r}")
+    return terms

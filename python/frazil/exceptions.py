@@ -1,0 +1,126 @@
+"""What Frazil raises: one tree, rooted at `FrazilError`.
+
+Every exception says what failed, where, and what to do. Beside the message it has `.kind` (a short name of the class
+of failure), `.context` (where: path, snapshot, column …) and `.hint` (what the caller can do, or None). Classes that
+have a counterpart in the standard library derive from it as well, so `except ValueError` catches a wrong filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+__all__ = [
+    "AlreadyExistsError",
+    "CommitConflictError",
+    "CommitStateUnknownError",
+    "CorruptTableError",
+    "FrazilError",
+    "InternalError",
+    "InvalidInputError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "StoreError",
+    "UnsupportedError",
+]
+
+
+class FrazilError(Exception):
+    """Anything that Frazil raises.
+
+    Attributes:
+        kind: A short name of the class of failure, such as `"not_found"`.
+        context: Where it failed: `{"path": …}`, `{"column": …}`.
+        hint: What the caller can do, if anything is known.
+    """
+
+    kind: ClassVar[str] = "error"
+
+    def __init__(self, message: str, context: Mapping[str, str] | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self._message = message
+        self.context: dict[str, str] = dict(context or {})
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self._message if self.hint is None or self.hint in self._message else f"{self._message}. {self.hint}"
+
+    def __reduce__(self) -> tuple[type[FrazilError], tuple[str, dict[str, str], str | None]]:
+        return type(self), (self._message, self.context, self.hint)
+
+
+class NotFoundError(FrazilError, LookupError):
+    """A table, file, snapshot, reference or namespace does not exist."""
+
+    kind = "not_found"
+
+
+class AlreadyExistsError(FrazilError):
+    """What should be created exists already."""
+
+    kind = "already_exists"
+
+
+class InvalidInputError(FrazilError, ValueError):
+    """An argument is wrong: a filter, a column's name, a schema, an option."""
+
+    kind = "invalid_input"
+
+
+class CorruptTableError(FrazilError):
+    """Bytes of the table contradict the specification: torn, truncated, or not what they claim to be."""
+
+    kind = "corrupt_table"
+
+
+class UnsupportedError(FrazilError, NotImplementedError):
+    """The table or the request needs something that Frazil does not do."""
+
+    kind = "unsupported"
+
+
+class CommitConflictError(FrazilError):
+    """Another commit came first and the operation can't be applied on top of it."""
+
+    kind = "commit_conflict"
+
+
+class CommitStateUnknownError(FrazilError):
+    """The commit may or may not have happened; nothing was cleaned up. Look at the table before you try again."""
+
+    kind = "commit_state_unknown"
+
+
+class PermissionDeniedError(FrazilError, PermissionError):
+    """The store refused access."""
+
+    kind = "permission_denied"
+
+
+class StoreError(FrazilError, OSError):
+    """The store failed."""
+
+    kind = "store"
+
+
+class InternalError(FrazilError):
+    """A broken invariant of Frazil itself: a bug. Please report it."""
+
+    kind = "internal"
+
+
+BY_KIND: dict[str, type[FrazilError]] = {
+    cls.kind: cls
+    for cls in (
+        NotFoundError,
+        AlreadyExistsError,
+        InvalidInputError,
+        CorruptTableError,
+        UnsupportedError,
+        CommitConflictError,
+        CommitStateUnknownError,
+        PermissionDeniedError,
+        StoreError,
+        InternalError,
+    )
+}

@@ -1,0 +1,304 @@
+"""Filters as Python expressions.
+
+    from frazil import col, day
+
+    recent = (col("country").is_in(["NO", "SE"])) & (col("ts") >= datetime(2023, 1, 1, tzinfo=timezone.utc))
+    table.scan(recent & (day("ts") < date(2023, 2, 1)))
+
+`col` names a column, comparing it gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate is its text,
+in the language that `scan(filter=…)` takes; `str()` shows it. Meaning is Spark SQL's: comparing with null is neither
+true nor false, NaN equals NaN and is above all numbers, -0.0 equals 0.0. Names and types are checked when a scan is
+made.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import re
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from frazil.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import uuid
+
+__all__ = ["Literal", "Predicate", "Term", "bucket", "col", "day", "hour", "month", "truncate", "year"]
+
+Literal: TypeAlias = "bool | int | float | str | bytes | decimal.Decimal | dt.date | dt.datetime | dt.time | uuid.UUID"
+"""A value that a column can be compared with."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_RESERVED = frozenset(
+    {
+        *("and", "or", "not", "in", "is", "null", "nan", "between", "like", "true", "false", "starts_with"),
+        *("bucket", "truncate", "year", "month", "day", "hour"),
+    }
+)
+
+
+class Predicate:
+    """A filter: a question about each row, held as text.
+
+    Make one by comparing a column: `col("x") > 5`. Combine with `&`, `|` and `~`; Python's `and`, `or` and `not` can't
+    be taught to do this and raise.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __and__(self, other: Predicate) -> Predicate:
+        return _combine("and", self, other)
+
+    def __or__(self, other: Predicate) -> Predicate:
+        return _combine("or", self, other)
+
+    def __invert__(self) -> Predicate:
+        return Predicate(f"not ({self._text})")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a frazil predicate is neither true nor false: use & for and, | for or, ~ for not, with parentheses around "
+            "each comparison, and between() for a < x < b"
+        )
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Predicate({self._text!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same text."""
+        return isinstance(other, Predicate) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash((Predicate, self._text))
+
+    def __reduce__(self) -> tuple[type[Predicate], tuple[str]]:
+        return Predicate, (self._text,)
+
+
+def _combine(word: str, left: Predicate, right: object) -> Predicate:
+    if not isinstance(right, Predicate):
+        raise InvalidInputError(
+            f"a predicate can't be combined with {right!r}",
+            hint="Put parentheses around each comparison: (col('a') > 1) & (col('b') < 2)",
+        )
+    return Predicate(f"({left}) {word} ({right})")
+
+
+class Term:
+    """A column, perhaps under a transform, to be compared with values."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __eq__(self, value: object) -> Predicate:  # type: ignore[override]
+        return self._compare("=", value)
+
+    def __ne__(self, value: object) -> Predicate:  # type: ignore[override]
+        return self._compare("!=", value)
+
+    def __lt__(self, value: Literal) -> Predicate:
+        return self._compare("<", value)
+
+    def __le__(self, value: Literal) -> Predicate:
+        return self._compare("<=", value)
+
+    def __gt__(self, value: Literal) -> Predicate:
+        return self._compare(">", value)
+
+    def __ge__(self, value: Literal) -> Predicate:
+        return self._compare(">=", value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def is_null(self) -> Predicate:
+        """Rows where it is null."""
+        return Predicate(f"{self._text} is null")
+
+    def is_not_null(self) -> Predicate:
+        """Rows where it is not null."""
+        return Predicate(f"{self._text} is not null")
+
+    def is_nan(self) -> Predicate:
+        """Rows where it is NaN."""
+        return Predicate(f"{self._text} is nan")
+
+    def is_not_nan(self) -> Predicate:
+        """Rows where it is a number; null is neither NaN nor not."""
+        return Predicate(f"{self._text} is not nan")
+
+    def is_in(self, values: Iterable[Literal]) -> Predicate:
+        """Rows where it equals one of the values. No values: no rows."""
+        texts = self._members(values)
+        return Predicate(f"{self._text} in ({', '.join(texts)})" if texts else "false")
+
+    def not_in(self, values: Iterable[Literal]) -> Predicate:
+        """Rows where it is not null and equals none of the values. No values: all rows."""
+        texts = self._members(values)
+        return Predicate(f"{self._text} not in ({', '.join(texts)})" if texts else "true")
+
+    def between(self, low: Literal, high: Literal) -> Predicate:
+        """Rows where `low <= it <= high`."""
+        return Predicate(f"{self._text} between {_literal(low)} and {_literal(high)}")
+
+    def starts_with(self, prefix: str) -> Predicate:
+        """Rows where the string begins with `prefix`."""
+        if not isinstance(prefix, str):
+            raise InvalidInputError(f"a prefix must be a string, not {prefix!r}")
+        return Predicate(f"starts_with({self._text}, {_literal(prefix)})")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a frazil column is neither true nor false: compare it with a value, as in col('x') == True")
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Term({self._text!r})"
+
+    def __reduce__(self) -> tuple[type[Term], tuple[str]]:
+        return Term, (self._text,)
+
+    def _compare(self, operator: str, value: object) -> Predicate:
+        return Predicate(f"{self._text} {operator} {_literal(value)}")
+
+    @staticmethod
+    def _members(values: Iterable[Literal]) -> list[str]:
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise InvalidInputError(f"is_in and not_in take a list of values, not {values!r}")
+        return [_literal(v) for v in values]
+
+
+def col(*names: str) -> Term:
+    """A column by name.
+
+    One argument is a dotted path: `col("payload.a")` is member `a` of struct `payload`, or a column whose name has the
+    dot. Several arguments are the path's names one by one: `col("payload", "odd.name")`.
+
+    Examples:
+        >>> str(col("x") > 5)
+        'x > 5'
+        >>> str(col("payload", "odd.name").is_null())
+        'payload."odd.name" is null'
+    """
+    if not names or not all(isinstance(n, str) and n for n in names):
+        raise InvalidInputError(f"a column's name must be a string that is not empty, not {names!r}")
+    parts = names[0].split(".") if len(names) == 1 else list(names)
+    if not all(parts):
+        parts = list(names)
+    return Term(".".join(map(_identifier, parts)))
+
+
+def bucket(buckets: int, column: str | Term) -> Term:
+    """The bucket of a column's value, 0 to `buckets - 1`, as the table format hashes it: `bucket(16, "id") == 3`."""
+    return Term(f"bucket({_positive('buckets', buckets)}, {_column(column)})")
+
+
+def truncate(width: int, column: str | Term) -> Term:
+    """A string's first `width` characters, or a number cut down to a multiple of `width`."""
+    return Term(f"truncate({_positive('width', width)}, {_column(column)})")
+
+
+def year(column: str | Term) -> Term:
+    """Years from 1970 of a date or timestamp."""
+    return Term(f"year({_column(column)})")
+
+
+def month(column: str | Term) -> Term:
+    """Months from January 1970 of a date or timestamp."""
+    return Term(f"month({_column(column)})")
+
+
+def day(column: str | Term) -> Term:
+    """The day of a date or timestamp (in UTC)."""
+    return Term(f"day({_column(column)})")
+
+
+def hour(column: str | Term) -> Term:
+    """Hours from 1970-01-01T00:00 UTC of a timestamp."""
+    return Term(f"hour({_column(column)})")
+
+
+def _column(column: str | Term) -> str:
+    return str(column if isinstance(column, Term) else col(column))
+
+
+def _positive(what: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        raise InvalidInputError(f"{what} must be a positive integer, not {value!r}")
+    return value
+
+
+def _identifier(name: str) -> str:
+    if _PLAIN_NAME.match(name) and name.lower() not in _RESERVED:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _literal(value: object) -> str:
+    """The text of a value; strings that stand for dates and the like are read by the column's type."""
+    value = _unwrapped(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return f"x'{bytes(value).hex()}'"
+    if isinstance(value, decimal.Decimal):
+        if not value.is_finite():
+            raise InvalidInputError(f"a decimal column can't be compared with {value}")
+        return f"{value:f}"
+    if isinstance(value, dt.datetime):
+        return _quoted((value if value.tzinfo is None else value.astimezone(dt.timezone.utc)).isoformat())
+    if isinstance(value, (dt.date, dt.time)):
+        return _quoted(value.isoformat())
+    if _is_uuid(value):
+        return _quoted(str(value))
+    if value is None:
+        raise InvalidInputError("comparing with None keeps no row", hint="Use is_null() or is_not_null()")
+    if isinstance(value, (Term, Predicate)):
+        raise InvalidInputError("a column can be compared with values only, not with another column or predicate")
+    raise InvalidInputError(f"a '{type(value).__name__}' is no value that a column can be compared with: {value!r}")
+
+
+def _is_uuid(value: object) -> bool:
+    """Whether it is a `uuid.UUID`, without importing that module, which takes longer than this one."""
+    module = sys.modules.get("uuid")
+    return module is not None and isinstance(value, module.UUID)
+
+
+def _float(value: float) -> str:
+    if math.isnan(value):
+        return "'NaN'"
+    if math.isinf(value):
+        return "'Infinity'" if value > 0 else "'-Infinity'"
+    return repr(float(value))
+
+
+def _unwrapped(value: Any) -> Any:
+    """The Python value of a numpy or pyarrow scalar, without importing either."""
+    module = type(value).__module__.partition(".")[0]
+    if module == "numpy":
+        # Its item() turns nanoseconds into a bare integer.
+        return str(value) if type(value).__name__ == "datetime64" else value.item()
+    if module == "pyarrow" and hasattr(value, "as_py"):
+        return value.as_py()
+    return value

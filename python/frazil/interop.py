@@ -1,0 +1,34 @@
+"""The one place that imports pyarrow. The rest of Frazil imports this module when data is about to move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil import _core
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["pandas_rows", "reader_of", "schema_of", "table_of"]
+
+
+def schema_of(source: Any) -> pa.Schema:
+    """The pyarrow schema of anything with `__arrow_c_schema__`."""
+    return pa.schema(source)
+
+
+def table_of(batches: _core.Batches) -> pa.Table:
+    """A pyarrow table over the same memory."""
+    return pa.table(batches)
+
+
+def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
+    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive as they are."""
+    return pa.RecordBatchReader.from_batches(pa.schema(stream), (pa.record_batch(batch) for batch in stream))
+
+
+def pandas_rows(frame: pd.DataFrame) -> pa.Table:
+    """A pandas data frame's columns, without its index."""
+    return pa.Table.from_pandas(frame, preserve_index=False)

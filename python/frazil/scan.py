@@ -1,0 +1,272 @@
+"""Scans: what to read of a table, planned and read on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from frazil import _core, arguments
+from frazil._core import DataFile, DeleteFile, ScanTask
+from frazil.explain import Explain
+from frazil.expr import Predicate
+from frazil.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["DataFile", "DeleteFile", "Scan", "ScanTask", "Split"]
+
+
+class Scan:
+    """A description of what to read: columns, rows, version. `Table.scan` makes one.
+
+    It never changes: `where`, `select` and `limit` return new scans. Asking for tasks (`plan_files`, `plan`,
+    `plan_table`, `explain`) reads the table's metadata; asking for rows (`to_arrow`, `count`, …) reads data as well. It
+    pickles. Rows come in no promised order.
+
+    Examples:
+        >>> scan = table.scan().where("country = 'NO'").select("id", "payload.a").limit(100)  # doctest: +SKIP
+        >>> scan.to_arrow()  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        table: _core.Table,
+        *,
+        filters: tuple[str, ...] = (),
+        columns: tuple[str, ...] | None = None,
+        at: Mapping[str, Any] | None = None,
+        options: Mapping[str, str] | None = None,
+        rows: int | None = None,
+    ) -> None:
+        self._table = table
+        self._filters = filters
+        self._columns = columns
+        self._at = dict(at or {})
+        self._options = dict(options or {})
+        self._rows = rows
+        select = None if columns is None else list(columns)
+        core = table.scan(filter=filters[0] if filters else None, select=select, options=self._options, **self._at)
+        for text in filters[1:]:
+            core = core.filter(text)
+        self._core = core if rows is None else core.limit(rows)
+
+    def _with(self, **changes: Any) -> Scan:
+        state = {
+            "filters": self._filters,
+            "columns": self._columns,
+            "at": self._at,
+            "options": self._options,
+            "rows": self._rows,
+        }
+        return Scan(self._table, **{**state, **changes})
+
+    def where(self, filter: str | Predicate) -> Scan:
+        """Keeps only rows that this filter keeps as well."""
+        return self._with(filters=(*self._filters, arguments.filter_text(filter)))
+
+    def select(self, *columns: str) -> Scan:
+        """Reads these columns of the table, in this order. Dotted paths reach into structs and keep the nesting."""
+        return self._with(columns=arguments.columns(columns))
+
+    def limit(self, rows: int) -> Scan:
+        """Reads at most so many rows; which ones is not promised."""
+        rows = arguments.count("limit", rows)
+        return self._with(rows=rows if self._rows is None else min(rows, self._rows))
+
+    @property
+    def schema(self) -> Schema:
+        """The rows' schema."""
+        return Schema._wrap(self._core.schema())
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The rows' schema as pyarrow's."""
+        from frazil import interop
+
+        return interop.schema_of(self._core)
+
+    @property
+    def filter(self) -> Predicate:
+        """The filter as bound to the table; `true` if there is none."""
+        return Predicate(self._core.filter_text)
+
+    @property
+    def snapshot_id(self) -> int | None:
+        """The snapshot that is read; None of a table without commits."""
+        return self._core.snapshot_id
+
+    @property
+    def row_limit(self) -> int | None:
+        """The most rows to read, if `limit` was called."""
+        return self._rows
+
+    def plan_files(self) -> Iterator[ScanTask]:
+        """The files to read, one task each, in the same order every time. Lazy: planning goes on as you iterate.
+
+        `limit` does not apply: it counts rows.
+        """
+        return self._core.plan_files()
+
+    def plan(
+        self,
+        split_size_bytes: int | None = None,
+        lookback: int | None = None,
+        open_file_cost_bytes: int | None = None,
+    ) -> list[Split]:
+        """The tasks, cut and packed into splits of about equal size, for readers in parallel.
+
+        `limit` does not apply: apply it to the rows that come back.
+
+        Args:
+            split_size_bytes: Bytes of a split.
+            lookback: How many open splits are looked at to place a task.
+            open_file_cost_bytes: The least weight of a file, so that a split does not get too many small ones.
+        """
+        splits = self._core.splits(
+            split_size_bytes=_optional_count("split_size_bytes", split_size_bytes),
+            lookback=_optional_count("lookback", lookback),
+            open_file_cost_bytes=_optional_count("open_file_cost_bytes", open_file_cost_bytes),
+        )
+        return [Split(split) for split in splits]
+
+    def plan_table(self) -> pa.Table:
+        """The tasks as one pyarrow table, without a Python object for each."""
+        from frazil import interop
+
+        return interop.table_of(self._core.plan_table())
+
+    def explain(self) -> Explain:
+        """Plans, and says what was pruned at which step and why. Print it."""
+        return Explain(self._core.explain())
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as a pyarrow table, in memory."""
+        from frazil import interop
+
+        return interop.table_of(self._core.read().read_all())
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of record batches; memory stays bounded."""
+        from frazil import interop
+
+        return interop.reader_of(self._core.read())
+
+    def __arrow_c_schema__(self) -> object:
+        """The Arrow PyCapsule interface: the schema alone."""
+        return self._core.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule interface: for `polars.DataFrame(scan)`, `pyarrow.table(scan)`, duckdb and others."""
+        return self._core.read().__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, **options: Any) -> pd.DataFrame:
+        """The rows as a pandas data frame; `options` go to `pyarrow.Table.to_pandas`."""
+        frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
+        return frame
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars data frame."""
+        import polars as pl
+
+        return pl.DataFrame(self._core.read().read_all())
+
+    def to_spark(self, spark: SparkSession) -> DataFrame:
+        """The rows as a Spark DataFrame: planned here and now, read by Spark's executors."""
+        from frazil.spark.read import read_scan
+
+        return read_scan(spark, self)
+
+    def count(self) -> int:
+        """The number of rows; from metadata alone where that is enough."""
+        return self._core.count()
+
+    def __repr__(self) -> str:
+        parts = [repr(self._table.location), *(f"where {text}" for text in self._filters)]
+        if self._columns is not None:
+            parts.append("select " + ", ".join(self._columns))
+        parts += [f"at {value}" for value in self._at.values()]
+        if self._rows is not None:
+            parts.append(f"limit {self._rows}")
+        return f"Scan({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self._table, self._filters, self._columns, self._at, self._options, self._rows)
+
+
+def _rebuild(
+    table: _core.Table,
+    filters: tuple[str, ...],
+    columns: tuple[str, ...] | None,
+    at: dict[str, Any],
+    options: dict[str, str],
+    rows: int | None,
+) -> Scan:
+    return Scan(table, filters=filters, columns=columns, at=at, options=options, rows=rows)
+
+
+def _optional_count(what: str, value: int | None) -> int | None:
+    return None if value is None else arguments.count(what, value)
+
+
+class Split:
+    """Tasks for one reader, with all that reading them needs. It pickles: plan in one process, read in others."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.Split) -> None:
+        self._core = core
+
+    @property
+    def tasks(self) -> list[ScanTask]:
+        """The tasks."""
+        return self._core.tasks
+
+    @property
+    def schema(self) -> Schema:
+        """The rows' schema."""
+        return Schema._wrap(self._core.schema())
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The split's rows as a stream of record batches."""
+        from frazil import interop
+
+        return interop.reader_of(self._core.read())
+
+    def to_arrow(self) -> pa.Table:
+        """The split's rows as a pyarrow table, in memory."""
+        from frazil import interop
+
+        return interop.table_of(self._core.read().read_all())
+
+    def __arrow_c_schema__(self) -> object:
+        """The Arrow PyCapsule interface: the schema alone."""
+        return self._core.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule interface."""
+        return self._core.read().__arrow_c_stream__(requested_schema)
+
+    def to_json(self) -> str:
+        """The split as JSON."""
+        return self._core.to_json()
+
+    @classmethod
+    def from_json(cls, text: str) -> Split:
+        """Reads what `to_json` wrote."""
+        return cls(_core.Split.from_json(text))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Split) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        tasks = self.tasks
+        return f"Split({len(tasks)} tasks, {sum(t.length for t in tasks)} bytes)"
+
+    def __reduce__(self) -> tuple[type[Split], tuple[_core.Split]]:
+        return Split, (self._core,)

@@ -1,0 +1,226 @@
+"""Schemas, partition specs and sort orders: what a table's columns are and how its rows are put into files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from frazil import _core
+from frazil.exceptions import NotFoundError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "SortOrder"]
+
+
+class Field(NamedTuple):
+    """A column, or a member of a nested one.
+
+    Attributes:
+        id: The field id: the column's identity, which renaming keeps.
+        name: Its name.
+        type: Its type in the specification's words: `long`, `decimal(9, 2)`, `struct<…>`, `list<…>`, `map<…>`.
+        required: Whether null is impossible.
+        doc: The comment.
+        children: Members of a struct; `element` of a list; `key` and `value` of a map.
+    """
+
+    id: int
+    name: str
+    type: str
+    required: bool
+    doc: str | None = None
+    children: tuple[Field, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.name}: {'required' if self.required else 'optional'} {self.type}"
+
+
+class Schema:
+    """A table's columns at one time.
+
+    `frazil.Schema(source)` takes a `pyarrow.Schema` or anything else with `__arrow_c_schema__`.
+    """
+
+    __slots__ = ("_core", "_fields")
+
+    def __init__(self, source: Any) -> None:
+        self._core: _core.Schema = source._core if isinstance(source, Schema) else _core.Schema.from_arrow(source)
+        self._fields: tuple[Field, ...] | None = None
+
+    @classmethod
+    def _wrap(cls, core: _core.Schema) -> Schema:
+        schema = cls.__new__(cls)
+        schema._core = core
+        schema._fields = None
+        return schema
+
+    @classmethod
+    def from_json(cls, text: str) -> Schema:
+        """Reads the schema JSON of the Iceberg specification."""
+        return cls._wrap(_core.Schema.from_json(text))
+
+    def to_json(self) -> str:
+        """The schema JSON of the Iceberg specification."""
+        return self._core.to_json()
+
+    @property
+    def id(self) -> int:
+        """The schema's id in its table."""
+        return int(json.loads(self.to_json())["schema-id"])
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The top-level columns, in order."""
+        if self._fields is None:
+            self._fields = tuple(map(_field, json.loads(self.to_json())["fields"]))
+        return self._fields
+
+    @property
+    def names(self) -> list[str]:
+        """The top-level columns' names."""
+        return [f.name for f in self.fields]
+
+    def field(self, name: str) -> Field:
+        """The field of this name; dots lead into structs, list elements (`tags.element`) and maps (`m.key`, `m.value`).
+
+        Raises:
+            NotFoundError: There is no such field.
+        """
+        found = _find(self.fields, name)
+        if found is None:
+            raise NotFoundError(
+                f"the schema has no column '{name}'", {"column": name}, f"Its columns are {', '.join(self.names)}"
+            )
+        return found
+
+    def to_arrow(self) -> pa.Schema:
+        """As a pyarrow schema, field ids in the metadata `PARQUET:field_id`."""
+        from frazil import interop
+
+        return interop.schema_of(self._core)
+
+    def __arrow_c_schema__(self) -> object:
+        """The Arrow PyCapsule interface."""
+        return self._core.__arrow_c_schema__()
+
+    def __iter__(self) -> Iterator[Field]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __str__(self) -> str:
+        return str(self._core)
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._core == other._core
+
+    def __hash__(self) -> int:
+        return hash(self._core)
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return Schema.from_json, (self.to_json(),)
+
+
+def _find(fields: tuple[Field, ...], name: str) -> Field | None:
+    for field in fields:
+        if field.name == name:
+            return field
+    for field in fields:
+        if name.startswith(field.name + ".") and (found := _find(field.children, name[len(field.name) + 1 :])):
+            return found
+    return None
+
+
+def _field(j: dict[str, Any]) -> Field:
+    text, children = _type(j["type"])
+    return Field(j["id"], j["name"], text, j["required"], j.get("doc"), children)
+
+
+def _type(j: Any) -> tuple[str, tuple[Field, ...]]:
+    """Text and children of a type's JSON."""
+    if isinstance(j, str):
+        return j, ()
+    if j["type"] == "struct":
+        children = tuple(map(_field, j["fields"]))
+        return f"struct<{', '.join(map(str, children))}>", children
+    if j["type"] == "list":
+        text, children = _type(j["element"])
+        return f"list<{text}>", (Field(j["element-id"], "element", text, j["element-required"], None, children),)
+    key, key_children = _type(j["key"])
+    value, value_children = _type(j["value"])
+    return f"map<{key}, {value}>", (
+        Field(j["key-id"], "key", key, True, None, key_children),
+        Field(j["value-id"], "value", value, j["value-required"], None, value_children),
+    )
+
+
+class PartitionField(NamedTuple):
+    """One field of a partition spec.
+
+    Attributes:
+        name: Its name, as in `data_file.partition`.
+        transform: How the column's value becomes the partition value: `identity`, `day`, `bucket[16]`, …
+        source_id: Field id of the column.
+        field_id: Its own id, 1000 or above.
+    """
+
+    name: str
+    transform: str
+    source_id: int
+    field_id: int
+
+
+class PartitionSpec(NamedTuple):
+    """How rows are grouped into files.
+
+    Attributes:
+        id: The spec's id in its table.
+        fields: In order; none if the table is not partitioned.
+    """
+
+    id: int
+    fields: tuple[PartitionField, ...]
+
+    def __str__(self) -> str:
+        return "[" + ", ".join(f"{f.name}: {f.transform}({f.source_id})" for f in self.fields) + "]"
+
+
+class SortField(NamedTuple):
+    """One field of a sort order.
+
+    Attributes:
+        source_id: Field id of the column.
+        transform: Applied to its values before sorting.
+        descending: Greatest first.
+        nulls_first: Nulls before values.
+    """
+
+    source_id: int
+    transform: str
+    descending: bool
+    nulls_first: bool
+
+
+class SortOrder(NamedTuple):
+    """How rows are sorted within files.
+
+    Attributes:
+        id: The order's id in its table; 0 is unsorted.
+        fields: Most significant first.
+    """
+
+    id: int
+    fields: tuple[SortField, ...]
+
+    def __str__(self) -> str:
+        def one(f: SortField) -> str:
+            direction = "desc" if f.descending else "asc"
+            return f"{f.transform}({f.source_id}) {direction} nulls {'first' if f.nulls_first else 'last'}"
+
+        return "[" + ", ".join(map(one, self.fields)) + "]"

@@ -1,0 +1,26 @@
+"""In and out of PySpark (4.0 to 4.3, classic and Connect), without a jar.
+
+    import frazil as fz
+
+    df = fz.spark.read(spark, "/warehouse/db/events", filter="country = 'NO'", select=["id", "ts"])
+    fz.spark.append(df, "/warehouse/db/events_no")
+
+    spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own words
+    df.write.format("frazil").mode("append").save("/warehouse/db/events_no")
+
+`read` plans once on the driver; executors read splits with Frazil's reader and hand Arrow batches to Spark. Give it the
+filter and the columns: Spark does not pass on its own. The format `frazil` registers itself where Frazil is installed
+(package `pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
+"""
+
+try:
+    import pyspark  # noqa: F401
+except ImportError as error:
+    raise ImportError("frazil.spark needs PySpark: pip install 'frazil[spark]'") from error
+
+from frazil.spark.datasource import FrazilDataSource, register
+from frazil.spark.read import read, read_scan
+from frazil.spark.types import spark_schema
+from frazil.spark.write import append
+
+__all__ = ["FrazilDataSource", "append", "read", "read_scan", "register", "spark_schema"]

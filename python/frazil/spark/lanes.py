@@ -1,0 +1,141 @@
+"""Lanes: ways in which splits become a Spark DataFrame.
+
+A lane takes splits and gives a DataFrame of their rows. The Arrow lane can read any split: executors run Frazil's
+reader inside `mapInArrow`. A faster lane would take the splits that it can read as well and leave the others to this
+one; `lanes_of` is the place that deals splits out.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from frazil.scan import Split
+from frazil.spark.types import arrow_schema, conform
+
+__all__ = ["Lane", "SplitSource", "arrow_lane", "lanes_of", "read_splits", "rows_of"]
+
+Lane: TypeAlias = Callable[[SparkSession, Sequence[Split], StructType], DataFrame]
+
+
+def lanes_of(splits: Sequence[Split]) -> list[tuple[Lane, Sequence[Split]]]:
+    """Which lane reads which splits; at least one pair, so that an empty plan has its schema."""
+    return [(arrow_lane, splits)]
+
+
+def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
+    """Reads splits with Frazil's reader, one Spark task each."""
+    if not splits:
+        return spark.createDataFrame([], schema)
+    payloads = [pickle.dumps(split) for split in splits]
+    tasks = _tasks_connect(spark, payloads) if _is_connect(spark) else _tasks_classic(spark, payloads)
+    return tasks.mapInArrow(read_splits, schema)
+
+
+def read_splits(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs on executors: rows of pickled splits, which come in column `split`."""
+    for batch in batches:
+        for payload in batch.column(batch.schema.get_field_index("split")):
+            yield from rows_of(pickle.loads(payload.as_py()))
+
+
+def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
+    """A split's rows as Spark takes them."""
+    target = arrow_schema(split.schema)
+    for batch in split.to_arrow_batch_reader():
+        yield conform(batch, target)
+
+
+def _is_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
+    """The task list.
+
+    Spark takes a DataFrame made from Python rows for huge and never broadcasts what comes of it; a range, whose size it
+    knows, would be broadcast with all the rows that are read.
+    """
+    tasks = spark.createDataFrame(
+        list(zip(partition_keys(len(payloads)), payloads, strict=True)), "key int, split binary"
+    )
+    return tasks.repartition(len(payloads), "key").select("split")
+
+
+def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
+    """The task list.
+
+    Connect knows the size of a local relation and would broadcast what comes of it; of a data source it knows nothing.
+    """
+    packed = base64.b64encode(zlib.compress(pickle.dumps(payloads), 1)).decode("ascii")
+    spark.dataSource.register(SplitSource)
+    return spark.read.format(SplitSource.name()).option("splits", packed).load()
+
+
+class SplitSource(DataSource):
+    """A data source with one partition, holding one pickled split, for each split in option `splits`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "frazil_splits"
+
+    def schema(self) -> str:
+        """One column."""
+        return "split binary"
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """The reader."""
+        return _SplitReader(self.options["splits"])
+
+
+class _SplitReader(DataSourceReader):
+    def __init__(self, packed: str) -> None:
+        self._packed = packed
+
+    def partitions(self) -> Sequence[InputPartition]:
+        payloads = pickle.loads(zlib.decompress(base64.b64decode(self._packed)))
+        self._packed = ""  # executors get their own payload only
+        return [InputPartition(payload) for payload in payloads]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[bytes]]:
+        yield (partition.value,)
+
+
+def partition_keys(count: int) -> list[int]:
+    """`count` integers that Spark's hash partitioning into `count` partitions puts into one partition each.
+
+    Spark takes the Murmur3 hash of the key (seed 42) modulo the number of partitions. Keys are tried until each
+    partition has its own; that is about `count * ln(count)` hashes.
+    """
+    keys: list[int | None] = [None] * count
+    missing, key = count, 0
+    while missing:
+        partition = _spark_hash(key) % count
+        if keys[partition] is None:
+            keys[partition] = key
+            missing -= 1
+        key += 1
+    return [key for key in keys if key is not None]
+
+
+def _spark_hash(value: int) -> int:
+    """Murmur3 of a non-negative 32-bit integer with seed 42, as a signed integer."""
+    mask = 0xFFFFFFFF
+    k = value * 0xCC9E2D51 & mask
+    k = ((k << 15 | k >> 17) & mask) * 0x1B873593 & mask
+    h = 42 ^ k
+    h = ((h << 13 | h >> 19) & mask) * 5 + 0xE6546B64 & mask
+    h ^= 4
+    h = (h ^ h >> 16) * 0x85EBCA6B & mask
+    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h >= 1 << 31 else h

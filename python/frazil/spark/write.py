@@ -1,0 +1,79 @@
+"""Spark DataFrames into tables: executors write files, the driver commits once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyspark
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from frazil._core import CommitMessage
+from frazil.table import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSource
+
+__all__ = ["FrazilWriter", "Written", "append"]
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one Spark task wrote; None if it had no rows."""
+
+    message: CommitMessage | None
+
+
+class FrazilWriter(DataSourceArrowWriter):
+    """Appends: `write` on executors, `commit` or `abort` once on the driver."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
+        first = next(iterator, None)
+        if first is None:
+            return Written(None)
+        rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], iterator))
+        context = TaskContext.get()
+        # Attempts of one task have numbers of their own, so that a second attempt finds no file of the first.
+        writer = self._table.writer(0 if context is None else context.taskAttemptId())
+        return Written(writer.write(rows))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Adds the files of all tasks to the table in one commit."""
+        self._table.commit(_messages(messages), {"engine-name": "spark", "engine-version": pyspark.__version__})
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Deletes the files of the tasks that succeeded, since the job did not."""
+        self._table.abort(_messages(messages))
+
+
+def _messages(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
+    return [m.message for m in messages if isinstance(m, Written) and m.message is not None]
+
+
+def append(df: DataFrame, table: Table | str | os.PathLike[str]) -> None:
+    """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
+
+    Args:
+        df: The rows.
+        table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
+    """
+    location = table.location if isinstance(table, Table) else os.fspath(table)
+    df.sparkSession.dataSource.register(_data_source())
+    df.write.format("frazil").mode("append").save(location)
+
+
+def _data_source() -> type[DataSource]:
+    # The data source imports this module for its writer.
+    from frazil.spark.datasource import FrazilDataSource
+
+    return FrazilDataSource

@@ -1,0 +1,291 @@
+"""Tables: open one, look at it, scan it, append to it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from frazil import _core, arguments
+from frazil.arguments import At
+from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.expr import Predicate
+from frazil.scan import Scan
+from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
+
+__all__ = ["Ref", "Refs", "Snapshot", "Table", "Writer", "open_table"]
+
+
+class Snapshot(NamedTuple):
+    """The table's content after one commit.
+
+    Attributes:
+        id: The snapshot's id.
+        parent_id: The snapshot it follows, if any.
+        sequence_number: Its number in the order of commits; 0 in format version 1.
+        timestamp: When it was made, UTC.
+        operation: `append`, `overwrite`, `delete`, `replace`, or None where it is not recorded.
+        summary: What the writer says about the commit.
+        schema_id: The schema it was written with.
+    """
+
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    timestamp: dt.datetime
+    operation: str | None
+    summary: dict[str, str]
+    schema_id: int | None
+
+
+class Ref(NamedTuple):
+    """A branch or tag: a name for a snapshot.
+
+    Attributes:
+        name: Its name.
+        snapshot_id: The snapshot it points at.
+        type: `branch` or `tag`.
+    """
+
+    name: str
+    snapshot_id: int
+    type: str
+
+
+class Refs(Mapping[str, Ref]):
+    """A table's branches and tags by name."""
+
+    def __init__(self, refs: Iterable[Ref]) -> None:
+        self._refs = {ref.name: ref for ref in refs}
+
+    def __getitem__(self, name: str) -> Ref:
+        try:
+            return self._refs[name]
+        except KeyError:
+            known = ", ".join(self._refs) or "none"
+            raise NotFoundError(f"the table has no branch or tag '{name}'", {"ref": name}, f"It has: {known}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._refs
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._refs)
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+    def __repr__(self) -> str:
+        return f"Refs({list(self._refs.values())!r})"
+
+
+class Table:
+    """A table, at the version that was read last.
+
+    `open_table` and a catalog give tables. What it says does not change while others commit; `refresh()` looks again,
+    and so does every commit made through it. It pickles: another process opens the same version.
+    """
+
+    def __init__(self, core: _core.Table) -> None:
+        self._core = core
+
+    @property
+    def format(self) -> str:
+        """`iceberg` or `paimon`."""
+        return self._core.format
+
+    @property
+    def format_version(self) -> int:
+        """The version of the table format."""
+        return self._core.format_version
+
+    @property
+    def location(self) -> str:
+        """Where the table is, as it records it itself."""
+        return self._core.location
+
+    @property
+    def metadata_location(self) -> str:
+        """The metadata file that was read."""
+        return self._core.metadata_location
+
+    @property
+    def uuid(self) -> str:
+        """The table's identity."""
+        return self._core.uuid
+
+    @property
+    def schema(self) -> Schema:
+        """The current schema."""
+        return Schema._wrap(self._core.schema())
+
+    @property
+    def partition_spec(self) -> PartitionSpec:
+        """The partition spec that new files get."""
+        id_, fields = self._core.partition_spec()
+        return PartitionSpec(id_, tuple(PartitionField(*f) for f in fields))
+
+    @property
+    def sort_order(self) -> SortOrder:
+        """The sort order that new files should have."""
+        id_, fields = self._core.sort_order()
+        return SortOrder(id_, tuple(SortField(*f) for f in fields))
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties."""
+        return self._core.properties
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The current snapshot, or None while nothing was committed."""
+        found = self._core.snapshot()
+        return None if found is None else _snapshot(found)
+
+    @property
+    def snapshots(self) -> list[Snapshot]:
+        """All snapshots that the table still has, oldest first."""
+        return [_snapshot(s) for s in self._core.snapshots()]
+
+    @property
+    def refs(self) -> Refs:
+        """Branches and tags: `table.refs["main"].snapshot_id`."""
+        return Refs(Ref(*r) for r in self._core.refs())
+
+    def refresh(self) -> Table:
+        """Reads the table's newest version; returns the table itself."""
+        self._core = self._core.refresh()
+        return self
+
+    def scan(
+        self,
+        filter: str | Predicate | None = None,
+        select: Sequence[str] | None = None,
+        at: At | None = None,
+        since: At | None = None,
+        options: Mapping[str, object] | None = None,
+    ) -> Scan:
+        """What to read. Nothing is planned or read before the scan is asked for tasks or rows.
+
+        Args:
+            filter: Rows to keep, as text (`"country in ('NO', 'SE') and ts >= '2023-01-01T00:00:00Z'"`) or as an
+                expression (`col("x") > 5`).
+            select: Columns to read, in this order; dotted paths reach into structs. None reads all.
+            at: The version to read: a snapshot's id, a branch or tag, or a point in time (with a time zone). None reads
+                the newest version that this table object knows.
+            since: Rows appended after this version; not supported yet.
+            options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`.
+
+        Raises:
+            InvalidInputError: The filter or a column's name is wrong.
+            NotFoundError: There is no such version.
+        """
+        if since is not None:
+            raise UnsupportedError("incremental scans are not supported yet", hint="Leave out since=")
+        return Scan(
+            self._core,
+            filters=() if filter is None else (arguments.filter_text(filter),),
+            columns=None if select is None else arguments.columns(select),
+            at=arguments.at_version(at),
+            options=arguments.texts(options),
+        )
+
+    def append(self, data: Any) -> Table:
+        """Adds rows in one commit; returns the table, now at its new version.
+
+        Args:
+            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, …) or a pandas data frame. Columns are
+                matched by name.
+
+        Raises:
+            InvalidInputError: The columns do not fit the table's schema.
+            CommitConflictError: The table changed meanwhile in a way that the append can't follow.
+        """
+        self._core = self._core.append(arguments.rows(data))
+        return self
+
+    def writer(self, task: int = 0) -> Writer:
+        """A writer of files that `commit` adds to the table later, from any process.
+
+        Args:
+            task: A number for this writer among those of one job; part of its files' names.
+        """
+        return Writer(self._core, arguments.count("task", task))
+
+    def commit(self, messages: Iterable[_core.CommitMessage], summary: Mapping[str, object] | None = None) -> Table:
+        """Commits what writers wrote as one append; returns the table, now at its new version.
+
+        Args:
+            messages: What `Writer.write` returned, perhaps in other processes.
+            summary: Members to add to the snapshot's summary.
+        """
+        self._core = self._core.commit(list(messages), arguments.texts(summary))
+        return self
+
+    def abort(self, messages: Iterable[_core.CommitMessage]) -> None:
+        """Deletes the files of writers whose job was given up. Never call it for messages that may be committed."""
+        self._core.abort(list(messages))
+
+    def __repr__(self) -> str:
+        snapshot = self.snapshot
+        at = "empty" if snapshot is None else f"snapshot {snapshot.id}"
+        return f"Table({self.location!r}, {self.format} v{self.format_version}, {at})"
+
+    def __reduce__(self) -> tuple[type[Table], tuple[_core.Table]]:
+        return Table, (self._core,)
+
+
+class Writer:
+    """Writes files without committing them. It pickles, so a job can send it to its workers."""
+
+    def __init__(self, core: _core.Table, task: int) -> None:
+        self._core = core
+        self._task = task
+
+    def write(self, data: Any) -> _core.CommitMessage:
+        """Writes rows into new files and returns the message that `Table.commit` takes. The message pickles.
+
+        Args:
+            data: As for `Table.append`.
+        """
+        return self._core.write(arguments.rows(data), self._task)
+
+    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int]]:
+        return Writer, (self._core, self._task)
+
+
+def open_table(
+    location: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None, moved: bool = False
+) -> Table:
+    """Opens a table by its place, without a catalog.
+
+    Args:
+        location: The table's root folder, or one of its metadata files.
+        storage_options: Credentials and settings of the store.
+        moved: The table was copied here: paths below its recorded location are read below this one. Such a table can
+            only be read.
+
+    Raises:
+        NotFoundError: There is no table.
+        CorruptTableError: Its metadata can't be read.
+
+    Examples:
+        >>> import frazil as fz
+        >>> fz.open_table("/warehouse/db/events")  # doctest: +SKIP
+    """
+    try:
+        path = os.fspath(location)
+    except TypeError:
+        path = None
+    if not isinstance(path, str):
+        raise InvalidInputError(f"a location must be a string or a path, not {location!r}")
+    return Table(_core.Table.open(path, arguments.texts(storage_options), bool(moved)))
+
+
+def _snapshot(s: tuple[int, int | None, int, int, str | None, dict[str, str], int | None]) -> Snapshot:
+    id_, parent, sequence, millis, operation, summary, schema = s
+    try:
+        timestamp = arguments.EPOCH + dt.timedelta(milliseconds=millis)
+    except OverflowError:
+        timestamp = (dt.datetime.max if millis > 0 else dt.datetime.min).replace(tzinfo=dt.timezone.utc)
+    return Snapshot(id_, parent, sequence, timestamp, operation, summary, schema)

@@ -1,0 +1,339 @@
+//! Record batches across the border, both ways, by the Arrow PyCapsule interface: the only `unsafe` of the crate.
+//!
+//! Out: [`Batch`] (`__arrow_c_array__`), [`Batches`] and [`BatchStream`] (`__arrow_c_stream__`). In: [`Input`], from any
+//! object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is used,
+//! and what it points at is moved out, so that the capsule's own destructor finds it released.
+//!
+//! Ctrl-C: consumers such as polars pull a stream from compiled code, where Python handles no signals. So both
+//! directions look for signals between batches, on the thread that made the stream: only there can a handler run, and no
+//! lock is waited for that another thread of the consumer might hold.
+
+use std::ffi::CStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+use arrow::array::{Array, RecordBatch, StructArray};
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
+use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow::record_batch::{RecordBatchIterator, RecordBatchReader};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyStopIteration};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use super::call::{guarded, run};
+use super::errors::to_exception;
+use crate::error::{Error, Result};
+
+const STREAM: &CStr = c"arrow_array_stream";
+const SCHEMA: &CStr = c"arrow_schema";
+const ARRAY: &CStr = c"arrow_array";
+
+type Iter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+type Reader = Box<dyn RecordBatchReader + Send>;
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn from_arrow(error: ArrowError) -> Error {
+    Error::invalid("the Arrow data can't be used").because(error)
+}
+
+/// A schema capsule.
+pub(super) fn schema_capsule<'py>(py: Python<'py>, schema: &ArrowSchema) -> PyResult<Bound<'py, PyCapsule>> {
+    let exported = FFI_ArrowSchema::try_from(schema).map_err(|e| to_exception(py, &from_arrow(e)))?;
+    PyCapsule::new_with_value(py, exported, SCHEMA)
+}
+
+/// Imports a schema from an object with `__arrow_c_schema__`; `None` if it has no such method.
+pub(super) fn import_schema(obj: &Bound<'_, PyAny>) -> PyResult<Option<ArrowSchema>> {
+    let Some(method) = obj.getattr_opt("__arrow_c_schema__")? else { return Ok(None) };
+    let capsule = method.call0()?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
+    // SAFETY: a capsule of this name points at an initialised `ArrowSchema` (Arrow PyCapsule interface), which it owns
+    // and which stays valid while `capsule` lives; nothing else refers to it.
+    let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr()) };
+    let parsed = guarded(|| ArrowSchema::try_from(&schema).map_err(from_arrow));
+    parsed.map(Some).map_err(|e| to_exception(obj.py(), &e))
+}
+
+fn stream_capsule(py: Python<'_>, reader: Reader) -> PyResult<Bound<'_, PyCapsule>> {
+    PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM)
+}
+
+/// One record batch, for any consumer of the Arrow PyCapsule interface.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Batch {
+    batch: RecordBatch,
+}
+
+#[pymethods]
+impl Batch {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.batch.schema())
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    #[allow(unused_variables)]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyCapsule>, Bound<'py, PyCapsule>)> {
+        let data = StructArray::from(self.batch.clone()).to_data();
+        let (array, _) = to_ffi(&data).map_err(|e| to_exception(py, &from_arrow(e)))?;
+        Ok((schema_capsule(py, &self.batch.schema())?, PyCapsule::new_with_value(py, array, ARRAY)?))
+    }
+}
+
+/// Batches in memory, all of one schema; streams as often as asked.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Batches {
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Batches {
+    pub(super) fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        Batches { schema, batches }
+    }
+}
+
+#[pymethods]
+impl Batches {
+    #[getter]
+    fn num_rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    #[allow(unused_variables)]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let batches = self.batches.clone().into_iter().map(Ok);
+        stream_capsule(py, Box::new(RecordBatchIterator::new(batches, self.schema.clone())))
+    }
+}
+
+/// Batches as they are read: iterate it, or hand it once to a consumer of `__arrow_c_stream__`.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct BatchStream {
+    schema: SchemaRef,
+    iter: Mutex<Option<Iter>>,
+}
+
+impl BatchStream {
+    pub(super) fn new(schema: SchemaRef, iter: Iter) -> Self {
+        BatchStream { schema, iter: Mutex::new(Some(iter)) }
+    }
+
+    /// The next batch; an error or the end closes the stream.
+    fn pull(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        run(py, || {
+            let mut iter = lock(&self.iter);
+            let next = guarded(|| iter.as_mut().and_then(Iterator::next).transpose());
+            if !matches!(next, Ok(Some(_))) {
+                *iter = None;
+            }
+            next
+        })
+    }
+}
+
+#[pymethods]
+impl BatchStream {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Batch> {
+        self.pull(py)?.map(|batch| Batch { batch }).ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    /// All batches that are left, in memory; Ctrl-C works between batches.
+    fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.pull(py)? {
+            batches.push(batch);
+            py.check_signals()?;
+        }
+        Ok(Batches::new(self.schema.clone(), batches))
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    #[allow(unused_variables)]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        let iter = lock(&self.iter).take().ok_or_else(|| {
+            to_exception(py, &Error::invalid("the stream was read already").hint("Make a new one from the scan"))
+        })?;
+        let owner = std::thread::current().id();
+        stream_capsule(py, Box::new(Outgoing { schema: self.schema.clone(), iter: Some(iter), owner }))
+    }
+}
+
+/// A stream that a consumer pulls from compiled code. Never panics, since a panic there would end the process.
+struct Outgoing {
+    schema: SchemaRef,
+    iter: Option<Iter>,
+    owner: ThreadId,
+}
+
+impl Outgoing {
+    fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        if let Some(signal) = pending_signal(self.owner) {
+            // The consumer will raise an error of its own; the interrupt asked for again ends the program's wait.
+            Python::try_attach(|py| {
+                if signal.is_instance_of::<PyKeyboardInterrupt>(py) {
+                    let again = py.import("_thread").and_then(|m| m.call_method0("interrupt_main"));
+                    again.map(drop).unwrap_or(());
+                }
+            });
+            return Err(ArrowError::ExternalError("interrupted by a signal".into()));
+        }
+        let iter = self.iter.as_mut();
+        // Arrow's C interface can't carry a NUL in a message.
+        guarded(|| iter.and_then(Iterator::next).transpose())
+            .map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
+    }
+}
+
+impl Iterator for Outgoing {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.pull();
+        if !matches!(next, Ok(Some(_))) {
+            self.iter = None;
+        }
+        next.transpose()
+    }
+}
+
+impl RecordBatchReader for Outgoing {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The exception of a signal that arrived, if this is thread `owner`.
+fn pending_signal(owner: ThreadId) -> Option<PyErr> {
+    if std::thread::current().id() != owner {
+        return None;
+    }
+    Python::try_attach(|py| py.check_signals().err()).flatten()
+}
+
+/// Rows from Python, to be read while detached.
+pub(super) struct Input {
+    reader: Reader,
+    signal: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Input {
+    /// Takes the stream of `obj`.
+    ///
+    /// # Errors
+    /// `InvalidInputError` if it has neither `__arrow_c_stream__` nor `__arrow_c_array__`.
+    pub(super) fn new(obj: &Bound<'_, PyAny>) -> PyResult<Input> {
+        let reader = match (obj.getattr_opt("__arrow_c_stream__")?, obj.getattr_opt("__arrow_c_array__")?) {
+            (Some(method), _) => stream_of(&method)?,
+            (None, Some(method)) => array_of(&method)?,
+            (None, None) => {
+                let error = Error::invalid(format!("rows can't be read from a '{}'", obj.get_type().name()?))
+                    .hint("Give an object with __arrow_c_stream__: pyarrow, polars, duckdb, pandas");
+                return Err(to_exception(obj.py(), &error));
+            }
+        };
+        let signal = Arc::default();
+        let watched = Watched { reader, owner: std::thread::current().id(), signal: Arc::clone(&signal) };
+        Ok(Input { reader: Box::new(watched), signal })
+    }
+
+    /// Runs `work` on the rows, detached. A signal's exception goes before the error that it caused.
+    pub(super) fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(Reader) -> Result<T> + Send) -> PyResult<T> {
+        let Input { reader, signal } = self;
+        run(py, || work(reader)).map_err(|error| lock(&signal).take().unwrap_or(error))
+    }
+}
+
+fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
+    let py = method.py();
+    let capsule = method.call0()?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
+    // SAFETY: a capsule of this name points at an initialised `ArrowArrayStream`, which it owns and which stays valid
+    // while `capsule` lives; nothing else refers to it.
+    let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
+    run(py, || {
+        if stream.get_schema.is_none() || stream.get_next.is_none() {
+            return Err(Error::invalid("the Arrow stream was read already"));
+        }
+        Ok(Box::new(ArrowArrayStreamReader::try_new(stream).map_err(from_arrow)?) as Reader)
+    })
+}
+
+fn array_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
+    let py = method.py();
+    let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
+    let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
+    let array = array.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
+    // SAFETY: capsules of these names point at initialised structs, which they own and which stay valid while they live;
+    // the schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
+    let imported = guarded(|| unsafe {
+        let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
+        from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema).map_err(from_arrow)
+    });
+    let batch = imported.and_then(|data| match data.data_type() {
+        arrow::datatypes::DataType::Struct(_) => Ok(RecordBatch::from(StructArray::from(data))),
+        other => Err(Error::invalid(format!("rows must be an Arrow struct array, not {other}"))),
+    });
+    let batch = batch.map_err(|e| to_exception(py, &e))?;
+    let schema = batch.schema();
+    Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+}
+
+/// A stream from Python that stops at a signal and keeps its exception.
+struct Watched {
+    reader: Reader,
+    owner: ThreadId,
+    signal: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl Iterator for Watched {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(signal) = pending_signal(self.owner) {
+            *lock(&self.signal) = Some(signal);
+            return Some(Err(ArrowError::ExternalError("interrupted by a signal".into())));
+        }
+        self.reader.next()
+    }
+}
+
+impl RecordBatchReader for Watched {
+    fn schema(&self) -> SchemaRef {
+        self.reader.schema()
+    }
+}

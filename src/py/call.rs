@@ -1,0 +1,31 @@
+//! The way from Python into the crate: detached from the interpreter, so that other threads run, with errors and
+//! panics mapped to exceptions.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::prelude::*;
+
+use super::errors::to_exception;
+use crate::error::{Error, Result};
+
+/// Runs `work` detached from the interpreter.
+pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
+    py.detach(|| guarded(work)).map_err(|e| to_exception(py, &e))
+}
+
+/// Runs `work` where it is; for what costs less than detaching.
+pub(super) fn run_attached<T>(py: Python<'_>, work: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    guarded(work).map_err(|e| to_exception(py, &e))
+}
+
+/// Turns a panic, which is a bug of Frazil, into an error, so that no panic crosses a language border.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(internal(panic.as_ref())))
+}
+
+fn internal(panic: &(dyn Any + Send)) -> Error {
+    let said = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::internal(format!("a broken invariant: {}", said.unwrap_or("no message")))
+        .hint("This is a bug in Frazil: please report it with the message and, if you can, the table's metadata")
+}

@@ -1,0 +1,80 @@
+//! Catalogs.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+
+use super::call::run;
+use super::schema::Schema;
+use super::table::Table;
+use crate::catalog::{self, NewTable};
+
+/// A catalog; `frazil.Catalog` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Catalog {
+    inner: catalog::Catalog,
+}
+
+#[pymethods]
+impl Catalog {
+    #[staticmethod]
+    fn open(py: Python<'_>, name: &str, properties: BTreeMap<String, String>) -> PyResult<Catalog> {
+        Ok(Catalog { inner: run(py, || catalog::Catalog::open(name, properties))? })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    #[getter]
+    fn properties(&self) -> BTreeMap<String, String> {
+        self.inner.properties().clone()
+    }
+
+    fn create_namespace(&self, py: Python<'_>, namespace: &str, if_not_exists: bool) -> PyResult<()> {
+        run(py, || self.inner.create_namespace(namespace, if_not_exists))
+    }
+
+    fn drop_namespace(&self, py: Python<'_>, namespace: &str) -> PyResult<()> {
+        run(py, || self.inner.drop_namespace(namespace))
+    }
+
+    #[pyo3(signature = (parent=None))]
+    fn list_namespaces(&self, py: Python<'_>, parent: Option<&str>) -> PyResult<Vec<String>> {
+        run(py, || self.inner.list_namespaces(parent))
+    }
+
+    fn list_tables(&self, py: Python<'_>, namespace: &str) -> PyResult<Vec<String>> {
+        run(py, || self.inner.list_tables(namespace))
+    }
+
+    fn table_exists(&self, py: Python<'_>, identifier: &str) -> PyResult<bool> {
+        run(py, || self.inner.table_exists(identifier))
+    }
+
+    fn load_table(&self, py: Python<'_>, identifier: &str) -> PyResult<Table> {
+        Ok(run(py, || self.inner.load_table(identifier))?.into())
+    }
+
+    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location))]
+    #[allow(clippy::too_many_arguments)]
+    fn create_table(
+        &self,
+        py: Python<'_>,
+        identifier: &str,
+        schema: &Bound<'_, Schema>,
+        partition_by: Vec<String>,
+        sort_by: Vec<String>,
+        properties: BTreeMap<String, String>,
+        location: Option<String>,
+    ) -> PyResult<Table> {
+        let schema = &schema.get().inner;
+        let request = NewTable { partition_by, sort_by, properties, location };
+        Ok(run(py, || self.inner.create_table(identifier, schema, request))?.into())
+    }
+
+    fn drop_table(&self, py: Python<'_>, identifier: &str) -> PyResult<()> {
+        run(py, || self.inner.drop_table(identifier))
+    }
+}

@@ -1,0 +1,26 @@
+//! Errors of the crate as exceptions of `frazil.exceptions`.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+use crate::error::Error;
+
+/// `{kind: class}` of `frazil.exceptions`.
+static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+/// The exception for `error`. If even the classes can't be had, the exception that says why.
+pub(super) fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
+    build(py, error).unwrap_or_else(|failure| failure)
+}
+
+fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
+    let classes = CLASSES.import(py, "frazil.exceptions", "BY_KIND")?;
+    let class = classes.as_any().get_item(error.kind().as_str())?.cast_into::<PyType>()?;
+    let context = PyDict::new(py);
+    for (key, value) in error.context() {
+        context.set_item(key, value)?;
+    }
+    let exception = class.call1((error.to_string(), context, error.hint_text()))?;
+    Ok(PyErr::from_value(exception))
+}

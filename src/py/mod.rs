@@ -1,0 +1,49 @@
+//! The Python face: converts arguments, detaches from the interpreter, calls the crate, converts back. No logic lives
+//! here; words, types and documentation for users are in `python/frazil`.
+//!
+//! [`call`] is the only way into the crate, [`arrow`] the only place with `unsafe`, [`errors`] the map to exceptions.
+
+mod arrow;
+mod call;
+mod catalog;
+mod errors;
+mod scan;
+mod schema;
+mod table;
+mod task;
+mod value;
+
+use pyo3::prelude::*;
+
+/// The compiled half of Frazil; `frazil` wraps it.
+#[pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::arrow::{Batch, BatchStream, Batches};
+    #[pymodule_export]
+    use super::catalog::Catalog;
+    #[pymodule_export]
+    use super::scan::{Scan, Split, TaskStream, check_filter};
+    #[pymodule_export]
+    use super::schema::Schema;
+    #[pymodule_export]
+    use super::table::{CommitMessage, Table};
+    #[pymodule_export]
+    use super::task::{DataFile, DeleteFile, ScanTask};
+
+    #[pymodule_init]
+    fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        m.add("DEBUG_BUILD", cfg!(debug_assertions))
+    }
+}
+
+/// What `__reduce__` returns: a class's `from_json` and its argument.
+type Pickled<'py> = (Bound<'py, PyAny>, (String,));
+
+/// Pickles an object of class `T` by the JSON that `T.from_json` reads.
+fn pickle_as_json<T: pyo3::PyTypeInfo>(py: Python<'_>, json: String) -> PyResult<Pickled<'_>> {
+    Ok((py.get_type::<T>().getattr("from_json")?, (json,)))
+}

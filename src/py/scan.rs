@@ -1,0 +1,239 @@
+//! Scans, their tasks and splits.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyStopIteration;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
+
+use super::arrow::{BatchStream, Batches, lock, schema_capsule};
+use super::call::{run, run_attached};
+use super::schema::Schema;
+use super::task::ScanTask;
+use super::{Pickled, pickle_as_json};
+use crate::data::arrow_schema;
+use crate::error::Result;
+use crate::expr;
+use crate::plan_table;
+use crate::scan::{self, Explain, SplitRequest};
+use crate::task;
+use crate::task_json::{split_from_json, split_to_json};
+use crate::types;
+
+/// Raises `InvalidInputError` unless the text is a filter.
+#[pyfunction]
+pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
+    run_attached(py, || expr::parse(text).map(drop))
+}
+
+/// What to read of a table; `frazil.Scan` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Scan {
+    pub(super) inner: scan::Scan,
+}
+
+#[pymethods]
+impl Scan {
+    fn filter(&self, py: Python<'_>, text: &str) -> PyResult<Scan> {
+        Ok(Scan { inner: run(py, || self.inner.filter(expr::parse(text)?))? })
+    }
+
+    fn select(&self, py: Python<'_>, columns: Vec<String>) -> PyResult<Scan> {
+        Ok(Scan { inner: run(py, || self.inner.select(&columns))? })
+    }
+
+    fn limit(&self, rows: usize) -> Scan {
+        Scan { inner: self.inner.limit(rows) }
+    }
+
+    fn schema(&self) -> Schema {
+        Schema { inner: Arc::clone(self.inner.schema()) }
+    }
+
+    #[getter]
+    fn filter_text(&self) -> String {
+        self.inner.filter_text()
+    }
+
+    #[getter]
+    fn snapshot_id(&self) -> Option<i64> {
+        self.inner.snapshot_id()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = run(py, || self.inner.arrow_schema())?;
+        schema_capsule(py, &schema)
+    }
+
+    fn plan_files(&self, py: Python<'_>) -> PyResult<TaskStream> {
+        let (tasks, schema) = run(py, || Ok((self.inner.plan_files()?, self.inner.context().schema.clone())))?;
+        let ahead = Ahead { tasks: Some(Box::new(tasks)), ready: VecDeque::new(), batch: 1 };
+        Ok(TaskStream { ahead: Mutex::new(ahead), schema })
+    }
+
+    fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
+        let batches = run(py, || self.inner.plan_table())?;
+        Ok(Batches::new(plan_table::schema(), batches))
+    }
+
+    #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
+    fn splits(
+        &self,
+        py: Python<'_>,
+        split_size_bytes: Option<i64>,
+        lookback: Option<usize>,
+        open_file_cost_bytes: Option<i64>,
+    ) -> PyResult<Vec<Split>> {
+        let request = SplitRequest { split_size_bytes, lookback, open_file_cost_bytes };
+        let splits = run(py, || self.inner.splits(request))?;
+        Ok(splits.into_iter().map(|inner| Split { inner: Arc::new(inner) }).collect())
+    }
+
+    fn count_files(&self, py: Python<'_>) -> PyResult<u64> {
+        run(py, || self.inner.count_files())
+    }
+
+    fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let explain = run(py, || self.inner.explain())?;
+        explain_dict(py, &explain)
+    }
+
+    fn read(&self, py: Python<'_>) -> PyResult<BatchStream> {
+        let batches = run(py, || self.inner.read())?;
+        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
+    }
+
+    fn count(&self, py: Python<'_>) -> PyResult<u64> {
+        run(py, || self.inner.count())
+    }
+}
+
+fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, PyDict>> {
+    let stages = PyList::empty(py);
+    for stage in &explain.stages {
+        let out = PyDict::new(py);
+        out.set_item("name", stage.name)?;
+        out.set_item("unit", stage.unit)?;
+        out.set_item("considered", stage.considered)?;
+        out.set_item("kept", stage.kept)?;
+        out.set_item("considered_bytes", stage.considered_bytes)?;
+        out.set_item("kept_bytes", stage.kept_bytes)?;
+        out.set_item("reason", stage.reason)?;
+        out.set_item("time_ms", stage.time_ms)?;
+        stages.append(out)?;
+    }
+    let out = PyDict::new(py);
+    out.set_item("table", &explain.table)?;
+    out.set_item("snapshot_id", explain.snapshot_id)?;
+    out.set_item("filter", &explain.filter)?;
+    out.set_item("select", &explain.select)?;
+    out.set_item("stages", stages)?;
+    out.set_item("rows", explain.rows)?;
+    Ok(out)
+}
+
+/// Most tasks fetched from the planner at once.
+const MOST_AHEAD: usize = 1024;
+
+type Tasks = Box<dyn Iterator<Item = Result<task::ScanTask>> + Send>;
+
+/// Tasks fetched ahead of the consumer, in growing batches: the first comes at once, and a long plan does not detach
+/// from the interpreter for each of them.
+struct Ahead {
+    tasks: Option<Tasks>,
+    ready: VecDeque<Result<task::ScanTask>>,
+    batch: usize,
+}
+
+impl Ahead {
+    fn next(&mut self) -> Result<Option<task::ScanTask>> {
+        if self.ready.is_empty()
+            && let Some(tasks) = &mut self.tasks
+        {
+            for _ in 0..self.batch {
+                let next = tasks.next();
+                let last = !matches!(next, Some(Ok(_)));
+                self.ready.extend(next);
+                if last {
+                    self.tasks = None;
+                    break;
+                }
+            }
+            self.batch = (self.batch * 2).min(MOST_AHEAD);
+        }
+        self.ready.pop_front().transpose()
+    }
+}
+
+/// Tasks as planning finds them.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct TaskStream {
+    ahead: Mutex<Ahead>,
+    schema: Arc<types::Schema>,
+}
+
+#[pymethods]
+impl TaskStream {
+    fn __iter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<ScanTask> {
+        // Without detaching where something is ready and no other thread plans.
+        let ready = self.ahead.try_lock().ok().and_then(|mut ahead| ahead.ready.pop_front());
+        let next = match ready {
+            Some(next) => run_attached(py, || next.map(Some))?,
+            None => run(py, || lock(&self.ahead).next())?,
+        };
+        let inner = next.ok_or_else(|| PyStopIteration::new_err(()))?;
+        Ok(ScanTask { inner, schema: Arc::clone(&self.schema) })
+    }
+}
+
+/// Tasks for one reader; `frazil.Split` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Split {
+    inner: Arc<task::Split>,
+}
+
+#[pymethods]
+impl Split {
+    #[getter]
+    fn tasks(&self) -> Vec<ScanTask> {
+        let schema = &self.inner.context.schema;
+        self.inner.tasks.iter().map(|t| ScanTask { inner: t.clone(), schema: Arc::clone(schema) }).collect()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema { inner: Arc::clone(&self.inner.context.projection) }
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = run(py, || arrow_schema::to_arrow(&self.inner.context.projection))?;
+        schema_capsule(py, &schema)
+    }
+
+    #[pyo3(signature = (limit=None))]
+    fn read(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<BatchStream> {
+        let batches = run(py, || scan::read_split(&self.inner, limit))?;
+        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
+    }
+
+    fn to_json(&self) -> String {
+        split_to_json(&self.inner)
+    }
+
+    #[classmethod]
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Split> {
+        Ok(Split { inner: Arc::new(run(cls.py(), || split_from_json(text))?) })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<Split>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        pickle_as_json::<Split>(py, self.to_json())
+    }
+}

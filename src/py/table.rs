@@ -1,0 +1,219 @@
+//! Tables and the messages of their writers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::arrow::Input;
+use super::call::run;
+use super::scan::Scan;
+use super::schema::Schema;
+use super::task::DataFile;
+use super::{Pickled, pickle_as_json};
+use crate::expr;
+use crate::table::{self, At, ScanRequest, SnapshotInfo};
+use crate::task;
+use crate::task_json::{message_from_json, message_to_json};
+
+/// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
+type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
+/// `(name, transform, source_id, field_id)`.
+type PartitionFieldTuple = (String, String, i32, i32);
+/// `(source_id, transform, descending, nulls_first)`.
+type SortFieldTuple = (i32, String, bool, bool);
+
+fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
+    (s.id, s.parent_id, s.sequence_number, s.timestamp_ms, s.operation, s.summary, s.schema_id)
+}
+
+/// A table at one version; `frazil.Table` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Table {
+    inner: table::Table,
+}
+
+impl From<table::Table> for Table {
+    fn from(inner: table::Table) -> Self {
+        Table { inner }
+    }
+}
+
+#[pymethods]
+impl Table {
+    #[staticmethod]
+    fn open(py: Python<'_>, location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> PyResult<Table> {
+        Ok(run(py, || table::Table::open(location, storage_options, moved))?.into())
+    }
+
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.inner.format()
+    }
+
+    #[getter]
+    fn format_version(&self) -> u8 {
+        self.inner.format_version()
+    }
+
+    #[getter]
+    fn location(&self) -> &str {
+        self.inner.location()
+    }
+
+    #[getter]
+    fn metadata_location(&self) -> &str {
+        self.inner.metadata_location()
+    }
+
+    #[getter]
+    fn uuid(&self) -> &str {
+        self.inner.uuid()
+    }
+
+    #[getter]
+    fn properties(&self) -> BTreeMap<String, String> {
+        self.inner.properties()
+    }
+
+    fn schema(&self) -> Schema {
+        Schema { inner: Arc::clone(self.inner.schema()) }
+    }
+
+    fn partition_spec(&self) -> (i32, Vec<PartitionFieldTuple>) {
+        let spec = self.inner.partition_spec();
+        let fields = spec.fields.iter();
+        (spec.id, fields.map(|f| (f.name.clone(), f.transform.to_string(), f.source_id, f.field_id)).collect())
+    }
+
+    fn sort_order(&self) -> (i32, Vec<SortFieldTuple>) {
+        let order = self.inner.sort_order();
+        let fields = order.fields.iter();
+        (order.id, fields.map(|f| (f.source_id, f.transform.to_string(), f.descending, f.nulls_first)).collect())
+    }
+
+    fn snapshot(&self) -> Option<SnapshotTuple> {
+        self.inner.snapshot().map(snapshot_tuple)
+    }
+
+    fn snapshots(&self) -> Vec<SnapshotTuple> {
+        self.inner.snapshots().into_iter().map(snapshot_tuple).collect()
+    }
+
+    fn refs(&self) -> Vec<(String, i64, &'static str)> {
+        self.inner.refs().into_iter().map(|r| (r.name, r.snapshot_id, r.kind)).collect()
+    }
+
+    fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
+        Ok(run(py, || self.inner.refresh())?.into())
+    }
+
+    #[pyo3(signature = (*, filter=None, select=None, snapshot_id=None, reference=None, timestamp_ms=None, options=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        filter: Option<&str>,
+        select: Option<Vec<String>>,
+        snapshot_id: Option<i64>,
+        reference: Option<String>,
+        timestamp_ms: Option<i64>,
+        options: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Scan> {
+        let at = (snapshot_id.map(At::Snapshot)).or(reference.map(At::Ref)).or(timestamp_ms.map(At::TimestampMs));
+        let inner = run(py, || {
+            let filter = filter.map(expr::parse).transpose()?;
+            self.inner.scan(ScanRequest { filter, select, at, options: options.unwrap_or_default() })
+        })?;
+        Ok(Scan { inner })
+    }
+
+    fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows))?.into())
+    }
+
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64) -> PyResult<CommitMessage> {
+        let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, task))?;
+        Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    fn commit(
+        &self,
+        py: Python<'_>,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        summary: BTreeMap<String, String>,
+    ) -> PyResult<Table> {
+        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        Ok(run(py, || self.inner.commit(messages, summary))?.into())
+    }
+
+    fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
+        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        run(py, || self.inner.abort(&messages))
+    }
+
+    fn to_json(&self) -> String {
+        self.inner.to_json()
+    }
+
+    #[classmethod]
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Table> {
+        Ok(run(cls.py(), || table::Table::from_json(text))?.into())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        pickle_as_json::<Table>(py, self.to_json())
+    }
+}
+
+/// The files that one writer made, to be committed with others.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct CommitMessage {
+    inner: Arc<task::CommitMessage>,
+}
+
+#[pymethods]
+impl CommitMessage {
+    /// The table that the files belong to.
+    #[getter]
+    fn table_uuid(&self) -> &str {
+        &self.inner.table_uuid
+    }
+
+    /// The new data files.
+    #[getter]
+    fn files(&self) -> Vec<DataFile> {
+        self.inner.files.iter().map(|f| DataFile { inner: Arc::new(f.clone()) }).collect()
+    }
+
+    /// Rows in them.
+    #[getter]
+    fn record_count(&self) -> i64 {
+        self.inner.files.iter().map(|f| f.record_count).sum()
+    }
+
+    /// The message as JSON.
+    fn to_json(&self) -> String {
+        message_to_json(&self.inner)
+    }
+
+    /// Reads what `to_json` wrote.
+    #[classmethod]
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<CommitMessage> {
+        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(text))?) })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<CommitMessage>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __repr__(&self) -> String {
+        let rows: i64 = self.inner.files.iter().map(|f| f.record_count).sum();
+        format!("CommitMessage({} files, {rows} rows)", self.inner.files.len())
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        pickle_as_json::<CommitMessage>(py, self.to_json())
+    }
+}

@@ -1,0 +1,256 @@
+//! Tasks and the files they name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
+
+use super::Pickled;
+use super::call::run_attached;
+use super::value::to_python;
+use crate::error::Error;
+use crate::store::Location;
+use crate::task;
+use crate::task_json::{split_from_json, split_to_json, task_from_json, task_to_json};
+use crate::types::Schema;
+
+static PREDICATE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// A data file.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct DataFile {
+    pub(super) inner: Arc<task::DataFile>,
+}
+
+#[pymethods]
+impl DataFile {
+    /// Where it is, as the table records it.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.inner.path
+    }
+
+    /// `parquet`, `avro`, `orc` or `puffin`.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.inner.format.as_str()
+    }
+
+    /// Rows in it.
+    #[getter]
+    fn record_count(&self) -> i64 {
+        self.inner.record_count
+    }
+
+    /// Its length in bytes.
+    #[getter]
+    fn size_bytes(&self) -> i64 {
+        self.inner.size_bytes
+    }
+
+    /// Its partition: name of the partition field to value.
+    #[getter]
+    fn partition<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let out = PyDict::new(py);
+        for v in &self.inner.partition.values {
+            out.set_item(&v.name, to_python(py, v.value.as_ref(), &v.ty)?)?;
+        }
+        Ok(out)
+    }
+
+    /// The partition spec it was written with.
+    #[getter]
+    fn spec_id(&self) -> i32 {
+        self.inner.partition.spec_id
+    }
+
+    /// Its logical age; `None` before the commit that adds it.
+    #[getter]
+    fn sequence_number(&self) -> Option<i64> {
+        self.inner.sequence_number
+    }
+
+    /// Sequence number of the commit that added it.
+    #[getter]
+    fn file_sequence_number(&self) -> Option<i64> {
+        self.inner.file_sequence_number
+    }
+
+    /// The snapshot that added it.
+    #[getter]
+    fn snapshot_id(&self) -> Option<i64> {
+        self.inner.snapshot_id
+    }
+
+    /// The order that its rows have.
+    #[getter]
+    fn sort_order_id(&self) -> Option<i32> {
+        self.inner.sort_order_id
+    }
+
+    /// Where it may be split.
+    #[getter]
+    fn split_offsets(&self) -> Option<Vec<i64>> {
+        self.inner.split_offsets.clone()
+    }
+
+    /// Row id of its first row (format version 3).
+    #[getter]
+    fn first_row_id(&self) -> Option<i64> {
+        self.inner.first_row_id
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<DataFile>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("DataFile({:?}, {} rows, {} bytes)", self.inner.path, self.inner.record_count, self.inner.size_bytes)
+    }
+}
+
+/// A delete file that applies to a task.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct DeleteFile {
+    inner: Arc<task::DataFile>,
+}
+
+#[pymethods]
+impl DeleteFile {
+    /// Where it is, as the table records it.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.inner.path
+    }
+
+    /// `position`, `equality` or `deletion_vector`.
+    #[getter]
+    fn content(&self) -> &'static str {
+        match (self.inner.content, self.inner.format) {
+            (task::FileContent::EqualityDeletes, _) => "equality",
+            (_, task::FileFormat::Puffin) => "deletion_vector",
+            _ => "position",
+        }
+    }
+
+    /// `parquet`, `avro`, `orc` or `puffin`.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.inner.format.as_str()
+    }
+
+    /// Rows or positions in it.
+    #[getter]
+    fn record_count(&self) -> i64 {
+        self.inner.record_count
+    }
+
+    /// Its length in bytes.
+    #[getter]
+    fn size_bytes(&self) -> i64 {
+        self.inner.size_bytes
+    }
+
+    /// Its logical age.
+    #[getter]
+    fn sequence_number(&self) -> Option<i64> {
+        self.inner.sequence_number
+    }
+
+    /// Field ids of the key columns of an equality delete file.
+    #[getter]
+    fn equality_ids(&self) -> Option<Vec<i32>> {
+        self.inner.equality_ids.clone()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("DeleteFile({:?}, {:?})", self.inner.path, self.content())
+    }
+}
+
+/// One range of one data file to read, with the deletes that apply and what is left of the filter.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct ScanTask {
+    pub(super) inner: task::ScanTask,
+    pub(super) schema: Arc<Schema>,
+}
+
+#[pymethods]
+impl ScanTask {
+    /// The data file.
+    #[getter]
+    fn data_file(&self) -> DataFile {
+        DataFile { inner: Arc::clone(&self.inner.data_file) }
+    }
+
+    /// First byte of the range.
+    #[getter]
+    fn start(&self) -> i64 {
+        self.inner.start
+    }
+
+    /// Bytes of the range.
+    #[getter]
+    fn length(&self) -> i64 {
+        self.inner.length
+    }
+
+    /// The delete files that apply.
+    #[getter]
+    fn deletes(&self) -> Vec<DeleteFile> {
+        self.inner.deletes.iter().map(|d| DeleteFile { inner: Arc::clone(&d.file) }).collect()
+    }
+
+    /// What is left of the filter on this file; its `str()` is text that a scan accepts.
+    #[getter]
+    fn residual<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        PREDICATE.import(py, "frazil.expr", "Predicate")?.call1((self.inner.residual.to_string(),))
+    }
+
+    /// The `file-scan-task` JSON of the Iceberg specification.
+    fn to_json(&self) -> String {
+        task_to_json(&self.inner, &self.schema)
+    }
+
+    /// Reads what `to_json` wrote.
+    #[classmethod]
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<ScanTask> {
+        let (inner, schema) = run_attached(cls.py(), || task_from_json(text))?;
+        Ok(ScanTask { inner, schema: Arc::new(schema) })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<ScanTask>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __repr__(&self) -> String {
+        let t = &self.inner;
+        format!("ScanTask({:?}, start={}, length={}, deletes={})", t.data_file.path, t.start, t.length, t.deletes.len())
+    }
+
+    /// Reads what pickling wrote: more than `to_json`, whose form the specification fixes, has room for.
+    #[classmethod]
+    fn unpickle(cls: &Bound<'_, PyType>, text: &str) -> PyResult<ScanTask> {
+        run_attached(cls.py(), || {
+            let split = split_from_json(text)?;
+            let schema = Arc::clone(&split.context.schema);
+            let inner = split.tasks.into_iter().next().ok_or_else(|| Error::invalid("the pickle holds no task"))?;
+            Ok(ScanTask { inner, schema })
+        })
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        let context = task::ReadContext {
+            schema: Arc::clone(&self.schema),
+            projection: Arc::clone(&self.schema),
+            location: Location::recorded(),
+            storage_options: BTreeMap::new(),
+            name_mapping: None,
+            batch_rows: 1,
+        };
+        let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };
+        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (split_to_json(&split),)))
+    }
+}
