@@ -1,10 +1,24 @@
 //! Catalogs: names to tables.
+//!
+//! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
+//! warehouse, a table a folder in it.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::catalog::TableIdent;
+use crate::iceberg::catalog::filesystem::FilesystemCatalog;
+use crate::iceberg::catalog::ident::parse_namespace;
+use crate::iceberg::metadata_build::new_table;
+use crate::iceberg::partition_by::parse_partition_by;
+use crate::iceberg::sort_order::parse_sort_by;
+use crate::store;
 use crate::table::Table;
 use crate::types::Schema;
+
+/// The format version of new tables unless the property `format-version` says otherwise.
+const DEFAULT_FORMAT_VERSION: u8 = 2;
 
 /// What a new table is to be; see [`Catalog::create_table`].
 #[derive(Clone, Debug, Default)]
@@ -15,61 +29,134 @@ pub struct NewTable {
     pub sort_by: Vec<String>,
     /// Table properties; `format-version` chooses 1, 2 or 3 (default 2).
     pub properties: BTreeMap<String, String>,
-    /// Where it goes; `None`: below the warehouse.
+    /// Where it goes; a file-system catalog decides itself and refuses another place.
     pub location: Option<String>,
 }
 
-/// A catalog. Cheap to clone.
+/// A catalog.
 #[derive(Clone, Debug)]
-pub struct Catalog {}
-
-fn later<T>() -> Result<T> {
-    Err(Error::unsupported("not built yet"))
+pub struct Catalog {
+    name: String,
+    properties: BTreeMap<String, String>,
+    tables: FilesystemCatalog,
 }
 
 impl Catalog {
-    /// Opens a catalog: `properties` has `type` and what that needs (`warehouse`).
-    pub fn open(_name: &str, _properties: BTreeMap<String, String>) -> Result<Catalog> {
-        later()
+    /// Opens a catalog: `properties` has `type` (default `filesystem`) and `warehouse`, the root folder, which is made
+    /// when something is created in it.
+    ///
+    /// # Errors
+    /// `InvalidInput` without a warehouse; `Unsupported` for other types of catalog or storage.
+    pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<Catalog> {
+        match properties.get("type").map(String::as_str) {
+            None | Some("filesystem" | "hadoop") => {}
+            Some(other) => {
+                return Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
+                    .with("catalog", name)
+                    .hint("Use type='filesystem' with warehouse='/a/folder'"));
+            }
+        }
+        let root = properties.get("warehouse").filter(|w| !w.is_empty()).ok_or_else(|| {
+            Error::invalid("a file-system catalog needs a warehouse")
+                .with("catalog", name)
+                .hint("Give warehouse='/a/folder'")
+        })?;
+        let tables = FilesystemCatalog::new(store::open_store(root)?, root)?;
+        Ok(Catalog { name: name.to_owned(), properties, tables })
     }
+
     /// Its name.
     pub fn name(&self) -> &str {
-        ""
+        &self.name
     }
+
     /// Its properties.
-    pub fn properties(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
+    pub fn properties(&self) -> &BTreeMap<String, String> {
+        &self.properties
     }
+
     /// Makes a namespace (`a.b` nests).
-    pub fn create_namespace(&self, _namespace: &str, _if_not_exists: bool) -> Result<()> {
-        later()
+    ///
+    /// # Errors
+    /// `AlreadyExists` unless `if_not_exists`; `InvalidInput` for a name that can't be a folder.
+    pub fn create_namespace(&self, namespace: &str, if_not_exists: bool) -> Result<()> {
+        match self.tables.create_namespace(&parse_namespace(namespace)?) {
+            Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            done => done,
+        }
     }
+
     /// Removes an empty namespace.
-    pub fn drop_namespace(&self, _namespace: &str) -> Result<()> {
-        later()
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; `InvalidInput` if something is in it.
+    pub fn drop_namespace(&self, namespace: &str) -> Result<()> {
+        self.tables.drop_namespace(&parse_namespace(namespace)?)
     }
+
     /// Namespaces directly below `parent`, dotted.
-    pub fn list_namespaces(&self, _parent: Option<&str>) -> Result<Vec<String>> {
-        later()
+    ///
+    /// # Errors
+    /// `NotFound` if the parent does not exist.
+    pub fn list_namespaces(&self, parent: Option<&str>) -> Result<Vec<String>> {
+        let parent = parent.map_or(Ok(Vec::new()), parse_namespace)?;
+        Ok(self.tables.list_namespaces(&parent)?.into_iter().map(|levels| levels.join(".")).collect())
     }
+
     /// Tables of a namespace, as `namespace.name`.
-    pub fn list_tables(&self, _namespace: &str) -> Result<Vec<String>> {
-        later()
+    ///
+    /// # Errors
+    /// `NotFound` if the namespace does not exist.
+    pub fn list_tables(&self, namespace: &str) -> Result<Vec<String>> {
+        Ok(self.tables.list_tables(&parse_namespace(namespace)?)?.iter().map(TableIdent::to_string).collect())
     }
+
     /// Whether the table exists.
-    pub fn table_exists(&self, _identifier: &str) -> Result<bool> {
-        later()
+    ///
+    /// # Errors
+    /// `InvalidInput` for a wrong name; as [`Table::open`] if it exists but can't be read.
+    pub fn table_exists(&self, identifier: &str) -> Result<bool> {
+        match self.load_table(identifier) {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
     }
+
     /// Opens a table.
-    pub fn load_table(&self, _identifier: &str) -> Result<Table> {
-        later()
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; as [`Table::open`].
+    pub fn load_table(&self, identifier: &str) -> Result<Table> {
+        let (metadata, found) = self.tables.load_table(&TableIdent::parse(identifier)?)?;
+        Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
     }
-    /// Creates an empty table.
-    pub fn create_table(&self, _identifier: &str, _schema: &Schema, _request: NewTable) -> Result<Table> {
-        later()
+
+    /// Creates an empty table. Columns get new field ids.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `NotFound` if the namespace does not exist; `InvalidInput` for a wrong schema, transform, order,
+    /// property or location.
+    pub fn create_table(&self, identifier: &str, schema: &Schema, request: NewTable) -> Result<Table> {
+        let ident = TableIdent::parse(identifier)?;
+        self.tables.check_namespace(&ident.namespace)?;
+        let location = match request.location {
+            Some(location) => location,
+            None => self.tables.table_location(&ident)?,
+        };
+        let spec = parse_partition_by(&request.partition_by, schema)?;
+        let order = parse_sort_by(&request.sort_by, schema)?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
+        let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
+        let found = self.tables.create_table(&ident, &metadata)?;
+        Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
     }
+
     /// Removes a table with all its files.
-    pub fn drop_table(&self, _identifier: &str) -> Result<()> {
-        later()
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; the store's.
+    pub fn drop_table(&self, identifier: &str) -> Result<()> {
+        self.tables.drop_table(&TableIdent::parse(identifier)?)
     }
 }

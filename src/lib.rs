@@ -1,15 +1,39 @@
-//! Frazil.
+//! Plan, read and commit Apache Iceberg tables from Rust and Python, without a JVM.
+//!
+//! The main path reads from top to bottom: open a [`table::Table`], describe what to read with a [`scan::Scan`], let
+//! [`iceberg::plan`] prune manifests and files by bounds ([`expr::bounds`]) and match deletes ([`iceberg::deletes`]), and
+//! read the [`task::ScanTask`]s that are left to Arrow ([`data::read`]). Appending goes the other way: [`data::write`]
+//! makes files, [`iceberg::commit`] the manifests, `transaction` publishes.
+//!
+//! A module imports only from those above it in this list:
+//!
+//! 1. [`error`]: one error for all
+//! 2. [`types`]: schemas, values, transforms, hashes; [`workers`]: parallelism for one call
+//! 3. [`expr`]: filters and the one pruning algorithm
+//! 4. [`codec`]: bytes to plain structs and back
+//! 5. [`store`]: the only place for files and network
+//! 6. [`task`], [`task_json`]: what planning gives and reading takes
+//! 7. [`data`]: data files to Arrow and back
+//! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
+//! 9. [`explain`], [`plan_table`], [`splits`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
+//! 10. `py`: the Python face (feature `python`)
+
 pub mod catalog;
 pub mod codec;
 pub mod data;
 pub mod error;
+pub mod explain;
 pub mod expr;
 pub mod iceberg;
+pub mod plan_table;
 #[cfg(feature = "python")]
 mod py;
 pub mod scan;
+pub mod splits;
 pub mod store;
 pub mod table;
 pub mod task;
 pub mod task_json;
+mod transaction;
 pub mod types;
+pub mod workers;

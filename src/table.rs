@@ -1,15 +1,22 @@
-//! A table of either format: open, look, scan, append.
+//! A table: open it, look at it, scan it, append to it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatchReader;
+use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::data::write::{DataWriter, WriteContext};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
+use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
+use crate::store::{self, Location, Store, location};
 use crate::task::CommitMessage;
-use crate::types::{PartitionSpec, Schema, SortOrder};
+use crate::transaction;
+use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
 
 /// Which version of the table to read.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,7 +38,8 @@ pub struct ScanRequest {
     pub select: Option<Vec<String>>,
     /// The version; `None` for the current one.
     pub at: Option<At>,
-    /// Read options by the format's own names.
+    /// Read options by the format's own names: `split-size`, `lookback`, `file-open-cost`, `case-sensitive`,
+    /// `batch-rows`.
     pub options: BTreeMap<String, String>,
 }
 
@@ -54,6 +62,21 @@ pub struct SnapshotInfo {
     pub schema_id: Option<i32>,
 }
 
+impl From<&Snapshot> for SnapshotInfo {
+    fn from(s: &Snapshot) -> Self {
+        let mut summary = s.summary.clone();
+        SnapshotInfo {
+            id: s.id,
+            parent_id: s.parent_id,
+            sequence_number: s.sequence_number,
+            timestamp_ms: s.timestamp_ms,
+            operation: summary.remove("operation"),
+            summary,
+            schema_id: s.schema_id,
+        }
+    }
+}
+
 /// A branch or tag.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefInfo {
@@ -68,96 +91,277 @@ pub struct RefInfo {
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
 #[derive(Clone, Debug)]
 pub struct Table {
-    schema: Arc<Schema>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-fn later<T>() -> Result<T> {
-    Err(Error::unsupported("not built yet"))
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) store: Arc<dyn Store>,
+    /// The table's root folder, where it really is.
+    pub(crate) root: String,
+    pub(crate) found: FoundMetadata,
+    pub(crate) metadata: Arc<TableMetadata>,
+    pub(crate) location: Location,
+    pub(crate) storage_options: BTreeMap<String, String>,
+    schema: Arc<Schema>,
+    spec: Arc<PartitionSpec>,
+    sort_order: Arc<SortOrder>,
+    moved: bool,
 }
 
 impl Table {
-    /// Opens the table at a root folder or metadata file.
-    pub fn open(_location: &str, _storage_options: BTreeMap<String, String>, _moved: bool) -> Result<Table> {
-        later()
+    /// Opens the table at a root folder or metadata file. With `moved` its recorded paths are read below `location`, and
+    /// it can't be written.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; the store's.
+    pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
+        let store = store::open_store(location)?;
+        let (metadata, found) = filesystem::load(store.as_ref(), location)?;
+        Table::of(store, metadata, found, storage_options, moved)
     }
+
+    pub(crate) fn of(
+        store: Arc<dyn Store>,
+        metadata: TableMetadata,
+        found: FoundMetadata,
+        storage_options: BTreeMap<String, String>,
+        moved: bool,
+    ) -> Result<Table> {
+        let root = root_of(&found.metadata_location);
+        let location = if moved { Location::moved(&metadata.location, &root) } else { Location::recorded() };
+        let inner = Inner {
+            store,
+            root,
+            found,
+            location,
+            storage_options,
+            schema: metadata.schema()?.clone(),
+            spec: metadata.spec()?.clone(),
+            sort_order: metadata.sort_order()?.clone(),
+            metadata: Arc::new(metadata),
+            moved,
+        };
+        Ok(Table { inner: Arc::new(inner) })
+    }
+
     /// `iceberg` or `paimon`.
     pub fn format(&self) -> &'static str {
         "iceberg"
     }
+
     /// The version of the format.
     pub fn format_version(&self) -> u8 {
-        2
+        self.inner.metadata.format_version
     }
+
     /// The table's recorded location.
     pub fn location(&self) -> &str {
-        ""
+        &self.inner.metadata.location
     }
+
     /// The metadata file that was read.
     pub fn metadata_location(&self) -> &str {
-        ""
+        &self.inner.found.metadata_location
     }
-    /// `table-uuid`.
+
+    /// `table-uuid`; empty where v1 has none.
     pub fn uuid(&self) -> &str {
-        ""
+        self.inner.metadata.table_uuid.as_deref().unwrap_or("")
     }
+
     /// The current schema.
     pub fn schema(&self) -> &Arc<Schema> {
-        &self.schema
+        &self.inner.schema
     }
+
     /// The partition spec that writers use.
     pub fn partition_spec(&self) -> Arc<PartitionSpec> {
-        Arc::default()
+        self.inner.spec.clone()
     }
+
     /// The sort order that writers use.
     pub fn sort_order(&self) -> Arc<SortOrder> {
-        Arc::default()
+        self.inner.sort_order.clone()
     }
+
     /// Table properties.
     pub fn properties(&self) -> BTreeMap<String, String> {
-        BTreeMap::new()
+        self.inner.metadata.properties.clone()
     }
+
     /// The current snapshot.
     pub fn snapshot(&self) -> Option<SnapshotInfo> {
-        None
+        self.inner.metadata.current_snapshot().map(|s| SnapshotInfo::from(s.as_ref()))
     }
+
     /// All snapshots, oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
-        Vec::new()
+        self.inner.metadata.snapshots.iter().map(|s| SnapshotInfo::from(s.as_ref())).collect()
     }
+
     /// Branches and tags by name.
     pub fn refs(&self) -> Vec<RefInfo> {
-        Vec::new()
+        let info = |(name, r): (&String, &crate::iceberg::metadata::SnapshotRef)| RefInfo {
+            name: name.clone(),
+            snapshot_id: r.snapshot_id,
+            kind: match r.kind {
+                RefKind::Branch => "branch",
+                RefKind::Tag => "tag",
+            },
+        };
+        self.inner.metadata.refs.iter().map(info).collect()
     }
+
     /// The newest version of the same table.
+    ///
+    /// # Errors
+    /// As [`Table::open`]; `CorruptTable` if another table has taken its place.
     pub fn refresh(&self) -> Result<Table> {
-        later()
+        let (metadata, found) = filesystem::load(self.inner.store.as_ref(), &self.inner.root)?;
+        check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
+        Table::of(self.inner.store.clone(), metadata, found, self.inner.storage_options.clone(), self.inner.moved)
     }
+
     /// The JSON from which [`Table::from_json`] opens the same version again, in another process too.
     pub fn to_json(&self) -> String {
-        String::new()
+        json!({
+            "metadata-location": self.metadata_location(),
+            "storage-options": self.inner.storage_options,
+            "moved": self.inner.moved,
+        })
+        .to_string()
     }
+
     /// See [`Table::to_json`].
-    pub fn from_json(_text: &str) -> Result<Table> {
-        later()
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not that; as [`Table::open`].
+    pub fn from_json(text: &str) -> Result<Table> {
+        let wrong = || Error::invalid("this is no JSON of a table");
+        let j: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
+        let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
+        let options = j.get("storage-options").and_then(|v| v.as_object()).ok_or_else(wrong)?;
+        let options = options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect();
+        Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))
     }
+
     /// A lazy scan.
-    pub fn scan(&self, _request: ScanRequest) -> Result<Scan> {
-        later()
+    ///
+    /// # Errors
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option.
+    pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
+        Scan::new(self, request)
     }
-    /// Writes the stream's rows and commits them; returns the new version of the table.
-    pub fn append(&self, _rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
-        later()
+
+    /// Writes the stream's rows and commits them; returns the new version of the table. If the commit certainly failed,
+    /// the written files are removed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
+    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
+    pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
+        let message = self.write(rows, 0)?;
+        let files = message.clone();
+        self.commit(vec![message], BTreeMap::new()).inspect_err(|e| {
+            if e.kind() == crate::error::ErrorKind::CommitConflict {
+                // The rows are certainly not in the table; failing to remove their files only leaves orphans.
+                let _ = self.abort(&[files]);
+            }
+        })
     }
-    /// Writes the stream's rows into new files without committing. `task` numbers the writers of one job.
-    pub fn write(&self, _rows: Box<dyn RecordBatchReader + Send>, _task: u64) -> Result<CommitMessage> {
-        later()
+
+    /// Writes the stream's rows into new files without committing. `task` numbers the writers of one job. Files of a
+    /// failed write are removed.
+    ///
+    /// # Errors
+    /// As [`Table::append`].
+    pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
+        self.check_writable()?;
+        let m = &self.inner.metadata;
+        let data_location = (m.properties.get("write.data.path").or(m.properties.get("write.folder-storage.path")))
+            .cloned()
+            .unwrap_or_else(|| location::join(&m.location, "data"));
+        let context = WriteContext {
+            schema: self.schema().clone(),
+            spec: self.inner.spec.clone(),
+            sort_order_id: Some(0),
+            sorted_columns: self.sorted_columns(),
+            data_location,
+            properties: m.properties.clone(),
+            write_id: uuid::Uuid::new_v4().to_string(),
+            task_id: task,
+        };
+        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
+        for batch in rows {
+            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+            writer.write(&batch)?;
+        }
+        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
     }
-    /// Commits the files of writers as one append; `summary` adds members to the snapshot's summary.
-    pub fn commit(&self, _messages: Vec<CommitMessage>, _summary: BTreeMap<String, String>) -> Result<Table> {
-        later()
+
+    /// Commits the files of writers as one append; `summary` adds members to the snapshot's summary. Without any files
+    /// nothing is committed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table; as [`Table::append`].
+    pub fn commit(&self, messages: Vec<CommitMessage>, summary: BTreeMap<String, String>) -> Result<Table> {
+        self.check_writable()?;
+        if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
+            return Err(Error::invalid("a commit message belongs to another table")
+                .with("expected", self.uuid())
+                .with("found", &m.table_uuid));
+        }
+        let files: Vec<_> = messages.into_iter().flat_map(|m| m.files).collect();
+        if files.is_empty() {
+            return self.refresh();
+        }
+        transaction::append(self, files, summary)
     }
+
     /// Deletes the files of writers whose job was given up.
-    pub fn abort(&self, _messages: &[CommitMessage]) -> Result<()> {
-        later()
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table; the store's.
+    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        for m in messages.iter().filter(|m| m.table_uuid == self.uuid()) {
+            m.files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))?;
+        }
+        Ok(())
+    }
+
+    /// Columns that the sort order keeps in order: their bounds prune well.
+    fn sorted_columns(&self) -> Vec<FieldId> {
+        let ordered = self.inner.sort_order.fields.iter().filter(|f| f.transform.preserves_order());
+        ordered.map(|f| f.source_id).collect()
+    }
+
+    fn check_writable(&self) -> Result<()> {
+        if self.inner.moved {
+            return Err(Error::invalid("a table opened with moved=True is read-only")
+                .with("path", &self.inner.root)
+                .hint("Open it where its metadata says it is, or create a table and append the rows"));
+        }
+        Ok(())
+    }
+}
+
+/// The folder that holds `metadata/`.
+fn root_of(metadata_location: &str) -> String {
+    let folder = metadata_location.rsplit_once('/').map_or("", |(f, _)| f);
+    folder.strip_suffix("/metadata").unwrap_or(folder).to_owned()
+}
+
+/// Refuses metadata of another table under the same location (specification, `table-uuid`).
+pub(crate) fn check_same_table(old: &TableMetadata, new: &TableMetadata, root: &str) -> Result<()> {
+    match (&old.table_uuid, &new.table_uuid) {
+        (Some(a), Some(b)) if a != b => {
+            Err(Error::corrupt("the table at this location is not the one that was opened: its uuid changed")
+                .with("path", root)
+                .with("opened", a)
+                .with("found", b)
+                .hint("It was dropped and created again; open it anew"))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,28 +1,377 @@
-//! JSON of tasks and splits.
+//! Tasks, splits and commit messages as JSON: the specification's `content-file` and `file-scan-task`, and a complete
+//! form of our own that other processes read back.
+//!
+//! Source: Iceberg specification, Appendix C, "Content File" and "File Scan Task Serialization"; member order and
+//! spelling as Java Iceberg 1.11 and later write them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
 use crate::error::{Error, Result};
-use crate::task::{CommitMessage, ScanTask, Split};
+use crate::expr::json::{predicate_from_json, predicate_to_json};
+use crate::expr::{BoundPredicate, bind};
+use crate::store::Location;
+use crate::task::{
+    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FileContent, FileFormat, Partition, PartitionValue, ReadContext,
+    ScanTask, Split,
+};
+use crate::types::json::{value_from_json, value_to_json};
+use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
+use crate::types::value::{hex, unhex};
+use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
+
+/// Whether to write only the specification's members or all that a reader in another process needs.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Specification,
+    Complete,
+}
 
 /// The specification's `file-scan-task`, with the schema of the scan.
-pub fn task_to_json(_task: &ScanTask, _schema: &crate::types::Schema) -> String {
-    String::new()
+pub fn task_to_json(task: &ScanTask, schema: &Schema) -> String {
+    let mut out = task_object(task, Form::Specification);
+    let mut head = Map::new();
+    head.insert("task-type".into(), json!("file-scan-task"));
+    head.insert("schema".into(), schema_to_json(schema));
+    head.insert("spec".into(), spec_object(&task.data_file.partition, Form::Specification));
+    head.append(&mut out);
+    Json::Object(head).to_string()
 }
-/// Reads it.
-pub fn task_from_json(_text: &str) -> Result<(ScanTask, crate::types::Schema)> {
-    Err(Error::unsupported("not built yet"))
+
+/// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
+    let j = parse(text)?;
+    let schema = schema_from_json(member(&j, "schema")?)?;
+    let spec = SpecShape::parse(member(&j, "spec")?, Some(&schema))?;
+    let specs = BTreeMap::from([(spec.id, spec)]);
+    Ok((task_of(&j, &specs, &schema)?, schema))
 }
-/// A split as JSON.
-pub fn split_to_json(_split: &Split) -> String {
-    String::new()
+
+/// A split with its read context, complete.
+pub fn split_to_json(split: &Split) -> String {
+    let c = &split.context;
+    let files = split.tasks.iter().flat_map(|t| std::iter::once(&t.data_file).chain(t.deletes.iter().map(|d| &d.file)));
+    let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
+    json!({
+        "context": {
+            "schema": schema_to_json(&c.schema),
+            "projection": schema_to_json(&c.projection),
+            "relocation": relocation,
+            "storage-options": c.storage_options,
+            "name-mapping": c.name_mapping,
+            "batch-rows": c.batch_rows,
+        },
+        "specs": spec_objects(files.map(|f| &f.partition)),
+        "tasks": split.tasks.iter().map(|t| Json::Object(task_object(t, Form::Complete))).collect::<Vec<_>>(),
+    })
+    .to_string()
 }
-/// Reads it.
-pub fn split_from_json(_text: &str) -> Result<Split> {
-    Err(Error::unsupported("not built yet"))
+
+/// Reads what [`split_to_json`] wrote.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn split_from_json(text: &str) -> Result<Split> {
+    let j = parse(text)?;
+    let c = member(&j, "context")?;
+    let options = member(c, "storage-options")?.as_object().ok_or_else(|| wrong("storage-options"))?;
+    let relocation = c.get("relocation").filter(|r| !r.is_null());
+    let location = match relocation {
+        Some(r) => Location::moved(text_of(r, "from")?, text_of(r, "to")?),
+        None => Location::recorded(),
+    };
+    let context = ReadContext {
+        schema: Arc::new(schema_from_json(member(c, "schema")?)?),
+        projection: Arc::new(schema_from_json(member(c, "projection")?)?),
+        location,
+        storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
+        name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
+        batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
+    };
+    let specs = SpecShape::parse_all(&j)?;
+    let tasks = array(&j, "tasks")?.iter().map(|t| task_of(t, &specs, &context.schema)).collect::<Result<_>>()?;
+    Ok(Split { context: Arc::new(context), tasks })
 }
-/// A commit message as JSON.
-pub fn message_to_json(_m: &CommitMessage) -> String {
-    String::new()
+
+/// A commit message, complete.
+pub fn message_to_json(message: &CommitMessage) -> String {
+    json!({
+        "table-uuid": message.table_uuid,
+        "specs": spec_objects(message.files.iter().map(|f| &f.partition)),
+        "files": message.files.iter().map(|f| file_object(f, Form::Complete)).collect::<Vec<_>>(),
+    })
+    .to_string()
 }
-/// Reads it.
-pub fn message_from_json(_text: &str) -> Result<CommitMessage> {
-    Err(Error::unsupported("not built yet"))
+
+/// Reads what [`message_to_json`] wrote.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn message_from_json(text: &str) -> Result<CommitMessage> {
+    let j = parse(text)?;
+    let specs = SpecShape::parse_all(&j)?;
+    let files = array(&j, "files")?.iter().map(|f| file_of(f, &specs)).collect::<Result<_>>()?;
+    Ok(CommitMessage { table_uuid: text_of(&j, "table-uuid")?.to_owned(), files })
 }
+
+// ---- writing
+
+fn task_object(task: &ScanTask, form: Form) -> Map<String, Json> {
+    let mut out = Map::new();
+    out.insert("data-file".into(), file_object(&task.data_file, form));
+    out.insert("start".into(), json!(task.start));
+    out.insert("length".into(), json!(task.length));
+    out.insert("delete-files".into(), task.deletes.iter().map(|d| file_object(&d.file, form)).collect());
+    out.insert("residual-filter".into(), predicate_to_json(&task.residual));
+    out
+}
+
+fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> Vec<Json> {
+    let by_id: BTreeMap<i32, &Arc<Partition>> = partitions.map(|p| (p.spec_id, p)).collect();
+    by_id.values().map(|p| spec_object(p, Form::Complete)).collect()
+}
+
+fn spec_object(partition: &Partition, form: Form) -> Json {
+    let fields: Vec<Json> = (partition.values.iter())
+        .map(|v| {
+            let mut field = json!({
+                "name": v.name, "transform": v.transform.to_string(), "source-id": v.source_id, "field-id": v.field_id,
+            });
+            if form == Form::Complete {
+                field["result-type"] = json!(v.ty.to_string());
+            }
+            field
+        })
+        .collect();
+    json!({"spec-id": partition.spec_id, "fields": fields})
+}
+
+fn content_name(content: FileContent) -> &'static str {
+    match content {
+        FileContent::Data => "data",
+        FileContent::PositionDeletes => "position-deletes",
+        FileContent::EqualityDeletes => "equality-deletes",
+    }
+}
+
+fn file_object(f: &DataFile, form: Form) -> Json {
+    let mut out = Map::new();
+    let partition = |v: &PartitionValue| v.value.as_ref().map_or(Json::Null, |x| value_to_json(x.as_ref(), &v.ty));
+    out.insert("spec-id".into(), json!(f.partition.spec_id));
+    out.insert("content".into(), json!(content_name(f.content)));
+    out.insert("file-path".into(), json!(f.path));
+    out.insert("file-format".into(), json!(f.format.as_str()));
+    out.insert("partition".into(), f.partition.values.iter().map(partition).collect());
+    out.insert("file-size-in-bytes".into(), json!(f.size_bytes));
+    out.insert("record-count".into(), json!(f.record_count));
+    if let Some(m) = &f.metrics {
+        metrics_members(m, &mut out);
+    }
+    let mut optional = |key: &str, value: Option<Json>| {
+        if let Some(v) = value {
+            out.insert(key.into(), v);
+        }
+    };
+    optional("key-metadata", f.key_metadata.as_ref().map(|k| json!(hex(k).to_uppercase())));
+    optional("split-offsets", f.split_offsets.as_ref().map(|v| json!(v)));
+    optional("equality-ids", f.equality_ids.as_ref().map(|v| json!(v)));
+    optional("sort-order-id", f.sort_order_id.map(|v| json!(v)));
+    optional("first-row-id", f.first_row_id.map(|v| json!(v)));
+    optional("referenced-data-file", f.referenced_data_file.as_ref().map(|v| json!(v)));
+    optional("content-offset", f.content_offset.map(|v| json!(v)));
+    optional("content-size-in-bytes", f.content_size_bytes.map(|v| json!(v)));
+    if form == Form::Complete {
+        optional("sequence-number", f.sequence_number.map(|v| json!(v)));
+        optional("file-sequence-number", f.file_sequence_number.map(|v| json!(v)));
+        optional("snapshot-id", f.snapshot_id.map(|v| json!(v)));
+    }
+    Json::Object(out)
+}
+
+fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
+    let counts = [
+        ("column-sizes", &m.column_sizes),
+        ("value-counts", &m.value_counts),
+        ("null-value-counts", &m.null_value_counts),
+        ("nan-value-counts", &m.nan_value_counts),
+    ];
+    for (key, map) in counts {
+        if let Some(map) = map {
+            out.insert(
+                key.into(),
+                json!({"keys": map.keys().collect::<Vec<_>>(), "values": map.values().collect::<Vec<_>>()}),
+            );
+        }
+    }
+    for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
+        if let Some(map) = map {
+            let values: Vec<String> = map.values().map(|b| hex(b).to_uppercase()).collect();
+            out.insert(key.into(), json!({"keys": map.keys().collect::<Vec<_>>(), "values": values}));
+        }
+    }
+}
+
+// ---- reading
+
+fn parse(text: &str) -> Result<Json> {
+    serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a task").because(e))
+}
+
+fn wrong(key: &str) -> Error {
+    Error::invalid(format!("'{key}' of the task's JSON is missing or of the wrong type"))
+}
+
+fn member<'a>(j: &'a Json, key: &str) -> Result<&'a Json> {
+    j.get(key).ok_or_else(|| wrong(key))
+}
+
+fn array<'a>(j: &'a Json, key: &str) -> Result<&'a Vec<Json>> {
+    member(j, key)?.as_array().ok_or_else(|| wrong(key))
+}
+
+fn text_of<'a>(j: &'a Json, key: &str) -> Result<&'a str> {
+    member(j, key)?.as_str().ok_or_else(|| wrong(key))
+}
+
+fn int_of(j: &Json, key: &str) -> Result<i64> {
+    member(j, key)?.as_i64().ok_or_else(|| wrong(key))
+}
+
+fn id_of(j: &Json, key: &str) -> Result<i32> {
+    i32::try_from(int_of(j, key)?).map_err(|_| wrong(key))
+}
+
+/// A spec as the JSON has it: partition values without the values.
+struct SpecShape {
+    id: i32,
+    fields: Vec<PartitionValue>,
+}
+
+impl SpecShape {
+    fn parse(j: &Json, schema: Option<&Schema>) -> Result<SpecShape> {
+        let field = |f: &Json| -> Result<PartitionValue> {
+            let transform = Transform::parse(text_of(f, "transform")?);
+            let source_id = id_of(f, "source-id")?;
+            let ty = match f.get("result-type").and_then(Json::as_str) {
+                Some(text) => parse_primitive(text)?,
+                None => {
+                    let source = schema.and_then(|s| s.field(source_id)).and_then(|f| f.ty.as_primitive());
+                    transform.result_type(source.unwrap_or(&PrimitiveType::String))
+                }
+            };
+            let name = text_of(f, "name")?.to_owned();
+            Ok(PartitionValue { name, field_id: id_of(f, "field-id")?, source_id, transform, ty, value: None })
+        };
+        Ok(SpecShape {
+            id: id_of(j, "spec-id")?,
+            fields: array(j, "fields")?.iter().map(field).collect::<Result<_>>()?,
+        })
+    }
+
+    fn parse_all(j: &Json) -> Result<BTreeMap<i32, SpecShape>> {
+        array(j, "specs")?.iter().map(|s| SpecShape::parse(s, None).map(|s| (s.id, s))).collect()
+    }
+}
+
+fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<ScanTask> {
+    let residual = match j.get("residual-filter") {
+        Some(r) => bind(&predicate_from_json(r)?, schema, true)?,
+        None => BoundPredicate::True,
+    };
+    let deletes = match j.get("delete-files") {
+        Some(Json::Array(files)) => {
+            files.iter().map(|f| Ok(DeleteRef { file: Arc::new(file_of(f, specs)?) })).collect::<Result<_>>()?
+        }
+        _ => Vec::new(),
+    };
+    Ok(ScanTask {
+        data_file: Arc::new(file_of(member(j, "data-file")?, specs)?),
+        start: int_of(j, "start")?,
+        length: int_of(j, "length")?,
+        deletes,
+        residual: Arc::new(residual),
+    })
+}
+
+fn partition_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Arc<Partition>> {
+    let spec_id = id_of(j, "spec-id")?;
+    let shape = specs.get(&spec_id).ok_or_else(|| wrong("spec-id"))?;
+    let values = match j.get("partition") {
+        Some(Json::Array(values)) if values.len() == shape.fields.len() => values.iter().collect(),
+        // Java before 1.11: an object by partition field id.
+        Some(Json::Object(by_id)) => {
+            shape.fields.iter().map(|f| by_id.get(&f.field_id.to_string()).unwrap_or(&Json::Null)).collect()
+        }
+        None if shape.fields.is_empty() => Vec::new(),
+        _ => return Err(wrong("partition")),
+    };
+    let filled = shape.fields.iter().zip(values).map(|(field, v)| -> Result<PartitionValue> {
+        let value: Option<Value> = value_from_json(v, &field.ty)?;
+        Ok(PartitionValue { value, ..field.clone() })
+    });
+    Ok(Arc::new(Partition { spec_id, values: filled.collect::<Result<_>>()? }))
+}
+
+fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
+    let content = match text_of(j, "content")?.to_ascii_lowercase().replace('_', "-").as_str() {
+        "data" => FileContent::Data,
+        "position-deletes" => FileContent::PositionDeletes,
+        "equality-deletes" => FileContent::EqualityDeletes,
+        _ => return Err(wrong("content")),
+    };
+    let long = |key: &str| j.get(key).and_then(Json::as_i64);
+    let longs = |key: &str| -> Result<Option<Vec<i64>>> {
+        let Some(list) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
+        let all = list.as_array().and_then(|a| a.iter().map(Json::as_i64).collect::<Option<Vec<_>>>());
+        all.map(Some).ok_or_else(|| wrong(key))
+    };
+    let ids = longs("equality-ids")?.map(|v| v.into_iter().map(|i| i as FieldId).collect());
+    Ok(DataFile {
+        content,
+        path: text_of(j, "file-path")?.to_owned(),
+        format: FileFormat::parse(text_of(j, "file-format")?).ok_or_else(|| wrong("file-format"))?,
+        partition: partition_of(j, specs)?,
+        record_count: int_of(j, "record-count")?,
+        size_bytes: int_of(j, "file-size-in-bytes")?,
+        sequence_number: long("sequence-number"),
+        file_sequence_number: long("file-sequence-number"),
+        snapshot_id: long("snapshot-id"),
+        metrics: metrics_of(j)?,
+        key_metadata: j.get("key-metadata").and_then(Json::as_str).and_then(unhex),
+        split_offsets: longs("split-offsets")?,
+        equality_ids: ids,
+        sort_order_id: long("sort-order-id").and_then(|v| i32::try_from(v).ok()),
+        first_row_id: long("first-row-id"),
+        referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
+        content_offset: long("content-offset"),
+        content_size_bytes: long("content-size-in-bytes"),
+    })
+}
+
+fn metrics_of(j: &Json) -> Result<Option<Box<ColumnMetrics>>> {
+    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<BTreeMap<FieldId, T>>> {
+        let Some(map) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
+        let (keys, values) = (array(map, "keys")?, array(map, "values")?);
+        let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));
+        pairs.collect::<Option<_>>().map(Some).ok_or_else(|| wrong(key))
+    }
+    let bound = |v: &Json| v.as_str().and_then(unhex);
+    let metrics = ColumnMetrics {
+        column_sizes: map_of(j, "column-sizes", Json::as_i64)?,
+        value_counts: map_of(j, "value-counts", Json::as_i64)?,
+        null_value_counts: map_of(j, "null-value-counts", Json::as_i64)?,
+        nan_value_counts: map_of(j, "nan-value-counts", Json::as_i64)?,
+        lower_bounds: map_of(j, "lower-bounds", bound)?,
+        upper_bounds: map_of(j, "upper-bounds", bound)?,
+    };
+    Ok((metrics != ColumnMetrics::default()).then(|| Box::new(metrics)))
+}
+
+#[cfg(test)]
+#[path = "task_json_tests.rs"]
+mod tests;

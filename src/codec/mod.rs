@@ -1,1 +1,3 @@
 //! Bytes to plain structs and back, without I/O.
+
+pub mod avro;

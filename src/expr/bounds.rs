@@ -1,8 +1,17 @@
 //! The only pruning algorithm. Partition tuples, manifest summaries, column metrics of files, row groups and pages all
 //! implement [`Bounds`]; [`evaluate`] decides from them what a filter can be on the rows they describe.
+//!
+//! A set of rows holds up to three kinds of values of a column: nulls, NaNs and ordinary values. A leaf is decided for
+//! each kind that may be there; where all of them agree, that is the verdict. So the inclusive question (may a row
+//! match?) and the strict one (do all match?) have one answer, and no operation treats nulls or NaNs by itself.
+//!
+//! Bounds that contradict themselves (a NaN, lower above upper, another type) count as unknown, never as proof.
 
-use crate::expr::predicate::{BoundLeaf, BoundPredicate};
-use crate::types::{FieldId, PrimitiveType, Transform, ValueRef};
+use std::cmp::Ordering;
+
+use crate::expr::predicate::{BoundLeaf, BoundPredicate, Op};
+use crate::types::hash::{bucket_of_hash, hash_value};
+use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef, temporal};
 
 /// What is known of a filter on a set of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +22,21 @@ pub enum Verdict {
     Maybe,
     /// It is true on every row.
     Always,
+}
+
+impl Verdict {
+    /// The verdict on the question that is true exactly where this one is false.
+    fn invert(self) -> Verdict {
+        match self {
+            Verdict::Never => Verdict::Always,
+            Verdict::Maybe => Verdict::Maybe,
+            Verdict::Always => Verdict::Never,
+        }
+    }
+
+    fn of(known: bool) -> Verdict {
+        if known { Verdict::Always } else { Verdict::Never }
+    }
 }
 
 /// What is known of some kind of value (nulls, NaNs) in a set of rows.
@@ -38,7 +62,7 @@ pub struct ColumnBounds<'a> {
     pub upper_is_prefix: bool,
     /// Nulls.
     pub nulls: Presence,
-    /// NaNs (`Absent` for types without).
+    /// NaNs among the values that are not null: `Everywhere` if each of those is NaN. Ignored for types without NaN.
     pub nans: Presence,
 }
 
@@ -66,13 +90,47 @@ pub trait Bounds {
 }
 
 /// What the filter can be on the rows that `bounds` describe.
-pub fn evaluate(_filter: &BoundPredicate, _bounds: &dyn Bounds) -> Verdict {
-    Verdict::Maybe
+pub fn evaluate(filter: &BoundPredicate, bounds: &dyn Bounds) -> Verdict {
+    match filter {
+        BoundPredicate::True => Verdict::Always,
+        BoundPredicate::False => Verdict::Never,
+        BoundPredicate::And(parts) => junction(parts, bounds, Verdict::Never, Verdict::Always),
+        BoundPredicate::Or(parts) => junction(parts, bounds, Verdict::Always, Verdict::Never),
+        BoundPredicate::Leaf(leaf) => evaluate_leaf(leaf, bounds),
+    }
+}
+
+/// `decisive` from one part settles it; `neutral` needs all of them.
+fn junction(parts: &[BoundPredicate], bounds: &dyn Bounds, decisive: Verdict, neutral: Verdict) -> Verdict {
+    let mut out = neutral;
+    for part in parts {
+        match evaluate(part, bounds) {
+            v if v == decisive => return decisive,
+            Verdict::Maybe => out = Verdict::Maybe,
+            _ => {}
+        }
+    }
+    out
 }
 
 /// As [`evaluate`], for one leaf.
-pub fn evaluate_leaf(_leaf: &BoundLeaf, _bounds: &dyn Bounds) -> Verdict {
-    Verdict::Maybe
+pub fn evaluate_leaf(leaf: &BoundLeaf, bounds: &dyn Bounds) -> Verdict {
+    let term = &leaf.term;
+    let Some(source) = term.source_primitive() else {
+        return on_nested(leaf.op, bounds.nested_nulls(term.field_id));
+    };
+    if term.transform != Transform::Identity {
+        return on_transform(leaf, source, bounds);
+    }
+    let column = checked(bounds.column(term.field_id, source), source);
+    let verdict = decide(leaf.op, &leaf.values, &column, &[], source);
+    if verdict != Verdict::Maybe || !matches!(leaf.op, Op::Eq | Op::NotEq | Op::In | Op::NotIn) {
+        return verdict;
+    }
+    match bounds.buckets(term.field_id) {
+        buckets if buckets.is_empty() => verdict,
+        buckets => decide(leaf.op, &leaf.values, &column, &buckets, source),
+    }
 }
 
 /// Whether some row may match: the inclusive question.
@@ -84,3 +142,304 @@ pub fn may_match(filter: &BoundPredicate, bounds: &dyn Bounds) -> bool {
 pub fn must_match(filter: &BoundPredicate, bounds: &dyn Bounds) -> bool {
     evaluate(filter, bounds) == Verdict::Always
 }
+
+/// A value as a column of type `ty` has it now, if it was written before a promotion to that type (specification,
+/// "Schema Evolution"). `None` if it is no value of that type.
+pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> {
+    use PrimitiveType as P;
+    let midnight = |days: i32, per_day: i64| ValueRef::Long(i64::from(days).saturating_mul(per_day));
+    Some(match (v, ty) {
+        (ValueRef::Int(i), P::Long) => ValueRef::Long(i64::from(i)),
+        (ValueRef::Float(f), P::Double) => ValueRef::Double(f64::from(f)),
+        (ValueRef::Int(d), P::Timestamp | P::Timestamptz) => midnight(d, temporal::MICROS_PER_DAY),
+        (ValueRef::Int(d), P::TimestampNs | P::TimestamptzNs) => midnight(d, temporal::MICROS_PER_DAY * 1000),
+        (ValueRef::Boolean(_), P::Boolean)
+        | (ValueRef::Int(_), P::Int | P::Date)
+        | (ValueRef::Long(_), P::Long | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs)
+        | (ValueRef::Float(_), P::Float)
+        | (ValueRef::Double(_), P::Double)
+        | (ValueRef::Decimal(_), P::Decimal { .. })
+        | (ValueRef::String(_), P::String)
+        | (ValueRef::Uuid(_), P::Uuid)
+        | (ValueRef::Bytes(_), P::Fixed(_) | P::Binary) => v,
+        _ => return None,
+    })
+}
+
+/// Bounds fit to be reasoned with: of the type, not contradictory. A NaN tells of a writer that did not set NaNs apart,
+/// so its other bound is no better.
+pub(super) fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
+    b.lower = b.lower.and_then(|v| promote(v, ty));
+    b.upper = b.upper.and_then(|v| promote(v, ty));
+    if !ty.is_float() {
+        b.nans = Presence::Absent;
+    }
+    let nan = |v: Option<ValueRef<'_>>| v.is_some_and(ValueRef::is_nan);
+    let crossed = match (b.lower, b.upper) {
+        (Some(lower), Some(upper)) => {
+            lower.sql_cmp(upper) == Some(Ordering::Greater) && !(b.upper_is_prefix && lower.starts_with(upper))
+        }
+        _ => false,
+    };
+    if crossed || nan(b.lower) || nan(b.upper) {
+        (b.lower, b.upper) = (None, None);
+    }
+    b
+}
+
+fn on_nested(op: Op, nulls: Presence) -> Verdict {
+    let null = match nulls {
+        Presence::Absent => Verdict::Never,
+        Presence::Possible => Verdict::Maybe,
+        Presence::Everywhere => Verdict::Always,
+    };
+    match op {
+        Op::IsNull => null,
+        Op::NotNull => null.invert(),
+        _ => Verdict::Maybe,
+    }
+}
+
+/// The one place where the kinds of values meet.
+fn decide(op: Op, values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
+    let some_not_null = b.nulls != Presence::Everywhere;
+    let mut out = None;
+    let mut meet = |v: Verdict| match out {
+        None => out = Some(v),
+        Some(before) if before == v => {}
+        Some(_) => out = Some(Verdict::Maybe),
+    };
+    if b.nulls != Presence::Absent {
+        meet(on_null(op));
+    }
+    if some_not_null && b.nans != Presence::Absent {
+        meet(on_nan(op, values));
+    }
+    if some_not_null && b.nans != Presence::Everywhere {
+        meet(on_ordinary(op, values, b, buckets, ty));
+    }
+    out.unwrap_or(Verdict::Maybe)
+}
+
+/// A comparison is unknown on null; the NaN tests are not.
+fn on_null(op: Op) -> Verdict {
+    Verdict::of(matches!(op, Op::IsNull | Op::NotNan))
+}
+
+fn on_nan(op: Op, values: &[Value]) -> Verdict {
+    let literal_nan = values.last().is_some_and(|v| v.as_ref().is_nan());
+    Verdict::of(match op {
+        Op::NotNull | Op::IsNan | Op::GtEq | Op::NotStartsWith => true,
+        Op::IsNull | Op::NotNan | Op::Lt | Op::StartsWith => false,
+        Op::LtEq | Op::Eq | Op::In => literal_nan,
+        Op::Gt | Op::NotEq | Op::NotIn => !literal_nan,
+    })
+}
+
+/// Values that are neither null nor NaN.
+fn on_ordinary(
+    op: Op,
+    values: &[Value],
+    b: &ColumnBounds<'_>,
+    buckets: &[(u32, i32, i32)],
+    ty: &PrimitiveType,
+) -> Verdict {
+    match op {
+        Op::IsNull | Op::IsNan => return Verdict::Never,
+        Op::NotNull | Op::NotNan => return Verdict::Always,
+        Op::In => return among(values, b, buckets, ty),
+        Op::NotIn => return among(values, b, buckets, ty).invert(),
+        _ => {}
+    }
+    let Some(literal) = values.first() else { return Verdict::Maybe };
+    let v = literal.as_ref();
+    match op {
+        Op::Lt => side(b.all_below(v), b.all_from(v)),
+        Op::GtEq => side(b.all_from(v), b.all_below(v)),
+        Op::LtEq => side(b.all_up_to(v), b.all_above(v)),
+        Op::Gt => side(b.all_above(v), b.all_up_to(v)),
+        Op::Eq => equal(v, b, buckets, ty),
+        Op::NotEq => equal(v, b, buckets, ty).invert(),
+        Op::StartsWith => prefixed(v, b),
+        Op::NotStartsWith => prefixed(v, b).invert(),
+        _ => Verdict::Maybe,
+    }
+}
+
+fn side(all: bool, none: bool) -> Verdict {
+    match (all, none) {
+        (true, false) => Verdict::Always,
+        (false, true) => Verdict::Never,
+        _ => Verdict::Maybe,
+    }
+}
+
+impl ColumnBounds<'_> {
+    fn all_from(&self, v: ValueRef<'_>) -> bool {
+        self.lower.and_then(|l| l.sql_cmp(v)).is_some_and(Ordering::is_ge)
+    }
+
+    fn all_above(&self, v: ValueRef<'_>) -> bool {
+        self.lower.and_then(|l| l.sql_cmp(v)).is_some_and(Ordering::is_gt)
+    }
+
+    fn all_below(&self, v: ValueRef<'_>) -> bool {
+        let Some(upper) = self.upper else { return false };
+        upper.sql_cmp(v) == Some(Ordering::Less) && !(self.upper_is_prefix && v.starts_with(upper))
+    }
+
+    fn all_up_to(&self, v: ValueRef<'_>) -> bool {
+        if self.upper_is_prefix {
+            return self.all_below(v);
+        }
+        self.upper.and_then(|u| u.sql_cmp(v)).is_some_and(Ordering::is_le)
+    }
+
+    /// The one value that all have.
+    pub(super) fn point(&self) -> Option<ValueRef<'_>> {
+        let (lower, upper) = (self.lower?, self.upper?);
+        (!self.upper_is_prefix && lower.sql_cmp(upper) == Some(Ordering::Equal)).then_some(lower)
+    }
+}
+
+fn equal(v: ValueRef<'_>, b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
+    if b.all_above(v) || b.all_below(v) || !in_buckets(v, buckets, ty) {
+        Verdict::Never
+    } else if b.point().is_some_and(|p| p.sql_cmp(v) == Some(Ordering::Equal)) {
+        Verdict::Always
+    } else {
+        Verdict::Maybe
+    }
+}
+
+/// Narrows the sorted literals by both bounds and the buckets together: what is left must be non-empty for a match.
+fn among(values: &[Value], b: &ColumnBounds<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> Verdict {
+    let start = b.lower.map_or(0, |l| values.partition_point(|v| v.as_ref().sql_cmp(l) == Some(Ordering::Less)));
+    let end = b.upper.map_or(values.len(), |u| {
+        values.partition_point(|v| {
+            let v = v.as_ref();
+            v.sql_cmp(u) != Some(Ordering::Greater) || (b.upper_is_prefix && v.starts_with(u))
+        })
+    });
+    let left = values.get(start..end).unwrap_or_default();
+    if left.is_empty() || !left.iter().any(|v| in_buckets(v.as_ref(), buckets, ty)) {
+        Verdict::Never
+    } else if b.point().is_some_and(|p| left.iter().any(|v| p.sql_cmp(v.as_ref()) == Some(Ordering::Equal))) {
+        Verdict::Always
+    } else {
+        Verdict::Maybe
+    }
+}
+
+fn in_buckets(v: ValueRef<'_>, buckets: &[(u32, i32, i32)], ty: &PrimitiveType) -> bool {
+    if buckets.is_empty() {
+        return true;
+    }
+    let Some(hash) = hash_value(v, ty) else { return true };
+    buckets.iter().all(|&(n, low, high)| low > high || (low..=high).contains(&bucket_of_hash(hash, n)))
+}
+
+fn prefixed(prefix: ValueRef<'_>, b: &ColumnBounds<'_>) -> Verdict {
+    let lower_above = b.all_above(prefix) && !b.lower.is_some_and(|l| l.starts_with(prefix));
+    let both = |v: Option<ValueRef<'_>>| v.is_some_and(|v| v.starts_with(prefix));
+    if lower_above || b.all_below(prefix) {
+        Verdict::Never
+    } else if both(b.lower) && both(b.upper) {
+        Verdict::Always
+    } else {
+        Verdict::Maybe
+    }
+}
+
+/// Asks what is stored of the term itself first, then what follows from the column.
+fn on_transform(leaf: &BoundLeaf, source: &PrimitiveType, bounds: &dyn Bounds) -> Verdict {
+    let term = &leaf.term;
+    let Some(ty) = term.ty.as_primitive() else { return Verdict::Maybe };
+    if let Some(stored) = bounds.transformed(term.field_id, &term.transform) {
+        let verdict = decide(leaf.op, &leaf.values, &checked(stored, ty), &[], ty);
+        if verdict != Verdict::Maybe {
+            return verdict;
+        }
+    }
+    if matches!(term.transform, Transform::Void | Transform::Unknown(_)) {
+        return Verdict::Maybe;
+    }
+    let column = checked(bounds.column(term.field_id, source), source);
+    let image = match &term.transform {
+        Transform::Bucket(n) => bucket_image(*n, &column, source, &bounds.buckets(term.field_id)),
+        transform => image(transform, &column, source),
+    };
+    let derived = ColumnBounds {
+        lower: image.lower.as_ref().map(Value::as_ref),
+        upper: image.upper.as_ref().map(Value::as_ref),
+        upper_is_prefix: image.upper_is_prefix,
+        nulls: column.nulls,
+        nans: Presence::Absent,
+    };
+    decide(leaf.op, &leaf.values, &checked(derived, ty), &[], ty)
+}
+
+/// Bounds of a transform's results.
+#[derive(Default)]
+struct Image {
+    lower: Option<Value>,
+    upper: Option<Value>,
+    upper_is_prefix: bool,
+}
+
+fn bucket_image(n: u32, column: &ColumnBounds<'_>, source: &PrimitiveType, known: &[(u32, i32, i32)]) -> Image {
+    let stored = known.iter().find(|(of, low, high)| *of == n && low <= high).map(|&(_, low, high)| (low, high));
+    let computed = || {
+        let bucket = bucket_of_hash(hash_value(column.point()?, source)?, n);
+        Some((bucket, bucket))
+    };
+    // Equal values of different bytes would fall in different buckets; only floats have those, and they have no buckets.
+    match stored.or_else(computed) {
+        Some((low, high)) => {
+            Image { lower: Some(Value::Int(low)), upper: Some(Value::Int(high)), upper_is_prefix: false }
+        }
+        None => Image::default(),
+    }
+}
+
+/// What an order-preserving transform makes of bounds, minding where it does not preserve order after all: integers cut
+/// to a width wrap at the type's minimum, and hours far from the epoch do not fit their type.
+fn image(transform: &Transform, column: &ColumnBounds<'_>, source: &PrimitiveType) -> Image {
+    let apply = |v: Option<ValueRef<'_>>| v.and_then(|v| transform.apply(v, source));
+    let (lower, upper) = (apply(column.lower), apply(column.upper));
+    match (transform, source) {
+        (Transform::Truncate(_), PrimitiveType::Int | PrimitiveType::Long) => {
+            let (Some(from), Some(to)) = (column.lower, &lower) else { return Image::default() };
+            if to.as_ref().sql_cmp(from).is_none_or(Ordering::is_gt) {
+                return Image::default();
+            }
+        }
+        (Transform::Truncate(width), _) if column.upper_is_prefix => {
+            let shorter = match column.upper {
+                Some(ValueRef::String(s)) => s.chars().take(*width as usize + 1).count() < *width as usize,
+                Some(ValueRef::Bytes(b)) => b.len() < *width as usize,
+                _ => false,
+            };
+            return Image { lower, upper, upper_is_prefix: shorter };
+        }
+        (Transform::Hour, _) if !hours_fit(column, source) => return Image::default(),
+        _ => {}
+    }
+    Image { lower, upper, upper_is_prefix: false }
+}
+
+fn hours_fit(column: &ColumnBounds<'_>, source: &PrimitiveType) -> bool {
+    let per_hour = match source {
+        PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs => return true,
+        _ => temporal::MICROS_PER_HOUR,
+    };
+    let fits = |v: Option<ValueRef<'_>>| match v {
+        Some(ValueRef::Long(t)) => i32::try_from(t.div_euclid(per_hour)).is_ok(),
+        _ => false,
+    };
+    fits(column.lower) && fits(column.upper)
+}
+
+#[cfg(test)]
+#[path = "bounds_tests.rs"]
+mod tests;

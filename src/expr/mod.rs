@@ -5,10 +5,16 @@
 
 pub mod bind;
 pub mod bounds;
+mod coerce;
+pub mod explain;
 pub mod json;
+mod lex;
+#[cfg(test)]
+pub(crate) mod oracle;
 pub mod parse;
 pub mod predicate;
 pub mod residual;
+mod text;
 
 pub use bind::bind;
 pub use bounds::{Bounds, ColumnBounds, Verdict};

@@ -2,7 +2,8 @@
 //!
 //! [`Predicate`] is what a person wrote: names and untyped literals, any nesting of `not`. [`BoundPredicate`] is what the
 //! machine evaluates: field ids and typed values, in negation normal form, so that no `not` is left. Pushing `not` down
-//! keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null.
+//! keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null (or, for the null and NaN
+//! tests, neither is).
 
 use crate::types::{FieldId, PrimitiveType, Transform, Type, Value};
 
@@ -49,7 +50,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// The operation that is true exactly where this one is false (both are unknown on null, but for the null tests).
+    /// The operation that is true exactly where this one is false. Both are unknown on null, but for the null and NaN
+    /// tests, which are never unknown: null is not NaN.
     pub fn negate(self) -> Op {
         match self {
             Op::IsNull => Op::NotNull,

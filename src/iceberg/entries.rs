@@ -76,15 +76,18 @@ pub struct ListColumn {
 }
 
 impl ListColumn {
-    /// Adds a list or null.
-    pub fn push(&mut self, list: Option<&[i64]>) {
+    /// Adds a list or null. A batch holds less than 4 Gi values; what does not fit is refused by returning false.
+    #[must_use]
+    pub fn push(&mut self, list: Option<&[i64]>) -> bool {
         let Some(list) = list else {
             self.spans.push(NULL_SPAN);
-            return;
+            return true;
         };
-        let start = self.values.len() as u32;
+        let start = self.values.len();
+        let Some(end) = start.checked_add(list.len()).filter(|e| *e < u32::MAX as usize) else { return false };
         self.values.extend_from_slice(list);
-        self.spans.push((start, self.values.len() as u32));
+        self.spans.push((start as u32, end as u32));
+        true
     }
 
     /// The list of a row; `None` for null.

@@ -1,3 +1,26 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
+pub mod catalog;
+pub mod commit;
+pub mod deletes;
 pub mod entries;
+pub mod manifest;
+mod manifest_avro;
+mod manifest_decode;
+pub mod manifest_encode;
+mod manifest_layout;
+pub mod manifest_list;
+mod members;
+pub mod metadata;
+pub mod metadata_build;
+mod metadata_encode;
+pub mod metadata_json;
+pub mod partition;
+pub mod partition_bounds;
+pub mod partition_by;
+pub mod partition_json;
+pub mod plan;
+pub mod schema;
+pub mod snapshot;
+pub mod sort_order;
+pub mod statistics;

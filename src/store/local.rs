@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::location::local_path;
@@ -45,6 +46,20 @@ fn regular_size(file: &File, path: &str) -> Result<u64> {
     Ok(meta.len())
 }
 
+/// Reads a range of an open file of `size` bytes. Nothing is reserved for what the file does not hold.
+fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+    if offset.checked_add(length as u64).is_none_or(|end| end > size) {
+        return Err(Error::corrupt(format!(
+            "the file ends at byte {size}, before the {length} bytes wanted from byte {offset}"
+        ))
+        .with("path", path));
+    }
+    file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
+    let mut bytes = vec![0; length];
+    file.read_exact(&mut bytes).map_err(|e| io_error("read", path, e))?;
+    Ok(bytes)
+}
+
 impl Store for LocalStore {
     fn get(&self, path: &str) -> Result<Vec<u8>> {
         let mut file = open(path)?;
@@ -57,16 +72,17 @@ impl Store for LocalStore {
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut file = open(path)?;
         let size = regular_size(&file, path)?;
-        if offset.checked_add(length as u64).is_none_or(|end| end > size) {
-            return Err(Error::corrupt(format!(
-                "the file ends at byte {size}, before the {length} bytes wanted from byte {offset}"
-            ))
-            .with("path", path));
-        }
-        file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
-        let mut bytes = vec![0; length];
-        file.read_exact(&mut bytes).map_err(|e| io_error("read", path, e))?;
-        Ok(bytes)
+        read_range(&mut file, size, path, offset, length)
+    }
+
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        let mut file = open(path)?;
+        let size = regular_size(&file, path)?;
+        let mut read = |r: &Range<u64>| {
+            let length = usize::try_from(r.end.saturating_sub(r.start)).unwrap_or(usize::MAX);
+            read_range(&mut file, size, path, r.start, length)
+        };
+        ranges.iter().map(&mut read).collect()
     }
 
     fn size(&self, path: &str) -> Result<u64> {
@@ -120,6 +136,13 @@ impl Store for LocalStore {
         match fs::remove_file(local_path(path)?) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("delete", path, e)),
             _ => Ok(()),
+        }
+    }
+
+    fn is_link(&self, path: &str) -> Result<bool> {
+        match fs::symlink_metadata(local_path(path)?) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
+            meta => Ok(meta.map_err(|e| io_error("look at", path, e))?.is_symlink()),
         }
     }
 
@@ -254,6 +277,8 @@ mod tests {
         let path = dir.path().join("x").display().to_string();
         LocalStore.put_if_absent(&path, b"abcdef").unwrap();
         assert_eq!(LocalStore.get_range(&path, 2, 3).unwrap(), b"cde");
+        assert_eq!(LocalStore.get_ranges(&path, &[4..6, 0..1]).unwrap(), [&b"ef"[..], b"a"]);
+        assert!(LocalStore.get_ranges(&path, &[4..7]).is_err());
         assert_eq!(LocalStore.get_range(&path, u64::MAX, 3).unwrap_err().kind(), ErrorKind::CorruptTable);
         assert!(LocalStore.get(&dir.path().display().to_string()).is_err());
         LocalStore.put(&path, b"new").unwrap();

@@ -6,6 +6,7 @@
 pub mod local;
 pub mod location;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -32,6 +33,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Bytes `offset..offset + length` of the file; an error if it ends before.
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// Several ranges of one file, in the order asked for; for stores that can do better than one request each.
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        ranges.iter().map(|r| self.get_range(path, r.start, r.end.saturating_sub(r.start) as usize)).collect()
+    }
 
     /// The file's length.
     fn size(&self, path: &str) -> Result<u64>;
@@ -60,6 +66,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Removes a file; no error if it is not there.
     fn delete(&self, path: &str) -> Result<()>;
+
+    /// Whether a path is a symbolic link, which recursive deletion must not follow. Only file systems have them.
+    fn is_link(&self, _path: &str) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Removes an empty folder.
     fn delete_folder(&self, folder: &str) -> Result<()>;

@@ -6,6 +6,7 @@ pub mod json;
 pub mod partition;
 pub mod schema;
 pub mod schema_json;
+pub mod select;
 pub mod temporal;
 pub mod transform;
 pub mod value;

@@ -130,8 +130,9 @@ pub fn parse_timestamp(text: &str, units_per_second: i64) -> Option<(i64, bool)>
     let (time, offset) = split_zone(rest)?;
     let time =
         if time.is_empty() && offset.is_none() && at.is_none() { 0 } else { parse_time(time, units_per_second)? };
-    let local = days.checked_mul(86_400)?.checked_mul(units_per_second)?.checked_add(time)?;
-    Some((local.checked_sub(offset.unwrap_or(0) * units_per_second)?, offset.is_some()))
+    let seconds = i128::from(days) * 86_400 - i128::from(offset.unwrap_or(0));
+    let units = seconds * i128::from(units_per_second) + i128::from(time);
+    Some((i64::try_from(units).ok()?, offset.is_some()))
 }
 
 fn split_zone(text: &str) -> Option<(&str, Option<i64>)> {

@@ -138,7 +138,7 @@ fn truncate(v: ValueRef<'_>, width: u32) -> Option<Value> {
     Some(match v {
         ValueRef::Int(i) => Value::Int(i.wrapping_sub(i64::from(i).rem_euclid(i64::from(width)) as i32)),
         ValueRef::Long(l) => Value::Long(l.wrapping_sub(l.rem_euclid(i64::from(width)))),
-        ValueRef::Decimal(d) => Value::Decimal(d - d.rem_euclid(i128::from(width))),
+        ValueRef::Decimal(d) => Value::Decimal(d.checked_sub(d.rem_euclid(i128::from(width)))?),
         ValueRef::String(s) => {
             let end = s.char_indices().nth(width as usize).map_or(s.len(), |(i, _)| i);
             Value::String(s[..end].to_owned())

@@ -1,0 +1,163 @@
+# Frazil: one command per job. `make` or `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+SPARK_VERSIONS ?= 4.0.5 4.3.0
+PYTEST := $(BIN)/python -m pytest --timeout 900
+RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
+# The extension lands in the source tree (editable install); without it the build stamp says nothing.
+EXTENSION := $(wildcard python/frazil/_core*.so)
+
+# pyo3 must see the virtual environment's Python, and the same one in each cargo call, or it is built anew.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help
+help: ## list the commands
+	@echo "Frazil. Commands:"
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do printf '  make %-20s %s\n' "$$name" "$$text"; done
+
+# ---------------------------------------------------------------- set-up
+
+.PHONY: dev
+dev: ## set up: virtual environment, pinned tools, release build of the extension
+	@tools/need.sh "make dev" python rust
+	@$(MAKE) $(VENV)/.built
+	@echo "Ready: $(BIN)/python -c 'import frazil'"
+
+$(VENV)/.tools: requirements/dev.txt
+	@echo "== Python tools into $(VENV) (PySpark among them: 450 MB the first time)"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@$(BIN)/python -m pip install -q -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml $(if $(EXTENSION),,rebuild)
+	@echo "== Building the extension (release; about 7 minutes on 2 cores the first time)"
+	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@touch $@
+
+.PHONY: rebuild
+rebuild:
+
+$(VENV)/.bench: requirements/bench.txt $(VENV)/.tools
+	@echo "== Peers for the benchmarks"
+	@$(BIN)/python -m pip install -q -r requirements/bench.txt
+	@touch $@
+
+$(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
+	@echo "== Documentation tools"
+	@$(BIN)/python -m pip install -q -r requirements/docs.txt
+	@touch $@
+
+.PHONY: lock
+lock: ## resolve requirements/*.in anew into the pinned requirements/*.txt
+	@tools/need.sh "make lock" python
+	@for kind in dev docs bench; do \
+	  echo "== requirements/$$kind.txt"; \
+	  rm -rf .venv-lock; "$(PYTHON)" -m venv .venv-lock; \
+	  .venv-lock/bin/python -m pip install -q -r requirements/$$kind.in; \
+	  { echo "# From $$kind.in, by 'make lock'."; .venv-lock/bin/python -m pip freeze; } > requirements/$$kind.txt; \
+	done; rm -rf .venv-lock
+
+# ---------------------------------------------------------------- see it work
+
+.PHONY: demo
+demo: ## the main job end to end: PySpark writes events, Frazil plans, PySpark and Arrow read
+	@tools/need.sh "make demo" python rust java
+	@$(MAKE) $(VENV)/.built
+	@$(BIN)/python demo/demo.py
+
+# ---------------------------------------------------------------- check it
+
+.PHONY: test
+test: ## all tests: Rust, Python, interop with Java Iceberg, documentation examples
+	@tools/need.sh "make test" python rust java mvn
+	@$(MAKE) test-rust
+	@$(MAKE) test-python
+	@$(MAKE) test-interop
+	@$(MAKE) test-docs
+
+.PHONY: test-rust
+test-rust: ## the Rust core's tests
+	@tools/need.sh "make test-rust" rust
+	@echo "== Rust tests (the first run compiles for about 5 minutes)"
+	@cargo test --locked
+
+.PHONY: test-python
+test-python: ## the Python face's tests and the house rules
+	@tools/need.sh "make test-python" python rust java
+	@$(MAKE) $(VENV)/.built
+	@echo "== Python tests"
+	@$(PYTEST) tests/python tests/house
+
+.PHONY: test-interop
+test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1
+	@tools/need.sh "make test-interop" python rust java mvn
+	@$(MAKE) $(VENV)/.built
+	@$(BIN)/python tests/interop/runtime_jar.py
+	@echo "== Interop tests (Spark starts; 3 to 6 minutes)"
+	@$(PYTEST) tests/interop
+
+.PHONY: test-docs
+test-docs: ## the examples of README.md and docs/
+	@tools/need.sh "make test-docs" python rust java
+	@$(MAKE) $(VENV)/.built
+	@echo "== Documentation examples"
+	@$(PYTEST) tests/docs
+
+.PHONY: test-spark-versions
+test-spark-versions: ## the PySpark tests under other PySpark versions (SPARK_VERSIONS="4.0.5 4.3.0")
+	@tools/need.sh "make test-spark-versions" python rust java
+	@$(MAKE) $(VENV)/.built
+	@rm -rf dist && $(BIN)/maturin build --release --locked -q -o dist
+	@for version in $(SPARK_VERSIONS); do \
+	  env=.venv-spark-$$version; \
+	  echo "== PySpark $$version into $$env"; \
+	  test -x $$env/bin/python || "$(PYTHON)" -m venv $$env; \
+	  $$env/bin/python -m pip install -q "pyspark==$$version" -r requirements/spark.txt; \
+	  $$env/bin/python -m pip install -q --force-reinstall --no-deps dist/frazil-*.whl; \
+	  $$env/bin/python -m pytest tests/interop/test_pyspark.py; \
+	done
+
+.PHONY: lint
+lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
+	@tools/need.sh "make lint" python rust
+	@echo "== rustfmt"
+	@cargo fmt --all --check
+	@$(MAKE) $(VENV)/.built
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "== mypy"
+	@$(BIN)/mypy --strict python/frazil python/pyspark_frazil
+	@echo "== stubtest"
+	@$(BIN)/python -m mypy.stubtest frazil._core
+	@echo "== clippy"
+	@cargo clippy --locked --all-targets -- -D warnings
+	@cargo clippy --locked --all-targets --features python -- -D warnings
+
+# ---------------------------------------------------------------- measure and document
+
+.PHONY: bench
+bench: ## time cold plans of 100,000 files beside PyIceberg; writes benches/RESULTS.md
+	@tools/need.sh "make bench" python rust
+	@$(MAKE) $(VENV)/.built $(VENV)/.bench
+	@$(BIN)/python benches/planning/run.py --write benches/RESULTS.md
+
+.PHONY: docs
+docs: ## build the documentation site into site/
+	@tools/need.sh "make docs" python
+	@$(MAKE) $(VENV)/.docs
+	@echo "== mkdocs"
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
+.PHONY: clean
+clean: ## remove environments and build output (a CARGO_TARGET_DIR of your own is left alone)
+	@rm -rf .venv .venv-* site dist demo/warehouse python/frazil/_core*.so
+	@if [ -z "$${CARGO_TARGET_DIR:-}" ]; then rm -rf target; fi

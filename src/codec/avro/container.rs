@@ -1,0 +1,300 @@
+//! The object container: header, block index, and decompression of a block.
+//!
+//! Source: Apache Avro 1.12 specification, "Object Container Files".
+
+use std::ops::Range;
+
+use libdeflater::{DecompressionError, Decompressor};
+use zstd::zstd_safe::{self, DCtx};
+
+use super::decode::Cursor;
+use super::schema::Node;
+use crate::error::{Error, Result};
+
+/// First bytes of a container.
+pub const MAGIC: &[u8; 4] = b"Obj\x01";
+
+/// Bytes of a sync marker.
+pub const SYNC_LENGTH: usize = 16;
+
+/// How blocks are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Codec {
+    /// Not at all.
+    Null,
+    /// Raw deflate (Java Iceberg's `gzip`).
+    #[default]
+    Deflate,
+    /// Snappy and a CRC-32 of the uncompressed bytes.
+    Snappy,
+    /// Zstandard.
+    Zstd,
+}
+
+impl Codec {
+    /// Reads `avro.codec`.
+    ///
+    /// # Errors
+    /// `Unsupported` for codecs that are not here.
+    pub fn parse(name: &str) -> Result<Codec> {
+        match name {
+            "null" | "" => Ok(Codec::Null),
+            "deflate" => Ok(Codec::Deflate),
+            "snappy" => Ok(Codec::Snappy),
+            "zstandard" => Ok(Codec::Zstd),
+            other => Err(Error::unsupported(format!("the Avro codec '{other}' can't be read"))
+                .hint("Readable are null, deflate, snappy and zstandard")),
+        }
+    }
+
+    /// The name in `avro.codec`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Codec::Null => "null",
+            Codec::Deflate => "deflate",
+            Codec::Snappy => "snappy",
+            Codec::Zstd => "zstandard",
+        }
+    }
+}
+
+/// One block of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Records in it, as claimed.
+    pub count: u64,
+    /// Where its compressed bytes are in the file.
+    pub range: Range<usize>,
+}
+
+/// A parsed container over the bytes of a whole file.
+#[derive(Clone, Debug)]
+pub struct Container<'a> {
+    bytes: &'a [u8],
+    metadata: Vec<(&'a str, &'a [u8])>,
+    /// How the blocks are compressed.
+    pub codec: Codec,
+    /// In the order of the file; their sync markers are checked.
+    pub blocks: Vec<Block>,
+}
+
+impl<'a> Container<'a> {
+    /// Reads the header and finds the blocks; decompresses nothing.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes are no whole container; `Unsupported` for an unknown codec.
+    pub fn parse(bytes: &'a [u8]) -> Result<Container<'a>> {
+        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| Error::corrupt("the file does not begin as Avro does"))?;
+        let mut cursor = Cursor::new(rest);
+        let header = |e: Error| Error::corrupt("the Avro header is torn").because(e);
+        let metadata = read_metadata(&mut cursor).map_err(header)?;
+        let sync = cursor.take(SYNC_LENGTH).map_err(header)?;
+        let codec = match metadata.iter().rev().find(|(k, _)| *k == "avro.codec") {
+            None => Codec::Null,
+            Some((_, name)) => Codec::parse(&String::from_utf8_lossy(name))?,
+        };
+        let mut blocks = Vec::new();
+        while !cursor.rest().is_empty() {
+            let block = read_block(&mut cursor, bytes.len(), sync)
+                .map_err(|e| Error::corrupt(format!("block {} of the Avro file is torn", blocks.len())).because(e))?;
+            blocks.push(block);
+        }
+        Ok(Container { bytes, metadata, codec, blocks })
+    }
+
+    /// A metadata value; the last one of a repeated key.
+    pub fn metadata(&self, key: &str) -> Option<&'a [u8]> {
+        self.metadata.iter().rev().find(|(k, _)| *k == key).map(|(_, v)| *v)
+    }
+
+    /// A metadata value as text.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is not UTF-8.
+    pub fn metadata_text(&self, key: &str) -> Result<Option<&'a str>> {
+        let text = |v| std::str::from_utf8(v).map_err(|e| not_text(key).because(e));
+        self.metadata(key).map(text).transpose()
+    }
+
+    /// The writer's schema as JSON text.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn schema_json(&self) -> Result<&'a str> {
+        self.metadata_text("avro.schema")?.ok_or_else(|| Error::corrupt("the Avro header has no schema"))
+    }
+
+    /// The writer's schema.
+    ///
+    /// # Errors
+    /// As [`Node::parse`] and [`Container::schema_json`].
+    pub fn schema(&self) -> Result<Node> {
+        Node::parse(self.schema_json()?)
+    }
+
+    /// The compressed bytes of a block.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such block.
+    pub fn block_data(&self, index: usize) -> Result<&'a [u8]> {
+        (self.blocks.get(index).and_then(|b| self.bytes.get(b.range.clone())))
+            .ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))
+    }
+
+    /// A decompressor for its blocks. Make one for each thread.
+    pub fn inflater(&self) -> Inflater {
+        Inflater::new(self.codec)
+    }
+}
+
+#[cold]
+fn not_text(key: &str) -> Error {
+    Error::corrupt(format!("'{key}' of the Avro header is not UTF-8"))
+}
+
+fn read_metadata<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, &'a [u8])>> {
+    let mut out = Vec::new();
+    while let Some(run) = cursor.run()? {
+        for _ in 0..run.count {
+            out.push((cursor.string()?, cursor.bytes()?));
+        }
+    }
+    Ok(out)
+}
+
+fn read_block(cursor: &mut Cursor<'_>, file_length: usize, sync: &[u8]) -> Result<Block> {
+    let count = cursor.long()?;
+    let count = u64::try_from(count).map_err(|_| Error::corrupt(format!("the block claims {count} records")))?;
+    let data = cursor.bytes()?;
+    let end = file_length - cursor.rest().len();
+    if cursor.take(SYNC_LENGTH)? != sync {
+        return Err(Error::corrupt("the sync marker after the block is not the file's"));
+    }
+    Ok(Block { count, range: end - data.len()..end })
+}
+
+/// No block may become larger than this.
+const MAX_BLOCK: usize = 1 << 30;
+
+/// Deflate can't expand more than so many times.
+const MAX_RATIO: usize = 1032;
+
+/// Blocks up to this size are allowed whatever their ratio (zstd compresses repetitions further than deflate).
+const ALWAYS_ALLOWED: usize = 1 << 20;
+
+/// Java writes blocks of 64,000 bytes and one record.
+const FIRST_GUESS: usize = 96 << 10;
+
+/// Decompresses blocks, one after another, into one buffer.
+pub struct Inflater {
+    codec: Codec,
+    deflate: Option<Decompressor>,
+    zstd: Option<DCtx<'static>>,
+    buffer: Vec<u8>,
+}
+
+impl Inflater {
+    /// For blocks of that codec.
+    pub fn new(codec: Codec) -> Self {
+        Inflater { codec, deflate: None, zstd: None, buffer: Vec::new() }
+    }
+
+    /// The uncompressed bytes of a block, valid until the next call.
+    ///
+    /// Memory is bounded by the larger of 1 MiB and 1032 times the input, and by 1 GiB.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.
+    pub fn inflate<'b>(&'b mut self, data: &'b [u8]) -> Result<&'b [u8]> {
+        let limit = data.len().saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_BLOCK);
+        let length = match self.codec {
+            Codec::Null => return Ok(data),
+            Codec::Deflate => self.deflate(data, limit)?,
+            Codec::Snappy => self.snappy(data, limit)?,
+            Codec::Zstd => self.zstd(data, limit)?,
+        };
+        Ok(self.buffer.get(..length).unwrap_or_default())
+    }
+
+    fn deflate(&mut self, data: &[u8], limit: usize) -> Result<usize> {
+        let decompressor = self.deflate.get_or_insert_with(Decompressor::new);
+        grow(&mut self.buffer, first_size(data.len(), limit));
+        loop {
+            match decompressor.deflate_decompress(data, &mut self.buffer) {
+                Ok(length) => return Ok(length),
+                Err(DecompressionError::InsufficientSpace) => enlarge(&mut self.buffer, limit)?,
+                Err(DecompressionError::BadData) => return Err(Error::corrupt("the block is not deflate data")),
+            }
+        }
+    }
+
+    fn snappy(&mut self, data: &[u8], limit: usize) -> Result<usize> {
+        let bad = |e: snap::Error| Error::corrupt("the block is not snappy data").because(e);
+        let (data, checksum) =
+            data.split_last_chunk::<4>().ok_or_else(|| Error::corrupt("the block has no checksum"))?;
+        let claimed = snap::raw::decompress_len(data).map_err(bad)?;
+        if claimed > limit {
+            return Err(too_large(limit));
+        }
+        grow(&mut self.buffer, claimed);
+        let length = snap::raw::Decoder::new().decompress(data, &mut self.buffer).map_err(bad)?;
+        if crc32fast::hash(self.buffer.get(..length).unwrap_or_default()) != u32::from_be_bytes(*checksum) {
+            return Err(Error::corrupt("the checksum of the block does not match its content"));
+        }
+        Ok(length)
+    }
+
+    fn zstd(&mut self, data: &[u8], limit: usize) -> Result<usize> {
+        let context = self.zstd.get_or_insert_with(DCtx::create);
+        let claimed = zstd_safe::get_frame_content_size(data).ok().flatten();
+        let first = match claimed.map(|n| usize::try_from(n).unwrap_or(usize::MAX)) {
+            Some(n) if n > limit => return Err(too_large(limit)),
+            Some(n) => n,
+            None => first_size(data.len(), limit),
+        };
+        grow(&mut self.buffer, first);
+        loop {
+            match context.decompress(&mut self.buffer[..], data) {
+                Ok(length) => return Ok(length),
+                Err(code) if is_too_small(code) => enlarge(&mut self.buffer, limit)?,
+                Err(code) => {
+                    let name = zstd_safe::get_error_name(code);
+                    return Err(Error::corrupt(format!("the block is not zstandard data: {name}")));
+                }
+            }
+        }
+    }
+}
+
+/// `ZSTD_error_dstSize_tooSmall`; libzstd returns the negated code.
+fn is_too_small(code: usize) -> bool {
+    code == 70usize.wrapping_neg()
+}
+
+#[cold]
+fn too_large(limit: usize) -> Error {
+    Error::corrupt(format!("the block decompresses to more than {limit} bytes, which its compressed size can't mean"))
+}
+
+fn first_size(compressed: usize, limit: usize) -> usize {
+    compressed.saturating_mul(4).max(FIRST_GUESS).min(limit)
+}
+
+fn grow(buffer: &mut Vec<u8>, size: usize) {
+    if buffer.len() < size {
+        buffer.resize(size, 0);
+    }
+}
+
+fn enlarge(buffer: &mut Vec<u8>, limit: usize) -> Result<()> {
+    if buffer.len() >= limit {
+        return Err(too_large(limit));
+    }
+    let size = buffer.len().saturating_mul(4).min(limit);
+    *buffer = vec![0; size];
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "container_tests.rs"]
+mod tests;

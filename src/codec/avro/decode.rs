@@ -1,0 +1,409 @@
+//! A cursor over Avro's binary encoding, and compiled steps that hop over values.
+//!
+//! Nothing here allocates by what the bytes claim, and every loop consumes at least one byte a turn.
+
+use super::schema::{Node, Optional, Shape};
+use crate::error::{Error, Result};
+
+/// The top bit of each byte of a word.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// A position in encoded bytes. Every read fails with `CorruptTable` where the bytes end early.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+/// A run of array items or map entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Items; not to be trusted for allocation.
+    pub count: u64,
+    /// Their length in bytes, where the writer gave it; it fits the bytes that are left.
+    pub bytes: Option<usize>,
+}
+
+#[cold]
+fn ended() -> Error {
+    Error::corrupt("an Avro value runs past the end of its block")
+}
+
+#[cold]
+fn too_long() -> Error {
+    Error::corrupt("an Avro integer is longer than 64 bits")
+}
+
+#[cold]
+fn bad_length(length: i64) -> Error {
+    Error::corrupt(format!("an Avro value claims a length of {length} bytes, which its block does not have"))
+}
+
+#[inline]
+fn zigzag(v: u64) -> i64 {
+    (v >> 1) as i64 ^ -((v & 1) as i64)
+}
+
+/// The 7-bit groups of eight bytes put together.
+#[inline]
+fn join_groups(w: u64) -> u64 {
+    let w = (w & 0x007f_007f_007f_007f) | (w & 0x7f00_7f00_7f00_7f00) >> 1;
+    let w = (w & 0x0000_3fff_0000_3fff) | (w & 0x3fff_0000_3fff_0000) >> 2;
+    (w & 0x0000_0000_0fff_ffff) | (w & 0x0fff_ffff_0000_0000) >> 4
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of `bytes`.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Cursor { rest: bytes }
+    }
+
+    /// What is not read yet.
+    #[inline]
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// An `int` or `long`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end, or it has more than 64 bits.
+    #[inline]
+    pub fn long(&mut self) -> Result<i64> {
+        if let Some((&b, rest)) = self.rest.split_first()
+            && b < 0x80
+        {
+            self.rest = rest;
+            return Ok(zigzag(u64::from(b)));
+        }
+        self.wide_varint().map(zigzag)
+    }
+
+    /// A varint of more than one byte.
+    #[inline]
+    fn wide_varint(&mut self) -> Result<u64> {
+        if let Some(word) = self.rest.first_chunk::<8>() {
+            let word = u64::from_le_bytes(*word);
+            let ends = !word & HIGH;
+            if ends != 0 {
+                let length = ends.trailing_zeros() as usize / 8 + 1;
+                self.rest = self.rest.get(length..).unwrap_or_default();
+                return Ok(join_groups(word & (u64::MAX >> (64 - 8 * length))));
+            }
+        }
+        self.long_varint()
+    }
+
+    /// A varint near the end of the bytes or of more than eight bytes.
+    #[inline(never)]
+    fn long_varint(&mut self) -> Result<u64> {
+        let mut value = 0u64;
+        for (i, &b) in self.rest.iter().enumerate().take(10) {
+            if i == 9 && b > 1 {
+                return Err(too_long());
+            }
+            value |= u64::from(b & 0x7f) << (7 * i);
+            if b < 0x80 {
+                self.rest = self.rest.get(i + 1..).unwrap_or_default();
+                return Ok(value);
+            }
+        }
+        Err(ended())
+    }
+
+    /// An `int`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end, or it has more than 32 bits.
+    #[inline]
+    pub fn int(&mut self) -> Result<i32> {
+        let v = self.long()?;
+        i32::try_from(v).map_err(|_| Error::corrupt(format!("{v} is no 32-bit integer")))
+    }
+
+    /// A `boolean`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end, or it is neither 0 nor 1.
+    #[inline]
+    pub fn boolean(&mut self) -> Result<bool> {
+        match self.take(1)? {
+            [0] => Ok(false),
+            [1] => Ok(true),
+            other => Err(Error::corrupt(format!("{other:?} is no Avro boolean"))),
+        }
+    }
+
+    /// A `float`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end.
+    pub fn float(&mut self) -> Result<f32> {
+        let (bytes, rest) = self.rest.split_first_chunk::<4>().ok_or_else(ended)?;
+        self.rest = rest;
+        Ok(f32::from_le_bytes(*bytes))
+    }
+
+    /// A `double`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end.
+    pub fn double(&mut self) -> Result<f64> {
+        let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or_else(ended)?;
+        self.rest = rest;
+        Ok(f64::from_le_bytes(*bytes))
+    }
+
+    /// So many bytes: a `fixed`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end.
+    #[inline]
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(ended)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// `bytes`, or a `string` unchecked.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the length is negative or more than is left.
+    #[inline]
+    pub fn bytes(&mut self) -> Result<&'a [u8]> {
+        let length = self.long()?;
+        let (taken, rest) = usize::try_from(length)
+            .ok()
+            .and_then(|n| self.rest.split_at_checked(n))
+            .ok_or_else(|| bad_length(length))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// A `string`.
+    ///
+    /// # Errors
+    /// As [`Cursor::bytes`]; `CorruptTable` too if it is not UTF-8.
+    pub fn string(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.bytes()?).map_err(|e| Error::corrupt("an Avro string is not UTF-8").because(e))
+    }
+
+    /// The head of the next run of an array or map; `None` at its end.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end, or a length is negative or more than is left.
+    #[inline]
+    pub fn run(&mut self) -> Result<Option<Run>> {
+        let count = self.long()?;
+        if count > 0 {
+            return Ok(Some(Run { count: count as u64, bytes: None }));
+        }
+        if count == 0 {
+            return Ok(None);
+        }
+        let length = self.long()?;
+        let bytes = usize::try_from(length).ok().filter(|n| *n <= self.rest.len()).ok_or_else(|| bad_length(length))?;
+        Ok(Some(Run { count: count.unsigned_abs(), bytes: Some(bytes) }))
+    }
+
+    /// Whether a value follows, after the branch of an optional union.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end, or the branch does not exist.
+    #[inline]
+    pub fn present(&mut self, optional: Optional) -> Result<bool> {
+        let null = match optional {
+            Optional::Never => return Ok(false),
+            Optional::Always => return Ok(true),
+            Optional::NullFirst => 0,
+            Optional::NullLast => 1,
+        };
+        match self.long()? {
+            branch @ (0 | 1) => Ok(branch != null),
+            branch => Err(Error::corrupt(format!("an Avro union has no branch {branch}"))),
+        }
+    }
+
+    /// Hops over so many varints.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end.
+    #[inline]
+    pub fn skip_varints(&mut self, count: u64) -> Result<()> {
+        let mut left = count;
+        while let Some((word, rest)) = self.rest.split_first_chunk::<8>() {
+            let mut ends = !u64::from_le_bytes(*word) & HIGH;
+            // The sum of the eight 0/1 bytes lands in the top byte.
+            let found = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56;
+            if found < left {
+                left -= found;
+                self.rest = rest;
+                continue;
+            }
+            if left == 0 {
+                return Ok(());
+            }
+            for _ in 1..left {
+                ends &= ends - 1;
+            }
+            let length = ends.trailing_zeros() as usize / 8 + 1;
+            self.rest = self.rest.get(length..).unwrap_or_default();
+            return Ok(());
+        }
+        for (i, &b) in self.rest.iter().enumerate() {
+            if left == 0 {
+                self.rest = self.rest.get(i..).unwrap_or_default();
+                return Ok(());
+            }
+            left -= u64::from(b < 0x80);
+        }
+        self.rest = &[];
+        if left == 0 { Ok(()) } else { Err(ended()) }
+    }
+
+    /// Hops over pairs of a varint and a length-prefixed value: the entries of a map from integers to bytes.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end, or a length is negative or more than is left.
+    #[inline]
+    pub fn skip_varint_bytes_pairs(&mut self, count: u64) -> Result<()> {
+        for _ in 0..count {
+            if let Some(&[key, length]) = self.rest.first_chunk::<2>()
+                && (key | length) & 0x80 == 0
+                && length & 1 == 0
+                && let Some(rest) = self.rest.get(2 + usize::from(length >> 1)..)
+            {
+                self.rest = rest;
+                continue;
+            }
+            self.skip_varints(1)?;
+            self.bytes()?;
+        }
+        Ok(())
+    }
+}
+
+/// Most steps that one schema may compile to; shared named types could otherwise multiply without end.
+const MAX_STEPS: usize = 10_000;
+
+/// How to hop over a value. Every step but [`Skip::Nothing`] consumes at least one byte.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Skip {
+    /// No bytes.
+    Nothing,
+    /// So many bytes.
+    Bytes(usize),
+    /// So many varints.
+    Varints(u64),
+    /// A length and so many bytes.
+    Prefixed,
+    /// A union's branch and its value.
+    Union(Vec<Skip>),
+    /// Runs of items.
+    Items(Box<Skip>),
+    /// One after another.
+    Sequence(Vec<Skip>),
+}
+
+impl Skip {
+    /// Compiles the steps over a value of that schema.
+    ///
+    /// # Errors
+    /// `Unsupported` if there are absurdly many.
+    pub fn of(node: &Node) -> Result<Skip> {
+        let mut budget = MAX_STEPS;
+        Skip::compile(node, &mut budget)
+    }
+
+    fn compile(node: &Node, budget: &mut usize) -> Result<Skip> {
+        *budget = budget
+            .checked_sub(1)
+            .ok_or_else(|| Error::unsupported(format!("an Avro schema needs more than {MAX_STEPS} steps to read")))?;
+        if node.min_bytes == 0 {
+            return Ok(Skip::Nothing);
+        }
+        Ok(match &node.shape {
+            Shape::Null => Skip::Nothing,
+            Shape::Boolean => Skip::Bytes(1),
+            Shape::Int | Shape::Long | Shape::Enum(_) => Skip::Varints(1),
+            Shape::Float => Skip::Bytes(4),
+            Shape::Double => Skip::Bytes(8),
+            Shape::Fixed(n) => Skip::Bytes(*n),
+            Shape::Bytes | Shape::String => Skip::Prefixed,
+            Shape::Union(branches) => {
+                Skip::Union(branches.iter().map(|b| Skip::compile(b, budget)).collect::<Result<_>>()?)
+            }
+            Shape::Array(items) => Skip::Items(Box::new(Skip::compile(items, budget)?)),
+            Shape::Map(values) => {
+                let value = Skip::compile(values, budget)?;
+                Skip::Items(Box::new(Skip::sequence(vec![Skip::Prefixed, value])))
+            }
+            Shape::Record(members) => {
+                Skip::sequence(members.iter().map(|m| Skip::compile(&m.node, budget)).collect::<Result<_>>()?)
+            }
+        })
+    }
+
+    /// Several steps as one, neighbours fused.
+    pub fn sequence(steps: Vec<Skip>) -> Skip {
+        let mut out: Vec<Skip> = Vec::with_capacity(steps.len());
+        for step in steps {
+            match (out.last_mut(), step) {
+                (_, Skip::Nothing) => {}
+                (Some(Skip::Bytes(n)), Skip::Bytes(more)) => *n = n.saturating_add(more),
+                (Some(Skip::Varints(n)), Skip::Varints(more)) => *n = n.saturating_add(more),
+                (_, Skip::Sequence(inner)) => out.extend(inner),
+                (_, step) => out.push(step),
+            }
+        }
+        match out.len() {
+            0 => Skip::Nothing,
+            1 => out.swap_remove(0),
+            _ => Skip::Sequence(out),
+        }
+    }
+
+    /// Hops over a value.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes are not such a value; integers that are hopped over are not checked for their width.
+    pub fn run(&self, cursor: &mut Cursor<'_>) -> Result<()> {
+        match self {
+            Skip::Nothing => Ok(()),
+            Skip::Bytes(n) => cursor.take(*n).map(|_| ()),
+            Skip::Varints(n) => cursor.skip_varints(*n),
+            Skip::Prefixed => cursor.bytes().map(|_| ()),
+            Skip::Union(branches) => {
+                let branch = cursor.long()?;
+                usize::try_from(branch)
+                    .ok()
+                    .and_then(|b| branches.get(b))
+                    .ok_or_else(|| Error::corrupt(format!("an Avro union has no branch {branch}")))?
+                    .run(cursor)
+            }
+            Skip::Items(item) => item.run_items(cursor),
+            Skip::Sequence(steps) => steps.iter().try_for_each(|s| s.run(cursor)),
+        }
+    }
+
+    fn run_items(&self, cursor: &mut Cursor<'_>) -> Result<()> {
+        while let Some(run) = cursor.run()? {
+            match (run.bytes, self) {
+                (Some(bytes), _) => {
+                    cursor.take(bytes)?;
+                }
+                (None, Skip::Nothing) => {}
+                (None, Skip::Varints(n)) => cursor.skip_varints(run.count.saturating_mul(*n))?,
+                (None, Skip::Sequence(steps)) if matches!(steps[..], [Skip::Varints(1), Skip::Prefixed]) => {
+                    cursor.skip_varint_bytes_pairs(run.count)?;
+                }
+                (None, item) => (0..run.count).try_for_each(|_| item.run(cursor))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;

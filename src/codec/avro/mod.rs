@@ -1,0 +1,31 @@
+//! Avro object containers: what manifests and manifest lists are made of.
+//!
+//! ```
+//! use frazil::codec::avro::{Container, ContainerWriter, Cursor, Codec, encode};
+//!
+//! let mut writer = ContainerWriter::new(r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#, &[], Codec::Deflate);
+//! writer.record(|out| encode::put_long(out, 7));
+//! let bytes = writer.finish()?;
+//!
+//! let container = Container::parse(&bytes)?;
+//! let mut inflater = container.inflater();
+//! let mut cursor = Cursor::new(inflater.inflate(container.block_data(0)?)?);
+//! assert_eq!(cursor.long()?, 7);
+//! # Ok::<(), frazil::error::Error>(())
+//! ```
+//!
+//! [`Container`] finds the blocks, [`Inflater`] decompresses one, [`Cursor`] reads primitives, [`Skip`] hops over what is
+//! not wanted, [`Node`] is a parsed schema, [`ContainerWriter`] writes. There is no generic value tree: users decode into
+//! their own columns.
+//!
+//! Source: Apache Avro 1.12 specification.
+
+pub mod container;
+pub mod decode;
+pub mod encode;
+pub mod schema;
+
+pub use container::{Block, Codec, Container, Inflater};
+pub use decode::{Cursor, Run, Skip};
+pub use encode::ContainerWriter;
+pub use schema::{Logical, Member, Node, Optional, Shape};

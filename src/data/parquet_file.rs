@@ -1,0 +1,310 @@
+//! Opens a Parquet file through the store: footer, page index, bytes of column chunks.
+//!
+//! The parquet crate decodes; it is handed whole byte ranges and never touches the store. Everything that makes it reserve
+//! memory or recurse is checked first ([`thrift`]), and its panics become errors ([`guard`]).
+
+use std::any::Any;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
+use parquet::DecodeResult;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
+};
+use parquet::schema::types::SchemaDescriptor;
+
+use super::project::FileColumns;
+use super::thrift;
+use crate::error::{Error, Result};
+use crate::store::Store;
+
+/// Read from the end of a file at first: holds the footer of most.
+const TAIL_BYTES: u64 = 64 * 1024;
+
+/// Bytes of footer length and magic.
+const FOOTER_END: u64 = 8;
+
+/// What a page may take beyond what its codec can make of its bytes.
+const PAGE_SLACK: i64 = 16 << 20;
+
+/// Values that a page of a repeated column may hold whatever its size.
+const REPEATED_SLACK: i64 = 1 << 24;
+
+/// An open Parquet file.
+#[derive(Debug)]
+pub(crate) struct ParquetFile {
+    store: Arc<dyn Store>,
+    path: String,
+    size: u64,
+    /// The footer and the Arrow schema that the types stored in the file give.
+    pub metadata: ArrowReaderMetadata,
+    /// Its columns.
+    pub columns: FileColumns,
+    /// Start, row group and leaf of every column chunk, by start.
+    chunks: OnceLock<Vec<(i64, usize, usize)>>,
+}
+
+/// Runs a step of the parquet crate and turns its panics into `CorruptTable`.
+///
+/// On damaged bytes the crate sometimes fails an assertion or an index check instead of returning an error. Such a panic
+/// says nothing about this process: what was being decoded is dropped, and the file is reported.
+pub(crate) fn guard<T>(step: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|panic| {
+        Err(Error::corrupt(format!("the Parquet data cannot be decoded: {}", panic_text(panic.as_ref()))))
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("its decoder gave up")
+}
+
+/// The crate's error for one of the parquet crate.
+pub(crate) fn undecodable(e: ParquetError) -> Error {
+    match e {
+        ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs what is not supported: {what}")),
+        e => Error::corrupt("the Parquet data cannot be decoded").because(e),
+    }
+}
+
+impl ParquetFile {
+    /// Reads the footer.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is no intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
+    pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetFile> {
+        let size = store.size(path)?;
+        let footer = read_footer(store.as_ref(), path, size)?;
+        thrift::check_footer(&footer)
+            .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
+        let (metadata, columns) = guard(|| {
+            let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
+            let metadata = arrow_metadata(Arc::new(metadata)).map_err(undecodable)?;
+            let columns = FileColumns::new(metadata.schema());
+            Ok((metadata, columns))
+        })?;
+        Ok(ParquetFile {
+            store: store.clone(),
+            path: path.to_owned(),
+            size,
+            metadata,
+            columns,
+            chunks: OnceLock::new(),
+        })
+    }
+
+    /// The path that opened it.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The footer.
+    pub(crate) fn footer(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// The schema as Parquet has it.
+    pub(crate) fn parquet_schema(&self) -> &SchemaDescriptor {
+        self.footer().file_metadata().schema_descr()
+    }
+
+    /// The metadata with column and offset indexes; `None` if the file has none.
+    ///
+    /// # Errors
+    /// `CorruptTable` if they are damaged or lie outside of the file.
+    pub(crate) fn with_page_index(&self) -> Result<Option<ArrowReaderMetadata>> {
+        let chunks = || self.footer().row_groups().iter().flat_map(|g| g.columns());
+        let ranges = || chunks().flat_map(index_ranges).flatten();
+        if !chunks().any(|c| c.column_index_offset().is_some()) {
+            return Ok(None);
+        }
+        guard(|| {
+            if ranges().any(|r| r.start > r.end || r.end > self.size) {
+                return Err(Error::corrupt("the page index lies outside of the file"));
+            }
+            let metadata = self.footer().clone();
+            let mut decoder = ParquetMetaDataPushDecoder::try_new_with_metadata(self.size, metadata)
+                .map_err(undecodable)?
+                .with_page_index_policy(PageIndexPolicy::Optional);
+            loop {
+                match decoder.try_decode().map_err(undecodable)? {
+                    DecodeResult::NeedsData(needed) => {
+                        for range in needed {
+                            let bytes = self.range(&range)?;
+                            let inside = |r: &Range<u64>| r.start >= range.start && r.end <= range.end;
+                            for r in ranges().filter(inside) {
+                                let part = (r.start - range.start) as usize..(r.end - range.start) as usize;
+                                let part = bytes.get(part).unwrap_or_default();
+                                thrift::check_struct(part)
+                                    .map_err(|flaw| Error::corrupt(format!("the page index is damaged: {flaw}")))?;
+                            }
+                            decoder.push_range(range, bytes.into()).map_err(undecodable)?;
+                        }
+                    }
+                    DecodeResult::Data(metadata) => {
+                        let complete = metadata.column_index().is_some() && metadata.offset_index().is_some();
+                        let metadata = arrow_metadata(Arc::new(metadata)).map_err(undecodable)?;
+                        return Ok(complete.then_some(metadata));
+                    }
+                    DecodeResult::Finished => return Ok(None),
+                }
+            }
+        })
+    }
+
+    fn range(&self, range: &Range<u64>) -> Result<Vec<u8>> {
+        let mut bytes = self.store.get_ranges(&self.path, std::slice::from_ref(range))?;
+        bytes.pop().ok_or_else(|| Error::internal("the store gave no bytes for a range"))
+    }
+
+    /// Bytes of pages of column chunks, whole from the header of the first on.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the file is shorter or a page's header claims what its bytes cannot hold.
+    pub(crate) fn pages(&self, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        if let Some(bad) = ranges.iter().find(|r| r.start > r.end || r.end > self.size) {
+            return Err(Error::corrupt(format!(
+                "a column chunk lies at bytes {}..{} of a file of {} bytes",
+                bad.start, bad.end, self.size
+            )));
+        }
+        let pages = self.store.get_ranges(&self.path, ranges)?;
+        for (range, bytes) in ranges.iter().zip(&pages) {
+            if let Some(chunk) = self.chunk_at(range.start) {
+                check_pages(chunk, bytes).map_err(|flaw| {
+                    let column = chunk.column_path().string();
+                    Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")).with("column", column)
+                })?;
+            }
+        }
+        Ok(pages)
+    }
+
+    /// The column chunk that holds this byte.
+    fn chunk_at(&self, byte: u64) -> Option<&ColumnChunkMetaData> {
+        let chunks = self.chunks.get_or_init(|| {
+            let groups = self.footer().row_groups().iter().enumerate();
+            let chunks =
+                groups.flat_map(|(g, group)| (0..).zip(group.columns()).map(move |(c, chunk)| (start(chunk), g, c)));
+            let mut chunks: Vec<(i64, usize, usize)> = chunks.collect();
+            chunks.sort_unstable();
+            chunks
+        });
+        let byte = i64::try_from(byte).ok()?;
+        let (_, group, column) = chunks.get(chunks.partition_point(|(start, ..)| *start <= byte).checked_sub(1)?)?;
+        self.footer().row_groups().get(*group)?.columns().get(*column)
+    }
+}
+
+/// The bytes of the footer's Thrift structure.
+fn read_footer(store: &dyn Store, path: &str, size: u64) -> Result<Vec<u8>> {
+    if size < FOOTER_END + 4 {
+        return Err(Error::corrupt(format!("a file of {size} bytes is too short to be Parquet")));
+    }
+    let tail_bytes = size.min(TAIL_BYTES);
+    let mut tail = store.get_range(path, size - tail_bytes, tail_bytes as usize)?;
+    let end = tail.len().saturating_sub(FOOTER_END as usize);
+    let Some((length, magic)) = tail.get(end..).and_then(|t| t.split_first_chunk::<4>()) else {
+        return Err(Error::store("the store gave fewer bytes than asked for"));
+    };
+    match magic {
+        b"PAR1" => {}
+        b"PARE" => return Err(Error::unsupported("encrypted Parquet files cannot be read yet")),
+        _ => return Err(Error::corrupt("the file does not end as Parquet files do: it is cut off or no Parquet")),
+    }
+    let length = u64::from(u32::from_le_bytes(*length));
+    if length + FOOTER_END > size {
+        return Err(Error::corrupt(format!("the footer claims {length} bytes in a file of {size}")));
+    }
+    tail.truncate(end);
+    if length as usize <= tail.len() {
+        return Ok(tail.split_off(tail.len() - length as usize));
+    }
+    let missing = length as usize - tail.len();
+    let mut footer = store.get_range(path, size - FOOTER_END - length, missing)?;
+    footer.append(&mut tail);
+    Ok(footer)
+}
+
+/// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that types
+/// come from Parquet alone; 96-bit timestamps are read as microseconds, which hold every year.
+fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> parquet::errors::Result<ArrowReaderMetadata> {
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let plain = ArrowReaderMetadata::try_new(metadata.clone(), options.clone())?;
+    let leaves = metadata.file_metadata().schema_descr().columns();
+    if !leaves.iter().any(|c| c.physical_type() == PhysicalType::INT96) {
+        return Ok(plain);
+    }
+    let mut is_int96 = leaves.iter().map(|c| c.physical_type() == PhysicalType::INT96);
+    let fields: Fields = plain.schema().fields().iter().map(|f| with_micros(f, &mut is_int96)).collect();
+    ArrowReaderMetadata::try_new(metadata.clone(), options.with_schema(Arc::new(ArrowSchema::new(fields))))
+}
+
+/// The field with the 96-bit timestamps below it in microseconds. `is_int96` tells it of the leaves in their order.
+fn with_micros(field: &FieldRef, is_int96: &mut impl Iterator<Item = bool>) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(members) => DataType::Struct(members.iter().map(|m| with_micros(m, is_int96)).collect()),
+        DataType::List(element) => DataType::List(with_micros(element, is_int96)),
+        DataType::Map(entries, sorted) => DataType::Map(with_micros(entries, is_int96), *sorted),
+        leaf => match is_int96.next() {
+            Some(true) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            _ => leaf.clone(),
+        },
+    };
+    Arc::new(ArrowField::clone(field).with_data_type(data_type))
+}
+
+/// Where a column chunk begins: at its dictionary, if it has one.
+pub(crate) fn start(chunk: &ColumnChunkMetaData) -> i64 {
+    chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset())
+}
+
+/// Where a column chunk's column index and offset index are. Negative numbers give ranges that lie outside of any file.
+fn index_ranges(chunk: &ColumnChunkMetaData) -> [Option<Range<u64>>; 2] {
+    let range = |offset: Option<i64>, length: Option<i32>| {
+        let (offset, length) = (offset? as u64, length? as u64);
+        Some(offset..offset.saturating_add(length))
+    };
+    [
+        range(chunk.column_index_offset(), chunk.column_index_length()),
+        range(chunk.offset_index_offset(), chunk.offset_index_length()),
+    ]
+}
+
+/// Follows the pages in `bytes` and bounds what decoding each will take.
+fn check_pages(chunk: &ColumnChunkMetaData, mut bytes: &[u8]) -> Result<(), thrift::Flaw> {
+    // The most that one byte of input can become.
+    let ratio = match chunk.compression() {
+        Compression::UNCOMPRESSED => 1,
+        Compression::SNAPPY => 64,
+        Compression::LZ4 | Compression::LZ4_RAW => 256,
+        Compression::GZIP(_) => 1_100,
+        _ => 65_536,
+    };
+    while !bytes.is_empty() {
+        let header = thrift::page_header(bytes)?;
+        let rest = bytes.get(header.length..).unwrap_or_default();
+        let length = usize::try_from(header.compressed).map_err(|_| "a page has a negative length")?;
+        bytes = rest.get(length..).ok_or("a page is longer than its column chunk")?;
+        if header.uncompressed < 0 || header.values < 0 {
+            return Err("a page has a negative length or number of values");
+        }
+        if header.uncompressed > header.compressed.saturating_mul(ratio).saturating_add(PAGE_SLACK) {
+            return Err("a page claims to decompress to more than its bytes can hold");
+        }
+        let is_dictionary = header.kind == 2;
+        if is_dictionary && header.values > header.uncompressed {
+            return Err("a dictionary claims more values than it has bytes");
+        }
+        let repeated = chunk.column_descr().max_rep_level() > 0;
+        if repeated && header.values > header.uncompressed.saturating_mul(64).max(REPEATED_SLACK) {
+            return Err("a page claims more values than it has bits");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,481 @@
+//! From the columns a file has to the columns a reader wants.
+//!
+//! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"); only
+//! the element of a list and the key and value of a map are matched by their place, being the only ones there. Columns
+//! that the file lacks come from its partition tuple if an identity field has them, else they are null.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+
+use super::arrow_schema::{FIELD_ID_KEY, arrow_field};
+use super::cast::{Cast, constant};
+use crate::error::{Error, Result};
+use crate::task::Partition;
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
+
+/// Values of identity partition fields by the column they come from.
+pub(crate) type Constants = HashMap<FieldId, Option<Value>>;
+
+/// The identity partition values of a file. Void fields say nothing about their column.
+pub(crate) fn constants(partition: &Partition) -> Constants {
+    let identity = partition.values.iter().filter(|v| v.transform == Transform::Identity);
+    identity.map(|v| (v.source_id, v.value.clone())).collect()
+}
+
+/// A column of a file, with the columns below it.
+#[derive(Debug)]
+pub(crate) struct FileColumn {
+    /// Its field id, if the file has one for it.
+    id: Option<FieldId>,
+    /// What its values are read as.
+    pub field: FieldRef,
+    /// The Parquet leaf columns below it.
+    leaves: Range<usize>,
+    /// Of a struct its members, of a list its element, of a map key and value.
+    children: Vec<FileColumn>,
+}
+
+impl FileColumn {
+    fn new(field: &FieldRef, next_leaf: &mut usize) -> FileColumn {
+        let first = *next_leaf;
+        let mut below = |fields: &[&FieldRef]| fields.iter().map(|f| FileColumn::new(f, next_leaf)).collect();
+        let children: Vec<FileColumn> = match field.data_type() {
+            DataType::Struct(fields) => below(&fields.iter().collect::<Vec<_>>()),
+            DataType::List(element) => below(&[element]),
+            DataType::Map(entries, _) => match entries.data_type() {
+                DataType::Struct(fields) => below(&fields.iter().collect::<Vec<_>>()),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        if children.is_empty() {
+            *next_leaf += 1;
+        }
+        let id = field.metadata().get(FIELD_ID_KEY).and_then(|id| id.parse().ok());
+        FileColumn { id, field: field.clone(), leaves: first..*next_leaf, children }
+    }
+
+    fn has_ids(&self) -> bool {
+        self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
+    }
+
+    fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
+        leaves.range(self.leaves.clone()).next().is_some()
+    }
+}
+
+/// All columns of a file.
+#[derive(Debug)]
+pub(crate) struct FileColumns(Vec<FileColumn>);
+
+impl FileColumns {
+    /// Of the Arrow schema that the Parquet reader gives for the whole file.
+    pub(crate) fn new(schema: &ArrowSchema) -> FileColumns {
+        let mut next_leaf = 0;
+        FileColumns(schema.fields().iter().map(|f| FileColumn::new(f, &mut next_leaf)).collect())
+    }
+
+    /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).
+    pub(crate) fn has_ids(&self) -> bool {
+        self.0.iter().any(FileColumn::has_ids)
+    }
+}
+
+/// The one column of `among` with this id.
+fn find(among: &[FileColumn], id: FieldId) -> Result<Option<(usize, &FileColumn)>> {
+    let mut hits = among.iter().enumerate().filter(|(_, c)| c.id == Some(id));
+    match (hits.next(), hits.next()) {
+        (Some(_), Some(_)) => Err(Error::corrupt(format!("two columns of the file have the field id {id}"))),
+        (hit, _) => Ok(hit),
+    }
+}
+
+/// How one wanted column comes about.
+#[derive(Clone, Debug)]
+enum Source {
+    /// From the file: the file's column (`ordinal` among its siblings), found at `position` among the siblings read.
+    Stored { ordinal: usize, position: usize, node: Node },
+    /// The same value in every row.
+    Constant(Option<Value>, PrimitiveType),
+    /// Null in every row.
+    Null,
+}
+
+/// What happens to the arrays of a stored column.
+#[derive(Clone, Debug)]
+enum Node {
+    Leaf(Cast),
+    Struct(Members),
+    List(FieldRef, Box<Node>),
+    Map(FieldRef, Fields, Box<(Node, Node)>),
+}
+
+/// The members of a struct, or the columns of a batch.
+#[derive(Clone, Debug)]
+struct Members {
+    fields: Fields,
+    sources: Vec<Source>,
+}
+
+struct Planner<'a> {
+    constants: &'a Constants,
+    leaves: BTreeSet<usize>,
+}
+
+impl Planner<'_> {
+    fn members(&mut self, wanted: &[Field], file: &[FileColumn], path: &str) -> Result<Members> {
+        let mut fields = Vec::with_capacity(wanted.len());
+        let mut sources = Vec::with_capacity(wanted.len());
+        for field in wanted {
+            let path = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
+            fields.push(arrow_field(field, &path)?);
+            let source = match find(file, field.id).map_err(|e| e.with("column", &path))? {
+                Some((ordinal, column)) => {
+                    Source::Stored { ordinal, position: 0, node: self.node(&field.ty, column, &path)? }
+                }
+                None => self.absent(field).map_err(|e| e.with("column", &path))?,
+            };
+            sources.push(source);
+        }
+        Ok(Members { fields: fields.into(), sources })
+    }
+
+    /// A column that the file lacks. The partition tuple goes before the default, the default before null.
+    fn absent(&self, field: &Field) -> Result<Source> {
+        if let (Some(value), Type::Primitive(ty)) = (self.constants.get(&field.id), &field.ty) {
+            return Ok(Source::Constant(value.clone(), ty.clone()));
+        }
+        if field.initial_default.as_ref().is_some_and(|d| !d.is_null()) {
+            return Err(Error::unsupported(
+                "the file is older than a column with a default value, which is not read yet",
+            )
+            .hint("Select the other columns"));
+        }
+        match field.required {
+            false => Ok(Source::Null),
+            true => Err(Error::corrupt("the file lacks a required column that has no default value")),
+        }
+    }
+
+    fn node(&mut self, wanted: &Type, column: &FileColumn, path: &str) -> Result<Node> {
+        let stored = column.field.data_type();
+        match (wanted, stored, column.children.as_slice()) {
+            (Type::Struct(fields), DataType::Struct(_), members) => {
+                let before = self.leaves.len();
+                let node = Node::Struct(self.members(fields, members, path)?);
+                if self.leaves.len() == before {
+                    // Only a leaf tells in which rows the struct itself is null.
+                    self.leaves.insert(column.leaves.start);
+                }
+                return Ok(node);
+            }
+            (Type::List(element), DataType::List(_), [stored]) => {
+                let path = format!("{path}.element");
+                same_id(element, stored, &path)?;
+                let field = Arc::new(arrow_field(element, &path)?.as_ref().clone().with_name("element"));
+                return Ok(Node::List(field, Box::new(self.node(&element.ty, stored, &path)?)));
+            }
+            (Type::Map(key, value), DataType::Map(..), [stored_key, stored_value]) => {
+                let (key_path, value_path) = (format!("{path}.key"), format!("{path}.value"));
+                same_id(key, stored_key, &key_path)?;
+                same_id(value, stored_value, &value_path)?;
+                let key_field = arrow_field(key, &key_path)?.as_ref().clone().with_name("key").with_nullable(false);
+                let value_field = arrow_field(value, &value_path)?.as_ref().clone().with_name("value");
+                let fields = Fields::from(vec![key_field, value_field]);
+                let entries = Arc::new(ArrowField::new("key_value", DataType::Struct(fields.clone()), false));
+                let key = self.node(&key.ty, stored_key, &key_path)?;
+                let value = self.node(&value.ty, stored_value, &value_path)?;
+                return Ok(Node::Map(entries, fields, Box::new((key, value))));
+            }
+            (Type::Primitive(ty), stored, []) => {
+                if let Some(cast) = Cast::plan(stored, ty).map_err(|e| e.with("column", path))? {
+                    self.leaves.insert(column.leaves.start);
+                    return Ok(Node::Leaf(cast));
+                }
+            }
+            _ => {}
+        }
+        Err(Error::corrupt(format!("the file stores {stored}, which cannot be read as {wanted}")).with("column", path))
+    }
+}
+
+/// An element, key or value never changes its id; another one means that the file belongs to another table.
+fn same_id(wanted: &Field, stored: &FileColumn, path: &str) -> Result<()> {
+    match stored.id {
+        Some(id) if id != wanted.id => {
+            Err(Error::corrupt(format!("the file has field id {id} where the table has {}", wanted.id))
+                .with("column", path))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Members {
+    /// Says where each stored column is found when only `leaves` are read.
+    fn place(&mut self, file: &[FileColumn], leaves: &BTreeSet<usize>) {
+        for source in &mut self.sources {
+            if let Source::Stored { ordinal, position, node } = source {
+                *position = file.iter().take(*ordinal).filter(|c| c.is_read(leaves)).count();
+                if let Some(column) = file.get(*ordinal) {
+                    node.place(column, leaves);
+                }
+            }
+        }
+    }
+
+    fn arrays(&self, stored: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
+        let array = |(field, source): (&FieldRef, &Source)| match source {
+            Source::Stored { position, node, .. } => {
+                let array =
+                    stored.get(*position).ok_or_else(|| Error::internal("a column was read but is not there"))?;
+                node.convert(array).map_err(|e| e.with("column", field.name()))
+            }
+            Source::Constant(value, ty) => constant(value.as_ref(), ty, rows),
+            Source::Null => Ok(new_null_array(field.data_type(), rows)),
+        };
+        self.fields.iter().zip(&self.sources).map(array).collect()
+    }
+}
+
+impl Node {
+    fn place(&mut self, column: &FileColumn, leaves: &BTreeSet<usize>) {
+        match (self, column.children.as_slice()) {
+            (Node::Struct(members), children) => members.place(children, leaves),
+            (Node::List(_, element), [stored]) => element.place(stored, leaves),
+            (Node::Map(_, _, nodes), [key, value]) => {
+                nodes.0.place(key, leaves);
+                nodes.1.place(value, leaves);
+            }
+            _ => {}
+        }
+    }
+
+    fn convert(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        let shape = || Error::internal("a column has another shape than its schema");
+        Ok(match self {
+            Node::Leaf(cast) => cast.apply(array)?,
+            Node::Struct(members) => {
+                let stored = array.as_struct_opt().ok_or_else(shape)?;
+                let arrays = members.arrays(stored.columns(), stored.len())?;
+                let nulls = stored.nulls().cloned();
+                Arc::new(
+                    StructArray::try_new_with_length(members.fields.clone(), arrays, nulls, stored.len())
+                        .map_err(violated)?,
+                )
+            }
+            Node::List(field, element) => {
+                let stored = array.as_list_opt::<i32>().ok_or_else(shape)?;
+                let values = element.convert(stored.values())?;
+                let (offsets, nulls) = (stored.offsets().clone(), stored.nulls().cloned());
+                Arc::new(ListArray::try_new(field.clone(), offsets, values, nulls).map_err(violated)?)
+            }
+            Node::Map(entries, fields, nodes) => {
+                let stored = array.as_map_opt().ok_or_else(shape)?;
+                let arrays = vec![nodes.0.convert(stored.keys())?, nodes.1.convert(stored.values())?];
+                let rows = StructArray::try_new(fields.clone(), arrays, None).map_err(violated)?;
+                let (offsets, nulls) = (stored.offsets().clone(), stored.nulls().cloned());
+                Arc::new(MapArray::try_new(entries.clone(), offsets, rows, nulls, false).map_err(violated)?)
+            }
+        })
+    }
+}
+
+fn violated(e: ArrowError) -> Error {
+    Error::corrupt("the file's rows contradict the table's schema").because(e)
+}
+
+/// How batches of a file become batches of the wanted columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Projection {
+    schema: SchemaRef,
+    members: Members,
+    leaves: BTreeSet<usize>,
+}
+
+impl Projection {
+    /// Plans it for a file. Call [`Projection::place`] before use.
+    ///
+    /// # Errors
+    /// `CorruptTable` if a stored type has no way to the table's or a required column is absent; `Unsupported` for columns
+    /// that need a default value.
+    pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
+        let mut planner = Planner { constants, leaves: BTreeSet::new() };
+        let members = planner.members(wanted, &file.0, "")?;
+        let schema = Arc::new(ArrowSchema::new(members.fields.clone()));
+        Ok(Projection { schema, members, leaves: planner.leaves })
+    }
+
+    /// The Parquet leaf columns it needs.
+    pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
+        &self.leaves
+    }
+
+    /// Prepares it for batches in which just `leaves` of the file are read.
+    pub(crate) fn place(mut self, file: &FileColumns, leaves: &BTreeSet<usize>) -> Projection {
+        self.members.place(&file.0, leaves);
+        self
+    }
+
+    /// The wanted columns of a batch of the file.
+    ///
+    /// # Errors
+    /// `CorruptTable` if values do not fit their type or nulls occur in required columns.
+    pub(crate) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let arrays = self.members.arrays(batch.columns(), batch.num_rows())?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(violated)
+    }
+}
+
+/// The columns that a filter asks about.
+#[derive(Clone, Debug)]
+pub(crate) struct FilterColumns {
+    /// One top-level column for each, cut down to the one member.
+    projection: Projection,
+    /// Ids, with the number of steps from the top-level column down.
+    ids: Vec<(FieldId, usize)>,
+}
+
+impl FilterColumns {
+    /// Plans them for a file. Call [`FilterColumns::place`] before use.
+    ///
+    /// # Errors
+    /// As [`Projection::plan`]; `InvalidInput` for a column that the schema lacks or that is inside a list or map.
+    pub(crate) fn plan(ids: &[FieldId], schema: &Schema, file: &FileColumns, constants: &Constants) -> Result<Self> {
+        let mut wanted = Vec::with_capacity(ids.len());
+        let mut steps = Vec::with_capacity(ids.len());
+        for &id in ids {
+            let path = struct_path(schema, id)?;
+            steps.push((id, path.len() - 1));
+            wanted.extend(cut_down(&path));
+        }
+        Ok(FilterColumns { projection: Projection::plan(&wanted, file, constants)?, ids: steps })
+    }
+
+    /// The Parquet leaf columns they need.
+    pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
+        self.projection.leaves()
+    }
+
+    /// As [`Projection::place`].
+    pub(crate) fn place(self, file: &FileColumns, leaves: &BTreeSet<usize>) -> FilterColumns {
+        FilterColumns { projection: self.projection.place(file, leaves), ids: self.ids }
+    }
+
+    /// The columns in a batch of the file: where a struct around one is null, so is the column.
+    ///
+    /// # Errors
+    /// As [`Projection::project`].
+    pub(crate) fn arrays(&self, batch: &RecordBatch) -> Result<HashMap<FieldId, ArrayRef>> {
+        let projected = self.projection.project(batch)?;
+        let columns = self.ids.iter().zip(projected.columns());
+        columns.map(|((id, steps), column)| Ok((*id, descend(column, *steps)?))).collect()
+    }
+}
+
+/// The fields from the top-level column down to this one, through structs only.
+fn struct_path(schema: &Schema, id: FieldId) -> Result<Vec<&Field>> {
+    let path = schema
+        .path(id)
+        .filter(|p| !p.is_empty())
+        .ok_or_else(|| Error::invalid(format!("the filter asks about field {id}, which the schema lacks")))?;
+    let (_, around) = path.split_last().ok_or_else(|| Error::internal("a path has no end"))?;
+    match around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
+        true => Ok(path),
+        false => Err(Error::invalid("a filter cannot ask about what is inside a list or map")
+            .with("column", schema.name_of(id).unwrap_or_default())),
+    }
+}
+
+/// The top-level column with nothing but this path in it, and of the end no more than its null test needs.
+fn cut_down(path: &[&Field]) -> Option<Field> {
+    path.iter().rev().fold(None, |inner: Option<Field>, field| {
+        let ty = match inner {
+            Some(inner) => Type::Struct(vec![inner].into()),
+            None => shell(&field.ty),
+        };
+        Some(Field { ty, ..(*field).clone() })
+    })
+}
+
+/// A type with empty structs: enough to know where the column is null.
+fn shell(ty: &Type) -> Type {
+    let below = |f: &Field| Arc::new(Field { ty: shell(&f.ty), ..f.clone() });
+    match ty {
+        Type::Primitive(_) => ty.clone(),
+        Type::Struct(_) => Type::Struct(Vec::new().into()),
+        Type::List(element) => Type::List(below(element)),
+        Type::Map(key, value) => Type::Map(below(key), below(value)),
+    }
+}
+
+/// The column `steps` structs down, null where any of them is.
+fn descend(column: &ArrayRef, steps: usize) -> Result<ArrayRef> {
+    let mut array = column.clone();
+    let mut nulls: Option<NullBuffer> = None;
+    for _ in 0..steps {
+        nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+        let inner = array.as_struct_opt().and_then(|s| s.columns().first().cloned());
+        array = inner.ok_or_else(|| Error::internal("a filter's column has another shape than its schema"))?;
+    }
+    if nulls.is_none() || array.data_type() == &DataType::Null {
+        return Ok(array);
+    }
+    let nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+    let data = array.to_data().into_builder().nulls(nulls).build();
+    Ok(arrow::array::make_array(
+        data.map_err(|e| Error::internal("nulls of a struct do not fit its member").because(e))?,
+    ))
+}
+
+/// Where a filter's leaf column is in a file, for pruning.
+#[derive(Debug)]
+pub(crate) enum Located {
+    /// A Parquet leaf column, not inside any list or map, and its way to the table's type.
+    Leaf { index: usize, field: FieldRef, cast: Cast },
+    /// Absent from the file: this in every row.
+    Constant(Option<Value>),
+    /// Nothing can be said.
+    Unknown,
+}
+
+/// Finds a filter's column. Any doubt gives `Unknown`.
+pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants: &Constants) -> Located {
+    let Ok(path) = struct_path(schema, id) else { return Located::Unknown };
+    let mut siblings = file.0.as_slice();
+    let mut found = None;
+    for (depth, field) in path.iter().enumerate() {
+        match find(siblings, field.id) {
+            Ok(Some((_, column))) => {
+                siblings = &column.children;
+                found = Some(column);
+            }
+            Ok(None) => {
+                let has_default = field.initial_default.as_ref().is_some_and(|d| !d.is_null());
+                return match (constants.get(&id), depth + 1 == path.len()) {
+                    // In a struct it holds only where the struct is not null.
+                    (Some(value), true) if depth == 0 => Located::Constant(value.clone()),
+                    (Some(_), true) => Located::Unknown,
+                    _ if has_default || field.required => Located::Unknown,
+                    _ => Located::Constant(None),
+                };
+            }
+            Err(_) => return Located::Unknown,
+        }
+    }
+    let ty = path.last().and_then(|f| f.ty.as_primitive());
+    match (found, ty) {
+        (Some(column), Some(ty)) if column.children.is_empty() => match Cast::plan(column.field.data_type(), ty) {
+            Ok(Some(cast)) => Located::Leaf { index: column.leaves.start, field: column.field.clone(), cast },
+            _ => Located::Unknown,
+        },
+        _ => Located::Unknown,
+    }
+}

@@ -1,0 +1,156 @@
+//! What the tests of this folder share: files, tasks, filters, rows as text.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::util::display::{ArrayFormatter, FormatOptions};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use tempfile::TempDir;
+
+use super::arrow_schema::to_arrow;
+use super::read::read_task;
+use crate::error::Result;
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
+use crate::store::local::LocalStore;
+use crate::store::{Location, Store};
+use crate::task::{DataFile, FileContent, FileFormat, Partition, ReadContext, ScanTask};
+use crate::types::{Field, Schema, Transform, Type, Value};
+
+/// An optional column.
+pub fn field(id: i32, name: &str, ty: impl Into<Type>) -> Field {
+    Field::new(id, name, false, ty)
+}
+
+/// A required column.
+pub fn required(id: i32, name: &str, ty: impl Into<Type>) -> Field {
+    Field::new(id, name, true, ty)
+}
+
+pub fn schema(fields: Vec<Field>) -> Schema {
+    Schema::new(0, fields, vec![])
+}
+
+pub fn structure(fields: Vec<Field>) -> Type {
+    Type::Struct(fields.into())
+}
+
+pub fn list(element: Field) -> Type {
+    Type::List(Arc::new(element))
+}
+
+/// A Parquet file of these columns, written with the ids of `schema`.
+pub fn write(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>) -> String {
+    let batch = RecordBatch::try_new(to_arrow(schema).unwrap(), columns).unwrap();
+    write_batch(dir, &batch, WriterProperties::default())
+}
+
+pub fn write_batch(dir: &TempDir, batch: &RecordBatch, properties: WriterProperties) -> String {
+    let path = dir.path().join(format!("{}.parquet", uuid::Uuid::new_v4()));
+    let file = std::fs::File::create(&path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    path.display().to_string()
+}
+
+/// A task for the whole file.
+pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
+    let size = std::fs::metadata(path).map_or(0, |m| m.len() as i64);
+    let data_file = DataFile {
+        content: FileContent::Data,
+        path: path.to_owned(),
+        format: FileFormat::Parquet,
+        partition: Arc::new(Partition { spec_id: 0, values: vec![] }),
+        record_count: 0,
+        size_bytes: size,
+        sequence_number: Some(1),
+        file_sequence_number: Some(1),
+        snapshot_id: Some(1),
+        metrics: None,
+        key_metadata: None,
+        split_offsets: None,
+        equality_ids: None,
+        sort_order_id: None,
+        first_row_id: None,
+        referenced_data_file: None,
+        content_offset: None,
+        content_size_bytes: None,
+    };
+    ScanTask { data_file: Arc::new(data_file), start: 0, length: size, deletes: vec![], residual: Arc::new(residual) }
+}
+
+/// Reads all columns of `schema`.
+pub fn context(schema: &Schema) -> Arc<ReadContext> {
+    projecting(schema, schema)
+}
+
+pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
+    Arc::new(ReadContext {
+        schema: Arc::new(schema.clone()),
+        projection: Arc::new(projection.clone()),
+        location: Location::default(),
+        storage_options: Default::default(),
+        name_mapping: None,
+        batch_rows: 7,
+    })
+}
+
+pub fn read(context: &Arc<ReadContext>, task: &ScanTask) -> Result<Vec<RecordBatch>> {
+    let store: Arc<dyn Store> = Arc::new(LocalStore);
+    let batches = read_task(&store, context, task)?.collect::<Result<Vec<_>>>()?;
+    let schema = to_arrow(&context.projection)?;
+    for batch in &batches {
+        assert_eq!(batch.schema(), schema);
+        assert!(batch.num_rows() > 0);
+        for column in batch.columns() {
+            column.to_data().validate_full().unwrap();
+        }
+    }
+    Ok(batches)
+}
+
+/// Rows as text, the columns parted by a bar.
+pub fn rows(batches: &[RecordBatch]) -> Vec<String> {
+    let options = FormatOptions::default().with_null("-");
+    let mut out = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap());
+        let columns: Vec<_> = columns.collect();
+        for row in 0..batch.num_rows() {
+            out.push(columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|"));
+        }
+    }
+    out
+}
+
+/// The rows of a whole file as `schema` has them, those that `filter` keeps.
+pub fn read_rows(schema: &Schema, path: &str, filter: BoundPredicate) -> Vec<String> {
+    rows(&read(&context(schema), &task(path, filter)).unwrap())
+}
+
+/// A question about a column of `schema`.
+pub fn leaf(schema: &Schema, id: i32, op: Op, values: Vec<Value>) -> BoundPredicate {
+    term(schema, id, Transform::Identity, op, values)
+}
+
+pub fn term(schema: &Schema, id: i32, transform: Transform, op: Op, values: Vec<Value>) -> BoundPredicate {
+    let path = schema.path(id).unwrap();
+    let source = path.last().unwrap().ty.clone();
+    let ty = match (&transform, source.as_primitive()) {
+        (Transform::Identity, _) | (_, None) => source.clone(),
+        (transform, Some(p)) => Type::Primitive(transform.result_type(p)),
+    };
+    BoundPredicate::Leaf(BoundLeaf {
+        term: BoundTerm {
+            field_id: id,
+            path: path.iter().map(|f| f.name.clone()).collect(),
+            source,
+            transform,
+            ty,
+            required: path.iter().all(|f| f.required),
+        },
+        op,
+        values,
+    })
+}

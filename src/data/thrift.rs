@@ -1,0 +1,265 @@
+//! A look at Parquet's Thrift structures before the parquet crate decodes them.
+//!
+//! The crate reserves memory for as many items as a list claims to hold and recurses as deep as a schema claims to nest; a
+//! damaged or hostile file would so abort the process, which no error handling can catch. The walk here proves beforehand
+//! that every length fits the bytes that are there.
+//!
+//! Source: Thrift compact protocol specification; parquet-format `parquet.thrift` for the field numbers.
+
+/// Deepest nesting of Thrift structures; Parquet's own need less than ten.
+const MAX_DEPTH: u32 = 32;
+
+/// Deepest nesting of schema elements. A list takes two elements, a map three.
+const MAX_SCHEMA_DEPTH: usize = 128;
+
+/// What is wrong with the bytes.
+pub(crate) type Flaw = &'static str;
+
+type Walk<T> = std::result::Result<T, Flaw>;
+
+const STRUCT: u8 = 12;
+
+/// Checks a footer (`FileMetaData`): list lengths everywhere, and the shape of the schema.
+pub(crate) fn check_footer(bytes: &[u8]) -> Walk<()> {
+    let mut cursor = Cursor { bytes, at: 0 };
+    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+        (2, 9) => check_schema(cursor),
+        _ => cursor.skip(kind, MAX_DEPTH),
+    })
+}
+
+/// Checks any one structure that starts at the first byte (a column index, an offset index).
+pub(crate) fn check_struct(bytes: &[u8]) -> Walk<()> {
+    Cursor { bytes, at: 0 }.skip(STRUCT, MAX_DEPTH)
+}
+
+/// Follows the flattened schema tree and bounds its depth and its counts of children.
+fn check_schema(cursor: &mut Cursor<'_>) -> Walk<()> {
+    let (kind, count) = cursor.list_header()?;
+    if kind != STRUCT {
+        return Err("the schema is no list of structures");
+    }
+    // Children still to come of each open group.
+    let mut open: Vec<usize> = Vec::new();
+    for index in 0..count {
+        let mut children = 0i64;
+        cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+            (5, 5) => cursor.zigzag().map(|n| children = n),
+            _ => cursor.skip(kind, MAX_DEPTH),
+        })?;
+        let children = usize::try_from(children).map_err(|_| "a schema element has a negative number of children")?;
+        if children > count - index {
+            return Err("a schema element claims more children than there are elements");
+        }
+        while open.last() == Some(&0) {
+            open.pop();
+        }
+        if let Some(left) = open.last_mut() {
+            *left -= 1;
+        }
+        if children > 0 {
+            open.push(children);
+        }
+        if open.len() > MAX_SCHEMA_DEPTH {
+            return Err("the schema nests too deep");
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a page header that decide how much memory the page takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageHeader {
+    /// Bytes of the header itself.
+    pub length: usize,
+    /// `PageType`: 0 data, 1 index, 2 dictionary, 3 data v2.
+    pub kind: i64,
+    /// Bytes of the page behind the header.
+    pub compressed: i64,
+    /// Bytes after decompression.
+    pub uncompressed: i64,
+    /// Values, nulls included.
+    pub values: i64,
+    /// `Encoding` of the values.
+    pub encoding: i64,
+}
+
+/// Reads the page header that starts at the first byte.
+pub(crate) fn page_header(bytes: &[u8]) -> Walk<PageHeader> {
+    let mut cursor = Cursor { bytes, at: 0 };
+    let mut header = PageHeader::default();
+    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+        (1, 5) => cursor.zigzag().map(|v| header.kind = v),
+        (2, 5) => cursor.zigzag().map(|v| header.uncompressed = v),
+        (3, 5) => cursor.zigzag().map(|v| header.compressed = v),
+        (5 | 7, STRUCT) => page_counts(cursor, 2, &mut header),
+        (8, STRUCT) => page_counts(cursor, 4, &mut header),
+        _ => cursor.skip(kind, MAX_DEPTH),
+    })?;
+    header.length = cursor.at;
+    Ok(header)
+}
+
+/// Reads number of values and encoding out of the header of one kind of page.
+fn page_counts(cursor: &mut Cursor<'_>, encoding_field: i16, header: &mut PageHeader) -> Walk<()> {
+    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+        (1, 5) => cursor.zigzag().map(|v| header.values = v),
+        (id, 5) if id == encoding_field => cursor.zigzag().map(|v| header.encoding = v),
+        _ => cursor.skip(kind, MAX_DEPTH),
+    })
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    fn byte(&mut self) -> Walk<u8> {
+        let byte = *self.bytes.get(self.at).ok_or("the bytes end early")?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn advance(&mut self, length: u64) -> Walk<()> {
+        if length > self.remaining() as u64 {
+            return Err("a length goes beyond the bytes that are there");
+        }
+        self.at += length as usize;
+        Ok(())
+    }
+
+    fn varint(&mut self) -> Walk<u64> {
+        let mut out = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            out |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(out);
+            }
+        }
+        Err("a number takes too many bytes")
+    }
+
+    fn zigzag(&mut self) -> Walk<i64> {
+        let raw = self.varint()?;
+        Ok((raw >> 1) as i64 ^ -((raw & 1) as i64))
+    }
+
+    /// Calls `f` for every field of a structure; `f` consumes the value. Booleans have none: theirs is in the type.
+    fn fields(&mut self, f: &mut dyn FnMut(&mut Self, i16, u8) -> Walk<()>) -> Walk<()> {
+        let mut last = 0i16;
+        loop {
+            let header = self.byte()?;
+            if header == 0 {
+                return Ok(());
+            }
+            let delta = i16::from(header >> 4);
+            last = match delta {
+                0 => self.zigzag()? as i16,
+                _ => last.wrapping_add(delta),
+            };
+            f(self, last, header & 0x0f)?;
+        }
+    }
+
+    /// Element type and length of a list, whose elements take a byte each at least.
+    fn list_header(&mut self) -> Walk<(u8, usize)> {
+        let header = self.byte()?;
+        let count = match header >> 4 {
+            15 => self.varint()?,
+            n => u64::from(n),
+        };
+        if count > self.remaining() as u64 {
+            return Err("a list claims more items than bytes are there");
+        }
+        Ok((header & 0x0f, count as usize))
+    }
+
+    fn skip(&mut self, kind: u8, depth: u32) -> Walk<()> {
+        let Some(depth) = depth.checked_sub(1) else { return Err("structures nest too deep") };
+        match kind {
+            1 | 2 => Ok(()),
+            3 => self.advance(1),
+            4..=6 => self.varint().map(|_| ()),
+            7 => self.advance(8),
+            8 => {
+                let length = self.varint()?;
+                self.advance(length)
+            }
+            9 | 10 => {
+                let (kind, count) = self.list_header()?;
+                (0..count).try_for_each(|_| self.skip_item(kind, depth))
+            }
+            11 => {
+                let count = self.varint()?;
+                if count > self.remaining() as u64 {
+                    return Err("a map claims more items than bytes are there");
+                }
+                if count == 0 {
+                    return Ok(());
+                }
+                let kinds = self.byte()?;
+                (0..count).try_for_each(|_| {
+                    self.skip_item(kinds >> 4, depth)?;
+                    self.skip_item(kinds & 0x0f, depth)
+                })
+            }
+            STRUCT => self.fields(&mut |cursor, _, kind| cursor.skip(kind, depth)),
+            _ => Err("a field has a type that Thrift does not know"),
+        }
+    }
+
+    /// As [`Cursor::skip`], but booleans take a byte in containers.
+    fn skip_item(&mut self, kind: u8, depth: u32) -> Walk<()> {
+        match kind {
+            1 | 2 => self.advance(1),
+            _ => self.skip(kind, depth),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_strings_must_fit_the_bytes() {
+        // Field 1: list of 15 + varint(2^31 - 1) structures, then nothing.
+        assert!(check_struct(&[0x19, 0xfc, 0xff, 0xff, 0xff, 0xff, 0x07]).is_err());
+        // Field 1: string of 5 bytes of which 2 are there.
+        assert!(check_struct(&[0x18, 5, b'a', b'b']).is_err());
+        assert!(check_struct(&[0x18, 2, b'a', b'b', 0]).is_ok());
+        // A structure in a structure in a structure …
+        assert!(check_struct(&[0x1c; 1000]).is_err());
+        assert!(check_struct(&[]).is_err());
+    }
+
+    #[test]
+    fn a_schema_may_not_claim_children_it_has_not() {
+        let element = |children: u8| vec![0x55, children << 1, 0];
+        let footer = |elements: &[Vec<u8>]| {
+            let mut out = vec![0x29, 0xf0 | STRUCT];
+            assert!(elements.len() < 0x4000);
+            out.extend([elements.len() as u8 | 0x80, (elements.len() >> 7) as u8]);
+            elements.iter().for_each(|e| out.extend(e));
+            out.push(0);
+            out
+        };
+        assert!(check_footer(&footer(&[element(2), element(0), element(0)])).is_ok());
+        assert!(check_footer(&footer(&[element(9), element(0)])).is_err());
+        assert!(check_footer(&footer(&vec![element(1); 1000])).is_err());
+    }
+
+    #[test]
+    fn page_headers_give_their_counts() {
+        // type = 2, uncompressed = 100, compressed = 50, dictionary header {values = 7, encoding = 2}
+        let bytes = [0x15, 4, 0x15, 200, 1, 0x15, 100, 0x4c, 0x15, 14, 0x15, 4, 0, 0, 0xee];
+        let header = PageHeader { length: 14, kind: 2, compressed: 50, uncompressed: 100, values: 7, encoding: 2 };
+        assert_eq!(page_header(&bytes), Ok(header));
+    }
+}

@@ -1,0 +1,150 @@
+use super::*;
+use crate::error::ErrorKind;
+use proptest::prelude::*;
+
+fn leaf(path: &[&str], op: Op, values: &[Literal]) -> Predicate {
+    let path = path.iter().map(|s| s.to_string()).collect();
+    Predicate::Leaf(Term { path, transform: Transform::Identity }, op, values.to_vec())
+}
+
+fn num(text: &str) -> Literal {
+    Literal::Number(text.into())
+}
+
+fn text(text: &str) -> Literal {
+    Literal::String(text.into())
+}
+
+#[test]
+fn every_form_of_a_test() {
+    use Op::*;
+    let yes = Literal::Boolean(true);
+    for (written, want) in [
+        ("a = 1", leaf(&["a"], Eq, &[num("1")])),
+        ("a == -1.5e-3", leaf(&["a"], Eq, &[num("-1.5e-3")])),
+        ("a <> +.5", leaf(&["a"], NotEq, &[num(".5")])),
+        ("5 < a.b.c", leaf(&["a", "b", "c"], Gt, &[num("5")])),
+        ("'x' = \"odd \"\"name\"\"\"", leaf(&["odd \"name\""], Eq, &[text("x")])),
+        ("`in`.`b``c` IS NOT Null", leaf(&["in", "b`c"], NotNull, &[])),
+        ("f is nan", leaf(&["f"], IsNan, &[])),
+        (
+            "a NOT IN ('it''s', x'00fF', true)",
+            leaf(&["a"], NotIn, &[text("it's"), Literal::Bytes(vec![0, 255]), yes.clone()]),
+        ),
+        ("a in ()", leaf(&["a"], In, &[])),
+        ("s like 'abc%'", leaf(&["s"], StartsWith, &[text("abc")])),
+        ("s like '%%'", leaf(&["s"], StartsWith, &[text("")])),
+        (r"s like '10\%\_'", leaf(&["s"], Eq, &[text("10%_")])),
+        ("starts_with(s, 'x')", leaf(&["s"], StartsWith, &[text("x")])),
+        ("active", leaf(&["active"], Eq, std::slice::from_ref(&yes))),
+        ("true = active", leaf(&["active"], Eq, std::slice::from_ref(&yes))),
+        ("d >= date '2023-01-01'", leaf(&["d"], GtEq, &[text("2023-01-01")])),
+        ("timestamp '2023-01-01 00:00:00' > t", leaf(&["t"], Lt, &[text("2023-01-01 00:00:00")])),
+        ("date = '2023-01-01'", leaf(&["date"], Eq, &[text("2023-01-01")])),
+        ("day in (1) ", leaf(&["day"], In, &[num("1")])),
+        ("bucket.in = 1", leaf(&["bucket", "in"], Eq, &[num("1")])),
+        ("starts_with", leaf(&["starts_with"], Eq, std::slice::from_ref(&yes))),
+        ("x = 1", leaf(&["x"], Eq, &[num("1")])),
+        ("żółw > 1", leaf(&["żółw"], Gt, &[num("1")])),
+    ] {
+        assert_eq!(parse(written).unwrap(), want, "{written}");
+    }
+    let term = |t: Transform| Term { path: vec!["c".into()], transform: t };
+    for (written, t) in [
+        ("bucket(4, c) = 1", Transform::Bucket(4)),
+        ("TRUNCATE(2, c) = 1", Transform::Truncate(2)),
+        ("years(c) = 1", Transform::Year),
+        ("month(c) = 1", Transform::Month),
+        ("date(c) = 1", Transform::Day),
+        ("hours(c) = 1", Transform::Hour),
+    ] {
+        assert_eq!(parse(written).unwrap(), Predicate::Leaf(term(t), Eq, vec![num("1")]), "{written}");
+    }
+}
+
+#[test]
+fn connectives_bind_as_in_sql() {
+    for (written, shown) in [
+        ("a or b and c", "a = true or (b = true and c = true)"),
+        ("not a and b", "not (a = true) and b = true"),
+        ("not not a", "a = true"),
+        ("not (a or b) or not true", "not (a = true or b = true) or not (true)"),
+        ("((a or b) or c) or d", "a = true or b = true or c = true or d = true"),
+        ("a between 1 and 2 and b", "a >= 1 and a <= 2 and b = true"),
+        ("a not between 1 and 2", "not (a >= 1 and a <= 2)"),
+        ("not s like 'x%' and s not like 'y%'", "not starts_with(s, 'x') and not starts_with(s, 'y')"),
+        ("true and (false)", "true and false"),
+    ] {
+        assert_eq!(parse(written).unwrap().to_string(), shown, "{written}");
+    }
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let said = |t: &str| {
+        let e = parse(t).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidInput);
+        e.to_string()
+    };
+    assert_eq!(
+        said("id = 5 and name ="),
+        "can't read the filter\n  id = 5 and name =\n                   ^ expected a literal, found the end"
+    );
+    assert_eq!(
+        said("a = 1\nor b = c"),
+        "can't read the filter\n  or b = c\n         ^ expected a literal, found `c`. Text stands in single quotes; two columns can't be compared"
+    );
+    assert_eq!(said("x = 'abc"), "can't read the filter\n  x = 'abc\n      ^ this string has no closing `'`");
+    assert!(said("x = null").ends_with("^ expected a literal, found `null`. Nothing equals null; write `is null`"));
+    assert!(said("in = 5").ends_with("found `in`. Quote a column of that name: \"in\""));
+    assert!(said("(a = 1").ends_with("expected `and`, `or` or `)`, found the end"));
+    assert!(said("a = 1)").ends_with("expected `and`, `or` or the end, found `)`"));
+    assert!(said("1 < x < 5").ends_with("      ^ expected `and`, `or` or the end, found `<`"));
+    assert!(said("foo(x) = 1").contains("no function `foo`"));
+    assert!(said("bucket(id, 4) = 1").ends_with("expected a number, as in bucket(4, column), found `id`"));
+    assert!(said("bucket(0, id) = 1").ends_with("expected a whole number from 1 to 2147483647"));
+    assert!(said(&format!("{} = ", "y".repeat(500))).lines().nth(1).is_some_and(|l| l.chars().count() < 70));
+    for bad in [
+        "",
+        "a =",
+        "a in (1",
+        "a in (1 2)",
+        "a is",
+        "a not 5",
+        "a.5 = 1",
+        "12abc = 1",
+        "x'0' = a",
+        "a ? b",
+        "= 1",
+        "not",
+        "5",
+    ] {
+        said(bad);
+    }
+    assert_eq!(parse("s like '%x'").unwrap_err().kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn long_filters_work_and_deep_ones_are_refused() {
+    let items = (0..100_000).map(|i| i.to_string()).collect::<Vec<_>>();
+    assert!(
+        matches!(parse(&format!("a in ({})", items.join(","))), Ok(Predicate::Leaf(_, Op::In, v)) if v.len() == 100_000)
+    );
+    let ors = items.iter().map(|i| format!("a = {i}")).collect::<Vec<_>>().join(" or ");
+    assert!(matches!(parse(&ors), Ok(Predicate::Or(v)) if v.len() == 100_000));
+    let folded = format!("{}a{}", "(".repeat(9000), " or b)".repeat(9000));
+    assert!(matches!(parse(&folded), Ok(Predicate::Or(v)) if v.len() == 9001));
+    let deep = format!("{}a{}", "(b or (c and ".repeat(4000), "))".repeat(4000));
+    assert_eq!(parse(&deep).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(parse(&"(".repeat(1_000_000)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert!(parse(&format!("{} a", "not ".repeat(100_001))).is_ok());
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in r#"([a-z'"`()=<>!.,x0-9\- é]|and|or|not|in|like|is|null| ){0,40}"#) {
+        if let Ok(p) = parse(&text) {
+            prop_assert_eq!(parse(&p.to_string()).map(|q| q.to_string()).ok(), Some(p.to_string()));
+        }
+    }
+}

@@ -1,0 +1,413 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::iceberg::metadata::tests::fixture;
+use crate::iceberg::metadata::{Snapshot, parse_metadata};
+use crate::iceberg::metadata_build::new_table;
+use crate::store::local::LocalStore;
+use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder};
+
+struct Table {
+    dir: tempfile::TempDir,
+}
+
+impl Table {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("metadata")).unwrap();
+        Table { dir }
+    }
+
+    /// Writes metadata whose sequence number tells which file it is.
+    fn with(self, name: &str, mark: i64) -> Self {
+        self.file(name, &marked(mark))
+    }
+
+    fn file(self, name: &str, bytes: &[u8]) -> Self {
+        std::fs::write(self.dir.path().join("metadata").join(name), bytes).unwrap();
+        self
+    }
+
+    fn location(&self) -> String {
+        self.dir.path().display().to_string()
+    }
+
+    fn load(&self) -> Result<(i64, Option<i32>)> {
+        load(&LocalStore, &self.location()).map(|(m, found)| (m.last_sequence_number, found.version))
+    }
+}
+
+fn marked(mark: i64) -> Vec<u8> {
+    let mut metadata = parse_metadata(&fixture("sorted.v1")).unwrap();
+    metadata.last_sequence_number = mark;
+    metadata.last_updated_ms += mark;
+    encode_metadata(&metadata)
+}
+
+fn gzipped(mark: i64) -> Vec<u8> {
+    compress(&marked(mark)).unwrap()
+}
+
+#[test]
+fn the_newest_version_is_found_whatever_the_hint_says() {
+    let hints: [(&[u8], i32); 13] = [
+        (b"12", 12),
+        (b"11\n", 12),
+        (b" 2 ", 2),
+        (b"99", 12),
+        (b"2147483647", 12),
+        (b"99999999999999999999", 12),
+        (b"-3", 12),
+        (b"", 12),
+        (b"eleven", 12),
+        (b"\xff\xfe", 12),
+        (b"../../v2", 12),
+        (b"1 2", 12),
+        (&[b'1'; 5000], 12),
+    ];
+    for (hint, want) in hints {
+        // Version 3 to 9 are gone: a hint of 2 leads to 2, as nobody who follows it can know better.
+        let table = Table::new().with("v1.metadata.json", 1).with("v2.metadata.json", 2).with("v10.metadata.json", 10);
+        let table = table.with("v11.metadata.json", 11).with("v12.metadata.json", 12).file("version-hint.text", hint);
+        assert_eq!(table.load().unwrap(), (i64::from(want), Some(want)), "{}", hint.escape_ascii());
+    }
+    let table =
+        Table::new().with("v9.metadata.json", 9).with("v10.metadata.json", 10).with(".v11.metadata.json.crc", 0);
+    assert_eq!(table.load().unwrap(), (10, Some(10)));
+}
+
+#[test]
+fn names_and_content_need_not_agree_on_compression() {
+    let table = Table::new().file("v1.metadata.json", &gzipped(1)).with("v2.gz.metadata.json", 2);
+    let table = table.file("v3.metadata.json.gz", &gzipped(3)).file("version-hint.text", b"1");
+    assert_eq!(table.load().unwrap(), (3, Some(3)));
+    let file = format!("{}/metadata/v2.gz.metadata.json", table.location());
+    let (metadata, found) = load(&LocalStore, &format!("file://{file}")).unwrap();
+    assert_eq!((metadata.last_sequence_number, found.version), (2, Some(2)));
+    assert_eq!(found.metadata_location, format!("file://{file}"));
+    // Plain before compressed, as the reference looks.
+    let table = Table::new().with("v1.metadata.json", 1).file("v1.gz.metadata.json", &gzipped(7));
+    assert_eq!(table.load().unwrap(), (1, Some(1)));
+}
+
+#[test]
+fn tables_of_other_catalogs() {
+    let table = Table::new().with("00001-aaaa.metadata.json", 1).with("00010-bbbb.metadata.json", 10);
+    let table = table.with("00009-cccc.metadata.json", 9);
+    assert_eq!(table.load().unwrap(), (10, None));
+    // Of one number the one updated last, though its name comes first.
+    let table = table.with("00010-aaaa.metadata.json", 30).file("00010-cccc.metadata.json", b"torn");
+    assert_eq!(table.load().unwrap(), (30, None));
+    let table = table.file("version-hint.text", b"00009-cccc");
+    assert_eq!(table.load().unwrap(), (9, None));
+    let table = table.file("version-hint.text", b"00010-bbbb.metadata.json\n");
+    assert_eq!(table.load().unwrap(), (10, None));
+    // Both kinds: the hint decides, without one the versions of file-system commits.
+    let table = table.with("v2.metadata.json", 2);
+    assert_eq!(table.load().unwrap(), (10, None));
+    let table = table.file("version-hint.text", b"2");
+    assert_eq!(table.load().unwrap(), (2, Some(2)));
+    std::fs::remove_file(table.dir.path().join("metadata/version-hint.text")).unwrap();
+    assert_eq!(table.load().unwrap(), (2, Some(2)));
+}
+
+#[test]
+fn what_is_no_table_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).display().to_string();
+    let make = |name: &str| std::fs::create_dir_all(dir.path().join(name)).unwrap();
+    let write = |name: &str| std::fs::write(dir.path().join(name), b"x").unwrap();
+    for folder in ["paimon/snapshot", "paimon/schema", "delta/_delta_log", "plain", "empty/metadata", "t/metadata"] {
+        make(folder);
+    }
+    write("plain/part-0.parquet");
+    write("t/metadata/v1.metadata.json");
+    let cases = [
+        ("paimon", "Paimon"),
+        ("delta", "Delta"),
+        ("plain", "plain Parquet"),
+        ("empty", "metadata folder holds no"),
+        ("t/metadata", "the folder above it"),
+        ("nothing", "no such folder"),
+    ];
+    for (name, words) in &cases {
+        let e = find_metadata(&LocalStore, &at(name)).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::NotFound, "{name}");
+        assert!(e.to_string().contains(words) && e.to_string().contains(&at(name)), "{e}");
+    }
+    let e = find_metadata(&LocalStore, &at("plain/part-0.parquet")).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    let e = load(&LocalStore, &at("t")).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CorruptTable);
+    assert!(e.to_string().contains("v1.metadata.json"), "{e}");
+    let e = load(&LocalStore, &at("gone.metadata.json")).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotFound);
+}
+
+fn empty_table(location: &str) -> TableMetadata {
+    let schema = Schema::new(0, vec![Field::new(1, "a", false, PrimitiveType::Int)], vec![]);
+    let (spec, order) = (PartitionSpec::default(), SortOrder::default());
+    new_table(&schema, &spec, &order, location, &BTreeMap::new(), 2, 1_000).unwrap()
+}
+
+/// Appends to the table until it holds, as a commit loop does.
+fn append(store: &dyn Store, location: &str, id: i64) {
+    loop {
+        let (base, found) = load(store, location).unwrap();
+        let sequence_number = base.next_sequence_number();
+        let list = Some("l".to_owned());
+        let snapshot =
+            Snapshot { id, sequence_number, manifest_list: list, timestamp_ms: 2_000, ..Snapshot::default() };
+        let next = base.add_snapshot(snapshot, "main", 2_000).unwrap();
+        let next = next.with_metadata_log(&found.metadata_location, base.last_updated_ms).unwrap();
+        match publish(store, location, found.version.unwrap() + 1, &next, Some(&base)) {
+            Ok(_) => return,
+            Err(e) => assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}"),
+        }
+    }
+}
+
+#[test]
+fn racing_publishers_lose_nothing() {
+    for codec in ["none", "gzip"] {
+        let dir = tempfile::tempdir().unwrap();
+        let location = dir.path().join("t").display().to_string();
+        let mut first = empty_table(&location);
+        first.properties.insert(METADATA_COMPRESSION.into(), codec.into());
+        publish(&LocalStore, &location, 1, &first, None).unwrap();
+        std::thread::scope(|s| {
+            for writer in 0..4 {
+                let location = &location;
+                s.spawn(move || (0..8).for_each(|i| append(&LocalStore, location, 100 * writer + i)));
+            }
+        });
+        let (metadata, found) = load(&LocalStore, &location).unwrap();
+        assert_eq!((metadata.snapshots.len(), metadata.last_sequence_number, found.version), (32, 32, Some(33)));
+        assert_eq!(metadata.metadata_log.len(), 32);
+        let left: Vec<_> = std::fs::read_dir(dir.path().join("t/metadata")).unwrap().collect();
+        assert_eq!(left.len(), 34);
+    }
+}
+
+/// Writers of one version under different names: never two winners, and what is left is what a winner wrote.
+#[test]
+fn racing_publishers_of_different_codecs() {
+    for _ in 0..20 {
+        let dir = tempfile::tempdir().unwrap();
+        let location = dir.path().display().to_string();
+        let wins: Vec<i64> = std::thread::scope(|s| {
+            let race = |mark: i64, codec: &'static str| {
+                let mut metadata = empty_table(&location);
+                metadata.last_sequence_number = mark;
+                metadata.properties.insert(METADATA_COMPRESSION.into(), codec.into());
+                let location = &location;
+                s.spawn(move || publish(&LocalStore, location, 1, &metadata, None).map(|_| mark).map_err(|e| e.kind()))
+            };
+            let racers = [race(1, "none"), race(2, "gzip"), race(3, "none"), race(4, "GZIP")];
+            let results = racers.map(|r| r.join().unwrap());
+            assert!(results.iter().all(|r| matches!(r, Ok(_) | Err(ErrorKind::CommitConflict))), "{results:?}");
+            results.into_iter().flatten().collect()
+        });
+        assert!(wins.len() <= 1);
+        let left = load(&LocalStore, &location).map(|(m, _)| m.last_sequence_number).ok();
+        assert_eq!(left, wins.first().copied());
+    }
+}
+
+#[test]
+fn a_version_is_published_once_and_hinted() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = dir.path().display().to_string();
+    let mut m = empty_table(&location);
+    let path = publish(&LocalStore, &location, 1, &m, None).unwrap();
+    assert_eq!(path, format!("{location}/metadata/v1.metadata.json"));
+    assert_eq!(std::fs::read(dir.path().join("metadata/version-hint.text")).unwrap(), b"1");
+    m.properties.insert(METADATA_COMPRESSION.into(), "gzip".into());
+    assert_eq!(publish(&LocalStore, &location, 1, &m, None).unwrap_err().kind(), ErrorKind::CommitConflict);
+    let path = publish(&LocalStore, &location, 2, &m, None).unwrap();
+    assert!(path.ends_with("/v2.gz.metadata.json"));
+    assert!(std::fs::read(&path).unwrap().starts_with(&[0x1f, 0x8b]));
+    assert_eq!(load(&LocalStore, &location).unwrap().0, m);
+    m.properties.insert(METADATA_COMPRESSION.into(), "rot13".into());
+    assert_eq!(publish(&LocalStore, &location, 3, &m, None).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(publish(&LocalStore, &location, 0, &m, None).unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn old_files_go_only_when_asked_and_only_from_the_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = format!("file://{}", dir.path().join("t").display());
+    let precious = dir.path().join("precious.metadata.json");
+    std::fs::write(&precious, b"x").unwrap();
+    let mut m = empty_table(&location);
+    m.properties.insert("write.metadata.previous-versions-max".into(), "2".into());
+    publish(&LocalStore, &location, 1, &m, None).unwrap();
+    for version in 2..6 {
+        let base = m.clone();
+        m = m.with_metadata_log(&format!("{location}/metadata/v{}.metadata.json", version - 1), 0).unwrap();
+        publish(&LocalStore, &location, version, &m, Some(&base)).unwrap();
+    }
+    let there = |name: &str| dir.path().join("t/metadata").join(name).exists();
+    assert!((1..6).all(|v| there(&format!("v{v}.metadata.json"))));
+    m.properties.insert(DELETE_AFTER_COMMIT.into(), "true".into());
+    m.metadata_log[0].metadata_file = format!("{location}/metadata/../../precious.metadata.json");
+    m.metadata_log.insert(0, m.metadata_log[1].clone());
+    m.metadata_log[0].metadata_file = precious.display().to_string();
+    let base = m.clone();
+    m.metadata_log.clear();
+    publish(&LocalStore, &location, 6, &m, Some(&base)).unwrap();
+    assert!(precious.exists() && !there("v4.metadata.json") && there("v3.metadata.json") && there("v6.metadata.json"));
+}
+
+fn catalog(dir: &Path) -> FilesystemCatalog {
+    FilesystemCatalog::new(Arc::new(LocalStore), &format!("{}/wh/", dir.display())).unwrap()
+}
+
+fn levels(text: &str) -> Vec<String> {
+    text.split('.').filter(|l| !l.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn namespaces_and_tables_are_folders() {
+    let dir = tempfile::tempdir().unwrap();
+    let cat = catalog(dir.path());
+    assert_eq!(cat.list_namespaces(&[]).unwrap(), Vec::<Vec<String>>::new());
+    cat.create_namespace(&levels("db")).unwrap();
+    cat.create_namespace(&levels("db.inner")).unwrap();
+    cat.create_namespace(&levels("a")).unwrap();
+    assert_eq!(cat.create_namespace(&levels("db")).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(cat.create_namespace(&[]).unwrap_err().kind(), ErrorKind::InvalidInput);
+    let ident = TableIdent::parse("db.events").unwrap();
+    let location = cat.table_location(&ident).unwrap();
+    let found = cat.create_table(&ident, &empty_table(&location)).unwrap();
+    assert_eq!(found.metadata_location, format!("{}/wh/db/events/metadata/v1.metadata.json", dir.path().display()));
+    assert_eq!(cat.create_table(&ident, &empty_table(&location)).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(cat.create_table(&ident, &empty_table("/else")).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(cat.create_namespace(&levels("db.events.x")).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(cat.list_namespaces(&[]).unwrap(), [levels("a"), levels("db")]);
+    assert_eq!(cat.list_namespaces(&levels("db")).unwrap(), [levels("db.inner")]);
+    assert_eq!(cat.list_tables(&levels("db")).unwrap(), std::slice::from_ref(&ident));
+    assert_eq!(cat.list_tables(&levels("db.inner")).unwrap(), []);
+    for missing in ["nope", "db.events", "db.nope"] {
+        assert_eq!(cat.list_tables(&levels(missing)).unwrap_err().kind(), ErrorKind::NotFound, "{missing}");
+    }
+    assert_eq!(cat.load_table(&ident).unwrap().0.location, location);
+    let e = cat.load_table(&TableIdent::parse("db.nope").unwrap()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::NotFound);
+    for bad in ["..", "a/b", "", "a\0b", "."] {
+        let ident = TableIdent { namespace: levels("db"), name: bad.to_owned() };
+        assert_eq!(cat.table_location(&ident).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert!(cat.drop_table(&ident).is_err() && cat.list_tables(&[bad.to_owned()]).is_err());
+    }
+}
+
+#[test]
+fn of_racing_creators_one_wins() {
+    let dir = tempfile::tempdir().unwrap();
+    let cat = catalog(dir.path());
+    let ident = TableIdent::parse("db.t").unwrap();
+    let location = cat.table_location(&ident).unwrap();
+    let wins: Vec<bool> = std::thread::scope(|s| {
+        let racers: Vec<_> = (0..8)
+            .map(|_| s.spawn(|| cat.create_table(&ident, &empty_table(&location)).map_err(|e| e.kind())))
+            .collect();
+        let results = racers.into_iter().map(|r| r.join().unwrap());
+        results.inspect(|r| assert!(matches!(r, Ok(_) | Err(ErrorKind::AlreadyExists)))).map(|r| r.is_ok()).collect()
+    });
+    assert_eq!(wins.iter().filter(|w| **w).count(), 1);
+}
+
+#[test]
+fn dropping_takes_the_folder_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let cat = catalog(dir.path());
+    let (t, other) = (TableIdent::parse("db.t").unwrap(), TableIdent::parse("db.other").unwrap());
+    for ident in [&t, &other] {
+        cat.create_table(ident, &empty_table(&cat.table_location(ident).unwrap())).unwrap();
+    }
+    let root = dir.path().join("wh/db/t");
+    std::fs::create_dir_all(root.join("data/day=1")).unwrap();
+    std::fs::write(root.join("data/day=1/f.parquet"), b"x").unwrap();
+    let outside = dir.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("precious"), b"x").unwrap();
+
+    std::os::unix::fs::symlink(&outside, root.join("data/link")).unwrap();
+    assert_eq!(cat.drop_table(&t).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert!(root.join("metadata/v1.metadata.json").exists() && outside.join("precious").exists());
+    std::fs::remove_file(root.join("data/link")).unwrap();
+
+    std::os::unix::fs::symlink(&root, dir.path().join("wh/db/alias")).unwrap();
+    let alias = TableIdent::parse("db.alias").unwrap();
+    assert_eq!(cat.drop_table(&alias).unwrap_err().kind(), ErrorKind::Unsupported);
+    std::os::unix::fs::symlink(dir.path().join("wh/db"), dir.path().join("wh/dbalias")).unwrap();
+    let alias = TableIdent::parse("dbalias.t").unwrap();
+    assert_eq!(cat.drop_table(&alias).unwrap_err().kind(), ErrorKind::Unsupported);
+
+    cat.drop_table(&t).unwrap();
+    assert!(!root.exists());
+    assert_eq!(cat.drop_table(&t).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(cat.list_tables(&levels("db")).unwrap(), [other]);
+}
+
+/// A store in which another writer publishes the same version, compressed, just before ours appears.
+#[derive(Debug)]
+struct Meddled;
+
+impl Store for Meddled {
+    fn get(&self, path: &str) -> Result<Vec<u8>> {
+        LocalStore.get(path)
+    }
+
+    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        LocalStore.get_range(path, offset, length)
+    }
+
+    fn size(&self, path: &str) -> Result<u64> {
+        LocalStore.size(path)
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        LocalStore.put_if_absent(&path.replace(".metadata.json", ".gz.metadata.json"), &gzipped(7))?;
+        LocalStore.put_if_absent(path, bytes)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        LocalStore.put(path, bytes)
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn crate::store::StoreWriter>> {
+        LocalStore.create(path)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<crate::store::FileInfo>> {
+        LocalStore.list(folder)
+    }
+
+    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        LocalStore.list_folders(folder)
+    }
+
+    fn make_folder(&self, folder: &str) -> Result<()> {
+        LocalStore.make_folder(folder)
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        LocalStore.delete(path)
+    }
+
+    fn delete_folder(&self, folder: &str) -> Result<()> {
+        LocalStore.delete_folder(folder)
+    }
+}
+
+#[test]
+fn a_version_that_appears_under_another_name_wins() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = dir.path().display().to_string();
+    let e = publish(&Meddled, &location, 1, &empty_table(&location), None).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitConflict);
+    assert_eq!(load(&LocalStore, &location).unwrap().0.last_sequence_number, 7);
+    assert!(!dir.path().join("metadata/v1.metadata.json").exists());
+}

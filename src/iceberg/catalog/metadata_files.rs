@@ -1,0 +1,248 @@
+//! Finding the newest metadata file of a table in a file system.
+//!
+//! Tables that were committed by renaming have `metadata/v<N>.metadata.json` and a hint, `metadata/version-hint.text`, that
+//! names a version near the newest. Tables of other catalogs have `metadata/<N>-<uuid>.metadata.json`; which of those
+//! is current only the catalog knows, so the highest number is taken. Compressed files are named `.gz.metadata.json`, or
+//! `.metadata.json.gz` by old writers.
+//!
+//! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as Java's Hadoop tables have them.
+
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::iceberg::metadata::{TableMetadata, parse_metadata};
+use crate::store::location::join;
+use crate::store::{FileInfo, Store};
+
+/// The folder of metadata in a table's root.
+pub const METADATA_FOLDER: &str = "metadata";
+
+/// The file that says which version is the newest or near it.
+pub const VERSION_HINT: &str = "version-hint.text";
+
+/// What one version may be called behind its number, the first found winning as with the reference.
+const SUFFIXES: [&str; 3] = [".metadata.json", ".gz.metadata.json", ".metadata.json.gz"];
+
+/// A sane hint is shorter.
+const LONGEST_HINT: u64 = 1024;
+
+/// Where a table's metadata is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundMetadata {
+    /// The metadata file.
+    pub metadata_location: String,
+    /// `N` of `v<N>.metadata.json`; none for files of other catalogs.
+    pub version: Option<i32>,
+}
+
+/// What a metadata file's name tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    /// `v<N>`.
+    Version(i32),
+    /// `<N>-<uuid>`.
+    Numbered(i32),
+}
+
+fn parse_name(name: &str) -> Option<Name> {
+    let stem = SUFFIXES.iter().rev().find_map(|suffix| name.strip_suffix(suffix))?;
+    if let Some(digits) = stem.strip_prefix('v') {
+        let version: i32 = digits.parse().ok().filter(|v| *v >= 0)?;
+        return (version.to_string() == digits).then_some(Name::Version(version));
+    }
+    let (digits, rest) = stem.split_once('-')?;
+    let all_digits = digits.bytes().all(|b| b.is_ascii_digit());
+    (all_digits && !rest.is_empty()).then(|| digits.parse().ok().map(Name::Numbered)).flatten()
+}
+
+/// The last part of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Whether there is a file.
+fn exists(store: &dyn Store, path: &str) -> Result<bool> {
+    match store.size(path) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// The names that version `version` may have in the folder, plain first.
+pub(super) fn version_paths(folder: &str, version: i32) -> [String; 3] {
+    SUFFIXES.map(|suffix| join(folder, &format!("v{version}{suffix}")))
+}
+
+/// The file of a version, by any of its names.
+pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Result<Option<String>> {
+    for path in version_paths(folder, version) {
+        if exists(store, &path)? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Finds the newest metadata of a table by its root, or takes `location` itself if it is a metadata file (a file whose name
+/// ends in `.json` or `.gz`).
+///
+/// A hint that is missing, malformed or names a file that is gone is ignored; a stale one is followed to the newest version.
+///
+/// # Errors
+/// `NotFound` if there is no table, with a hint at what is there instead; `InvalidInput` for a file of another kind.
+pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
+    if let Ok(true) = exists(store, location) {
+        let name = file_name(location);
+        if !(name.ends_with(".json") || name.ends_with(".gz")) {
+            return Err(Error::invalid("this file is no table and no table metadata")
+                .with("path", location)
+                .hint("Give the table's root folder or its metadata JSON file"));
+        }
+        return Ok(found(location.to_owned()));
+    }
+    let folder = join(location, METADATA_FOLDER);
+    let metadata_location = match by_hint(store, &folder)? {
+        Some(path) => path,
+        None => by_listing(store, &folder)?.map_or_else(|| Err(no_table(store, location)), Ok)?,
+    };
+    Ok(found(metadata_location))
+}
+
+fn found(metadata_location: String) -> FoundMetadata {
+    let version = match parse_name(file_name(&metadata_location)) {
+        Some(Name::Version(version)) => Some(version),
+        _ => None,
+    };
+    FoundMetadata { metadata_location, version }
+}
+
+/// Follows the hint: a version's number, or as some writers have it a metadata file's name with or without ending.
+fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
+    let path = join(folder, VERSION_HINT);
+    let sane = store.size(&path).is_ok_and(|size| size <= LONGEST_HINT);
+    let Some(text) = sane.then(|| store.get(&path).ok()).flatten().and_then(|b| String::from_utf8(b).ok()) else {
+        return Ok(None);
+    };
+    let hint = text.trim();
+    if let Some(version) = hint.parse::<i32>().ok().filter(|v| *v >= 0) {
+        let first = find_version(store, folder, version)?;
+        return first.map(|path| newest_from(store, folder, version, path)).transpose();
+    }
+    if hint.is_empty() || hint.contains(['/', '\\', '\0']) {
+        return Ok(None);
+    }
+    for name in [hint.to_owned(), format!("{hint}.metadata.json")] {
+        let path = join(folder, &name);
+        if parse_name(&name).is_some() && exists(store, &path)? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Goes up from a version that exists to the last one before a gap.
+fn newest_from(store: &dyn Store, folder: &str, mut version: i32, mut path: String) -> Result<String> {
+    while let Some(next) = version.checked_add(1) {
+        let Some(newer) = find_version(store, folder, next)? else { break };
+        (version, path) = (next, newer);
+    }
+    Ok(path)
+}
+
+/// The highest `v<N>` of the folder, else the highest `<N>-<uuid>`.
+fn by_listing(store: &dyn Store, folder: &str) -> Result<Option<String>> {
+    let files = store.list(folder)?;
+    let named: Vec<(Name, &FileInfo)> =
+        files.iter().filter_map(|f| Some((parse_name(file_name(&f.path))?, f))).collect();
+    let highest_version = named.iter().filter_map(|(n, _)| match n {
+        Name::Version(v) => Some(*v),
+        Name::Numbered(_) => None,
+    });
+    if let Some(version) = highest_version.max() {
+        let Some(path) = find_version(store, folder, version)? else { return Ok(None) };
+        return newest_from(store, folder, version, path).map(Some);
+    }
+    let highest = named.iter().filter_map(|(n, _)| match n {
+        Name::Numbered(v) => Some(*v),
+        Name::Version(_) => None,
+    });
+    let Some(highest) = highest.max() else { return Ok(None) };
+    let mut best: Vec<&FileInfo> =
+        named.iter().filter(|(n, _)| *n == Name::Numbered(highest)).map(|(_, f)| *f).collect();
+    best.sort_by(|a, b| a.path.cmp(&b.path));
+    if best.len() > 1 {
+        // Racing writers of a catalog leave several files of one number. The later one is likelier to be current.
+        let updated = |f: &FileInfo| read_metadata(store, &f.path).map_or(i64::MIN, |m| m.last_updated_ms);
+        best.sort_by_cached_key(|f| (updated(f), f.modified_ms));
+    }
+    Ok(best.last().map(|f| f.path.clone()))
+}
+
+/// The error for a location without metadata, with what is there instead.
+fn no_table(store: &dyn Store, location: &str) -> Error {
+    let error = Error::not_found("there is no Iceberg table").with("path", location);
+    let folders = store.list_folders(location).unwrap_or_default();
+    let files = store.list(location).unwrap_or_default();
+    let has = |name: &str| folders.iter().any(|f| f == name);
+    let ends = |suffix: &str| files.iter().any(|f| f.path.ends_with(suffix));
+    error.hint(if has(METADATA_FOLDER) {
+        "Its metadata folder holds no v<N>.metadata.json or <N>-<uuid>.metadata.json; give the metadata file itself \
+         if it has another name"
+    } else if has("snapshot") && has("schema") {
+        "It looks like a Paimon table (it has the folders snapshot and schema)"
+    } else if has("_delta_log") {
+        "It looks like a Delta Lake table (it has the folder _delta_log)"
+    } else if ends(".metadata.json") || files.iter().any(|f| file_name(&f.path) == VERSION_HINT) {
+        "This is a table's metadata folder; give the folder above it"
+    } else if ends(".parquet") {
+        "The folder holds plain Parquet files without table metadata"
+    } else if folders.is_empty() && files.is_empty() {
+        "There is no such folder, or it is empty; check the path"
+    } else {
+        "The folder has no metadata folder; check the path"
+    })
+}
+
+/// Reads a metadata file.
+///
+/// # Errors
+/// As [`parse_metadata`] and [`Store::get`], naming the path.
+pub fn read_metadata(store: &dyn Store, path: &str) -> Result<TableMetadata> {
+    parse_metadata(&store.get(path)?).with("path", path)
+}
+
+/// Finds and reads the newest metadata of a table.
+///
+/// # Errors
+/// As [`find_metadata`] and [`read_metadata`].
+pub fn load(store: &dyn Store, location: &str) -> Result<(TableMetadata, FoundMetadata)> {
+    let found = find_metadata(store, location)?;
+    let metadata = read_metadata(store, &found.metadata_location)?;
+    Ok((metadata, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        let cases = [
+            ("v3.metadata.json", Some(Name::Version(3))),
+            ("v12.gz.metadata.json", Some(Name::Version(12))),
+            ("v12.metadata.json.gz", Some(Name::Version(12))),
+            ("00004-9f.metadata.json", Some(Name::Numbered(4))),
+            ("00004-9f.gz.metadata.json", Some(Name::Numbered(4))),
+            ("v03.metadata.json", None),
+            ("v-3.metadata.json", None),
+            ("v+3.metadata.json", None),
+            ("v99999999999.metadata.json", None),
+            ("-9f.metadata.json", None),
+            ("00004-.metadata.json", None),
+            (".v3.metadata.json.crc", None),
+            ("version-hint.text", None),
+        ];
+        for (name, want) in cases {
+            assert_eq!(parse_name(name), want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Cutting tasks at split offsets and packing them into splits of even weight.
+//!
+//! The same groups as Java's `TableScanUtil.planTaskGroups` with its default of emitting the largest bin first.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::error::{Error, Result};
+use crate::task::{DataFile, FileFormat, ScanTask};
+
+/// How tasks are packed; `None` takes the scan's option, the table's property or Java's default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SplitRequest {
+    /// Bytes of a split (`split-size`, `read.split.target-size`, 128 MiB).
+    pub split_size_bytes: Option<i64>,
+    /// Open bins that are looked at (`lookback`, `read.split.planning-lookback`, 10).
+    pub lookback: Option<usize>,
+    /// Least weight of a file (`file-open-cost`, `read.split.open-file-cost`, 4 MiB).
+    pub open_file_cost_bytes: Option<i64>,
+}
+
+/// A [`SplitRequest`] with everything decided.
+#[derive(Clone, Copy, Debug)]
+pub struct SplitPlan {
+    split_size_bytes: i64,
+    lookback: usize,
+    open_file_cost_bytes: i64,
+}
+
+impl SplitRequest {
+    /// Fills what is not given from the scan's options, then the table's properties, then the defaults.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a number is no number or not positive.
+    pub fn or(&self, options: &BTreeMap<String, String>, properties: &BTreeMap<String, String>) -> Result<SplitPlan> {
+        let number = |given: Option<i64>, option: &str, property: &str, default: i64, least: i64| -> Result<i64> {
+            let text = options.get(option).or_else(|| properties.get(property));
+            let value = match (given, text) {
+                (Some(v), _) => v,
+                (None, Some(text)) => text
+                    .trim()
+                    .parse()
+                    .map_err(|e| Error::invalid(format!("'{text}' is no number")).with("option", option).because(e))?,
+                (None, None) => default,
+            };
+            if value < least {
+                return Err(Error::invalid(format!("{option} must be at least {least}, not {value}")));
+            }
+            Ok(value)
+        };
+        let lookback = self.lookback.map(|l| i64::try_from(l).unwrap_or(i64::MAX));
+        let size = "read.split.target-size";
+        let cost = "read.split.open-file-cost";
+        Ok(SplitPlan {
+            split_size_bytes: number(self.split_size_bytes, "split-size", size, 128 << 20, 1)?,
+            lookback: number(lookback, "lookback", "read.split.planning-lookback", 10, 1)? as usize,
+            open_file_cost_bytes: number(self.open_file_cost_bytes, "file-open-cost", cost, 4 << 20, 0)?,
+        })
+    }
+}
+
+/// Cuts and packs tasks, keeping their order as far as packing allows.
+pub fn pack(tasks: Vec<ScanTask>, plan: &SplitPlan) -> Vec<Vec<ScanTask>> {
+    let mut bins: VecDeque<Bin> = VecDeque::new();
+    let mut out = Vec::new();
+    for task in tasks.into_iter().flat_map(|t| cut(t, plan.split_size_bytes)) {
+        let deletes: i64 = task.deletes.iter().map(|d| content_bytes(&d.file)).fold(0, i64::saturating_add);
+        let files = 1 + task.deletes.len() as i64;
+        let weight = task.length.saturating_add(deletes).max(files.saturating_mul(plan.open_file_cost_bytes));
+        match bins.iter_mut().find(|b| b.weight.saturating_add(weight) <= plan.split_size_bytes) {
+            Some(bin) => bin.add(task, weight),
+            None => {
+                let mut bin = Bin::default();
+                bin.add(task, weight);
+                bins.push_back(bin);
+                if bins.len() > plan.lookback {
+                    out.extend(take_largest(&mut bins));
+                }
+            }
+        }
+    }
+    out.extend(bins);
+    out.into_iter().map(|b| merge_adjacent(b.tasks)).collect()
+}
+
+#[derive(Default)]
+struct Bin {
+    tasks: Vec<ScanTask>,
+    weight: i64,
+}
+
+impl Bin {
+    fn add(&mut self, task: ScanTask, weight: i64) {
+        self.weight = self.weight.saturating_add(weight);
+        self.tasks.push(task);
+    }
+}
+
+/// Of equally heavy bins the first, as `Collections.max` gives it.
+fn take_largest(bins: &mut VecDeque<Bin>) -> Option<Bin> {
+    let heaviest = bins.iter().map(|b| b.weight).max()?;
+    let at = bins.iter().position(|b| b.weight == heaviest)?;
+    bins.remove(at)
+}
+
+/// The bytes that a task reads of a delete file: a deletion vector's own, else the file's.
+fn content_bytes(file: &DataFile) -> i64 {
+    match file.format {
+        FileFormat::Puffin => file.content_size_bytes.unwrap_or(file.size_bytes),
+        _ => file.size_bytes,
+    }
+}
+
+/// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
+fn cut(task: ScanTask, split_size_bytes: i64) -> Vec<ScanTask> {
+    let length = task.length;
+    let piece = |start: i64, end: i64| ScanTask { start, length: end - start, ..task.clone() };
+    match task.data_file.split_offsets.as_deref() {
+        Some(offsets) if valid_offsets(offsets, task.data_file.size_bytes) => {
+            let ends = offsets.iter().skip(1).copied().chain([length]);
+            offsets.iter().zip(ends).map(|(start, end)| piece(*start, end)).collect()
+        }
+        _ if length <= 0 => Vec::new(),
+        _ => {
+            let step = usize::try_from(split_size_bytes).unwrap_or(usize::MAX);
+            (0..length)
+                .step_by(step)
+                .map(|start| piece(start, start.saturating_add(split_size_bytes).min(length)))
+                .collect()
+        }
+    }
+}
+
+/// Offsets may be wrong; then they are ignored: they must ascend strictly and lie in the file.
+fn valid_offsets(offsets: &[i64], size_bytes: i64) -> bool {
+    let ascending = offsets.windows(2).all(|w| w[0] < w[1]);
+    let inside = offsets.first().is_some_and(|o| *o >= 0) && offsets.last().is_some_and(|o| *o < size_bytes);
+    ascending && inside
+}
+
+/// Joins neighbours in one file again.
+fn merge_adjacent(tasks: Vec<ScanTask>) -> Vec<ScanTask> {
+    let mut out: Vec<ScanTask> = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        match out.last_mut() {
+            Some(last) if last.data_file.path == task.data_file.path && last.start + last.length == task.start => {
+                last.length += task.length;
+            }
+            _ => out.push(task),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "splits_tests.rs"]
+mod tests;

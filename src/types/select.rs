@@ -1,0 +1,126 @@
+//! Selecting columns: a schema pruned to dotted paths.
+
+use std::sync::Arc;
+
+use super::schema::{Field, FieldId, Schema, Type};
+use crate::error::{Error, Result};
+
+/// Metadata columns that rows have besides their own (specification, "Reserved Field IDs").
+const METADATA_COLUMNS: [&str; 7] =
+    ["_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"];
+
+/// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting, the
+/// struct pruned to what was selected of it in the table's order; a column selected whole wins over its parts.
+///
+/// # Errors
+/// `InvalidInput` for a column that does not exist, naming those that do; `Unsupported` for metadata columns.
+pub fn select(schema: &Schema, columns: &[String], case_sensitive: bool) -> Result<Schema> {
+    let mut wanted: Vec<FieldId> = Vec::new();
+    for column in columns {
+        let path: Vec<&str> = column.split('.').collect();
+        match schema.find(&path, case_sensitive) {
+            Some(field) => wanted.push(field.id),
+            None => return Err(unknown(schema, column)),
+        }
+    }
+    let mut order: Vec<&Field> = Vec::new();
+    for id in &wanted {
+        if let Some(top) = schema.path(*id).and_then(|p| p.first().copied())
+            && !order.iter().any(|f| f.id == top.id)
+        {
+            order.push(top);
+        }
+    }
+    let fields: Vec<Field> = order.into_iter().filter_map(|f| prune(f, &wanted)).collect();
+    let mut kept = Schema::new(schema.id, fields, Vec::new());
+    let identifiers = schema.identifier_field_ids.iter().copied();
+    kept.identifier_field_ids = identifiers.filter(|id| kept.field(*id).is_some()).collect();
+    Ok(kept)
+}
+
+fn unknown(schema: &Schema, column: &str) -> Error {
+    if METADATA_COLUMNS.contains(&column) {
+        return Error::unsupported("metadata columns can't be selected yet").with("column", column);
+    }
+    let names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).take(50).collect();
+    Error::invalid(format!("there is no column '{column}'"))
+        .with("column", column)
+        .hint(format!("Columns are: {}", names.join(", ")))
+}
+
+/// The field cut to the wanted ids; `None` if nothing of it is wanted.
+fn prune(field: &Field, wanted: &[FieldId]) -> Option<Field> {
+    if wanted.contains(&field.id) {
+        return Some(field.clone());
+    }
+    let ty = match &field.ty {
+        Type::Primitive(_) => return None,
+        Type::Struct(fields) => {
+            let kept: Vec<Field> = fields.iter().filter_map(|f| prune(f, wanted)).collect();
+            if kept.is_empty() {
+                return None;
+            }
+            Type::Struct(kept.into())
+        }
+        Type::List(element) => Type::List(Arc::new(prune(element, wanted)?)),
+        // A map keeps its keys: values alone are no map. Asking for the key alone gives the whole map.
+        Type::Map(key, value) => match prune(value, wanted) {
+            Some(value) => Type::Map(key.clone(), Arc::new(value)),
+            None if prune(key, wanted).is_some() => field.ty.clone(),
+            None => return None,
+        },
+    };
+    Some(Field { ty, ..field.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::PrimitiveType::*;
+
+    fn schema() -> Schema {
+        let inner = Type::Struct(vec![Field::new(4, "a", false, Int), Field::new(5, "b", false, Long)].into());
+        let value = Arc::new(Field::new(8, "value", false, inner.clone()));
+        let map = Type::Map(Arc::new(Field::new(7, "key", true, String)), value);
+        Schema::new(
+            1,
+            vec![
+                Field::new(1, "id", true, Long),
+                Field::new(
+                    2,
+                    "p",
+                    false,
+                    Type::Struct(vec![Field::new(10, "x", false, Int), Field::new(11, "y", false, Int)].into()),
+                ),
+                Field::new(3, "m", false, map),
+            ],
+            vec![1],
+        )
+    }
+
+    fn names(columns: &[&str]) -> Vec<std::string::String> {
+        columns.iter().map(|c| c.to_string()).collect()
+    }
+
+    #[test]
+    fn keeps_nesting_and_the_order_asked_for() {
+        let s = select(&schema(), &names(&["p.y", "id", "p.x"]), true).unwrap();
+        assert_eq!(s.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["p", "id"]);
+        assert_eq!(s.fields[0].ty.children().len(), 2);
+        assert_eq!(s.identifier_field_ids, [1]);
+        let s = select(&schema(), &names(&["m.value.b"]), true).unwrap();
+        assert_eq!(s.fields[0].to_string(), "3: m: optional map<string, struct<5: b: optional long>>");
+    }
+
+    #[test]
+    fn names_what_is_missing() {
+        let e = select(&schema(), &names(&["nope"]), true).unwrap_err().to_string();
+        assert!(e.contains("'nope'") && e.contains("id, p, m"), "{e}");
+        assert!(select(&schema(), &names(&["ID"]), true).is_err());
+        assert!(select(&schema(), &names(&["ID"]), false).is_ok());
+        assert_eq!(
+            select(&schema(), &names(&["_file"]), true).unwrap_err().kind(),
+            crate::error::ErrorKind::Unsupported
+        );
+    }
+}

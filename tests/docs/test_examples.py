@@ -1,0 +1,48 @@
+"""Every ```python block of README.md and docs/ runs: a page's blocks one after the other, in one namespace, in an empty
+folder and a process of their own. A failure's traceback names the page and its line."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCK = re.compile(r"^( *)```python[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+
+
+def program(page: Path) -> str:
+    """The page as a Python program: code stays on its lines, everything between is blank."""
+    text = page.read_text("utf-8")
+    lines = [""] * text.count("\n")
+    for block in BLOCK.finditer(text):
+        first = text.count("\n", 0, block.start(2))
+        indent = len(block.group(1))
+        for number, line in enumerate(block.group(2).splitlines()):
+            lines[first + number] = line[indent:]
+    return "\n".join(lines)
+
+
+PAGES = [page for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))] if program(page).strip()]
+
+
+def test_there_are_examples() -> None:
+    assert len(PAGES) > 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_run(page: Path, tmp_path: Path) -> None:
+    run = f"exec(compile(open(0, encoding='utf-8').read(), {str(page)!r}, 'exec'), {{'__name__': '__main__'}})"
+    environment = {**os.environ, "TZ": "UTC", "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [sys.executable, "-c", run],
+        input=program(page),
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{done.stderr[-4000:]}\n{done.stdout[-1000:]}"
