@@ -5,36 +5,77 @@ use std::ops::Range;
 use crate::task::{FileContent, FileFormat};
 use crate::types::{FieldId, Value};
 
-/// Variable-length values back to back; any of them may be null.
+/// Variable-length values back to back; any of them may be null. Nulls before the first value take no memory.
 #[derive(Clone, Debug, Default)]
 pub struct BytesColumn {
     data: Vec<u8>,
-    /// Start and end in `data`; start above end is null.
+    spans: Spans,
+}
+
+/// Ranges of a buffer below 4 GiB; any of them may be null.
+#[derive(Clone, Debug, Default)]
+struct Spans {
+    /// Nulls in front.
+    leading_nulls: usize,
+    /// Start and end of the others; start above end is null.
     spans: Vec<(u32, u32)>,
 }
 
 const NULL_SPAN: (u32, u32) = (u32::MAX, 0);
 
+impl Spans {
+    #[inline]
+    fn push_null(&mut self) {
+        if self.spans.is_empty() {
+            self.leading_nulls += 1;
+        } else {
+            self.spans.push(NULL_SPAN);
+        }
+    }
+
+    /// False if it does not fit.
+    #[inline]
+    fn push(&mut self, start: usize, length: usize) -> bool {
+        match start.checked_add(length).filter(|end| *end < u32::MAX as usize) {
+            Some(end) => {
+                self.spans.push((start as u32, end as u32));
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> Option<Range<usize>> {
+        let (start, end) = *self.spans.get(row.checked_sub(self.leading_nulls)?)?;
+        Some(start as usize..end as usize)
+    }
+
+    fn len(&self) -> usize {
+        self.leading_nulls + self.spans.len()
+    }
+}
+
 impl BytesColumn {
     /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
+    #[inline]
     #[must_use]
     pub fn push(&mut self, value: Option<&[u8]>) -> bool {
         let Some(value) = value else {
-            self.spans.push(NULL_SPAN);
+            self.spans.push_null();
             return true;
         };
-        let start = self.data.len();
-        let Some(end) = start.checked_add(value.len()).filter(|e| *e < u32::MAX as usize) else { return false };
-        self.data.extend_from_slice(value);
-        self.spans.push((start as u32, end as u32));
-        true
+        let fits = self.spans.push(self.data.len(), value.len());
+        if fits {
+            self.data.extend_from_slice(value);
+        }
+        fits
     }
 
     /// The value of a row; `None` for null.
     #[inline]
     pub fn get(&self, row: usize) -> Option<&[u8]> {
-        let (start, end) = *self.spans.get(row)?;
-        self.data.get(start as usize..end as usize)
+        self.data.get(self.spans.get(row)?)
     }
 
     /// Rows.
@@ -44,7 +85,7 @@ impl BytesColumn {
 
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.len() == 0
     }
 }
 
@@ -72,28 +113,28 @@ pub struct MetricColumn {
 #[derive(Clone, Debug, Default)]
 pub struct ListColumn {
     values: Vec<i64>,
-    spans: Vec<(u32, u32)>,
+    spans: Spans,
 }
 
 impl ListColumn {
     /// Adds a list or null. A batch holds less than 4 Gi values; what does not fit is refused by returning false.
+    #[inline]
     #[must_use]
     pub fn push(&mut self, list: Option<&[i64]>) -> bool {
         let Some(list) = list else {
-            self.spans.push(NULL_SPAN);
+            self.spans.push_null();
             return true;
         };
-        let start = self.values.len();
-        let Some(end) = start.checked_add(list.len()).filter(|e| *e < u32::MAX as usize) else { return false };
-        self.values.extend_from_slice(list);
-        self.spans.push((start as u32, end as u32));
-        true
+        let fits = self.spans.push(self.values.len(), list.len());
+        if fits {
+            self.values.extend_from_slice(list);
+        }
+        fits
     }
 
     /// The list of a row; `None` for null.
     pub fn get(&self, row: usize) -> Option<&[i64]> {
-        let (start, end) = *self.spans.get(row)?;
-        self.values.get(start as usize..end as usize)
+        self.values.get(self.spans.get(row)?)
     }
 }
 
@@ -156,6 +197,29 @@ impl EntryColumns {
     /// Whether the batch is empty.
     pub fn is_empty(&self) -> bool {
         self.status.is_empty()
+    }
+
+    /// Makes room for so many more entries.
+    pub(super) fn reserve(&mut self, entries: usize) {
+        self.status.reserve(entries);
+        self.snapshot_id.reserve(entries);
+        self.sequence_number.reserve(entries);
+        self.file_sequence_number.reserve(entries);
+        self.content.reserve(entries);
+        self.path.spans.spans.reserve(entries);
+        self.format.reserve(entries);
+        self.record_count.reserve(entries);
+        self.size_bytes.reserve(entries);
+        self.partition.reserve(entries);
+        self.sort_order_id.reserve(entries);
+        self.first_row_id.reserve(entries);
+        self.content_offset.reserve(entries);
+        self.content_size_bytes.reserve(entries);
+        for metric in &mut self.metrics {
+            metric.value_count.reserve(entries);
+            metric.null_count.reserve(entries);
+            metric.nan_count.reserve(entries);
+        }
     }
 
     /// All rows.

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::entries::{ADDED, BytesColumn, DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use super::manifest::{Inherited, Manifest};
 use super::manifest_layout::{Column, Layout, Slot};
-use crate::codec::avro::{Cursor, Optional, Skip};
+use crate::codec::avro::{Budget, Cursor, Optional, Skip};
 use crate::error::{Error, Result, ResultExt};
 use crate::task::{ColumnMetrics, FileContent, FileFormat};
 use crate::types::FieldId;
@@ -37,7 +37,7 @@ impl Program {
     fn new(layout: &Layout, request: &EntryRequest) -> Result<Program> {
         let all = request.all_metrics;
         let wanted = |column: Column| match column {
-            Column::ColumnSizes => all,
+            Column::Sizes => all,
             Column::ValueCounts
             | Column::NullCounts
             | Column::NanCounts
@@ -45,22 +45,25 @@ impl Program {
             | Column::UpperBounds => all || !request.metric_fields.is_empty(),
             _ => true,
         };
-        let steps = |slots: &[Slot]| -> Result<Vec<Step>> {
+        let mut budget = Budget::default();
+        let mut steps = |slots: &[Slot]| -> Result<Vec<Step>> {
             let mut steps = Vec::with_capacity(slots.len());
             for slot in slots {
                 match slot.column.filter(|c| wanted(*c)) {
                     Some(column) => steps.push(Step::Read(column, slot.optional)),
-                    None => steps.push(Step::Skip(Skip::of(&slot.node)?)),
+                    None => steps.push(Step::Skip(Skip::of(&slot.node, &mut budget)?)),
                 }
             }
             Ok(steps)
         };
-        let skip = |slots: &[Slot], column: Column| {
-            slots.iter().find(|s| s.column == Some(column)).map_or(Ok(Skip::Nothing), |s| Skip::of(&s.node))
+        let (entry, file) = (steps(&layout.entry)?, steps(&layout.file)?);
+        let mut skip = |slots: &[Slot], column: Column| {
+            let slot = slots.iter().find(|s| s.column == Some(column));
+            slot.map_or(Ok(Skip::Nothing), |s| Skip::of(&s.node, &mut budget))
         };
         Ok(Program {
-            entry: steps(&layout.entry)?,
-            file: steps(&layout.file)?,
+            entry,
+            file,
             skip_file: skip(&layout.entry, Column::DataFile)?,
             skip_partition: skip(&layout.file, Column::Partition)?,
             lookup: Lookup::new(&request.metric_fields),
@@ -158,6 +161,11 @@ pub(super) fn decode(
     let program = Program::new(manifest.layout(), request)?;
     let mut sink = Sink::new(manifest, request, inherited);
     let mut inflater = manifest.container.inflater();
+    let compressed =
+        blocks.clone().filter_map(|b| manifest.container.blocks.get(b)).map(|b| b.range.len()).sum::<usize>();
+    let claimed = usize::try_from(manifest.entry_count(blocks.clone())).unwrap_or(usize::MAX);
+    // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
+    sink.columns.reserve(claimed.min(compressed / 16));
     for index in blocks {
         let mut decode = || -> Result<()> {
             let data = inflater.inflate(manifest.container.block_data(index)?)?;
@@ -166,17 +174,16 @@ pub(super) fn decode(
             if count > data.len() as u64 {
                 return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
             }
-            Walk::new(&program, data).entries(count, &mut sink)
+            Walk::new(&program).entries(Cursor::new(data), count, &mut sink)
         };
         decode().with("block", index)?;
     }
     Ok(sink.columns)
 }
 
-/// The pass over one block.
+/// The pass over one block. The cursor goes from hand to hand by value, so that it stays in registers.
 struct Walk<'a, 'p> {
     program: &'p Program,
-    cursor: Cursor<'a>,
     metrics: Vec<FieldMetrics<'a>>,
     all: ColumnMetrics,
     split_offsets: Vec<i64>,
@@ -184,72 +191,76 @@ struct Walk<'a, 'p> {
 }
 
 impl<'a, 'p> Walk<'a, 'p> {
-    fn new(program: &'p Program, data: &'a [u8]) -> Self {
-        let cursor = Cursor::new(data);
+    fn new(program: &'p Program) -> Self {
         let (split_offsets, equality_ids) = (Vec::new(), Vec::new());
-        Walk { program, cursor, metrics: Vec::new(), all: ColumnMetrics::default(), split_offsets, equality_ids }
+        Walk { program, metrics: Vec::new(), all: ColumnMetrics::default(), split_offsets, equality_ids }
     }
 
-    fn entries(&mut self, count: u64, sink: &mut Sink<'_>) -> Result<()> {
-        let dropped = |row: &Row<'_>| row.status == i64::from(DELETED) && !self.program.deleted_too;
+    fn entries(&mut self, mut cursor: Cursor<'a>, count: u64, sink: &mut Sink<'_>) -> Result<()> {
+        let program = self.program;
+        let dropped = |row: &Row<'_>| row.status == i64::from(DELETED) && !program.deleted_too;
         let fields = sink.columns.metrics.len();
         for _ in 0..count {
             let mut row = Row::default();
             self.metrics.clear();
             self.metrics.resize(fields, FieldMetrics::NONE);
-            if self.program.keep_all {
+            if program.keep_all {
                 self.all = ColumnMetrics::default();
             }
-            for step in &self.program.entry {
-                match step {
-                    Step::Skip(skip) => skip.run(&mut self.cursor)?,
-                    Step::Read(Column::DataFile, _) if dropped(&row) => self.program.skip_file.run(&mut self.cursor)?,
-                    Step::Read(column, optional) => {
-                        if !self.cursor.present(*optional)? {
-                            absent(*column)?;
-                            continue;
-                        }
-                        match column {
-                            Column::Status => row.status = self.cursor.long()?,
-                            Column::SnapshotId => row.snapshot_id = Some(self.cursor.long()?),
-                            Column::SequenceNumber => row.sequence_number = Some(self.cursor.long()?),
-                            Column::FileSequenceNumber => row.file_sequence_number = Some(self.cursor.long()?),
-                            _ => self.file(&mut row)?,
-                        }
+            for step in &program.entry {
+                let (column, optional) = match step {
+                    Step::Skip(skip) => {
+                        cursor = skip.run(cursor)?;
+                        continue;
                     }
+                    Step::Read(Column::DataFile, _) if dropped(&row) => {
+                        cursor = program.skip_file.run(cursor)?;
+                        continue;
+                    }
+                    Step::Read(column, optional) => (*column, *optional),
+                };
+                if !cursor.present(optional)? {
+                    absent(column)?;
+                    continue;
+                }
+                match column {
+                    Column::Status => row.status = cursor.long()?,
+                    Column::SnapshotId => row.snapshot_id = Some(cursor.long()?),
+                    Column::SequenceNumber => row.sequence_number = Some(cursor.long()?),
+                    Column::FileSequenceNumber => row.file_sequence_number = Some(cursor.long()?),
+                    _ => cursor = self.file(cursor, &mut row)?,
                 }
             }
             if !dropped(&row) {
                 sink.push(&row, self)?;
             }
         }
-        if self.cursor.rest().is_empty() {
+        if cursor.rest().is_empty() {
             return Ok(());
         }
         Err(Error::corrupt("the block holds more than its entries"))
     }
 
-    #[inline]
-    fn file(&mut self, row: &mut Row<'a>) -> Result<()> {
-        for step in &self.program.file {
+    fn file(&mut self, mut cursor: Cursor<'a>, row: &mut Row<'a>) -> Result<Cursor<'a>> {
+        let program = self.program;
+        for step in &program.file {
             let (column, optional) = match step {
                 Step::Skip(skip) => {
-                    skip.run(&mut self.cursor)?;
+                    cursor = skip.run(cursor)?;
                     continue;
                 }
                 Step::Read(Column::Partition, _) => {
-                    let before = self.cursor.rest();
-                    self.program.skip_partition.run(&mut self.cursor)?;
-                    row.partition = before.get(..before.len() - self.cursor.rest().len()).unwrap_or_default();
+                    let before = cursor.rest();
+                    cursor = program.skip_partition.run(cursor)?;
+                    row.partition = before.get(..before.len() - cursor.rest().len()).unwrap_or_default();
                     continue;
                 }
                 Step::Read(column, optional) => (*column, *optional),
             };
-            if !self.cursor.present(optional)? {
+            if !cursor.present(optional)? {
                 absent(column)?;
                 continue;
             }
-            let cursor = &mut self.cursor;
             match column {
                 Column::Content => row.content = cursor.long()?,
                 Column::Path => row.path = cursor.bytes()?,
@@ -262,74 +273,89 @@ impl<'a, 'p> Walk<'a, 'p> {
                 Column::ReferencedDataFile => row.referenced_data_file = Some(cursor.bytes()?),
                 Column::ContentOffset => row.content_offset = Some(cursor.long()?),
                 Column::ContentSize => row.content_size = Some(cursor.long()?),
-                Column::SplitOffsets => row.has_split_offsets = read_list(cursor, &mut self.split_offsets)?,
-                Column::EqualityIds => row.has_equality_ids = read_list(cursor, &mut self.equality_ids)?,
-                column => self.metrics(column)?,
+                Column::SplitOffsets => {
+                    row.has_split_offsets = true;
+                    cursor = read_list(cursor, &mut self.split_offsets)?;
+                }
+                Column::EqualityIds => {
+                    row.has_equality_ids = true;
+                    cursor = read_list(cursor, &mut self.equality_ids)?;
+                }
+                column => cursor = self.metrics(column, cursor)?,
             }
         }
-        Ok(())
+        Ok(cursor)
     }
 
-    /// A metrics map, into the wanted fields' places or whole.
-    fn metrics(&mut self, column: Column) -> Result<()> {
+    /// A metrics map, into the wanted fields' places or whole or both.
+    fn metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         if self.program.keep_all {
-            let start = self.cursor.clone();
-            self.all_metrics(column)?;
-            if column == Column::ColumnSizes || self.metrics.is_empty() {
-                return Ok(());
+            let after = self.all_metrics(column, cursor.clone())?;
+            if column == Column::Sizes || self.metrics.is_empty() {
+                return Ok(after);
             }
-            self.cursor = start;
         }
+        let (metrics, lookup) = (&mut self.metrics[..], &self.program.lookup);
         match column {
-            Column::ValueCounts => self.counts::<0>(),
-            Column::NullCounts => self.counts::<1>(),
-            Column::NanCounts => self.counts::<2>(),
-            Column::LowerBounds => self.bounds::<0>(),
-            _ => self.bounds::<1>(),
+            Column::ValueCounts => read_counts::<0>(cursor, metrics, lookup),
+            Column::NullCounts => read_counts::<1>(cursor, metrics, lookup),
+            Column::NanCounts => read_counts::<2>(cursor, metrics, lookup),
+            Column::LowerBounds => read_bounds::<0>(cursor, metrics, lookup),
+            _ => read_bounds::<1>(cursor, metrics, lookup),
         }
     }
 
-    #[inline]
-    fn counts<const WHICH: usize>(&mut self) -> Result<()> {
-        while let Some(run) = self.cursor.run()? {
-            for _ in 0..run.count {
-                let place = self.program.lookup.place(self.cursor.long()?);
-                let value = self.cursor.long()?;
-                if let Some(metrics) = self.metrics.get_mut(place) {
-                    metrics.counts[WHICH] = value.max(MISSING);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn bounds<const WHICH: usize>(&mut self) -> Result<()> {
-        while let Some(run) = self.cursor.run()? {
-            for _ in 0..run.count {
-                let place = self.program.lookup.place(self.cursor.long()?);
-                let value = self.cursor.bytes()?;
-                if let Some(metrics) = self.metrics.get_mut(place) {
-                    metrics.bounds[WHICH] = Some(value);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn all_metrics(&mut self, column: Column) -> Result<()> {
-        let cursor = &mut self.cursor;
+    fn all_metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
+        let bytes = |c: &mut Cursor<'a>| c.bytes().map(<[u8]>::to_vec);
         let all = &mut self.all;
         match column {
-            Column::ColumnSizes => all.column_sizes = Some(read_map(cursor, Cursor::long)?),
-            Column::ValueCounts => all.value_counts = Some(read_map(cursor, Cursor::long)?),
-            Column::NullCounts => all.null_value_counts = Some(read_map(cursor, Cursor::long)?),
-            Column::NanCounts => all.nan_value_counts = Some(read_map(cursor, Cursor::long)?),
-            Column::LowerBounds => all.lower_bounds = Some(read_map(cursor, |c| c.bytes().map(<[u8]>::to_vec))?),
-            _ => all.upper_bounds = Some(read_map(cursor, |c| c.bytes().map(<[u8]>::to_vec))?),
+            Column::Sizes => read_map(cursor, &mut all.column_sizes, Cursor::long),
+            Column::ValueCounts => read_map(cursor, &mut all.value_counts, Cursor::long),
+            Column::NullCounts => read_map(cursor, &mut all.null_value_counts, Cursor::long),
+            Column::NanCounts => read_map(cursor, &mut all.nan_value_counts, Cursor::long),
+            Column::LowerBounds => read_map(cursor, &mut all.lower_bounds, bytes),
+            _ => read_map(cursor, &mut all.upper_bounds, bytes),
         }
-        Ok(())
     }
+}
+
+#[inline(never)]
+fn read_counts<'a, const WHICH: usize>(
+    mut cursor: Cursor<'a>,
+    metrics: &mut [FieldMetrics<'a>],
+    lookup: &Lookup,
+) -> Result<Cursor<'a>> {
+    while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
+        for _ in 0..run.count {
+            match metrics.get_mut(lookup.place(cursor.long()?)) {
+                Some(metrics) => metrics.counts[WHICH] = cursor.long()?.max(MISSING),
+                None => cursor.skip_varint()?,
+            }
+        }
+        run.check(before, &cursor)?;
+    }
+    Ok(cursor)
+}
+
+#[inline(never)]
+fn read_bounds<'a, const WHICH: usize>(
+    mut cursor: Cursor<'a>,
+    metrics: &mut [FieldMetrics<'a>],
+    lookup: &Lookup,
+) -> Result<Cursor<'a>> {
+    while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
+        for _ in 0..run.count {
+            let place = lookup.place(cursor.long()?);
+            let value = cursor.bytes()?;
+            if let Some(metrics) = metrics.get_mut(place) {
+                metrics.bounds[WHICH] = Some(value);
+            }
+        }
+        run.check(before, &cursor)?;
+    }
+    Ok(cursor)
 }
 
 #[inline]
@@ -340,28 +366,33 @@ fn absent(column: Column) -> Result<()> {
     Ok(())
 }
 
-fn read_list(cursor: &mut Cursor<'_>, out: &mut Vec<i64>) -> Result<bool> {
+fn read_list<'a>(mut cursor: Cursor<'a>, out: &mut Vec<i64>) -> Result<Cursor<'a>> {
     out.clear();
     while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
         for _ in 0..run.count {
             out.push(cursor.long()?);
         }
+        run.check(before, &cursor)?;
     }
-    Ok(true)
+    Ok(cursor)
 }
 
 /// The last value of a repeated key stays.
 fn read_map<'a, T>(
-    cursor: &mut Cursor<'a>,
-    mut value: impl FnMut(&mut Cursor<'a>) -> Result<T>,
-) -> Result<BTreeMap<FieldId, T>> {
-    let mut out = BTreeMap::new();
+    mut cursor: Cursor<'a>,
+    out: &mut Option<BTreeMap<FieldId, T>>,
+    value: impl Fn(&mut Cursor<'a>) -> Result<T>,
+) -> Result<Cursor<'a>> {
+    let map = out.insert(BTreeMap::new());
     while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
         for _ in 0..run.count {
-            out.insert(cursor.int()?, value(cursor)?);
+            map.insert(cursor.int()?, value(&mut cursor)?);
         }
+        run.check(before, &cursor)?;
     }
-    Ok(out)
+    Ok(cursor)
 }
 
 /// Where entries go: columns, with partition tuples interned and inheritance applied.
@@ -369,7 +400,8 @@ struct Sink<'m> {
     layout: &'m Layout,
     columns: EntryColumns,
     tuples: HashMap<Box<[u8]>, u32>,
-    last_tuple: (Vec<u8>, Option<u32>),
+    raw_tuples: BytesColumn,
+    recent: Vec<u32>,
     snapshot_id: Option<i64>,
     sequence_number: i64,
     /// Sequence number of entries that neither have nor inherit one.
@@ -388,7 +420,8 @@ impl<'m> Sink<'m> {
             layout: manifest.layout(),
             columns,
             tuples: HashMap::new(),
-            last_tuple: (Vec::new(), None),
+            raw_tuples: BytesColumn::default(),
+            recent: vec![0; RECENT_SLOTS],
             snapshot_id: inherited.snapshot_id,
             sequence_number: inherited.sequence_number,
             default_sequence_number: v1.then_some(0),
@@ -413,9 +446,8 @@ impl<'m> Sink<'m> {
         if row.size_bytes < 0 {
             return Err(bad_number("size", row.size_bytes).with("file", lossy(row.path)));
         }
-        for text in [Some(row.path), row.referenced_data_file].into_iter().flatten() {
-            std::str::from_utf8(text).map_err(|e| Error::corrupt("a file's path is not UTF-8").because(e))?;
-        }
+        check_path(row.path)?;
+        row.referenced_data_file.map_or(Ok(()), check_path)?;
         let partition = self.partition(row.partition)?;
         let sort_order_id = row.sort_order_id.map(|id| i32::try_from(id).map_err(|_| bad_number("sort order id", id)));
         let c = &mut self.columns;
@@ -453,11 +485,12 @@ impl<'m> Sink<'m> {
         Ok(())
     }
 
-    /// The index of a partition tuple, by its bytes. Neighbours mostly have the same.
+    /// The index of a partition tuple, by its bytes.
     #[inline]
     fn partition(&mut self, raw: &[u8]) -> Result<u32> {
-        if let (last, Some(index)) = &self.last_tuple
-            && last == raw
+        let recent = recent_slot(raw);
+        if let Some(index) = self.recent.get(recent)
+            && self.raw_tuples.get(*index as usize) == Some(raw)
         {
             return Ok(*index);
         }
@@ -466,15 +499,29 @@ impl<'m> Sink<'m> {
             None => {
                 let index = self.columns.partitions.len() as u32;
                 self.columns.partitions.push(self.layout.tuple(raw)?);
+                put(&mut self.raw_tuples, Some(raw))?;
                 self.tuples.insert(raw.into(), index);
                 index
             }
         };
-        self.last_tuple.0.clear();
-        self.last_tuple.0.extend_from_slice(raw);
-        self.last_tuple.1 = Some(index);
+        if let Some(slot) = self.recent.get_mut(recent) {
+            *slot = index;
+        }
         Ok(index)
     }
+}
+
+/// Slots for tuples seen lately, so that most need no hashing that withstands chosen keys.
+const RECENT_SLOTS: usize = 1024;
+
+/// Where a tuple would be among the recent ones: a quick mix of its last bytes, where neighbours differ.
+#[inline]
+fn recent_slot(raw: &[u8]) -> usize {
+    let tail = match raw.last_chunk::<8>() {
+        Some(tail) => u64::from_le_bytes(*tail),
+        None => raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)),
+    };
+    (tail.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
 }
 
 #[inline]
@@ -490,6 +537,14 @@ fn too_much() -> Error {
 #[cold]
 fn bad_number(what: &str, value: i64) -> Error {
     Error::corrupt(format!("an entry has a {what} of {value}"))
+}
+
+#[inline]
+fn check_path(path: &[u8]) -> Result<()> {
+    if path.is_ascii() {
+        return Ok(());
+    }
+    std::str::from_utf8(path).map_err(|e| Error::corrupt("a file's path is not UTF-8").because(e)).map(|_| ())
 }
 
 fn lossy(path: &[u8]) -> String {

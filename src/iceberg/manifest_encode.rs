@@ -63,8 +63,9 @@ pub struct EncodedManifest {
     pub added_rows_count: i64,
     pub existing_rows_count: i64,
     pub deleted_rows_count: i64,
-    /// One for each field of the spec.
-    pub partitions: Vec<FieldSummary>,
+    /// One for each field of the spec. `None` if they can't be given for every reader: Java orders UUIDs as pairs of signed
+    /// numbers, others as unsigned bytes, and these values have other bounds in each order.
+    pub partitions: Option<Vec<FieldSummary>>,
     /// The lowest data sequence number of live entries; `None` if each inherits it.
     pub min_sequence_number: Option<i64>,
 }
@@ -309,8 +310,9 @@ fn put_partition_value(out: &mut Vec<u8>, value: Option<ValueRef<'_>>, ty: &Prim
 struct Summary<'a> {
     nulls: bool,
     nans: bool,
-    least: Option<ValueRef<'a>>,
-    greatest: Option<ValueRef<'a>>,
+    range: Option<(ValueRef<'a>, ValueRef<'a>)>,
+    /// Least and greatest UUID in Java's order.
+    java_range: Option<(u128, u128)>,
 }
 
 impl<'a> Summary<'a> {
@@ -319,24 +321,38 @@ impl<'a> Summary<'a> {
             None => self.nulls = true,
             Some(v) if v.is_nan() => self.nans = true,
             Some(v) => {
-                if self.least.is_none_or(|least| is_below(v, least)) {
-                    self.least = Some(v);
-                }
-                if self.greatest.is_none_or(|greatest| is_below(greatest, v)) {
-                    self.greatest = Some(v);
+                self.range = Some(widen(self.range, v, is_below));
+                if let ValueRef::Uuid(uuid) = v {
+                    self.java_range = Some(widen(self.java_range, uuid, |a, b| java_uuid(a) < java_uuid(b)));
                 }
             }
         }
     }
 
-    fn finish(self) -> FieldSummary {
-        FieldSummary {
+    /// `None` if readers disagree on what is least and greatest.
+    fn finish(self) -> Option<FieldSummary> {
+        if let (Some((ValueRef::Uuid(least), ValueRef::Uuid(greatest))), Some(java)) = (self.range, self.java_range)
+            && (least, greatest) != java
+        {
+            return None;
+        }
+        Some(FieldSummary {
             contains_null: self.nulls,
             contains_nan: Some(self.nans),
-            lower: self.least.map(encode_bound),
-            upper: self.greatest.map(encode_bound),
-        }
+            lower: self.range.map(|(least, _)| encode_bound(least)),
+            upper: self.range.map(|(_, greatest)| encode_bound(greatest)),
+        })
     }
+}
+
+fn widen<T: Copy>(range: Option<(T, T)>, v: T, below: impl Fn(T, T) -> bool) -> (T, T) {
+    let (least, greatest) = range.unwrap_or((v, v));
+    (if below(v, least) { v } else { least }, if below(greatest, v) { v } else { greatest })
+}
+
+/// What Java's order of UUIDs compares.
+fn java_uuid(uuid: u128) -> (i64, i64) {
+    ((uuid >> 64) as i64, uuid as i64)
 }
 
 /// The order of bounds: as that of values, but -0.0 is below 0.0, so that bounds hold for readers of either opinion.

@@ -25,7 +25,7 @@ pub(super) enum Column {
     Partition,
     RecordCount,
     SizeBytes,
-    ColumnSizes,
+    Sizes,
     ValueCounts,
     NullCounts,
     NanCounts,
@@ -56,7 +56,7 @@ pub(super) const FILE_COLUMNS: &[(FieldId, &str, Column)] = &[
     (102, "partition", Column::Partition),
     (103, "record_count", Column::RecordCount),
     (104, "file_size_in_bytes", Column::SizeBytes),
-    (108, "column_sizes", Column::ColumnSizes),
+    (108, "column_sizes", Column::Sizes),
     (109, "value_counts", Column::ValueCounts),
     (110, "null_value_counts", Column::NullCounts),
     (137, "nan_value_counts", Column::NanCounts),
@@ -87,7 +87,7 @@ impl Column {
             DataFile | Partition => node.members().is_some(),
             Path | Format | KeyMetadata | ReferencedDataFile => node.is_prefixed(),
             SplitOffsets | EqualityIds => list(node),
-            ColumnSizes | ValueCounts | NullCounts | NanCounts => {
+            Sizes | ValueCounts | NullCounts | NanCounts => {
                 node.pairs().is_some_and(|(key, value)| key.is_integer() && value.is_integer())
             }
             LowerBounds | UpperBounds => {
@@ -208,9 +208,15 @@ pub(super) struct PartitionReader {
 
 type PartitionLayout = (Vec<PartitionField>, Vec<PrimitiveType>, Vec<PartitionReader>);
 
+/// More would let few bytes of an entry become much memory.
+const MAX_PARTITION_FIELDS: usize = 1000;
+
 /// Brings the Avro record and the header's spec together: fields in the order of the header, then those of the record
 /// that the header does not know. They meet by field id, or by name and position if the record has no ids.
 fn partition_layout(record: &[Member], header: Vec<PartitionField>) -> Result<PartitionLayout> {
+    if record.len().max(header.len()) > MAX_PARTITION_FIELDS {
+        return Err(Error::unsupported(format!("a manifest has more than {MAX_PARTITION_FIELDS} partition fields")));
+    }
     let mut fields = header;
     let mut types = vec![PrimitiveType::Unknown; fields.len()];
     let mut readers = Vec::with_capacity(record.len());
@@ -261,15 +267,22 @@ fn value_type(node: &Node) -> Result<PrimitiveType> {
         (Shape::Bytes, _) => P::Binary,
         (Shape::Fixed(n), _) => P::Fixed(u32::try_from(*n).map_err(|_| Error::corrupt("a fixed is too long"))?),
         (shape, logical) => {
-            let name = if let Logical::Other(name) = logical { name.clone() } else { kind_name(shape) };
+            let name = if let Logical::Other(name) = logical { name } else { kind_name(shape) };
             return Err(Error::unsupported(format!("partition values of the Avro type '{name}' can't be read")));
         }
     })
 }
 
-fn kind_name(shape: &Shape) -> String {
-    let text = format!("{shape:?}");
-    text.split(['(', ' ']).next().unwrap_or_default().to_ascii_lowercase()
+fn kind_name(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Enum(_) => "enum",
+        Shape::Array(_) => "array",
+        Shape::Map(_) => "map",
+        Shape::Union(_) => "union",
+        Shape::Record(_) => "record",
+        Shape::Int => "int",
+        _ => "long",
+    }
 }
 
 impl PartitionReader {

@@ -3,7 +3,7 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Codec, Container, ContainerWriter, Cursor, Member, Node, Optional, Shape, Skip};
+use crate::codec::avro::{Budget, Codec, Container, ContainerWriter, Cursor, Member, Node, Optional, Shape, Skip};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
 
@@ -135,10 +135,11 @@ enum Step<T> {
 fn compile<T: Copy>(
     members: &[Member],
     table: &[(i32, &str, T)],
+    budget: &mut Budget,
     fits: impl Fn(T, &Node) -> bool,
 ) -> Result<Vec<Step<T>>> {
     let step = |m: &Member| match m.pick(table) {
-        None => Ok(Step::Skip(Skip::of(&m.node)?)),
+        None => Ok(Step::Skip(Skip::of(&m.node, budget)?)),
         Some(column) => {
             let (optional, node) = m.node.optional();
             if optional != Optional::Never && !fits(column, node) {
@@ -185,7 +186,7 @@ struct Layout {
 
 impl Layout {
     fn new(members: &[Member]) -> Result<Layout> {
-        let mut summary = Vec::new();
+        let (mut summary, mut budget) = (Vec::new(), Budget::default());
         for m in members {
             if m.pick(COLUMNS) == Some(Column::Partitions)
                 && let Shape::Array(items) = &m.node.optional().1.shape
@@ -195,13 +196,13 @@ impl Layout {
                     // Such records could repeat without end.
                     return Err(Error::corrupt("the partition summaries of the manifest list have no fields"));
                 }
-                summary = compile(members, SUMMARY_COLUMNS, |column, node| match column {
+                summary = compile(members, SUMMARY_COLUMNS, &mut budget, |column, node| match column {
                     SummaryColumn::ContainsNull | SummaryColumn::ContainsNan => node.shape == Shape::Boolean,
                     SummaryColumn::Lower | SummaryColumn::Upper => node.is_prefixed(),
                 })?;
             }
         }
-        let steps = compile(members, COLUMNS, |column, node| match column {
+        let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             Column::Path | Column::KeyMetadata => node.is_prefixed(),
             Column::Partitions => matches!(&node.shape, Shape::Array(items) if items.members().is_some()),
             _ => node.is_integer(),
@@ -218,7 +219,7 @@ impl Layout {
         let mut out = ManifestFile::default();
         for step in &self.steps {
             match step {
-                Step::Skip(skip) => skip.run(cursor)?,
+                Step::Skip(skip) => *cursor = skip.run(cursor.clone())?,
                 Step::Read(optional, column) => {
                     if cursor.present(*optional)? {
                         self.column(*column, cursor, &mut out)?;
@@ -268,9 +269,11 @@ impl Layout {
     fn summaries(&self, cursor: &mut Cursor<'_>) -> Result<Vec<FieldSummary>> {
         let mut out = Vec::new();
         while let Some(run) = cursor.run()? {
+            let before = cursor.rest().len();
             for _ in 0..run.count {
                 out.push(self.summary(cursor)?);
             }
+            run.check(before, cursor)?;
         }
         Ok(out)
     }
@@ -280,7 +283,7 @@ impl Layout {
         let mut out = FieldSummary { contains_null: true, ..FieldSummary::default() };
         for step in &self.summary {
             match step {
-                Step::Skip(skip) => skip.run(cursor)?,
+                Step::Skip(skip) => *cursor = skip.run(cursor.clone())?,
                 Step::Read(optional, _) if !cursor.present(*optional)? => {}
                 Step::Read(_, SummaryColumn::ContainsNull) => out.contains_null = cursor.boolean()?,
                 Step::Read(_, SummaryColumn::ContainsNan) => out.contains_nan = Some(cursor.boolean()?),

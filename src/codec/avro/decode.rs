@@ -23,6 +23,22 @@ pub struct Run {
     pub bytes: Option<usize>,
 }
 
+impl Run {
+    /// Checks that the items took the bytes that the writer gave, if any: those who skip rely on it.
+    ///
+    /// # Errors
+    /// `CorruptTable` if not. `before` is the number of bytes left at the first item, `after` the cursor behind the last.
+    #[inline(always)]
+    pub fn check(&self, before: usize, after: &Cursor<'_>) -> Result<()> {
+        match self.bytes {
+            Some(bytes) if before.wrapping_sub(after.rest.len()) != bytes => {
+                Err(Error::corrupt(format!("the items of an Avro array take other than the {bytes} bytes claimed")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 #[cold]
 fn ended() -> Error {
     Error::corrupt("an Avro value runs past the end of its block")
@@ -38,6 +54,11 @@ fn bad_length(length: i64) -> Error {
     Error::corrupt(format!("an Avro value claims a length of {length} bytes, which its block does not have"))
 }
 
+#[cold]
+fn no_branch(branch: Result<i64>) -> Error {
+    branch.map_or_else(|e| e, |b| Error::corrupt(format!("an Avro union has no branch {b}")))
+}
+
 #[inline]
 fn zigzag(v: u64) -> i64 {
     (v >> 1) as i64 ^ -((v & 1) as i64)
@@ -49,6 +70,52 @@ fn join_groups(w: u64) -> u64 {
     let w = (w & 0x007f_007f_007f_007f) | (w & 0x7f00_7f00_7f00_7f00) >> 1;
     let w = (w & 0x0000_3fff_0000_3fff) | (w & 0x3fff_0000_3fff_0000) >> 2;
     (w & 0x0000_0000_0fff_ffff) | (w & 0x0fff_ffff_0000_0000) >> 4
+}
+
+/// A varint near the end of the bytes or of more than eight bytes, and what follows it.
+#[inline(never)]
+fn long_varint(bytes: &[u8]) -> Result<(u64, &[u8])> {
+    let mut value = 0u64;
+    for (i, &b) in bytes.iter().enumerate().take(10) {
+        if i == 9 && b > 1 {
+            return Err(too_long());
+        }
+        value |= u64::from(b & 0x7f) << (7 * i);
+        if b < 0x80 {
+            return Ok((value, bytes.get(i + 1..).unwrap_or_default()));
+        }
+    }
+    Err(ended())
+}
+
+/// What follows so many varints.
+#[inline(never)]
+fn after_varints(bytes: &[u8], count: u64) -> Result<&[u8]> {
+    let (mut rest, mut left) = (bytes, count);
+    while let Some((word, next)) = rest.split_first_chunk::<8>() {
+        let mut ends = !u64::from_le_bytes(*word) & HIGH;
+        // The sum of the eight 0/1 bytes lands in the top byte.
+        let found = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56;
+        if found < left {
+            left -= found;
+            rest = next;
+            continue;
+        }
+        if left == 0 {
+            return Ok(rest);
+        }
+        for _ in 1..left {
+            ends &= ends - 1;
+        }
+        return Ok(rest.get(ends.trailing_zeros() as usize / 8 + 1..).unwrap_or_default());
+    }
+    for (i, &b) in rest.iter().enumerate() {
+        if left == 0 {
+            return Ok(rest.get(i..).unwrap_or_default());
+        }
+        left -= u64::from(b < 0x80);
+    }
+    if left == 0 { Ok(&[]) } else { Err(ended()) }
 }
 
 impl<'a> Cursor<'a> {
@@ -68,7 +135,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end, or it has more than 64 bits.
-    #[inline]
+    #[inline(always)]
     pub fn long(&mut self) -> Result<i64> {
         if let Some((&b, rest)) = self.rest.split_first()
             && b < 0x80
@@ -80,7 +147,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A varint of more than one byte.
-    #[inline]
+    #[inline(always)]
     fn wide_varint(&mut self) -> Result<u64> {
         if let Some(word) = self.rest.first_chunk::<8>() {
             let word = u64::from_le_bytes(*word);
@@ -91,24 +158,9 @@ impl<'a> Cursor<'a> {
                 return Ok(join_groups(word & (u64::MAX >> (64 - 8 * length))));
             }
         }
-        self.long_varint()
-    }
-
-    /// A varint near the end of the bytes or of more than eight bytes.
-    #[inline(never)]
-    fn long_varint(&mut self) -> Result<u64> {
-        let mut value = 0u64;
-        for (i, &b) in self.rest.iter().enumerate().take(10) {
-            if i == 9 && b > 1 {
-                return Err(too_long());
-            }
-            value |= u64::from(b & 0x7f) << (7 * i);
-            if b < 0x80 {
-                self.rest = self.rest.get(i + 1..).unwrap_or_default();
-                return Ok(value);
-            }
-        }
-        Err(ended())
+        let (value, rest) = long_varint(self.rest)?;
+        self.rest = rest;
+        Ok(value)
     }
 
     /// An `int`.
@@ -158,7 +210,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or_else(ended)?;
         self.rest = rest;
@@ -169,7 +221,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the length is negative or more than is left.
-    #[inline]
+    #[inline(always)]
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.long()?;
         let (taken, rest) = usize::try_from(length)
@@ -192,7 +244,7 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end, or a length is negative or more than is left.
-    #[inline]
+    #[inline(always)]
     pub fn run(&mut self) -> Result<Option<Run>> {
         let count = self.long()?;
         if count > 0 {
@@ -210,18 +262,53 @@ impl<'a> Cursor<'a> {
     ///
     /// # Errors
     /// `CorruptTable` if the bytes end, or the branch does not exist.
-    #[inline]
+    #[inline(always)]
     pub fn present(&mut self, optional: Optional) -> Result<bool> {
-        let null = match optional {
+        let null_first = match optional {
             Optional::Never => return Ok(false),
             Optional::Always => return Ok(true),
-            Optional::NullFirst => 0,
-            Optional::NullLast => 1,
+            Optional::NullFirst => true,
+            Optional::NullLast => false,
         };
-        match self.long()? {
-            branch @ (0 | 1) => Ok(branch != null),
-            branch => Err(Error::corrupt(format!("an Avro union has no branch {branch}"))),
+        match self.rest {
+            [0, rest @ ..] => {
+                self.rest = rest;
+                Ok(!null_first)
+            }
+            [2, rest @ ..] => {
+                self.rest = rest;
+                Ok(null_first)
+            }
+            _ => match self.long() {
+                Ok(branch @ (0 | 1)) => Ok((branch == 1) == null_first),
+                other => Err(no_branch(other)),
+            },
         }
+    }
+
+    /// Hops over one varint.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end.
+    #[inline(always)]
+    pub fn skip_varint(&mut self) -> Result<()> {
+        // Branches on the length let the processor run ahead where lengths repeat, as those of counts do.
+        if let Some(&[a, b, c, d]) = self.rest.first_chunk::<4>() {
+            let length = if a < 0x80 {
+                1
+            } else if b < 0x80 {
+                2
+            } else if c < 0x80 {
+                3
+            } else if d < 0x80 {
+                4
+            } else {
+                return self.skip_varints(1);
+            };
+            self.rest = self.rest.get(length..).unwrap_or_default();
+            return Ok(());
+        }
+        self.skip_varints(1)
     }
 
     /// Hops over so many varints.
@@ -230,61 +317,31 @@ impl<'a> Cursor<'a> {
     /// `CorruptTable` if the bytes end.
     #[inline]
     pub fn skip_varints(&mut self, count: u64) -> Result<()> {
-        let mut left = count;
-        while let Some((word, rest)) = self.rest.split_first_chunk::<8>() {
-            let mut ends = !u64::from_le_bytes(*word) & HIGH;
-            // The sum of the eight 0/1 bytes lands in the top byte.
-            let found = (ends >> 7).wrapping_mul(0x0101_0101_0101_0101) >> 56;
-            if found < left {
-                left -= found;
-                self.rest = rest;
-                continue;
-            }
-            if left == 0 {
-                return Ok(());
-            }
-            for _ in 1..left {
-                ends &= ends - 1;
-            }
-            let length = ends.trailing_zeros() as usize / 8 + 1;
-            self.rest = self.rest.get(length..).unwrap_or_default();
-            return Ok(());
-        }
-        for (i, &b) in self.rest.iter().enumerate() {
-            if left == 0 {
-                self.rest = self.rest.get(i..).unwrap_or_default();
-                return Ok(());
-            }
-            left -= u64::from(b < 0x80);
-        }
-        self.rest = &[];
-        if left == 0 { Ok(()) } else { Err(ended()) }
-    }
-
-    /// Hops over pairs of a varint and a length-prefixed value: the entries of a map from integers to bytes.
-    ///
-    /// # Errors
-    /// `CorruptTable` if the bytes end, or a length is negative or more than is left.
-    #[inline]
-    pub fn skip_varint_bytes_pairs(&mut self, count: u64) -> Result<()> {
-        for _ in 0..count {
-            if let Some(&[key, length]) = self.rest.first_chunk::<2>()
-                && (key | length) & 0x80 == 0
-                && length & 1 == 0
-                && let Some(rest) = self.rest.get(2 + usize::from(length >> 1)..)
-            {
-                self.rest = rest;
-                continue;
-            }
-            self.skip_varints(1)?;
-            self.bytes()?;
-        }
+        self.rest = after_varints(self.rest, count)?;
         Ok(())
     }
 }
 
-/// Most steps that one schema may compile to; shared named types could otherwise multiply without end.
-const MAX_STEPS: usize = 10_000;
+/// What follows pairs of a varint and a length-prefixed value: the entries of a map from integers to bytes.
+fn after_pairs(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'_>> {
+    for _ in 0..count {
+        cursor.skip_varint()?;
+        cursor.bytes()?;
+    }
+    Ok(cursor)
+}
+
+/// How many steps a schema may compile to; shared named types could otherwise multiply without end.
+#[derive(Debug)]
+pub struct Budget(usize);
+
+const MAX_STEPS: usize = 50_000;
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget(MAX_STEPS)
+    }
+}
 
 /// How to hop over a value. Every step but [`Skip::Nothing`] consumes at least one byte.
 #[derive(Clone, Debug, PartialEq)]
@@ -306,17 +363,13 @@ pub enum Skip {
 }
 
 impl Skip {
-    /// Compiles the steps over a value of that schema.
+    /// Compiles the steps over a value of that schema, at the expense of a budget for all parts of a file's schema.
     ///
     /// # Errors
     /// `Unsupported` if there are absurdly many.
-    pub fn of(node: &Node) -> Result<Skip> {
-        let mut budget = MAX_STEPS;
-        Skip::compile(node, &mut budget)
-    }
-
-    fn compile(node: &Node, budget: &mut usize) -> Result<Skip> {
-        *budget = budget
+    pub fn of(node: &Node, budget: &mut Budget) -> Result<Skip> {
+        budget.0 = budget
+            .0
             .checked_sub(1)
             .ok_or_else(|| Error::unsupported(format!("an Avro schema needs more than {MAX_STEPS} steps to read")))?;
         if node.min_bytes == 0 {
@@ -330,16 +383,14 @@ impl Skip {
             Shape::Double => Skip::Bytes(8),
             Shape::Fixed(n) => Skip::Bytes(*n),
             Shape::Bytes | Shape::String => Skip::Prefixed,
-            Shape::Union(branches) => {
-                Skip::Union(branches.iter().map(|b| Skip::compile(b, budget)).collect::<Result<_>>()?)
-            }
-            Shape::Array(items) => Skip::Items(Box::new(Skip::compile(items, budget)?)),
+            Shape::Union(branches) => Skip::Union(branches.iter().map(|b| Skip::of(b, budget)).collect::<Result<_>>()?),
+            Shape::Array(items) => Skip::Items(Box::new(Skip::of(items, budget)?)),
             Shape::Map(values) => {
-                let value = Skip::compile(values, budget)?;
+                let value = Skip::of(values, budget)?;
                 Skip::Items(Box::new(Skip::sequence(vec![Skip::Prefixed, value])))
             }
             Shape::Record(members) => {
-                Skip::sequence(members.iter().map(|m| Skip::compile(&m.node, budget)).collect::<Result<_>>()?)
+                Skip::sequence(members.iter().map(|m| Skip::of(&m.node, budget)).collect::<Result<_>>()?)
             }
         })
     }
@@ -363,30 +414,41 @@ impl Skip {
         }
     }
 
-    /// Hops over a value.
+    /// Hops over a value: the cursor behind it. Taking and giving it by value keeps it in registers.
     ///
     /// # Errors
     /// `CorruptTable` if the bytes are not such a value; integers that are hopped over are not checked for their width.
-    pub fn run(&self, cursor: &mut Cursor<'_>) -> Result<()> {
+    pub fn run<'a>(&self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         match self {
-            Skip::Nothing => Ok(()),
-            Skip::Bytes(n) => cursor.take(*n).map(|_| ()),
-            Skip::Varints(n) => cursor.skip_varints(*n),
-            Skip::Prefixed => cursor.bytes().map(|_| ()),
+            Skip::Nothing => {}
+            Skip::Bytes(n) => {
+                cursor.take(*n)?;
+            }
+            Skip::Varints(n) => cursor.skip_varints(*n)?,
+            Skip::Prefixed => {
+                cursor.bytes()?;
+            }
             Skip::Union(branches) => {
                 let branch = cursor.long()?;
-                usize::try_from(branch)
-                    .ok()
-                    .and_then(|b| branches.get(b))
-                    .ok_or_else(|| Error::corrupt(format!("an Avro union has no branch {branch}")))?
-                    .run(cursor)
+                let chosen = usize::try_from(branch).ok().and_then(|b| branches.get(b));
+                return match chosen {
+                    Some(Skip::Nothing) => Ok(cursor),
+                    Some(Skip::Items(item)) => item.run_items(cursor),
+                    Some(skip) => skip.run(cursor),
+                    None => Err(no_branch(Ok(branch))),
+                };
             }
-            Skip::Items(item) => item.run_items(cursor),
-            Skip::Sequence(steps) => steps.iter().try_for_each(|s| s.run(cursor)),
+            Skip::Items(item) => return item.run_items(cursor),
+            Skip::Sequence(steps) => {
+                for step in steps {
+                    cursor = step.run(cursor)?;
+                }
+            }
         }
+        Ok(cursor)
     }
 
-    fn run_items(&self, cursor: &mut Cursor<'_>) -> Result<()> {
+    fn run_items<'a>(&self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         while let Some(run) = cursor.run()? {
             match (run.bytes, self) {
                 (Some(bytes), _) => {
@@ -395,12 +457,16 @@ impl Skip {
                 (None, Skip::Nothing) => {}
                 (None, Skip::Varints(n)) => cursor.skip_varints(run.count.saturating_mul(*n))?,
                 (None, Skip::Sequence(steps)) if matches!(steps[..], [Skip::Varints(1), Skip::Prefixed]) => {
-                    cursor.skip_varint_bytes_pairs(run.count)?;
+                    cursor = after_pairs(cursor, run.count)?;
                 }
-                (None, item) => (0..run.count).try_for_each(|_| item.run(cursor))?,
+                (None, item) => {
+                    for _ in 0..run.count {
+                        cursor = item.run(cursor)?;
+                    }
+                }
             }
         }
-        Ok(())
+        Ok(cursor)
     }
 }
 

@@ -26,6 +26,6 @@ pub mod encode;
 pub mod schema;
 
 pub use container::{Block, Codec, Container, Inflater};
-pub use decode::{Cursor, Run, Skip};
+pub use decode::{Budget, Cursor, Run, Skip};
 pub use encode::ContainerWriter;
 pub use schema::{Logical, Member, Node, Optional, Shape};
