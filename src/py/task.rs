@@ -7,9 +7,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyType};
 
+use super::Pickled;
 use super::call::run_attached;
 use super::value::to_python;
-use super::Pickled;
 use crate::error::Error;
 use crate::store::Location;
 use crate::task;
