@@ -88,7 +88,11 @@ impl Scan {
     pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
         let predicate = self.predicate.clone().and(predicate);
         let filter = Arc::new(bind(&predicate, &self.context.schema, self.case_sensitive)?);
-        Ok(Scan { predicate, filter, ..self.clone() })
+        let scan = Scan { predicate, filter, ..self.clone() };
+        match &self.select {
+            Some(columns) => scan.select(columns),
+            None => Ok(scan),
+        }
     }
 
     /// Reads only these columns (dotted paths), in this order.
@@ -96,7 +100,8 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for a column that does not exist.
     pub fn select(&self, columns: &[String]) -> Result<Scan> {
-        let projection = Arc::new(select::select(&self.context.schema, columns, self.case_sensitive)?);
+        let filtered = self.filter.field_ids();
+        let projection = Arc::new(select::select(&self.context.schema, columns, &filtered, self.case_sensitive)?);
         let context = Arc::new(ReadContext { projection, ..self.context.as_ref().clone() });
         Ok(Scan { context, select: Some(columns.to_vec()), ..self.clone() })
     }

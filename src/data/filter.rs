@@ -65,6 +65,8 @@ fn leaf_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuffer> {
     match (&leaf.term.transform, leaf.op) {
         (Transform::Identity, Op::IsNull) => Ok(!&valid()),
         (Transform::Identity, Op::NotNull) => Ok(valid()),
+        // Null is not NaN: this test is true of null, as in Spark.
+        (Transform::Identity, Op::NotNan) => Ok(!&column_matches(&BoundLeaf { op: Op::IsNan, ..leaf.clone() }, array)?),
         (Transform::Identity, _) if leaf.term.source_primitive() == Some(&PrimitiveType::Unknown) => {
             Ok(BooleanBuffer::new_unset(array.len()))
         }
@@ -244,8 +246,7 @@ fn test<A: ArrayAccessor, K: Ord + Nan>(
         Op::In => mask(array, |v| literals.binary_search(&key(v)).is_ok()),
         Op::NotIn => mask(array, |v| literals.binary_search(&key(v)).is_err()),
         Op::IsNan => mask(array, |v| key(v).is_nan()),
-        Op::NotNan => mask(array, |v| !key(v).is_nan()),
-        Op::IsNull | Op::NotNull | Op::StartsWith | Op::NotStartsWith => return Err(mistyped()),
+        Op::NotNan | Op::IsNull | Op::NotNull | Op::StartsWith | Op::NotStartsWith => return Err(mistyped()),
     })
 }
 
@@ -262,7 +263,7 @@ fn transformed_matches(leaf: &BoundLeaf, array: &ArrayRef) -> Result<BooleanBuff
 
 /// Whether a question is true of one value, or of null.
 fn value_matches(op: Op, value: Option<ValueRef<'_>>, literals: &[Value]) -> bool {
-    let Some(value) = value else { return op == Op::IsNull };
+    let Some(value) = value else { return matches!(op, Op::IsNull | Op::NotNan) };
     let order = || literals.first().and_then(|l| value.sql_cmp(l.as_ref()));
     let found = || literals.binary_search_by(|l| l.as_ref().sql_cmp(value).unwrap_or(Ordering::Less)).is_ok();
     let starts = || literals.first().map(|l| value.starts_with(l.as_ref()));

@@ -42,7 +42,7 @@ fn floats_compare_as_in_spark() {
     assert_eq!(ask(Op::NotIn, &[-0.0, f64::NAN]), [3, 5]);
     assert_eq!(ask(Op::In, &[-0.0, f64::NAN]), [0, 1, 2]);
     assert_eq!(ask(Op::IsNan, &[]), [0]);
-    assert_eq!(ask(Op::NotNan, &[]), [1, 2, 3, 5]);
+    assert_eq!(ask(Op::NotNan, &[]), [1, 2, 3, 4, 5]);
     assert_eq!(ask(Op::IsNull, &[]), [4]);
     let negative_nan = f32::from_bits(0xffc0_0001);
     let f: ArrayRef = Arc::new(Float32Array::from(vec![negative_nan, f32::MAX, f32::MIN_POSITIVE]));

@@ -308,3 +308,7 @@ fn check_pages(chunk: &ColumnChunkMetaData, mut bytes: &[u8]) -> Result<(), thri
     }
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "parquet_file_tests.rs"]
+mod tests;

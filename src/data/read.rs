@@ -102,7 +102,8 @@ fn open(store: &Arc<dyn Store>, context: &ReadContext, task: &ScanTask, path: &s
     let pruner = Pruner::new(filter, &context.schema, &file.columns, &constants);
     let groups = guard(|| {
         let mut groups = in_range(file.footer(), byte_range(task));
-        groups.retain(|&group| pruner.may_match(file.footer(), group));
+        // Statistics that cannot be decoded rule nothing out.
+        groups.retain(|&group| guard(|| Ok(pruner.may_match(file.footer(), group))).unwrap_or(true));
         check_row_groups(file.footer(), &groups)?;
         Ok(groups)
     })?;
@@ -111,7 +112,7 @@ fn open(store: &Arc<dyn Store>, context: &ReadContext, task: &ScanTask, path: &s
     }
     let leaves: BTreeSet<usize> = projection.leaves().union(asked.leaves()).copied().collect();
     let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
-    if **filter != BoundPredicate::True && !asked.leaves().is_empty() {
+    if **filter != BoundPredicate::True && !asked.leaves().is_empty() && plan.can_skip() {
         plan.use_page_index(&file, &pruner)?;
     }
     if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
@@ -147,13 +148,18 @@ impl Plan {
     /// Leaves out pages that the filter rules out, if the file has an index to tell.
     fn use_page_index(&mut self, file: &ParquetFile, pruner: &Pruner<'_>) -> Result<()> {
         let Some(indexed) = file.with_page_index()? else { return Ok(()) };
-        guard(|| {
-            if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {
-                self.selection = pruner.select_rows(indexed.metadata(), &self.groups);
-                self.metadata = indexed;
-            }
-            Ok(())
-        })
+        if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {
+            self.selection = guard(|| Ok(pruner.select_rows(indexed.metadata(), &self.groups))).unwrap_or(None);
+            self.metadata = indexed;
+        }
+        Ok(())
+    }
+
+    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose levels
+    /// end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
+    fn can_skip(&self) -> bool {
+        let columns = self.metadata.parquet_schema().columns();
+        !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
     }
 
     /// Rows that the decoder has to come across.
@@ -237,7 +243,7 @@ impl TaskReader {
         let seen = Arc::new(Seen::default());
         let (expected_rows, batch_rows) = (plan.rows(), plan.batch_rows(context.batch_rows));
         let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
-        let late = !asked.leaves().is_empty() && asked.leaves().len() < plan.leaves.len();
+        let late = !asked.leaves().is_empty() && asked.leaves().len() < plan.leaves.len() && plan.can_skip();
         let mut builder = ParquetPushDecoderBuilder::new_with_metadata(plan.metadata)
             .with_batch_size(batch_rows)
             .with_row_groups(plan.groups)
@@ -338,3 +344,7 @@ impl Iterator for TaskReader {
 #[cfg(test)]
 #[path = "read_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "read_property_tests.rs"]
+mod property_tests;

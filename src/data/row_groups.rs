@@ -12,6 +12,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{ColumnOrder, Type as PhysicalType};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::PageLocation;
 
 use super::cast::{Cast, constant, value_at};
@@ -177,7 +178,8 @@ impl Column {
         let (columns, offsets) = (metadata.column_index()?, metadata.offset_index()?);
         let column = columns.get(group)?.get(*index)?;
         let ranges = page_rows(offsets.get(group)?.get(*index)?.page_locations(), rows)?;
-        if column.num_pages() != ranges.len() as u64 {
+        // A column without an index of its own has no page count to ask for.
+        if matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() != ranges.len() as u64 {
             return None;
         }
         let descriptor = metadata.row_groups().get(group)?.columns().get(*index)?.column_descr();

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -115,8 +117,13 @@ pub fn rows(batches: &[RecordBatch]) -> Vec<String> {
     let options = FormatOptions::default().with_null("-");
     let mut out = Vec::new();
     for batch in batches {
-        let columns = batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap());
-        let columns: Vec<_> = columns.collect();
+        // Without a time zone database Arrow prints only zones that are offsets.
+        let printable = |c: &ArrayRef| match c.data_type() {
+            DataType::Timestamp(unit, Some(_)) => cast(c, &DataType::Timestamp(*unit, Some("+00:00".into()))).unwrap(),
+            _ => c.clone(),
+        };
+        let arrays: Vec<ArrayRef> = batch.columns().iter().map(printable).collect();
+        let columns: Vec<_> = arrays.iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
         for row in 0..batch.num_rows() {
             out.push(columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|"));
         }

@@ -83,8 +83,11 @@ impl AppendFiles {
             m.min_sequence_number = sequence_number;
         }
         if let Some(parent) = &parent {
-            let kept = load_manifests(self.store.as_ref(), &Location::recorded(), parent).with("snapshot", parent.id)?;
-            manifests.extend(kept.into_iter().filter(|m| m.added_files_count != Some(0) || m.existing_files_count != Some(0)));
+            let kept =
+                load_manifests(self.store.as_ref(), &Location::recorded(), parent).with("snapshot", parent.id)?;
+            manifests.extend(
+                kept.into_iter().filter(|m| m.added_files_count != Some(0) || m.existing_files_count != Some(0)),
+            );
         }
         let first_row_id = (base.format_version >= 3).then(|| base.next_row_id.unwrap_or(0));
         let added_rows = first_row_id.map(|first| number_rows(&mut manifests, first)).transpose()?;
@@ -131,7 +134,13 @@ impl AppendFiles {
         Ok(out)
     }
 
-    fn write_manifest(&self, base: &TableMetadata, spec_id: i32, files: &[&DataFile], n: usize) -> Result<ManifestFile> {
+    fn write_manifest(
+        &self,
+        base: &TableMetadata,
+        spec_id: i32,
+        files: &[&DataFile],
+        n: usize,
+    ) -> Result<ManifestFile> {
         let spec = base.spec_by_id(spec_id)?;
         let entry = |f: &&DataFile| ManifestEntry {
             status: ADDED,

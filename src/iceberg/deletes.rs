@@ -211,7 +211,8 @@ fn check_partition(delete: &DeleteRef, partition: &[u8], data_file: &str) -> Res
 
 impl PositionDelete {
     fn may_name(&self, path: &[u8]) -> bool {
-        self.paths.0.as_deref().is_none_or(|lower| lower <= path) && self.paths.1.as_deref().is_none_or(|upper| path <= upper)
+        self.paths.0.as_deref().is_none_or(|lower| lower <= path)
+            && self.paths.1.as_deref().is_none_or(|upper| path <= upper)
     }
 }
 
@@ -299,3 +300,7 @@ fn partition_key(partition: &Partition) -> Vec<u8> {
     }
     key
 }
+
+#[cfg(test)]
+#[path = "deletes_tests.rs"]
+mod tests;

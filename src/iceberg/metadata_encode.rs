@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::metadata::TableMetadata;
-use super::partition_json::spec_to_json;
+use super::partition::spec_to_json;
 use super::sort_order::sort_order_to_json;
 use crate::types::schema_json::schema_to_json;
 

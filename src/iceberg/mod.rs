@@ -18,7 +18,6 @@ pub mod metadata_json;
 pub mod partition;
 pub mod partition_bounds;
 pub mod partition_by;
-pub mod partition_json;
 pub mod plan;
 pub mod schema;
 pub mod snapshot;

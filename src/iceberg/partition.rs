@@ -1,145 +1,126 @@
-//! Partition specs in JSON. What partition values tell about rows is in [`super::partition_bounds`].
+//! Partition specs as JSON.
 //!
-//! Source: Iceberg specification, "Partition Specs" and Appendix C.
+//! Source: Iceberg specification, Appendix C, "Partition Specs".
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Error, Result, ResultExt};
+use super::members::Members;
+use crate::error::{Error, Result};
 use crate::types::{PartitionField, PartitionSpec, Transform};
 
-pub use super::partition_bounds::{PartitionBounds, SummaryBounds};
+/// The id of the first partition field of a spec that records none.
+pub const FIRST_PARTITION_FIELD_ID: i32 = 1000;
 
-/// The id that the first partition field gets.
-const FIRST_FIELD_ID: i32 = 1000;
-
-/// Reads a spec: an object with `spec-id` and `fields`, or the bare list of fields that v1 metadata and manifests have
-/// (id 0 then).
+/// Reads a spec object, or the bare list of fields of old v1 tables, whose spec gets `default_id`.
+///
+/// Where no field has an id (v1), ids count up from [`FIRST_PARTITION_FIELD_ID`] by position.
 ///
 /// # Errors
-/// `CorruptTable` if a member is missing or of the wrong kind; `Unsupported` for transforms of several columns.
-pub fn spec_from_json(json: &Json) -> Result<PartitionSpec> {
-    if json.is_array() {
-        return Ok(PartitionSpec { id: 0, fields: fields_from_json(json)? });
+/// `CorruptTable` for a missing or wrong member, ids on some fields only, or an id used twice.
+pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
+    let (id, fields) = match json {
+        Json::Array(fields) => (default_id, fields.clone()),
+        json => {
+            let mut members = Members::of(json.clone(), "a partition spec")?;
+            let id = members.int("spec-id")?.unwrap_or(default_id);
+            let fields = members.list("fields")?;
+            (id, fields.ok_or_else(|| members.error("fields", "is missing"))?)
+        }
+    };
+    let mut out: Vec<PartitionField> = Vec::with_capacity(fields.len());
+    let mut with_id = 0;
+    for (i, field) in fields.into_iter().enumerate() {
+        let mut members = Members::of(field, "a partition field")?;
+        let recorded = members.int("field-id")?;
+        with_id += usize::from(recorded.is_some());
+        let position = i32::try_from(i).ok().and_then(|i| FIRST_PARTITION_FIELD_ID.checked_add(i));
+        let field_id = recorded.or(position).ok_or_else(|| Error::corrupt("a partition spec has too many fields"))?;
+        let transform = Transform::parse(&members.required_string("transform")?);
+        let name = members.required_string("name")?;
+        out.push(PartitionField { source_id: source_id(&mut members)?, field_id, name, transform });
     }
-    let id = integer(json, "spec-id")?;
-    let fields = json.get("fields").ok_or_else(|| Error::corrupt("a partition spec has no `fields`"))?;
-    Ok(PartitionSpec { id, fields: fields_from_json(fields).with("spec", id)? })
+    if with_id != 0 && with_id != out.len() {
+        return Err(Error::corrupt(format!("{with_id} of the {} fields of partition spec {id} have ids", out.len())));
+    }
+    let mut ids: Vec<i32> = out.iter().map(|f| f.field_id).collect();
+    ids.sort_unstable();
+    if let Some(pair) = ids.windows(2).find(|pair| pair.first() == pair.last()) {
+        return Err(Error::corrupt(format!("partition spec {id} uses field id {} twice", pair[0])));
+    }
+    Ok(PartitionSpec { id, fields: out })
 }
 
-/// Writes a spec as an object.
+/// The source column; v3 may list several in `source-ids`, of which transforms known today have one.
+pub(super) fn source_id(members: &mut Members) -> Result<i32> {
+    if let Some(id) = members.int("source-id")? {
+        return Ok(id);
+    }
+    let ids = members.list("source-ids")?.unwrap_or_default();
+    match ids.as_slice() {
+        [] => Err(members.error("source-id", "is missing")),
+        [one] => one
+            .as_i64()
+            .and_then(|v| i32::try_from(v).ok())
+            .ok_or_else(|| members.error("source-ids", "is no list of 32-bit integers")),
+        many => Err(Error::unsupported(format!("a transform of {} source columns is not supported", many.len()))),
+    }
+}
+
+/// The object form.
 pub fn spec_to_json(spec: &PartitionSpec) -> Json {
-    json!({"spec-id": spec.id, "fields": fields_to_json(&spec.fields)})
+    json!({"spec-id": spec.id, "fields": spec_fields_to_json(&spec.fields)})
 }
 
-/// Reads the list of fields. Old v1 writers left out the fields' ids: they count from 1000 by position.
-///
-/// # Errors
-/// As [`spec_from_json`].
-pub fn fields_from_json(json: &Json) -> Result<Vec<PartitionField>> {
-    let list = json.as_array().ok_or_else(|| Error::corrupt("the fields of a partition spec are no list"))?;
-    let numbered = list.iter().filter(|f| f.get("field-id").is_some_and(|id| !id.is_null())).count();
-    if numbered != 0 && numbered != list.len() {
-        return Err(Error::corrupt(format!("{numbered} of {} partition fields have a field-id", list.len())));
-    }
-    let field = |(position, json): (usize, &Json)| -> Result<PartitionField> {
-        let field_id = match numbered {
-            0 => i32::try_from(position).ok().and_then(|p| FIRST_FIELD_ID.checked_add(p)),
-            _ => Some(integer(json, "field-id")?),
-        };
-        Ok(PartitionField {
-            source_id: source_of(json)?,
-            field_id: field_id.ok_or_else(|| Error::corrupt("a partition spec has too many fields"))?,
-            name: text(json, "name")?.to_owned(),
-            transform: Transform::parse(text(json, "transform")?),
-        })
+/// The list form, as v1 tables have it in `partition-spec`.
+pub fn spec_fields_to_json(fields: &[PartitionField]) -> Json {
+    let field = |f: &PartitionField| json!({"name": f.name, "transform": f.transform.to_string(), "source-id": f.source_id, "field-id": f.field_id});
+    Json::Array(fields.iter().map(field).collect())
+}
+
+/// The recorded JSON of `spec` made complete: the object form, with every id that was left to defaults.
+pub(super) fn complete_spec_json(json: Json, spec: &PartitionSpec) -> Json {
+    let mut object = match json {
+        Json::Array(fields) => Map::from_iter([("fields".to_owned(), Json::Array(fields))]),
+        Json::Object(object) => object,
+        _ => return spec_to_json(spec),
     };
-    list.iter().enumerate().map(field).collect()
-}
-
-/// Writes the bare list of fields.
-pub fn fields_to_json(fields: &[PartitionField]) -> Json {
-    let one = |f: &PartitionField| {
-        json!({
-            "name": f.name,
-            "transform": f.transform.to_string(),
-            "source-id": f.source_id,
-            "field-id": f.field_id,
-        })
-    };
-    Json::Array(fields.iter().map(one).collect())
-}
-
-/// `last-partition-id` where metadata does not give it: the highest field id of all specs, 999 if there is none.
-pub fn last_assigned_id<'a>(specs: impl IntoIterator<Item = &'a PartitionSpec>) -> i32 {
-    specs.into_iter().flat_map(|s| &s.fields).map(|f| f.field_id).max().unwrap_or(FIRST_FIELD_ID - 1)
-}
-
-/// v3 writers may give `source-ids`, of which one is the same as `source-id`.
-fn source_of(json: &Json) -> Result<i32> {
-    match json.get("source-ids").and_then(Json::as_array).map(Vec::as_slice) {
-        None => integer(json, "source-id"),
-        Some([id]) => as_i32(id).ok_or_else(|| Error::corrupt("an entry of `source-ids` is no 32-bit integer")),
-        Some(ids) => Err(Error::unsupported(format!("a partition field with {} source columns", ids.len()))
-            .with("transform", text(json, "transform").unwrap_or_default())),
+    object.insert("spec-id".into(), json!(spec.id));
+    if let Some(Json::Array(fields)) = object.get_mut("fields") {
+        for (recorded, field) in fields.iter_mut().zip(&spec.fields) {
+            if let Json::Object(recorded) = recorded {
+                recorded.insert("field-id".into(), json!(field.field_id));
+            }
+        }
     }
-}
-
-fn as_i32(json: &Json) -> Option<i32> {
-    json.as_i64().and_then(|v| i32::try_from(v).ok())
-}
-
-fn integer(json: &Json, key: &str) -> Result<i32> {
-    let value = json.get(key).and_then(as_i32);
-    value.ok_or_else(|| Error::corrupt(format!("a partition spec needs a 32-bit integer as `{key}`")))
-}
-
-fn text<'j>(json: &'j Json, key: &str) -> Result<&'j str> {
-    let value = json.get(key).and_then(Json::as_str);
-    value.ok_or_else(|| Error::corrupt(format!("a partition field needs a string as `{key}`")))
+    Json::Object(object)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The example of Appendix C, and what reads back of it.
     #[test]
-    fn appendix_c() {
-        let json = json!({"spec-id": 7, "fields": [
-            {"name": "ts_day", "transform": "day", "source-id": 4, "field-id": 1000},
-            {"name": "id_bucket", "transform": "bucket[16]", "source-id": 1, "field-id": 1001}]});
-        let spec = spec_from_json(&json).unwrap();
-        assert_eq!((spec.id, spec.fields[1].transform.clone()), (7, Transform::Bucket(16)));
-        assert_eq!(spec_to_json(&spec), json);
-        assert_eq!(last_assigned_id([&spec]), 1001);
-        assert_eq!(last_assigned_id([]), 999);
+    fn reads_all_forms() {
+        let fields = json!([{"name": "d", "transform": "day", "source-id": 2, "field-id": null},
+            {"name": "b", "transform": "bucket[4]", "source-id": 1}]);
+        let spec = spec_from_json(&fields, 7).unwrap();
+        assert_eq!((spec.id, spec.fields[0].field_id, spec.fields[1].field_id), (7, 1000, 1001));
+        let complete = complete_spec_json(fields, &spec);
+        assert_eq!(complete, spec_to_json(&spec));
+        assert_eq!(spec_from_json(&complete, 0).unwrap(), spec);
+        let listed = json!({"spec-id": 1, "fields": [{"name": "x", "transform": "later[3]", "source-ids": [4], "field-id": 1003}]});
+        let spec = spec_from_json(&listed, 0).unwrap();
+        assert_eq!(spec.fields[0].transform, Transform::Unknown("later[3]".into()));
+        assert_eq!(spec.fields[0].source_id, 4);
     }
 
     #[test]
-    fn old_specs_number_by_position_and_unknown_transforms_stay() {
-        let json = json!([{"name": "a", "transform": "zorder[2]", "source-id": 1},
-                          {"name": "b", "transform": "void", "source-id": 2}]);
-        let spec = spec_from_json(&json).unwrap();
-        assert_eq!((spec.fields[0].field_id, spec.fields[1].field_id), (1000, 1001));
-        assert_eq!(spec.fields[0].transform, Transform::Unknown("zorder[2]".into()));
-        assert_eq!(fields_to_json(&spec.fields)[0]["transform"], json!("zorder[2]"));
-        let one = json!([{"name": "a", "transform": "identity", "source-ids": [3], "field-id": 1000}]);
-        assert_eq!(fields_from_json(&one).unwrap()[0].source_id, 3);
-    }
-
-    #[test]
-    fn malformed_specs_are_corrupt() {
-        for bad in [
-            json!({"fields": []}),
-            json!({"spec-id": 1}),
-            json!({"spec-id": 1u64 << 40, "fields": []}),
-            json!([{"name": "a", "transform": "identity"}]),
-            json!([{"name": 1, "transform": "identity", "source-id": 1}]),
-            json!([{"name": "a", "transform": "identity", "source-id": 1, "field-id": 1000},
-                   {"name": "b", "transform": "identity", "source-id": 1}]),
-            json!("x"),
-        ] {
-            assert_eq!(spec_from_json(&bad).unwrap_err().kind(), crate::error::ErrorKind::CorruptTable, "{bad}");
+    fn refuses_half_given_and_repeated_ids() {
+        let field = |id: Json| json!({"name": "x", "transform": "identity", "source-id": 1, "field-id": id});
+        for fields in [json!([field(json!(1000)), field(Json::Null)]), json!([field(json!(5)), field(json!(5))])] {
+            assert!(spec_from_json(&fields, 0).is_err(), "{fields}");
         }
+        assert!(spec_from_json(&json!({"spec-id": 1}), 0).is_err());
+        assert!(spec_from_json(&json!("x"), 0).is_err());
     }
 }

@@ -382,5 +382,5 @@ fn tighter((a, a_prefix): (ValueRef<'_>, bool), (b, b_prefix): (ValueRef<'_>, bo
 }
 
 #[cfg(test)]
-#[path = "partition_tests.rs"]
+#[path = "partition_bounds_tests.rs"]
 mod tests;

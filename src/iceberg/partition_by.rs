@@ -4,7 +4,7 @@
 //! the first half of the grammar, a [`Term`]: a transform of a column, or a column alone. Columns are dotted paths; a name
 //! with odd characters is quoted with `"` or a backtick, a quote inside doubled.
 
-use super::partition_json::FIRST_PARTITION_FIELD_ID;
+use super::partition::FIRST_PARTITION_FIELD_ID;
 use crate::error::{Error, Result};
 use crate::types::{Field, PartitionField, PartitionSpec, Schema, Transform, Type};
 

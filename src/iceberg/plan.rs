@@ -21,7 +21,7 @@ use crate::iceberg::entries::{EntryColumns, EntryRequest};
 use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::partition::{PartitionBounds, SummaryBounds};
+use crate::iceberg::partition_bounds::{PartitionBounds, SummaryBounds};
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::statistics::MetricsBounds;
 use crate::store::{Location, Store};
@@ -121,7 +121,8 @@ impl PlannedBatch {
     /// The group of a row that survived.
     pub fn group(&self, row: usize) -> Result<&PartitionGroup> {
         let index = self.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
-        (self.groups.get(index).and_then(Option::as_ref)).ok_or_else(|| Error::internal("a kept entry has no partition"))
+        (self.groups.get(index).and_then(Option::as_ref))
+            .ok_or_else(|| Error::internal("a kept entry has no partition"))
     }
 
     /// The task of the `k`-th survivor.
@@ -270,9 +271,8 @@ impl Plan {
     /// Reads, decodes and prunes manifests in parallel; the batches keep the order of the manifests.
     fn decode_wave(&self, wave: VecDeque<ManifestFile>, request: &EntryRequest) -> Result<Vec<PlannedBatch>> {
         let wave: Vec<ManifestFile> = wave.into();
-        let load = |m: &ManifestFile| -> Result<Vec<u8>> {
-            self.input.store.get(&self.input.location.resolve(&m.path)?)
-        };
+        let load =
+            |m: &ManifestFile| -> Result<Vec<u8>> { self.input.store.get(&self.input.location.resolve(&m.path)?) };
         let loaded = in_parallel(wave.len(), |i| load(&wave[i]).with("manifest", &wave[i].path))?;
         let parsed = in_parallel(wave.len(), |i| Manifest::parse(&loaded[i]).with("path", &wave[i].path))?;
         let mut pieces: Vec<(usize, Range<usize>)> = Vec::new();
@@ -302,8 +302,7 @@ impl Plan {
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {
             let schema = &self.input.schema;
-            let partition =
-                partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
+            let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
             groups.push(spec.group(partition, &self.input.filter));
         }
         let mut batch = PlannedBatch { rows: Vec::with_capacity(columns.len()), columns, groups, deletes: Vec::new() };
@@ -435,7 +434,8 @@ struct SpecContext {
 impl Specs {
     fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
         let context = |spec: &Arc<PartitionSpec>| {
-            let types = spec.fields.iter().map(|f| f.result_type(source_schema(metadata, schema, f.source_id))).collect();
+            let types =
+                spec.fields.iter().map(|f| f.result_type(source_schema(metadata, schema, f.source_id))).collect();
             (spec.id, SpecContext { spec: spec.clone(), types })
         };
         Specs { by_id: metadata.partition_specs.iter().map(context).collect() }
@@ -449,7 +449,9 @@ impl Specs {
 
     fn summary_may_match(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<bool> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
-        let Some(summaries) = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len()) else { return Ok(true) };
+        let Some(summaries) = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len()) else {
+            return Ok(true);
+        };
         Ok(may_match(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, summaries)))
     }
 }

@@ -5,8 +5,8 @@
 use serde_json::{Value as Json, json};
 
 use super::members::Members;
+use super::partition::source_id;
 use super::partition_by::{Term, source_of};
-use super::partition_json::source_id;
 use crate::error::{Error, Result};
 use crate::types::{Schema, SortField, SortOrder, Transform};
 

@@ -10,11 +10,12 @@ const METADATA_COLUMNS: [&str; 7] =
     ["_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"];
 
 /// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting, the
-/// struct pruned to what was selected of it in the table's order; a column selected whole wins over its parts.
+/// struct pruned to what was selected of it in the table's order; a column selected whole wins over its parts. As in
+/// Java, members that a filter asks about (`filtered`) stay in a struct of which anything is selected.
 ///
 /// # Errors
 /// `InvalidInput` for a column that does not exist, naming those that do; `Unsupported` for metadata columns.
-pub fn select(schema: &Schema, columns: &[String], case_sensitive: bool) -> Result<Schema> {
+pub fn select(schema: &Schema, columns: &[String], filtered: &[FieldId], case_sensitive: bool) -> Result<Schema> {
     let mut wanted: Vec<FieldId> = Vec::new();
     for column in columns {
         let path: Vec<&str> = column.split('.').collect();
@@ -31,6 +32,7 @@ pub fn select(schema: &Schema, columns: &[String], case_sensitive: bool) -> Resu
             order.push(top);
         }
     }
+    wanted.extend(filtered);
     let fields: Vec<Field> = order.into_iter().filter_map(|f| prune(f, &wanted)).collect();
     let mut kept = Schema::new(schema.id, fields, Vec::new());
     let identifiers = schema.identifier_field_ids.iter().copied();
@@ -104,22 +106,25 @@ mod tests {
 
     #[test]
     fn keeps_nesting_and_the_order_asked_for() {
-        let s = select(&schema(), &names(&["p.y", "id", "p.x"]), true).unwrap();
+        let s = select(&schema(), &names(&["p.y", "id", "p.x"]), &[], true).unwrap();
         assert_eq!(s.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["p", "id"]);
         assert_eq!(s.fields[0].ty.children().len(), 2);
         assert_eq!(s.identifier_field_ids, [1]);
-        let s = select(&schema(), &names(&["m.value.b"]), true).unwrap();
+        let s = select(&schema(), &names(&["p.y"]), &[10, 1], true).unwrap();
+        assert_eq!(s.fields.len(), 1);
+        assert_eq!(s.fields[0].ty.children().len(), 2);
+        let s = select(&schema(), &names(&["m.value.b"]), &[], true).unwrap();
         assert_eq!(s.fields[0].to_string(), "3: m: optional map<string, struct<5: b: optional long>>");
     }
 
     #[test]
     fn names_what_is_missing() {
-        let e = select(&schema(), &names(&["nope"]), true).unwrap_err().to_string();
+        let e = select(&schema(), &names(&["nope"]), &[], true).unwrap_err().to_string();
         assert!(e.contains("'nope'") && e.contains("id, p, m"), "{e}");
-        assert!(select(&schema(), &names(&["ID"]), true).is_err());
-        assert!(select(&schema(), &names(&["ID"]), false).is_ok());
+        assert!(select(&schema(), &names(&["ID"]), &[], true).is_err());
+        assert!(select(&schema(), &names(&["ID"]), &[], false).is_ok());
         assert_eq!(
-            select(&schema(), &names(&["_file"]), true).unwrap_err().kind(),
+            select(&schema(), &names(&["_file"]), &[], true).unwrap_err().kind(),
             crate::error::ErrorKind::Unsupported
         );
     }

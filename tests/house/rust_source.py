@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -18,6 +19,7 @@ _TOKENS = re.compile(
 _TEST_ITEM = re.compile(
     r"#\[cfg\(test\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:mod|fn|impl|use|struct|enum|macro_rules!)"
 )
+_TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:#\[path = \"([^\"]+)\"\]\s*)?(?:pub(?:\([^)]*\))?\s+)?mod (\w+);")
 
 
 def without_comments_and_texts(source: str) -> str:
@@ -57,9 +59,8 @@ class RustFile:
 
     @property
     def is_test(self) -> bool:
-        """Whether the file as a whole is a test module."""
-        names = [*self.path.relative_to(SRC).parts[:-1], self.path.stem]
-        return any(name in ("tests", "testing") or name.endswith("_tests") for name in names)
+        """Whether the file as a whole is test code: it, or a folder it is in, is declared under `#[cfg(test)]`."""
+        return any(place in test_modules() for place in (self.path, *self.path.parents))
 
     @property
     def layer(self) -> str:
@@ -80,6 +81,17 @@ class RustFile:
         """Lines of test code inside a file that also has other code."""
         whole = without_comments_and_texts(self.path.read_text("utf-8"))
         return 0 if self.is_test else sum(1 for line in whole.splitlines() if line.strip()) - self.code_lines
+
+
+@cache
+def test_modules() -> frozenset[Path]:
+    """The files and folders of modules that exist in tests only."""
+    found = set()
+    for path in SRC.rglob("*.rs"):
+        folder = path.parent if path.stem in ("mod", "lib") else path.with_suffix("")
+        for explicit, name in _TEST_MODULE.findall(path.read_text("utf-8")):
+            found |= {path.parent / explicit} if explicit else {folder / f"{name}.rs", folder / name}
+    return frozenset(found)
 
 
 def rust_files() -> list[RustFile]:

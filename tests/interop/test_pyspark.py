@@ -10,7 +10,7 @@ import frazil as fz
 import pyarrow as pa
 import pytest
 from java_side import assert_same_rows, exact
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
 
 UTC = datetime.UTC
@@ -53,6 +53,11 @@ def rows(first: int, count: int) -> pa.Table:
         ],
         schema=SCHEMA,
     )
+
+
+def frame_of(spark: SparkSession, data: pa.Table) -> DataFrame:
+    """The rows with Spark's own types: left alone it makes a timestamp without zone one with."""
+    return spark.createDataFrame(data).withColumn("local", fn.col("local").cast("timestamp_ntz"))
 
 
 @pytest.fixture
@@ -151,7 +156,7 @@ def test_limit(spark: SparkSession, table: Any) -> None:
 
 
 def test_write_appends_in_one_commit(spark: SparkSession, table: Any, catalog: Any) -> None:
-    frame = spark.createDataFrame(rows(1000, 200)).repartition(3)
+    frame = frame_of(spark, rows(1000, 200)).repartition(3)
     frame.write.format("frazil").mode("append").save(table.location)
     after = catalog.load_table("db.events")
     assert len(after.snapshots) == 3
@@ -175,7 +180,7 @@ def test_a_failed_job_commits_nothing(spark: SparkSession, table: Any, catalog: 
         fn.expr("if(id = 77, raise_error('on purpose'), 'NO')").cast("string").alias("country"),
     )
     names = [name for name in SCHEMA.names if name not in ("id", "country")]
-    empty = spark.createDataFrame(rows(0, 1)).limit(0)
+    empty = frame_of(spark, rows(0, 1)).limit(0)
     frame = frame.unionByName(empty, allowMissingColumns=True).select("id", "country", *names).select(*SCHEMA.names)
     with pytest.raises(Exception, match="on purpose"):
         frame.write.format("frazil").mode("append").save(table.location)
@@ -185,7 +190,7 @@ def test_a_failed_job_commits_nothing(spark: SparkSession, table: Any, catalog: 
 
 
 def test_an_empty_frame_is_no_error(spark: SparkSession, table: Any, catalog: Any) -> None:
-    spark.createDataFrame(rows(0, 1)).limit(0).write.format("frazil").mode("append").save(table.location)
+    frame_of(spark, rows(0, 1)).limit(0).write.format("frazil").mode("append").save(table.location)
     assert catalog.load_table("db.events").scan().count() == 100
 
 
@@ -198,7 +203,7 @@ def test_the_wrong_schema_is_refused(spark: SparkSession, table: Any, catalog: A
 def test_sql_views(spark: SparkSession, table: Any, catalog: Any) -> None:
     spark.sql(f"create or replace temp view ours using frazil options (path '{table.location}')")
     assert spark.sql("select count(*) as n from ours where country = 'SE'").collect() == [Row(n=25)]
-    spark.createDataFrame(rows(500, 10)).createOrReplaceTempView("fresh")
+    frame_of(spark, rows(500, 10)).createOrReplaceTempView("fresh")
     spark.sql("insert into ours select * from fresh")
     assert catalog.load_table("db.events").scan().count() == 110
 

@@ -1,0 +1,176 @@
+"""Damaged tables: the right exception with the path in it, never a crash, a hang or wrong rows."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import random
+import shutil
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+
+ROWS = 500
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """A table of two snapshots and several files, to be copied and damaged."""
+    root = tmp_path_factory.mktemp("golden")
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(root))
+    catalog.create_namespace("db")
+    data = pa.table({"id": pa.array(range(ROWS)), "name": [f"n{i % 7}" for i in range(ROWS)]})
+    table = catalog.create_table("db.t", data.schema, partition_by=["bucket(3, id)"])
+    table.append(data)
+    table.append(data)
+    return root / "db" / "t"
+
+
+@pytest.fixture
+def copy(golden: pathlib.Path, tmp_path: pathlib.Path) -> pathlib.Path:
+    return pathlib.Path(shutil.copytree(golden, tmp_path / "t"))
+
+
+def read(root: pathlib.Path) -> pa.Table:
+    return fz.open_table(root, moved=True).scan("id >= 0").to_arrow()
+
+
+def only(root: pathlib.Path, pattern: str) -> pathlib.Path:
+    return sorted(root.glob(pattern))[-1]
+
+
+def current_metadata(root: pathlib.Path) -> pathlib.Path:
+    return root / "metadata" / "v3.metadata.json"
+
+
+def current_list(root: pathlib.Path) -> pathlib.Path:
+    snapshot = json.loads(current_metadata(root).read_text())["snapshots"][-1]
+    return root / "metadata" / pathlib.PurePath(snapshot["manifest-list"]).name
+
+
+def test_the_copy_is_whole(copy: pathlib.Path) -> None:
+    assert read(copy).num_rows == 2 * ROWS
+
+
+KINDS = {
+    "metadata": current_metadata,
+    "manifest list": current_list,
+    "manifest": lambda root: only(root, "metadata/*-m0.avro"),
+    "data file": lambda root: only(root, "data/**/*.parquet"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_file_is_named(copy: pathlib.Path, kind: str) -> None:
+    victim = KINDS[kind](copy)
+    victim.unlink()
+    if kind == "metadata":  # the version before is still whole, and the hint that names the lost one is only a hint
+        assert read(copy).num_rows == ROWS
+        return
+    with pytest.raises(fz.NotFoundError, match=victim.name):
+        read(copy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("keep", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_torn_file_is_corrupt_and_named(copy: pathlib.Path, kind: str, keep: float) -> None:
+    victim = KINDS[kind](copy)
+    whole = victim.read_bytes()
+    victim.write_bytes(whole[: int(len(whole) * keep)])
+    with pytest.raises(fz.CorruptTableError) as error:
+        read(copy)
+    assert victim.name in str(error.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wrong_magic_is_corrupt_and_named(copy: pathlib.Path, kind: str) -> None:
+    victim = KINDS[kind](copy)
+    whole = victim.read_bytes()
+    victim.write_bytes(b"NOPE" + whole[4:-4] + b"NOPE")
+    with pytest.raises(fz.CorruptTableError) as error:
+        read(copy)
+    assert victim.name in str(error.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_flipped_bytes_never_crash(copy: pathlib.Path, kind: str) -> None:
+    """A flip may hit padding, a name or a value that nothing checks; else it is an error of our own."""
+    victim = KINDS[kind](copy)
+    whole = victim.read_bytes()
+    dice = random.Random(7)
+    errors = 0
+    for at in sorted(dice.sample(range(len(whole)), min(150, len(whole)))):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << dice.randrange(8)
+        victim.write_bytes(bytes(damaged))
+        try:
+            read(copy)
+        except fz.FrazilError as error:
+            assert not isinstance(error, fz.InternalError), error
+            errors += 1
+    assert errors > 0
+
+
+def change(root: pathlib.Path, **members: object) -> None:
+    path = current_metadata(root)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **members}))
+
+
+@pytest.mark.parametrize("version", [0, 4, 99, -1, "2", None, 2.5])
+def test_unknown_format_versions_are_refused(copy: pathlib.Path, version: object) -> None:
+    change(copy, **{"format-version": version})
+    with pytest.raises((fz.UnsupportedError, fz.CorruptTableError), match=r"v3\.metadata\.json"):
+        fz.open_table(copy)
+
+
+def test_a_snapshot_that_is_not_there_is_corrupt(copy: pathlib.Path) -> None:
+    change(copy, **{"current-snapshot-id": 17})
+    with pytest.raises(fz.CorruptTableError, match=r"v3\.metadata\.json"):
+        fz.open_table(copy)
+
+
+def test_a_folder_or_pipe_instead_of_a_file(copy: pathlib.Path) -> None:
+    import os
+
+    victim = KINDS["data file"](copy)
+    victim.unlink()
+    os.mkfifo(victim)
+    with pytest.raises(fz.StoreError, match="regular file"):
+        read(copy)
+    victim.unlink()
+    victim.mkdir()
+    with pytest.raises(fz.StoreError, match="regular file"):
+        read(copy)
+
+
+def test_a_moved_table_must_be_opened_as_such(golden: pathlib.Path, copy: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    hidden = golden.with_name("hidden")
+    golden.rename(hidden)
+    try:
+        with pytest.raises(fz.NotFoundError, match="moved=True"):
+            fz.open_table(copy).scan().to_arrow()
+        assert read(copy).num_rows == 2 * ROWS
+    finally:
+        hidden.rename(golden)
+
+
+@pytest.mark.parametrize("text", ["nope = 1", "id = 'x'", "id = ", "name > 5 and", "name is nan", "((id = 1)"])
+def test_wrong_filters_say_what_is_wrong(golden: pathlib.Path, text: str) -> None:
+    with pytest.raises(fz.InvalidInputError):
+        fz.open_table(golden).scan(text).to_arrow()
+
+
+def test_an_unknown_column_lists_those_there_are(golden: pathlib.Path) -> None:
+    with pytest.raises(fz.InvalidInputError, match=r"id.*name"):
+        fz.open_table(golden).scan(select=["nope"])
+    with pytest.raises(fz.InvalidInputError, match="nope"):
+        fz.open_table(golden).scan("nope = 1")
+
+
+def test_no_table_here(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(fz.NotFoundError, match=str(tmp_path)):
+        fz.open_table(tmp_path)
+    with pytest.raises(fz.UnsupportedError, match="s3"):
+        fz.open_table("s3://bucket/table")
