@@ -19,7 +19,7 @@ use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
 use crate::types::{Schema, select};
-use crate::workers::in_parallel;
+use crate::workers::{GoOn, in_parallel};
 
 pub use crate::explain::{Explain, FunnelStage};
 pub use crate::splits::SplitRequest;
@@ -240,29 +240,32 @@ impl Scan {
         BatchStream::new(self.store().clone(), self.context.clone(), tasks, self.limit)
     }
 
-    /// All rows, files read in parallel; batches in the order of the tasks.
+    /// All rows, files read in parallel; batches in the order of the tasks. `go_on` is asked between batches.
     ///
     /// # Errors
-    /// As [`Scan::read`].
-    pub fn read_all(&self) -> Result<Vec<RecordBatch>> {
+    /// As [`Scan::read`]; what `go_on` gives.
+    pub fn read_all(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+        let asked = |batch: Result<RecordBatch>| go_on().and(batch);
         if self.limit.is_some() {
-            return self.read()?.collect();
+            return self.read()?.map(asked).collect();
         }
         let tasks = self.plan_files()?.collect::<Result<Vec<_>>>()?;
-        let read = |i: usize| read_task(self.store(), &self.context, &tasks[i])?.collect::<Result<Vec<_>>>();
+        let read = |i: usize| read_task(self.store(), &self.context, &tasks[i])?.map(asked).collect::<Result<Vec<_>>>();
         Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
     }
 
     /// The number of rows: from metadata for files that the filter keeps whole, else by reading the filter's columns.
+    /// `go_on` is asked between batches.
     ///
     /// # Errors
-    /// As [`Scan::read`].
-    pub fn count(&self) -> Result<u64> {
+    /// As [`Scan::read`]; what `go_on` gives.
+    pub fn count(&self, go_on: GoOn) -> Result<u64> {
         let nothing = Arc::new(Schema::new(self.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
         let mut tasks = Vec::new();
         let mut rows = 0u64;
         for task in self.plan_files()? {
+            go_on()?;
             let task = task?;
             if *task.residual == BoundPredicate::True && task.deletes.is_empty() {
                 rows += task.data_file.record_count.max(0) as u64;
@@ -271,7 +274,8 @@ impl Scan {
             }
         }
         let count = |i: usize| {
-            read_task(self.store(), &context, &tasks[i])?.try_fold(0u64, |n, b| Ok(n + b?.num_rows() as u64))
+            read_task(self.store(), &context, &tasks[i])?
+                .try_fold(0u64, |n, batch| go_on().and(batch).map(|b| n + b.num_rows() as u64))
         };
         rows += in_parallel(tasks.len(), count)?.into_iter().sum::<u64>();
         Ok(self.limit.map_or(rows, |l| rows.min(l as u64)))

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::Result;
 
+/// Asked between the steps of long work, by every thread that does it; an error ends the work. `&|| Ok(())` never does.
+pub type GoOn<'a> = &'a (dyn Fn() -> Result<()> + Sync);
+
 /// Threads at most, whatever the machine has.
 const MOST_THREADS: usize = 16;
 

@@ -144,13 +144,13 @@ class Scan:
         return Explain(self._core.explain())
 
     def to_arrow(self) -> pa.Table:
-        """The rows as a pyarrow table, in memory."""
+        """The rows as a pyarrow table, in memory; files are read in parallel."""
         from frazil import interop
 
-        return interop.table_of(self._core.read().read_all())
+        return interop.table_of(self._core.read_all())
 
     def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream of record batches; memory stays bounded."""
+        """The rows as a stream of record batches, one file at a time; memory stays bounded."""
         from frazil import interop
 
         return interop.reader_of(self._core.read())
@@ -172,7 +172,7 @@ class Scan:
         """The rows as a polars data frame."""
         import polars as pl
 
-        return pl.DataFrame(self._core.read().read_all())
+        return pl.DataFrame(self._core.read_all())
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """The rows as a Spark DataFrame: planned here and now, read by Spark's executors."""

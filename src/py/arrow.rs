@@ -4,13 +4,11 @@
 //! object with `__arrow_c_stream__` or `__arrow_c_array__`. Every capsule's name is checked before its pointer is used,
 //! and what it points at is moved out, so that the capsule's own destructor finds it released.
 //!
-//! Ctrl-C: consumers such as polars pull a stream from compiled code, where Python handles no signals. So both
-//! directions look for signals between batches, on the thread that made the stream: only there can a handler run, and no
-//! lock is waited for that another thread of the consumer might hold.
+//! Consumers such as polars pull a stream from compiled code, where Python handles no signals; so both directions
+//! [`Watch`] for them between batches.
 
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::ThreadId;
 
 use arrow::array::{Array, RecordBatch, StructArray};
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
@@ -22,8 +20,9 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyStopIteration};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::call::{guarded, run};
+use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
+use super::signals::Watch;
 use crate::error::{Error, Result};
 
 const STREAM: &CStr = c"arrow_array_stream";
@@ -188,8 +187,7 @@ impl BatchStream {
         let iter = lock(&self.iter).take().ok_or_else(|| {
             to_exception(py, &Error::invalid("the stream was read already").hint("Make a new one from the scan"))
         })?;
-        let owner = std::thread::current().id();
-        stream_capsule(py, Box::new(Outgoing { schema: self.schema.clone(), iter: Some(iter), owner }))
+        stream_capsule(py, Box::new(Outgoing { schema: self.schema.clone(), iter: Some(iter), watch: Watch::new() }))
     }
 }
 
@@ -197,25 +195,29 @@ impl BatchStream {
 struct Outgoing {
     schema: SchemaRef,
     iter: Option<Iter>,
-    owner: ThreadId,
+    watch: Watch,
 }
 
 impl Outgoing {
     fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        if let Some(signal) = pending_signal(self.owner) {
-            // The consumer will raise an error of its own; the interrupt asked for again ends the program's wait.
-            Python::try_attach(|py| {
-                if signal.is_instance_of::<PyKeyboardInterrupt>(py) {
-                    let again = py.import("_thread").and_then(|m| m.call_method0("interrupt_main"));
-                    again.map(drop).unwrap_or(());
-                }
-            });
-            return Err(ArrowError::ExternalError("interrupted by a signal".into()));
+        if let Err(stop) = self.watch.go_on() {
+            self.raise_later();
+            return Err(ArrowError::ExternalError(Box::new(stop)));
         }
         let iter = self.iter.as_mut();
         // Arrow's C interface can't carry a NUL in a message.
         guarded(|| iter.and_then(Iterator::next).transpose())
             .map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
+    }
+
+    /// The consumer will raise an error of its own; Ctrl-C asked for again raises `KeyboardInterrupt` after it.
+    fn raise_later(&self) {
+        Python::try_attach(|py| {
+            if self.watch.raised().is_some_and(|e| e.is_instance_of::<PyKeyboardInterrupt>(py)) {
+                let again = py.import("_thread").and_then(|m| m.call_method0("interrupt_main"));
+                again.map(drop).unwrap_or(());
+            }
+        });
     }
 }
 
@@ -237,18 +239,10 @@ impl RecordBatchReader for Outgoing {
     }
 }
 
-/// The exception of a signal that arrived, if this is thread `owner`.
-fn pending_signal(owner: ThreadId) -> Option<PyErr> {
-    if std::thread::current().id() != owner {
-        return None;
-    }
-    Python::try_attach(|py| py.check_signals().err()).flatten()
-}
-
 /// Rows from Python, to be read while detached.
 pub(super) struct Input {
     reader: Reader,
-    signal: Arc<Mutex<Option<PyErr>>>,
+    watch: Arc<Watch>,
 }
 
 impl Input {
@@ -257,24 +251,27 @@ impl Input {
     /// # Errors
     /// `InvalidInputError` if it has neither `__arrow_c_stream__` nor `__arrow_c_array__`.
     pub(super) fn new(obj: &Bound<'_, PyAny>) -> PyResult<Input> {
-        let reader = match (obj.getattr_opt("__arrow_c_stream__")?, obj.getattr_opt("__arrow_c_array__")?) {
-            (Some(method), _) => stream_of(&method)?,
-            (None, Some(method)) => array_of(&method)?,
-            (None, None) => {
-                let error = Error::invalid(format!("rows can't be read from a '{}'", obj.get_type().name()?))
-                    .hint("Give an object with __arrow_c_stream__: pyarrow, polars, duckdb, pandas");
-                return Err(to_exception(obj.py(), &error));
+        let watch = Arc::new(Watch::new());
+        let reader = if obj.hasattr("read_next_batch")? {
+            Box::new(Pulled::new(obj, Arc::clone(&watch))?)
+        } else {
+            match (obj.getattr_opt("__arrow_c_stream__")?, obj.getattr_opt("__arrow_c_array__")?) {
+                (Some(method), _) => stream_of(&method)?,
+                (None, Some(method)) => reader_of(batch_of(&method)?),
+                (None, None) => {
+                    let error = Error::invalid(format!("rows can't be read from a '{}'", obj.get_type().name()?))
+                        .hint("Give an object with __arrow_c_stream__: pyarrow, polars, duckdb, pandas");
+                    return Err(to_exception(obj.py(), &error));
+                }
             }
         };
-        let signal = Arc::default();
-        let watched = Watched { reader, owner: std::thread::current().id(), signal: Arc::clone(&signal) };
-        Ok(Input { reader: Box::new(watched), signal })
+        Ok(Input { reader: Box::new(Watched { reader, watch: Arc::clone(&watch) }), watch })
     }
 
     /// Runs `work` on the rows, detached. A signal's exception goes before the error that it caused.
     pub(super) fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(Reader) -> Result<T> + Send) -> PyResult<T> {
-        let Input { reader, signal } = self;
-        run(py, || work(reader)).map_err(|error| lock(&signal).take().unwrap_or(error))
+        let Input { reader, watch } = self;
+        run_watched(py, &watch, |_| work(reader))
     }
 }
 
@@ -293,7 +290,12 @@ fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
     })
 }
 
-fn array_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
+fn reader_of(batch: RecordBatch) -> Reader {
+    let schema = batch.schema();
+    Box::new(RecordBatchIterator::new([Ok(batch)], schema))
+}
+
+fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let py = method.py();
     let (schema, array): (Bound<'_, PyCapsule>, Bound<'_, PyCapsule>) = method.call0()?.extract()?;
     let schema = schema.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
@@ -308,27 +310,68 @@ fn array_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
         arrow::datatypes::DataType::Struct(_) => Ok(RecordBatch::from(StructArray::from(data))),
         other => Err(Error::invalid(format!("rows must be an Arrow struct array, not {other}"))),
     });
-    let batch = batch.map_err(|e| to_exception(py, &e))?;
-    let schema = batch.schema();
-    Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
+    batch.map_err(|e| to_exception(py, &e))
 }
 
-/// A stream from Python that stops at a signal and keeps its exception.
+/// A `pyarrow.RecordBatchReader`, which often has a generator behind it: pulled by its Python method, so that what the
+/// generator raises, Ctrl-C among it, is raised again as it is and not as text.
+struct Pulled {
+    source: Py<PyAny>,
+    schema: SchemaRef,
+    watch: Arc<Watch>,
+}
+
+impl Pulled {
+    fn new(source: &Bound<'_, PyAny>, watch: Arc<Watch>) -> PyResult<Pulled> {
+        let schema = import_schema(&source.getattr("schema")?)?.unwrap_or_else(ArrowSchema::empty);
+        Ok(Pulled { source: source.clone().unbind(), schema: Arc::new(schema), watch })
+    }
+
+    fn pull(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
+        match self.source.bind(py).call_method0("read_next_batch") {
+            Ok(batch) => batch_of(&batch.getattr("__arrow_c_array__")?).map(Some),
+            Err(end) if end.is_instance_of::<PyStopIteration>(py) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Iterator for Pulled {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match Python::try_attach(|py| self.pull(py)) {
+            Some(Ok(batch)) => batch.map(Ok),
+            Some(Err(error)) => {
+                let text = error.to_string();
+                self.watch.stop(error);
+                Some(Err(ArrowError::ExternalError(text.into())))
+            }
+            None => Some(Err(ArrowError::ExternalError("the interpreter is shutting down".into()))),
+        }
+    }
+}
+
+impl RecordBatchReader for Pulled {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// A stream from Python that stops at a signal.
 struct Watched {
     reader: Reader,
-    owner: ThreadId,
-    signal: Arc<Mutex<Option<PyErr>>>,
+    watch: Arc<Watch>,
 }
 
 impl Iterator for Watched {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(signal) = pending_signal(self.owner) {
-            *lock(&self.signal) = Some(signal);
-            return Some(Err(ArrowError::ExternalError("interrupted by a signal".into())));
+        match self.watch.go_on() {
+            Ok(()) => self.reader.next(),
+            Err(stop) => Some(Err(ArrowError::ExternalError(Box::new(stop)))),
         }
-        self.reader.next()
     }
 }
 

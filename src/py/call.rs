@@ -7,11 +7,23 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::prelude::*;
 
 use super::errors::to_exception;
+use super::signals::Watch;
 use crate::error::{Error, Result};
+use crate::workers::GoOn;
 
 /// Runs `work` detached from the interpreter.
 pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
     py.detach(|| guarded(work)).map_err(|e| to_exception(py, &e))
+}
+
+/// Runs long `work` detached; it asks between its steps whether to go on. A signal's exception goes before the error that
+/// it caused.
+pub(super) fn run_watched<T: Send>(
+    py: Python<'_>,
+    watch: &Watch,
+    work: impl FnOnce(GoOn) -> Result<T> + Send,
+) -> PyResult<T> {
+    run(py, || work(&|| watch.go_on())).map_err(|error| watch.raised().unwrap_or(error))
 }
 
 /// Runs `work` where it is; for what costs less than detaching.

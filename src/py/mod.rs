@@ -9,6 +9,7 @@ mod catalog;
 mod errors;
 mod scan;
 mod schema;
+mod signals;
 mod table;
 mod task;
 mod value;

@@ -8,8 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
-use super::call::{run, run_attached};
+use super::call::{run, run_attached, run_watched};
 use super::schema::Schema;
+use super::signals::Watch;
 use super::task::ScanTask;
 use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
@@ -104,8 +105,14 @@ impl Scan {
         Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
     }
 
+    fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
+        let (schema, batches) =
+            run_watched(py, &Watch::new(), |go_on| Ok((self.inner.arrow_schema()?, self.inner.read_all(go_on)?)))?;
+        Ok(Batches::new(schema, batches))
+    }
+
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
-        run(py, || self.inner.count())
+        run_watched(py, &Watch::new(), |go_on| self.inner.count(go_on))
     }
 }
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 
-import pytest
-
 import frazil as fz
+import pytest
 from frazil import exceptions
 
 STANDARD = {

@@ -11,11 +11,10 @@ import sys
 import threading
 import time
 
+import frazil as fz
 import polars as pl
 import pyarrow as pa
 import pytest
-
-import frazil as fz
 from conftest import event_rows
 
 
@@ -130,6 +129,7 @@ def long(events: fz.Table) -> fz.Table:
         pytest.param(lambda s: s.to_arrow_batch_reader().read_all(), id="reader"),
         pytest.param(lambda s: list(s.to_arrow_batch_reader()), id="batches"),
         pytest.param(lambda s: list(s.plan_files()), id="plan_files"),
+        pytest.param(lambda s: s.where("id > 3").count(), id="count"),
         pytest.param(lambda s: pa.table(s), id="pyarrow"),
         pytest.param(lambda s: pl.DataFrame(s), id="polars"),
     ],

@@ -7,9 +7,8 @@ import shutil
 import subprocess
 import sys
 
-import pytest
-
 import frazil as fz
+import pytest
 
 pytestmark = pytest.mark.spark
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from frazil.exceptions import UnsupportedError
@@ -174,5 +173,5 @@ def _uuid_text(array: pa.Array) -> pa.Array:
     text = np.full((n, 36), ord("-"), dtype=np.uint8)
     text[:, _DIGITS] = digits
     offsets = np.arange(n + 1, dtype=np.int32) * 36
-    strings = pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(text))
-    return pc.if_else(storage.is_valid(), strings, pa.scalar(None, pa.string())) if storage.null_count else strings
+    valid = storage.is_valid().buffers()[1] if storage.null_count else None
+    return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(text), valid)

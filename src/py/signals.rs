@@ -1,0 +1,61 @@
+//! Ctrl-C during long work: Python runs a signal's handler only where its main thread asks for it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use super::arrow::lock;
+use crate::error::{Error, Result};
+
+/// Asking means attaching to the interpreter, perhaps waiting for another thread: not more often than this.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks for signals between the steps of one piece of work, and stops all its threads when one arrived.
+///
+/// Only the thread that made it asks Python. It is the only one on which a handler may run, and no lock is waited for that
+/// another thread of the work might hold.
+pub(super) struct Watch {
+    owner: ThreadId,
+    stopped: AtomicBool,
+    asked: Mutex<Instant>,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Watch {
+            owner: std::thread::current().id(),
+            stopped: AtomicBool::new(false),
+            asked: Mutex::new(Instant::now()),
+            raised: Mutex::new(None),
+        }
+    }
+
+    /// An error if the work is to stop.
+    pub(super) fn go_on(&self) -> Result<()> {
+        if std::thread::current().id() == self.owner && !self.stopped.load(Ordering::Relaxed) {
+            let mut asked = lock(&self.asked);
+            if asked.elapsed() >= PAUSE {
+                if let Some(raised) = Python::try_attach(|py| py.check_signals().err()).flatten() {
+                    self.stop(raised);
+                }
+                *asked = Instant::now();
+            }
+        }
+        if self.stopped.load(Ordering::Relaxed) { Err(Error::internal("interrupted")) } else { Ok(()) }
+    }
+
+    /// Stops the work by an exception of the Python code that it calls.
+    pub(super) fn stop(&self, raised: PyErr) {
+        *lock(&self.raised) = Some(raised);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// The exception that stopped the work.
+    pub(super) fn raised(&self) -> Option<PyErr> {
+        lock(&self.raised).take()
+    }
+}
