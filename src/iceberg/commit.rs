@@ -173,7 +173,7 @@ impl AppendFiles {
             added_rows_count: Some(encoded.added_rows_count),
             existing_rows_count: Some(encoded.existing_rows_count),
             deleted_rows_count: Some(encoded.deleted_rows_count),
-            partitions: Some(encoded.partitions),
+            partitions: encoded.partitions,
             ..ManifestFile::default()
         })
     }

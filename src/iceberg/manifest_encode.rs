@@ -4,11 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value as Json, json};
-
 use super::entries::{ADDED, DELETED, EXISTING};
 use super::manifest_avro::{decimal_length, manifest_entry_schema};
 use super::manifest_list::{FieldSummary, ManifestContent};
+use super::partition::spec_fields_to_json;
 use crate::codec::avro::encode::{
     put_boolean, put_bytes, put_double, put_float, put_int, put_items, put_long, put_optional,
 };
@@ -108,11 +107,10 @@ pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -
 }
 
 fn header_metadata(header: &ManifestHeader<'_>) -> Vec<(&'static str, String)> {
-    let spec: Vec<Json> = header.spec.fields.iter().map(field_to_json).collect();
     let mut out = vec![
         ("schema", schema_to_json(header.schema).to_string()),
         ("schema-id", header.schema.id.to_string()),
-        ("partition-spec", Json::Array(spec).to_string()),
+        ("partition-spec", spec_fields_to_json(&header.spec.fields).to_string()),
         ("partition-spec-id", header.spec.id.to_string()),
         ("format-version", header.format_version.to_string()),
     ];
@@ -121,10 +119,6 @@ fn header_metadata(header: &ManifestHeader<'_>) -> Vec<(&'static str, String)> {
         out.push(("content", content.to_owned()));
     }
     out
-}
-
-fn field_to_json(f: &PartitionField) -> Json {
-    json!({"name": f.name, "transform": f.transform.to_string(), "source-id": f.source_id, "field-id": f.field_id})
 }
 
 /// The type now; of a dropped source column the type that the files have.

@@ -4,11 +4,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value as Json;
-
 use crate::codec::avro::{Cursor, Logical, Member, Node, Optional, Shape};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest_avro::sanitize;
+use crate::iceberg::partition::spec_from_json;
 use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, decimal};
 
 /// What one value of an entry is.
@@ -140,7 +139,7 @@ impl Layout {
                 return Err(missing(name));
             }
         }
-        let header = spec.map(spec_fields_from_json).transpose()?.unwrap_or_default();
+        let header = spec.map(spec_fields).transpose()?.unwrap_or_default();
         let record = file.iter().find(|s| s.column == Some(Column::Partition)).map(|s| s.node.optional().1.clone());
         let record = record.as_ref().and_then(Node::members).unwrap_or_default();
         let (fields, types, partition) = partition_layout(record, header)?;
@@ -318,31 +317,8 @@ impl PartitionReader {
     }
 }
 
-/// Reads the header's `partition-spec`: a list of fields, or the whole spec object. Fields of v1 may lack ids; they are
-/// 1000 and up by position.
-fn spec_fields_from_json(text: &str) -> Result<Vec<PartitionField>> {
-    let bad = || Error::corrupt("the manifest's partition spec is not what the specification says");
-    let json: Json = serde_json::from_str(text).map_err(|e| bad().because(e))?;
-    let list = json.as_array().or_else(|| json.get("fields").and_then(Json::as_array)).ok_or_else(bad)?;
-    let int = |j: &Json| j.as_i64().and_then(|v| i32::try_from(v).ok());
-    let field = |(i, j): (usize, &Json)| {
-        let transform = j.get("transform").and_then(Json::as_str).ok_or_else(bad)?;
-        let (source_id, transform) = match j.get("source-ids").and_then(Json::as_array).map(Vec::as_slice) {
-            // A transform of several columns is one that this version does not know.
-            Some([first, _, ..]) => (int(first), Transform::Unknown(transform.to_owned())),
-            Some([only]) => (int(only), Transform::parse(transform)),
-            _ => (j.get("source-id").and_then(int), Transform::parse(transform)),
-        };
-        let field_id = match j.get("field-id") {
-            None | Some(Json::Null) => Some(1000 + i as i32),
-            Some(id) => int(id),
-        };
-        Ok(PartitionField {
-            source_id: source_id.ok_or_else(bad)?,
-            field_id: field_id.ok_or_else(bad)?,
-            name: j.get("name").and_then(Json::as_str).ok_or_else(bad)?.to_owned(),
-            transform,
-        })
-    };
-    list.iter().enumerate().map(field).collect()
+/// Reads the header's `partition-spec`: a list of fields, or the whole spec object.
+fn spec_fields(text: &str) -> Result<Vec<PartitionField>> {
+    let bad = |e| Error::corrupt("the manifest's partition spec is no JSON").because(e);
+    Ok(spec_from_json(&serde_json::from_str(text).map_err(bad)?, 0)?.fields)
 }

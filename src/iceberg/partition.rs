@@ -35,9 +35,11 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
         with_id += usize::from(recorded.is_some());
         let position = i32::try_from(i).ok().and_then(|i| FIRST_PARTITION_FIELD_ID.checked_add(i));
         let field_id = recorded.or(position).ok_or_else(|| Error::corrupt("a partition spec has too many fields"))?;
-        let transform = Transform::parse(&members.required_string("transform")?);
+        let text = members.required_string("transform")?;
         let name = members.required_string("name")?;
-        out.push(PartitionField { source_id: source_id(&mut members)?, field_id, name, transform });
+        let (source_id, only) = source_id(&mut members)?;
+        let transform = if only { Transform::parse(&text) } else { Transform::Unknown(text) };
+        out.push(PartitionField { source_id, field_id, name, transform });
     }
     if with_id != 0 && with_id != out.len() {
         return Err(Error::corrupt(format!("{with_id} of the {} fields of partition spec {id} have ids", out.len())));
@@ -50,20 +52,16 @@ pub fn spec_from_json(json: &Json, default_id: i32) -> Result<PartitionSpec> {
     Ok(PartitionSpec { id, fields: out })
 }
 
-/// The source column; v3 may list several in `source-ids`, of which transforms known today have one.
-pub(super) fn source_id(members: &mut Members) -> Result<i32> {
-    if let Some(id) = members.int("source-id")? {
-        return Ok(id);
-    }
+/// The source column and whether it is the only one: v3 may list several in `source-ids`, for transforms that this version
+/// does not know.
+pub(super) fn source_id(members: &mut Members) -> Result<(i32, bool)> {
     let ids = members.list("source-ids")?.unwrap_or_default();
-    match ids.as_slice() {
-        [] => Err(members.error("source-id", "is missing")),
-        [one] => one
-            .as_i64()
-            .and_then(|v| i32::try_from(v).ok())
-            .ok_or_else(|| members.error("source-ids", "is no list of 32-bit integers")),
-        many => Err(Error::unsupported(format!("a transform of {} source columns is not supported", many.len()))),
+    if let Some(id) = members.int("source-id")? {
+        return Ok((id, ids.len() < 2));
     }
+    let first = ids.first().ok_or_else(|| members.error("source-id", "is missing"))?;
+    let id = first.as_i64().and_then(|v| i32::try_from(v).ok());
+    Ok((id.ok_or_else(|| members.error("source-ids", "is no list of 32-bit integers"))?, ids.len() == 1))
 }
 
 /// The object form.

@@ -274,7 +274,11 @@ impl Plan {
         let load =
             |m: &ManifestFile| -> Result<Vec<u8>> { self.input.store.get(&self.input.location.resolve(&m.path)?) };
         let loaded = in_parallel(wave.len(), |i| load(&wave[i]).with("manifest", &wave[i].path))?;
-        let parsed = in_parallel(wave.len(), |i| Manifest::parse(&loaded[i]).with("path", &wave[i].path))?;
+        // Most manifests of a table have the same header; what the first one's compiles to serves them.
+        let first = loaded.first().map(|bytes| Manifest::parse(bytes)).transpose();
+        let layout = first.ok().flatten().map(|m| m.layout().clone());
+        let parse = |i: usize| Manifest::parse_like(&loaded[i], layout.as_ref()).with("path", &wave[i].path);
+        let parsed = in_parallel(wave.len(), parse)?;
         let mut pieces: Vec<(usize, Range<usize>)> = Vec::new();
         for (i, m) in parsed.iter().enumerate() {
             let blocks = m.block_count();

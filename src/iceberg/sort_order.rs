@@ -38,7 +38,7 @@ fn field_from_json(json: Json) -> Result<SortField> {
         "nulls-last" => false,
         other => return Err(m.error("null-order", &format!("is '{other}', neither nulls-first nor nulls-last"))),
     };
-    Ok(SortField { source_id: source_id(&mut m)?, transform, descending, nulls_first })
+    Ok(SortField { source_id: source_id(&mut m)?.0, transform, descending, nulls_first })
 }
 
 /// The JSON object.
