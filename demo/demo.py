@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import frazil as fz
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
+
+import frazil as fz
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"]
 FILTER = "ts >= '2026-01-03T00:00:00Z' and ts < '2026-01-05T00:00:00Z' and country in ('NO', 'SE') and status >= 500"

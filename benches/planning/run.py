@@ -34,8 +34,9 @@ START, END = "<!-- planning -->", "<!-- /planning -->"
 
 
 def plan_with_frazil(metadata: str, title: str) -> tuple[float, int]:
-    import frazil as fz
     import pyarrow  # noqa: F401 - Frazil imports it with its first table; PyIceberg's own imports bring it along
+
+    import frazil as fz
 
     text = FILTERS[title]
     started = time.perf_counter()

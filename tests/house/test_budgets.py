@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import frazil._core as core
 import pytest
 from rust_source import ROOT, RustFile, rust_files
+
+import frazil._core as core
 
 MAX_CODE_LINES = 600
 MAX_INLINE_TEST_LINES = 250

@@ -6,10 +6,11 @@ import multiprocessing
 import random
 from typing import Any
 
-import frazil as fz
 import pyarrow as pa
 import pytest
 from java_side import NAMESPACE, Java, assert_same_rows, exact
+
+import frazil as fz
 
 UTC = datetime.UTC
 SCHEMA = pa.schema(

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import frazil as fz
 import pytest
 from java_side import NAMESPACE, Java, assert_same_rows, exact
+
+import frazil as fz
 
 
 def read(java: Java, table: str, where: str | None = None, **options: object) -> list[str]:

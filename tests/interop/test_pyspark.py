@@ -6,12 +6,13 @@ import decimal
 from pathlib import Path
 from typing import Any
 
-import frazil as fz
 import pyarrow as pa
 import pytest
 from java_side import assert_same_rows, exact
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as fn
+
+import frazil as fz
 
 UTC = datetime.UTC
 SCHEMA = pa.schema(

@@ -10,9 +10,10 @@ import sys
 import uuid
 from pathlib import Path
 
-import frazil as fz
 import pyarrow as pa
 import pytest
+
+import frazil as fz
 
 UTC = dt.timezone.utc
 COUNTRIES = ("NO", "SE", "DK", None)

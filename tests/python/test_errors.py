@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import pickle
 
-import frazil as fz
 import pytest
+
+import frazil as fz
 from frazil import exceptions
 
 STANDARD = {

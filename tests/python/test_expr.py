@@ -8,15 +8,16 @@ import pickle
 import uuid
 import zoneinfo
 
-import frazil as fz
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from frazil import InvalidInputError, bucket, col, day, hour, month, truncate, year
-from frazil._core import check_filter
 from hypothesis import given
 from hypothesis import strategies as st
+
+import frazil as fz
+from frazil import InvalidInputError, bucket, col, day, hour, month, truncate, year
+from frazil._core import check_filter
 
 OSLO = zoneinfo.ZoneInfo("Europe/Oslo")
 

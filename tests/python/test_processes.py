@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 
-import frazil as fz
 import polars as pl
 import pyarrow as pa
 import pytest
+
+import frazil as fz
 from conftest import event_rows
 
 

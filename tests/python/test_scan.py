@@ -7,15 +7,16 @@ import json
 import math
 from pathlib import Path
 
-import frazil as fz
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from conftest import UTC, event_rows
-from frazil import col
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+import frazil as fz
+from conftest import UTC, event_rows
+from frazil import col
 
 ROWS = event_rows(0, 200).to_pylist()
 

@@ -7,9 +7,10 @@ import pickle
 import time
 from pathlib import Path
 
-import frazil as fz
 import pyarrow as pa
 import pytest
+
+import frazil as fz
 from conftest import event_rows
 from frazil.spark.write import FrazilWriter
 

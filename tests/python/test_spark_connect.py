@@ -7,8 +7,9 @@ import shutil
 import subprocess
 import sys
 
-import frazil as fz
 import pytest
+
+import frazil as fz
 
 pytestmark = pytest.mark.spark
 

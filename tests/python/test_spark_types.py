@@ -8,14 +8,15 @@ import json
 import uuid
 from collections import Counter
 
-import frazil as fz
 import pyarrow as pa
 import pytest
-from frazil.spark.lanes import _spark_hash, partition_keys
-from frazil.spark.types import arrow_schema, conform, spark_schema
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
+
+import frazil as fz
+from frazil.spark.lanes import _spark_hash, partition_keys
+from frazil.spark.types import arrow_schema, conform, spark_schema
 
 
 def schema_of(**types: object) -> fz.Schema:

@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 
 import duckdb
-import frazil as fz
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+
+import frazil as fz
 from conftest import event_rows
 
 
