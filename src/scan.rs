@@ -112,7 +112,7 @@ impl Scan {
     }
 
     /// The rows' schema.
-    pub fn schema(&self) -> &Arc<Schema> {
+    pub fn projection(&self) -> &Arc<Schema> {
         &self.context.projection
     }
 

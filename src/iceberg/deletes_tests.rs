@@ -156,7 +156,7 @@ fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
 fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
     let one = |n: i64| Some(BTreeMap::from([(1, n)]));
     let bound = |v: i64| Some(BTreeMap::from([(1, encode_bound(ValueRef::Long(v)))]));
-    let bounds = (nulls < 2).then(|| (bound(lower), bound(upper))).unwrap_or_default();
+    let bounds = if nulls < 2 { (bound(lower), bound(upper)) } else { (None, None) };
     let metrics = ColumnMetrics {
         value_counts: one(2),
         null_value_counts: one(nulls),

@@ -49,7 +49,7 @@ impl Scan {
     }
 
     fn schema(&self) -> Schema {
-        Schema { inner: Arc::clone(self.inner.schema()) }
+        Schema { inner: Arc::clone(self.inner.projection()) }
     }
 
     #[getter]
