@@ -140,7 +140,7 @@ impl PlannedBatch {
     }
 }
 
-/// A plan under way: yields batches in the order of the manifests.
+/// A plan under way: yields batches oldest manifest first, entries in the order of their manifest.
 pub struct Plan {
     input: PlanInput,
     request: EntryRequest,
@@ -166,7 +166,8 @@ impl Plan {
             None => Vec::new(),
         };
         let (mut queue, mut delete_manifests) = (VecDeque::new(), Vec::new());
-        for m in manifests {
+        // Writers list the newest manifest first; files are planned in the order of their commits.
+        for m in manifests.into_iter().rev() {
             let deletes = m.content == ManifestContent::Deletes;
             if !deletes {
                 counters.data_manifests += 1;
