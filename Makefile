@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-MAKEFLAGS += --no-print-directory
+MAKEFLAGS += --no-print-directory --silent
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
@@ -154,7 +154,7 @@ docs: ## build the documentation site into site/
 	@tools/need.sh "make docs" python
 	@$(MAKE) $(VENV)/.docs
 	@echo "== mkdocs"
-	@$(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
 .PHONY: clean
