@@ -61,7 +61,7 @@ impl Catalog {
                 .with("catalog", name)
                 .hint("Give warehouse='/a/folder'")
         })?;
-        let tables = FilesystemCatalog::new(store::open_store(root)?, root)?;
+        let tables = FilesystemCatalog::new(store::open_store(root)?, &store::location::absolute(root)?)?;
         Ok(Catalog { name: name.to_owned(), properties, tables })
     }
 

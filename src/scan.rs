@@ -268,7 +268,7 @@ impl Scan {
             go_on()?;
             let task = task?;
             if *task.residual == BoundPredicate::True && task.deletes.is_empty() {
-                rows += task.data_file.record_count.max(0) as u64;
+                rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
             } else {
                 tasks.push(task);
             }
@@ -396,7 +396,7 @@ impl Iterator for BatchStream {
 /// As [`Scan::read`].
 pub fn read_split(split: &Split, limit: Option<usize>) -> Result<BatchStream> {
     let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
-    let store = crate::store::open_store(at)?;
+    let store = crate::store::open_store(&split.context.location.resolve(at)?)?;
     let tasks: VecDeque<Result<ScanTask>> = split.tasks.iter().cloned().map(Ok).collect();
     BatchStream::new(store, split.context.clone(), Box::new(tasks.into_iter()), limit)
 }

@@ -9,13 +9,13 @@ use serde_json::json;
 use crate::data::write::{DataWriter, WriteContext};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
-use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
+use crate::iceberg::catalog::filesystem::{self, FoundMetadata, METADATA_FOLDER};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
 use crate::task::CommitMessage;
-use crate::transaction;
+use crate::transaction::{self, Verdict};
 use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
 
 /// Which version of the table to read.
@@ -117,7 +117,7 @@ impl Table {
     /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; the store's.
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
         let store = store::open_store(location)?;
-        let (metadata, found) = filesystem::load(store.as_ref(), location)?;
+        let (metadata, found) = filesystem::load(store.as_ref(), &location::absolute(location)?)?;
         Table::of(store, metadata, found, storage_options, moved)
     }
 
@@ -262,13 +262,15 @@ impl Table {
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
     pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
         let message = self.write(rows, 0)?;
-        let files = message.clone();
-        self.commit(vec![message], BTreeMap::new()).inspect_err(|e| {
-            if e.kind() == crate::error::ErrorKind::CommitConflict {
-                // The rows are certainly not in the table; failing to remove their files only leaves orphans.
-                let _ = self.abort(&[files]);
-            }
-        })
+        if message.files.is_empty() {
+            return self.refresh();
+        }
+        let verdict = transaction::append(self, message.files.clone(), BTreeMap::new());
+        if let Verdict::Failed(_) = verdict {
+            // The rows are certainly not in the table; failing to remove their files only leaves orphans.
+            let _ = self.abort(&[message]);
+        }
+        verdict.into_result()
     }
 
     /// Writes the stream's rows into new files without committing. `task` numbers the writers of one job. Files of a
@@ -316,7 +318,7 @@ impl Table {
         if files.is_empty() {
             return self.refresh();
         }
-        transaction::append(self, files, summary)
+        transaction::append(self, files, summary).into_result()
     }
 
     /// Deletes the files of writers whose job was given up.
@@ -336,11 +338,33 @@ impl Table {
         ordered.map(|f| f.source_id).collect()
     }
 
+    /// The root folder that commits go to.
+    ///
+    /// # Errors
+    /// `InvalidInput` or `Unsupported` if the table can't be committed to.
+    pub fn writable_location(&self) -> Result<&str> {
+        self.check_writable()?;
+        Ok(&self.inner.root)
+    }
+
     fn check_writable(&self) -> Result<()> {
         if self.inner.moved {
             return Err(Error::invalid("a table opened with moved=True is read-only")
                 .with("path", &self.inner.root)
                 .hint("Open it where its metadata says it is, or create a table and append the rows"));
+        }
+        let recorded = location::join(&self.inner.metadata.location, METADATA_FOLDER);
+        let folder = self.metadata_location().rsplit_once('/').map_or("", |(folder, _)| folder);
+        if !self.inner.store.is_same_place(folder, &recorded)? {
+            return Err(Error::invalid(
+                "the metadata file is not in the table's own metadata folder, so it can't be written",
+            )
+            .with("path", self.metadata_location())
+            .with("recorded", &recorded)
+            .hint("Open the table by its location; a copy can be read with moved=True"));
+        }
+        if self.inner.found.version.is_none() {
+            return Err(transaction::tracked_elsewhere(self.metadata_location()));
         }
         Ok(())
     }

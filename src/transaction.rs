@@ -1,14 +1,13 @@
 //! The retry loop of commits: prepare on the newest version, publish, and on a conflict prepare again.
 //!
-//! The verdict is typed. Committed: the new table. Conflict: [`ErrorKind::CommitConflict`] after the last retry, and what
-//! the attempts wrote is removed. Unknown: [`ErrorKind::CommitStateUnknown`], and nothing is removed.
+//! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
-use crate::iceberg::commit::AppendFiles;
+use crate::iceberg::commit::{AppendFiles, Prepared};
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
 use crate::task::DataFile;
@@ -47,73 +46,101 @@ struct Base {
     found: FoundMetadata,
 }
 
-/// Appends files in one commit; returns the table as it is then.
-pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<String, String>) -> Result<Table> {
+/// How a commit ended.
+pub(crate) enum Verdict {
+    /// It is in the table.
+    Committed(Table),
+    /// It certainly is not, and never will be: what was written for it can be removed.
+    Failed(Error),
+    /// It may be: nothing may be removed.
+    Unknown(Error),
+}
+
+impl Verdict {
+    pub(crate) fn into_result(self) -> Result<Table> {
+        match self {
+            Verdict::Committed(table) => Ok(table),
+            Verdict::Failed(e) | Verdict::Unknown(e) => Err(e),
+        }
+    }
+}
+
+/// Appends files in one commit.
+///
+/// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
+/// successors' names are free again, or belong to a table that was dropped since.
+pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<String, String>) -> Verdict {
     let inner = &table.inner;
     let policy = RetryPolicy::of(&inner.metadata.properties);
-    let mut append = AppendFiles::new(inner.store.clone(), files, summary)?;
+    let mut append = match AppendFiles::new(inner.store.clone(), files, summary) {
+        Ok(append) => append,
+        Err(e) => return Verdict::Failed(e),
+    };
     let began = Instant::now();
-    let mut attempt = 0;
-    let mut base = Base { metadata: inner.metadata.as_ref().clone(), found: inner.found.clone() };
-    loop {
-        let error = match publish(table, &mut append, &base) {
-            Ok(done) => return done,
+    let mut base = match reload(table) {
+        Ok(base) => base,
+        Err(e) => return Verdict::Failed(e),
+    };
+    for attempt in 0.. {
+        let prepared = match append.prepare(&base.metadata, now_ms()) {
+            Ok(prepared) => prepared,
+            Err(e) => {
+                append.clean_up();
+                return Verdict::Failed(e);
+            }
+        };
+        let error = match publish(table, prepared, &base) {
+            Ok(table) => return Verdict::Committed(table),
             Err(e) => e,
         };
-        let newest = reload(table).map_err(|e| unknown(&error, e))?;
-        if newest.metadata.snapshot_by_id(append.snapshot_id()).is_some() {
+        base = match reload(table) {
+            Ok(newest) => newest,
+            Err(e) => return Verdict::Unknown(unknown(&error, e)),
+        };
+        if base.metadata.snapshot_by_id(append.snapshot_id()).is_some() {
             // The publish went through although its reply said otherwise.
-            return reopened(table, newest);
+            let Base { metadata, found } = base;
+            let reopened = Table::of(inner.store.clone(), metadata, found, inner.storage_options.clone(), false);
+            return reopened.map_or_else(Verdict::Unknown, Verdict::Committed);
         }
         if error.kind() != ErrorKind::CommitConflict {
-            return Err(error);
+            return Verdict::Unknown(error);
         }
         let spent = began.elapsed().as_millis() as u64;
         if attempt >= policy.retries || spent >= policy.total_ms {
             append.clean_up();
-            return Err(error.hint(format!(
+            return Verdict::Failed(error.hint(format!(
                 "Another writer won {} times in {spent} ms; nothing of this commit is in the table, so it is safe to \
                  try again (property commit.retry.num-retries)",
                 attempt + 1
             )));
         }
         std::thread::sleep(policy.wait(attempt));
-        attempt += 1;
-        base = reload(table)?;
     }
+    Verdict::Failed(Error::internal("the commit loop ended"))
 }
 
-/// One attempt. The outer error is that of publishing; the inner result is final.
-fn publish(table: &Table, append: &mut AppendFiles, base: &Base) -> Result<Result<Table>> {
+/// Publishes one attempt as the next version.
+fn publish(table: &Table, prepared: Prepared, base: &Base) -> Result<Table> {
     let inner = &table.inner;
-    let version = base.found.version.ok_or_else(|| {
-        Error::unsupported("this table's versions are tracked by a catalog, so its folder can't be committed to")
-            .with("path", &base.found.metadata_location)
-            .hint("Commit through the catalog that the table belongs to")
-    })?;
-    let prepared = match append.prepare(&base.metadata, now_ms()) {
-        Ok(p) => p,
-        Err(e) => {
-            // Nothing was published, so what the attempts wrote can't be live.
-            append.clean_up();
-            return Ok(Err(e));
-        }
-    };
+    let version = base.found.version.ok_or_else(|| tracked_elsewhere(&base.found.metadata_location))?;
     let metadata = prepared.metadata.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)?;
     let path = filesystem::publish(inner.store.as_ref(), &inner.root, version + 1, &metadata, Some(&base.metadata))?;
     let found = FoundMetadata { metadata_location: path, version: Some(version + 1) };
-    Ok(Table::of(inner.store.clone(), metadata, found, inner.storage_options.clone(), false))
+    Table::of(inner.store.clone(), metadata, found, inner.storage_options.clone(), false)
+}
+
+/// The refusal to commit to a table whose current version only a catalog knows.
+pub(crate) fn tracked_elsewhere(metadata_location: &str) -> Error {
+    Error::unsupported("this table's versions are tracked by a catalog, so its folder can't be committed to")
+        .with("path", metadata_location)
+        .hint("Commit through the catalog that the table belongs to")
 }
 
 fn reload(table: &Table) -> Result<Base> {
     let (metadata, found) = filesystem::load(table.inner.store.as_ref(), &table.inner.root)?;
     check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
     Ok(Base { metadata, found })
-}
-
-fn reopened(table: &Table, base: Base) -> Result<Table> {
-    let inner = &table.inner;
-    Table::of(inner.store.clone(), base.metadata, base.found, inner.storage_options.clone(), false)
 }
 
 fn unknown(publish_error: &Error, reload_error: Error) -> Error {

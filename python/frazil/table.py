@@ -226,6 +226,15 @@ class Table:
         """Deletes the files of writers whose job was given up. Never call it for messages that may be committed."""
         self._core.abort(list(messages))
 
+    def writable_location(self) -> str:
+        """The folder that commits go to.
+
+        Raises:
+            InvalidInputError: The table was opened with `moved=True`, or by a metadata file outside its folder.
+            UnsupportedError: A catalog keeps its versions.
+        """
+        return self._core.writable_location()
+
     def __repr__(self) -> str:
         snapshot = self.snapshot
         at = "empty" if snapshot is None else f"snapshot {snapshot.id}"

@@ -81,7 +81,9 @@ fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
 /// longer than recorded.
 fn byte_range(task: &ScanTask) -> std::ops::Range<i64> {
     let end = task.start.saturating_add(task.length);
-    let start = if task.start <= 0 { i64::MIN } else { task.start };
+    // Whatever lies before the first offset belongs to the first split: recorded offsets may be wrong.
+    let first = task.data_file.split_offsets.as_deref().and_then(<[i64]>::first).copied().unwrap_or(0);
+    let start = if task.start <= first.max(0) { i64::MIN } else { task.start };
     start..if end >= task.data_file.size_bytes { i64::MAX } else { end }
 }
 

@@ -5,13 +5,14 @@
 //!
 //! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage"; "Commit Conflict Resolution and Retry".
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::codec::avro::Codec;
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
-use crate::iceberg::entries::ADDED;
+use crate::iceberg::entries::{ADDED, DELETED, EXISTING, EntryRequest};
+use crate::iceberg::manifest::{Inherited, Manifest};
 use crate::iceberg::manifest_encode::{ManifestEntry, ManifestHeader, encode_manifest};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
@@ -47,10 +48,15 @@ impl AppendFiles {
     /// An append of these data files. `extra_summary` can't override what is computed.
     ///
     /// # Errors
-    /// `InvalidInput` if a file is no data file.
+    /// `InvalidInput` if a file is no data file or there twice.
     pub fn new(store: Arc<dyn Store>, files: Vec<DataFile>, extra_summary: BTreeMap<String, String>) -> Result<Self> {
         if let Some(f) = files.iter().find(|f| f.content != FileContent::Data) {
             return Err(Error::invalid("an append takes data files only").with("path", &f.path));
+        }
+        let mut paths = HashSet::new();
+        if let Some(f) = files.iter().find(|f| !paths.insert(f.path.as_str())) {
+            let e = Error::invalid("a data file is appended twice").with("path", &f.path);
+            return Err(e.hint("Commit each message once"));
         }
         let id = uuid::Uuid::new_v4();
         let (high, low) = id.as_u64_pair();
@@ -85,9 +91,9 @@ impl AppendFiles {
         if let Some(parent) = &parent {
             let kept =
                 load_manifests(self.store.as_ref(), &Location::recorded(), parent).with("snapshot", parent.id)?;
-            manifests.extend(
-                kept.into_iter().filter(|m| m.added_files_count != Some(0) || m.existing_files_count != Some(0)),
-            );
+            for manifest in kept {
+                manifests.push(self.with_counts(base, manifest)?);
+            }
         }
         let first_row_id = (base.format_version >= 3).then(|| base.next_row_id.unwrap_or(0));
         let added_rows = first_row_id.map(|first| number_rows(&mut manifests, first)).transpose()?;
@@ -114,6 +120,30 @@ impl AppendFiles {
             // Left-overs are harmless orphans; the commit's own error matters more.
             let _ = self.store.delete(path);
         }
+    }
+
+    /// Fills in the counts that a v1 list may lack and later versions require, by counting the manifest's entries.
+    fn with_counts(&self, base: &TableMetadata, mut m: ManifestFile) -> Result<ManifestFile> {
+        let known = [m.added_files_count, m.existing_files_count, m.deleted_files_count];
+        let rows = [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count];
+        if base.format_version == 1 || known.iter().chain(&rows).all(Option::is_some) {
+            return Ok(m);
+        }
+        let bytes = self.store.get(&m.path)?;
+        let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+        let request = EntryRequest { deleted_too: true, ..EntryRequest::default() };
+        let inherited = Inherited { snapshot_id: m.added_snapshot_id, sequence_number: m.sequence_number };
+        let entries = manifest.decode(0..manifest.block_count(), &request, &inherited).with("path", &m.path)?;
+        let count = |status: u8| {
+            let of_status = entries.status.iter().zip(&entries.record_count).filter(|(s, _)| **s == status);
+            of_status.fold((0i64, 0i64), |(files, rows), (_, n)| (files + 1, rows.saturating_add(*n)))
+        };
+        let ((added, added_rows), (existing, existing_rows)) = (count(ADDED), count(EXISTING));
+        let (deleted, deleted_rows) = count(DELETED);
+        (m.added_files_count, m.added_rows_count) = (Some(added), Some(added_rows));
+        (m.existing_files_count, m.existing_rows_count) = (Some(existing), Some(existing_rows));
+        (m.deleted_files_count, m.deleted_rows_count) = (Some(deleted), Some(deleted_rows));
+        Ok(m)
     }
 
     fn own_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {

@@ -85,12 +85,12 @@ pub struct PlanCounters {
 impl PlanCounters {
     fn add_files(&mut self, other: &PlanCounters) {
         self.files += other.files;
-        self.file_bytes += other.file_bytes;
+        self.file_bytes = self.file_bytes.saturating_add(other.file_bytes);
         self.files_in_partitions += other.files_in_partitions;
-        self.partition_bytes += other.partition_bytes;
+        self.partition_bytes = self.partition_bytes.saturating_add(other.partition_bytes);
         self.files_kept += other.files_kept;
-        self.bytes_kept += other.bytes_kept;
-        self.rows_kept += other.rows_kept;
+        self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
+        self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
         self.deletes_attached += other.deletes_attached;
     }
 }
@@ -171,14 +171,16 @@ impl Plan {
             let deletes = m.content == ManifestContent::Deletes;
             if !deletes {
                 counters.data_manifests += 1;
-                counters.data_manifest_bytes += m.length_bytes.max(0) as u64;
+                counters.data_manifest_bytes =
+                    counters.data_manifest_bytes.saturating_add(m.length_bytes.max(0) as u64);
             }
             if !has_live_entries(&m) {
                 continue;
             }
             if !deletes {
                 counters.live_manifests += 1;
-                counters.live_manifest_bytes += m.length_bytes.max(0) as u64;
+                counters.live_manifest_bytes =
+                    counters.live_manifest_bytes.saturating_add(m.length_bytes.max(0) as u64);
             }
             if !specs.summary_may_match(&m, &input.filter)? {
                 continue;
@@ -187,7 +189,8 @@ impl Plan {
                 delete_manifests.push(m);
             } else {
                 counters.matching_manifests += 1;
-                counters.matching_manifest_bytes += m.length_bytes.max(0) as u64;
+                counters.matching_manifest_bytes =
+                    counters.matching_manifest_bytes.saturating_add(m.length_bytes.max(0) as u64);
                 queue.push_back(m);
             }
         }
@@ -368,16 +371,16 @@ fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
     for row in columns.rows() {
         let size = columns.size_bytes[row].max(0) as u64;
         seen.files += 1;
-        seen.file_bytes += size;
+        seen.file_bytes = seen.file_bytes.saturating_add(size);
         if batch.group(row).is_ok() {
             seen.files_in_partitions += 1;
-            seen.partition_bytes += size;
+            seen.partition_bytes = seen.partition_bytes.saturating_add(size);
         }
     }
     for &row in &batch.rows {
         seen.files_kept += 1;
-        seen.bytes_kept += columns.size_bytes[row as usize].max(0) as u64;
-        seen.rows_kept += columns.record_count[row as usize].max(0) as u64;
+        seen.bytes_kept = seen.bytes_kept.saturating_add(columns.size_bytes[row as usize].max(0) as u64);
+        seen.rows_kept = seen.rows_kept.saturating_add(columns.record_count[row as usize].max(0) as u64);
     }
 }
 

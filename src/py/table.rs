@@ -153,6 +153,10 @@ impl Table {
         run(py, || self.inner.abort(&messages))
     }
 
+    fn writable_location(&self, py: Python<'_>) -> PyResult<String> {
+        run(py, || self.inner.writable_location().map(str::to_owned))
+    }
+
     fn to_json(&self) -> String {
         self.inner.to_json()
     }

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::location::local_path;
+use super::location::{local_path, normalise};
 use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -134,6 +134,14 @@ impl Store for LocalStore {
         fs::create_dir_all(local_path(folder)?).map_err(|e| io_error("make", folder, e))
     }
 
+    fn is_same_place(&self, a: &str, b: &str) -> Result<bool> {
+        if normalise(a) == normalise(b) {
+            return Ok(true);
+        }
+        let real = |path: &str| -> Result<Option<PathBuf>> { Ok(fs::canonicalize(local_path(path)?).ok()) };
+        Ok(real(a)?.is_some_and(|a| real(b).ok().flatten() == Some(a)))
+    }
+
     fn delete(&self, path: &str) -> Result<()> {
         match fs::remove_file(local_path(path)?) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("delete", path, e)),
@@ -197,10 +205,15 @@ impl LocalWriter {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(io_error("create", &self.path, e));
             }
-            // File systems without hard links: the name is claimed by an exclusive create first.
+            // File systems without hard links: the name is claimed by an exclusive create first. It is empty for a moment,
+            // and stays so if the process dies just then.
             Err(e) if matches!(e.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied) => {
                 File::create_new(&self.target).map_err(|e| io_error("create", &self.path, e))?;
-                fs::rename(&self.temporary, &self.target).map_err(|e| io_error("create", &self.path, e))?;
+                if let Err(e) = fs::rename(&self.temporary, &self.target) {
+                    // The claim is empty; left there it would look like a torn file.
+                    let _ = fs::remove_file(&self.target);
+                    return Err(io_error("create", &self.path, e));
+                }
                 self.published = true;
             }
             linked => linked.map_err(|e| io_error("create", &self.path, e))?,

@@ -45,6 +45,24 @@ pub fn local_path(location: &str) -> Result<PathBuf> {
     }
 }
 
+/// A plain relative path made absolute, so that it means the same in other processes; everything else as it is.
+///
+/// # Errors
+/// `InvalidInput` for an empty path; `Store` if the working directory is gone.
+pub fn absolute(location: &str) -> Result<String> {
+    if location.is_empty() {
+        return Err(Error::invalid("a location is empty"));
+    }
+    if scheme(location).is_some() || location.starts_with('/') {
+        return Ok(location.to_owned());
+    }
+    let path =
+        std::path::absolute(location).map_err(|e| Error::store("the working directory is not there").because(e))?;
+    path.into_os_string()
+        .into_string()
+        .map_err(|p| Error::invalid("the working directory's path is not UTF-8").with("path", p.display()))
+}
+
 /// `base` and `name` joined by one slash.
 pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
@@ -123,6 +141,15 @@ mod tests {
         assert_eq!(scheme("C:/x"), None);
         assert_eq!(scheme("s3://b/k"), Some("s3"));
         assert!(local_path("file://elsewhere/a").is_err());
+    }
+
+    #[test]
+    fn relative_paths_become_absolute() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(absolute("lake").unwrap(), here.join("lake").display().to_string());
+        assert_eq!(absolute("/a/b").unwrap(), "/a/b");
+        assert_eq!(absolute("s3://b/k").unwrap(), "s3://b/k");
+        assert!(absolute("").is_err());
     }
 
     #[test]

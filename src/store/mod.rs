@@ -64,6 +64,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Makes a folder and its parents.
     fn make_folder(&self, folder: &str) -> Result<()>;
 
+    /// Whether two paths lead to the same folder, by whatever links.
+    fn is_same_place(&self, a: &str, b: &str) -> Result<bool> {
+        Ok(location::normalise(a) == location::normalise(b))
+    }
+
     /// Removes a file; no error if it is not there.
     fn delete(&self, path: &str) -> Result<()>;
 

@@ -229,6 +229,17 @@ def test_aborting_a_job_deletes_what_its_tasks_wrote(events: fz.Table) -> None:
     assert sorted(Path(path_of(events)).rglob("*.parquet")) == before
 
 
+def test_an_abort_after_the_commit_deletes_nothing(events: fz.Table) -> None:
+    """Spark calls abort when commit raised, which may be after publishing; each runs in a process of its own."""
+    before = events.scan().count()
+    writer = FrazilWriter(events)
+    pickled = pickle.dumps(writer)
+    messages = [writer.write(iter(event_rows(0, 30).to_batches()))]
+    pickle.loads(pickled).commit(messages)
+    pickle.loads(pickled).abort(messages)
+    assert fz.open_table(path_of(events)).scan().to_arrow().num_rows == before + 30
+
+
 def _fails_on(condition: str):
     from pyspark.sql import functions as f
 

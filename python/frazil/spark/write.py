@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -15,12 +16,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from frazil._core import CommitMessage
+from frazil.exceptions import FrazilError
 from frazil.table import Table
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
 
 __all__ = ["FrazilWriter", "Written", "append"]
+
+
+# The member of a snapshot's summary by which a job knows its own commit again.
+JOB_ID = "frazil.job-id"
 
 
 @dataclass
@@ -35,6 +41,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
     def __init__(self, table: Table) -> None:
         self._table = table
+        self._job_id = str(uuid.uuid4())
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
@@ -49,10 +56,21 @@ class FrazilWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Adds the files of all tasks to the table in one commit."""
-        self._table.commit(_messages(messages), {"engine-name": "spark", "engine-version": pyspark.__version__})
+        engine = {"engine-name": "spark", "engine-version": pyspark.__version__, JOB_ID: self._job_id}
+        self._table.commit(_messages(messages), engine)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of the tasks that succeeded, since the job did not."""
+        """Deletes the files of the tasks that succeeded, since the job did not.
+
+        Spark also calls this when the commit raised, which it may do after publishing, and in a process of its own. So the
+        table is asked first; where it has the job's snapshot, or can't be read, nothing is deleted.
+        """
+        try:
+            newest = self._table.refresh()
+        except FrazilError:
+            return
+        if any(snapshot.summary.get(JOB_ID) == self._job_id for snapshot in newest.snapshots):
+            return
         self._table.abort(_messages(messages))
 
 
@@ -67,7 +85,8 @@ def append(df: DataFrame, table: Table | str | os.PathLike[str]) -> None:
         df: The rows.
         table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
     """
-    location = table.location if isinstance(table, Table) else os.fspath(table)
+    # A table that can't be written, as one opened with moved=True, says so here; its recorded location is another's.
+    location = table.writable_location() if isinstance(table, Table) else os.fspath(table)
     df.sparkSession.dataSource.register(_data_source())
     df.write.format("frazil").mode("append").save(location)
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::ident::{TableIdent, check_name};
 pub use super::metadata_files::{FoundMetadata, METADATA_FOLDER, find_metadata, load, read_metadata};
-use super::metadata_files::{VERSION_HINT, find_version, version_paths};
+use super::metadata_files::{VERSION_HINT, find_version, version_of, version_paths};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::{TableMetadata, encode_metadata};
 use crate::store::Store;
@@ -28,7 +28,8 @@ const MAX_DEPTH: usize = 64;
 ///
 /// A plain and a compressed file of one number are the same version, but the store can't create one only if the other is
 /// absent. So a writer looks for the other names before and after it creates its own, and withdraws if one has appeared: of
-/// two writers that use different names at least one sees the other, and never do both succeed.
+/// two writers that use different names at least one sees the other, and never do both succeed. It also withdraws if there
+/// is a later version: then its base was not the newest, but so old that its successors were deleted.
 ///
 /// The version hint and the deletion of old files (where the properties ask for it) are best effort: once the file is
 /// there, the commit is done.
@@ -67,18 +68,27 @@ pub fn publish(
         Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(conflict(&path)),
         put => put?,
     }
-    for other in version_paths(&folder, version) {
-        if other != path && store.size(&other).is_ok() {
-            store.delete(&path).map_err(|e| {
-                let error = Error::state_unknown(format!("version {version} of the table has two files"));
-                error.with("path", &path).with("other", &other).hint("Delete the wrong one").because(e)
-            })?;
-            return Err(conflict(&other));
-        }
+    if let Some(other) = overtaken_by(store, &folder, version, &path)? {
+        store.delete(&path).map_err(|e| {
+            let error = Error::state_unknown(format!("version {version} of the table was published out of turn"));
+            error.with("path", &path).with("other", &other).hint("Delete the wrong one").because(e)
+        })?;
+        return Err(conflict(&other));
     }
     let _ = store.put(&join(&folder, VERSION_HINT), version.to_string().as_bytes());
     delete_old_files(store, &folder, metadata, base);
     Ok(path)
+}
+
+/// Another file of the version just published, or one of a later version. A later one means that the base was not the
+/// newest: its successors had been deleted, which left their names free.
+fn overtaken_by(store: &dyn Store, folder: &str, version: i32, published: &str) -> Result<Option<String>> {
+    let files = store.list(folder)?;
+    let other = files
+        .into_iter()
+        .map(|f| f.path)
+        .find(|p| normalise(p) != normalise(published) && version_of(p).is_some_and(|v| v >= version));
+    Ok(other)
 }
 
 fn compress(bytes: &[u8]) -> Result<Vec<u8>> {

@@ -53,6 +53,14 @@ fn parse_name(name: &str) -> Option<Name> {
     (all_digits && !rest.is_empty()).then(|| digits.parse().ok().map(Name::Numbered)).flatten()
 }
 
+/// `N` of a path to `v<N>.metadata.json` or its compressed forms.
+pub(super) fn version_of(path: &str) -> Option<i32> {
+    match parse_name(file_name(path)) {
+        Some(Name::Version(version)) => Some(version),
+        _ => None,
+    }
+}
+
 /// The last part of a path.
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
