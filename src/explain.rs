@@ -7,7 +7,7 @@ use crate::iceberg::plan::PlanCounters;
 pub struct FunnelStage {
     /// `manifest counts`, `partition summaries`, `partition tuples`, `column metrics`, `delete files`.
     pub name: &'static str,
-    /// What is counted: `manifests`, `data files` or `delete files`.
+    /// What is counted: `manifest`, `data file` or `delete file`.
     pub unit: &'static str,
     /// How many came in.
     pub considered: u64,
@@ -45,7 +45,7 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
     let mut stages = vec![
         FunnelStage {
             name: "manifest counts",
-            unit: "manifests",
+            unit: "manifest",
             considered: c.data_manifests,
             kept: c.live_manifests,
             considered_bytes: c.data_manifest_bytes,
@@ -55,7 +55,7 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
         },
         FunnelStage {
             name: "partition summaries",
-            unit: "manifests",
+            unit: "manifest",
             considered: c.live_manifests,
             kept: c.matching_manifests,
             considered_bytes: c.live_manifest_bytes,
@@ -65,7 +65,7 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
         },
         FunnelStage {
             name: "partition tuples",
-            unit: "data files",
+            unit: "data file",
             considered: c.files,
             kept: c.files_in_partitions,
             considered_bytes: c.file_bytes,
@@ -75,7 +75,7 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
         },
         FunnelStage {
             name: "column metrics",
-            unit: "data files",
+            unit: "data file",
             considered: c.files_in_partitions,
             kept: c.files_kept,
             considered_bytes: c.partition_bytes,
@@ -87,7 +87,7 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
     if c.delete_manifests > 0 {
         stages.push(FunnelStage {
             name: "delete files",
-            unit: "delete files",
+            unit: "delete file",
             considered: c.delete_files,
             kept: c.deletes_attached,
             reason: "delete files read, and how often they were attached to a data file",

@@ -21,7 +21,8 @@ def schema_of(source: Any) -> pa.Schema:
 
 def table_of(batches: _core.Batches) -> pa.Table:
     """A pyarrow table over the same memory."""
-    return pa.table(batches)
+    # pa.table() would import pandas, to see whether it was given a data frame.
+    return pa.RecordBatchReader.from_stream(batches).read_all()
 
 
 def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:

@@ -371,7 +371,7 @@ fn headers_that_make_no_sense_are_refused() {
         Manifest::parse(&bytes).map(|_| ()).map_err(|e| e.to_string()).unwrap_err()
     };
     assert!(parse("", "{").contains("partition spec"));
-    assert!(parse("", r#"[{"name":"a"}]"#).contains("partition spec"));
+    assert!(parse("", r#"[{"name":"a"}]"#).contains("partition field"));
     let twice = r#"{"name":"again","type":"string","field-id":100},"#;
     assert!(parse(twice, "[]").contains("twice"));
     let mistyped = r#"{"name":"lower_bounds","type":"string","field-id":125},"#;

@@ -78,7 +78,9 @@ def test_a_link_to_a_table_is_the_table(catalog: fz.Catalog, tmp_path: pathlib.P
     assert ids(table.location) == [1]
 
 
-def test_a_relative_warehouse_means_the_same_everywhere(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_warehouse_means_the_same_everywhere(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     catalog = fz.catalog("c", warehouse="lake")
     catalog.create_namespace("db")

@@ -62,8 +62,8 @@ class FrazilWriter(DataSourceArrowWriter):
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of the tasks that succeeded, since the job did not.
 
-        Spark also calls this when the commit raised, which it may do after publishing, and in a process of its own. So the
-        table is asked first; where it has the job's snapshot, or can't be read, nothing is deleted.
+        Spark also calls this when the commit raised, which it may do after publishing, and in a process of its own.
+        So the table is asked first; where it has the job's snapshot, or can't be read, nothing is deleted.
         """
         try:
             newest = self._table.refresh()
