@@ -27,6 +27,9 @@ pub use crate::splits::SplitRequest;
 /// Rows of a batch unless the option `batch-rows` says otherwise.
 const BATCH_ROWS: usize = 65_536;
 
+/// Options that a scan takes.
+const OPTIONS: [&str; 5] = ["batch-rows", "case-sensitive", "split-size", "lookback", "file-open-cost"];
+
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
 pub struct Scan {
@@ -46,6 +49,10 @@ impl Scan {
         let metadata = &table.inner.metadata;
         let (snapshot, schema) = version(metadata, request.at.as_ref())?;
         let case_sensitive = !matches!(request.options.get("case-sensitive").map(String::as_str), Some("false"));
+        if let Some(odd) = request.options.keys().find(|key| !OPTIONS.contains(&key.as_str())) {
+            return Err(Error::invalid(format!("there is no scan option '{odd}'"))
+                .hint(format!("The options are {}", OPTIONS.join(", "))));
+        }
         let batch_rows = match request.options.get("batch-rows") {
             None => BATCH_ROWS,
             Some(text) => text.parse().ok().filter(|n| (1..=1 << 24).contains(n)).ok_or_else(|| {

@@ -7,9 +7,10 @@ use arrow::record_batch::RecordBatchReader;
 use serde_json::json;
 
 use crate::data::write::{DataWriter, WriteContext};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata, METADATA_FOLDER};
+use crate::iceberg::commit;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
@@ -303,10 +304,10 @@ impl Table {
     }
 
     /// Commits the files of writers as one append; `summary` adds members to the snapshot's summary. Without any files
-    /// nothing is committed.
+    /// nothing is committed; messages that a snapshot of the table already has are not committed again.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table; as [`Table::append`].
+    /// `InvalidInput` for messages of another table or whose files are gone; as [`Table::append`].
     pub fn commit(&self, messages: Vec<CommitMessage>, summary: BTreeMap<String, String>) -> Result<Table> {
         self.check_writable()?;
         if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
@@ -318,18 +319,32 @@ impl Table {
         if files.is_empty() {
             return self.refresh();
         }
+        for file in &files {
+            self.inner.store.size(&file.path).map_err(|e| match e.kind() {
+                ErrorKind::NotFound => Error::invalid("a written file is not there any more")
+                    .with("path", &file.path)
+                    .hint("Its message was aborted, perhaps; write the rows again"),
+                _ => e,
+            })?;
+        }
         transaction::append(self, files, summary).into_result()
     }
 
-    /// Deletes the files of writers whose job was given up.
+    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of them.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table; the store's.
+    /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
-        for m in messages.iter().filter(|m| m.table_uuid == self.uuid()) {
-            m.files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))?;
+        let files = || messages.iter().filter(|m| m.table_uuid == self.uuid()).flat_map(|m| &m.files);
+        let paths = files().map(|f| f.path.as_str()).collect();
+        let newest = self.refresh()?;
+        let live = commit::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
+        if let Some(path) = live.first() {
+            return Err(
+                Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
+            );
         }
-        Ok(())
+        files().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
     }
 
     /// Columns that the sort order keeps in order: their bounds prune well.

@@ -81,6 +81,9 @@ pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<Stri
         Ok(base) => base,
         Err(e) => return Verdict::Failed(e),
     };
+    if append.is_in(&base.metadata) {
+        return reopened(table, base);
+    }
     for attempt in 0.. {
         let prepared = match append.prepare(&base.metadata, now_ms()) {
             Ok(prepared) => prepared,
@@ -97,11 +100,9 @@ pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<Stri
             Ok(newest) => newest,
             Err(e) => return Verdict::Unknown(unknown(&error, e)),
         };
-        if base.metadata.snapshot_by_id(append.snapshot_id()).is_some() {
+        if append.is_in(&base.metadata) {
             // The publish went through although its reply said otherwise.
-            let Base { metadata, found } = base;
-            let reopened = Table::of(inner.store.clone(), metadata, found, inner.storage_options.clone(), false);
-            return reopened.map_or_else(Verdict::Unknown, Verdict::Committed);
+            return reopened(table, base);
         }
         if error.kind() != ErrorKind::CommitConflict {
             return Verdict::Unknown(error);
@@ -118,6 +119,12 @@ pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<Stri
         std::thread::sleep(policy.wait(attempt));
     }
     Verdict::Failed(Error::internal("the commit loop ended"))
+}
+
+fn reopened(table: &Table, base: Base) -> Verdict {
+    let inner = &table.inner;
+    let opened = Table::of(inner.store.clone(), base.metadata, base.found, inner.storage_options.clone(), false);
+    opened.map_or_else(Verdict::Unknown, Verdict::Committed)
 }
 
 /// Publishes one attempt as the next version.

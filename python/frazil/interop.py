@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from frazil import _core
+from frazil.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,5 +32,9 @@ def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
 
 
 def pandas_rows(frame: pd.DataFrame) -> pa.Table:
-    """A pandas data frame's columns, without its index."""
+    """A pandas data frame's columns. An index with a name is refused: it would be lost."""
+    named = [str(name) for name in frame.index.names if name is not None]
+    if named:
+        message = f"the index {', '.join(named)} of the data frame would not be written"
+        raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
     return pa.Table.from_pandas(frame, preserve_index=False)

@@ -9,7 +9,7 @@ use crate::expr::coerce::{Place, place};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::expr::text::kind_of;
 use crate::types::value::unhex;
-use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value};
+use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value, temporal};
 
 /// How deep a filter may nest.
 const MAX_DEPTH: usize = 500;
@@ -200,15 +200,37 @@ fn not_null(term: &BoundTerm) -> BoundPredicate {
     null_test(term, false)
 }
 
-/// As [`place`]; a day may be given as its number, as other transforms' results are, and a decimal cut to a width may
-/// have a digit more than its type.
+/// As [`place`]; a day may be given as its number, as other transforms' results are, years, months and hours as text, and
+/// a decimal cut to a width may have a digit more than its type.
 fn place_in(term: &BoundTerm, literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
     match (&term.transform, literal, ty) {
         (Transform::Day, Literal::Number(_), _) => place(literal, &PrimitiveType::Int),
+        (Transform::Year | Transform::Month | Transform::Hour, Literal::String(text), _) => {
+            let period = period(&term.transform, text.trim()).and_then(|p| i32::try_from(p).ok());
+            period.map(|p| Place::At(Value::Int(p))).ok_or_else(|| {
+                Error::invalid(format!("{literal} is no value of {}", term.transform)).hint(
+                    "Write year(ts) = '2026', month(ts) = '2026-12', hour(ts) = '2026-12-31-23', or the number of periods \
+                     from 1970",
+                )
+            })
+        }
         (Transform::Truncate(_), _, PrimitiveType::Decimal { scale, .. }) => {
             place(literal, &PrimitiveType::Decimal { precision: 38, scale: *scale })
         }
         _ => place(literal, ty),
+    }
+}
+
+/// The number from 1970 of `2026` (a year), `2026-12` (a month) or `2026-12-31-23` (an hour).
+fn period(transform: &Transform, text: &str) -> Option<i64> {
+    match transform {
+        Transform::Year => temporal::parse_date(&format!("{text}-01-01")).map(temporal::year_of_days),
+        Transform::Month => temporal::parse_date(&format!("{text}-01")).map(temporal::month_of_days),
+        _ => {
+            let (date, hour) = text.rsplit_once(['-', 'T'])?;
+            let hour = temporal::parse_time(&format!("{hour}:00"), 1)? / 3600;
+            Some(temporal::parse_date(date)?.checked_mul(24)? + hour)
+        }
     }
 }
 

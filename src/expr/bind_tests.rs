@@ -247,3 +247,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn years_months_and_hours_are_written_as_people_write_them() {
+    let schema = Schema::new(0, vec![Field::new(1, "ts", false, PrimitiveType::Timestamp)], vec![]);
+    let value = |text: &str| match bind(&parse(text).unwrap(), &schema, true).unwrap() {
+        BoundPredicate::Leaf(leaf) => leaf.values[0].clone(),
+        other => panic!("{other}"),
+    };
+    assert_eq!(value("year(ts) = '2026'"), Value::Int(56));
+    assert_eq!(value("year(ts) = 56"), Value::Int(56));
+    assert_eq!(value("month(ts) = '1969-12'"), Value::Int(-1));
+    assert_eq!(value("hour(ts) = '1970-01-02-05'"), Value::Int(29));
+    assert_eq!(value("hour(ts) = '1970-01-02T05'"), Value::Int(29));
+    for wrong in ["year(ts) = '56'", "month(ts) = '2026'", "hour(ts) = '2026-01-01'", "year(ts) = 'x'"] {
+        assert!(bind(&parse(wrong).unwrap(), &schema, true).unwrap_err().to_string().contains("1970"), "{wrong}");
+    }
+}

@@ -20,9 +20,45 @@ use crate::iceberg::plan::load_manifests;
 use crate::iceberg::snapshot::Snapshot;
 use crate::store::{Location, Store, location};
 use crate::task::{DataFile, FileContent};
+use crate::types::hash::murmur3_bytes;
 
 /// Entries of a manifest at most; more files make more manifests, so that planning can prune and share them out.
 const FILES_PER_MANIFEST: usize = 10_000;
+
+/// The member of a snapshot's summary that tells by which files an append was made, so that committing them again is seen.
+const FILES_ID: &str = "frazil.files-id";
+
+/// A number that, but for chance, only these files have: their names hold UUIDs.
+fn files_id(files: &[DataFile]) -> String {
+    let mut paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+    paths.sort_unstable();
+    let all = paths.join("\n");
+    format!("{:08x}{:08x}", murmur3_bytes(all.as_bytes()), crc32fast::hash(all.as_bytes()))
+}
+
+/// Those of `paths` that are live in some snapshot of the table.
+///
+/// # Errors
+/// Of the store; `CorruptTable` if a manifest is.
+pub fn live_files(store: &dyn Store, metadata: &TableMetadata, paths: &HashSet<&str>) -> Result<Vec<String>> {
+    let mut seen = HashSet::new();
+    let mut live = Vec::new();
+    for snapshot in &metadata.snapshots {
+        for m in load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)? {
+            if !seen.insert(m.path.clone()) {
+                continue;
+            }
+            let bytes = store.get(&m.path)?;
+            let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+            let all = 0..manifest.block_count();
+            let entries =
+                manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
+            let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
+            live.extend(found.filter(|p| paths.contains(p)).map(str::to_owned));
+        }
+    }
+    Ok(live)
+}
 
 /// One append, from the first attempt to the last.
 pub struct AppendFiles {
@@ -31,6 +67,7 @@ pub struct AppendFiles {
     commit_id: String,
     files: Vec<DataFile>,
     extra_summary: BTreeMap<String, String>,
+    files_id: String,
     /// Written at the first attempt; reused by the others.
     manifests: Option<Vec<ManifestFile>>,
     manifest_lists: Vec<String>,
@@ -64,6 +101,7 @@ impl AppendFiles {
             store,
             snapshot_id: ((high ^ low) & i64::MAX as u64) as i64,
             commit_id: id.to_string(),
+            files_id: files_id(&files),
             files,
             extra_summary,
             manifests: None,
@@ -71,9 +109,10 @@ impl AppendFiles {
         })
     }
 
-    /// The snapshot that the append makes.
-    pub fn snapshot_id(&self) -> i64 {
-        self.snapshot_id
+    /// Whether the table has the append already: by another attempt, or by an earlier commit of the same files.
+    pub fn is_in(&self, metadata: &TableMetadata) -> bool {
+        let made_by = |s: &Snapshot| s.id == self.snapshot_id || s.summary.get(FILES_ID) == Some(&self.files_id);
+        metadata.snapshots.iter().any(|s| made_by(s))
     }
 
     /// Builds the metadata that adds the files to `base`; writes manifests (once) and a manifest list.
@@ -244,6 +283,7 @@ impl AppendFiles {
             ("added-files-size", "total-files-size", bytes),
         ];
         out.insert("operation".into(), "append".into());
+        out.insert(FILES_ID.into(), self.files_id.clone());
         out.insert("changed-partition-count".into(), partitions.len().to_string());
         let before = |key: &str| match parent {
             None => Some(0),

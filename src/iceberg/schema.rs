@@ -94,6 +94,9 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
         if newest && version < 3 {
             return at(format!("the type {} needs format version 3, the table has {version}", field.ty));
         }
+        if matches!(&field.ty, Type::Struct(members) if members.is_empty()) {
+            return at("a struct without members can't be stored".to_owned());
+        }
         if field.initial_default.is_some() && version < 3 {
             return at(format!("an initial default needs format version 3, the table has {version}"));
         }

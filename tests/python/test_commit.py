@@ -98,6 +98,22 @@ def test_a_message_is_committed_once(catalog: fz.Catalog) -> None:
     with pytest.raises(fz.InvalidInputError, match="twice"):
         table.commit([message, message])
     table.commit([message])
+    table.commit([message])
+    assert ids(table.location) == [1]
+    assert len(table.snapshots) == 1
+
+
+def test_an_abort_spares_what_is_in_the_table(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.t", one(0).schema)
+    message = table.writer().write(one(1))
+    table.commit([message])
+    with pytest.raises(fz.InvalidInputError, match="in the table"):
+        table.abort([message])
+    assert ids(table.location) == [1]
+    given_up = table.writer().write(one(2))
+    table.abort([given_up])
+    with pytest.raises(fz.InvalidInputError, match="not there any more"):
+        table.commit([given_up])
     assert ids(table.location) == [1]
 
 
