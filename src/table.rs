@@ -15,7 +15,7 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
-use crate::task::CommitMessage;
+use crate::task::{CommitMessage, DataFile};
 use crate::transaction::{self, Verdict};
 use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
 
@@ -269,7 +269,7 @@ impl Table {
         let verdict = transaction::append(self, message.files.clone(), BTreeMap::new());
         if let Verdict::Failed(_) = verdict {
             // The rows are certainly not in the table; failing to remove their files only leaves orphans.
-            let _ = self.abort(&[message]);
+            let _ = self.delete_files(&message.files.iter().collect::<Vec<_>>());
         }
         verdict.into_result()
     }
@@ -335,8 +335,9 @@ impl Table {
     /// # Errors
     /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
-        let files = || messages.iter().filter(|m| m.table_uuid == self.uuid()).flat_map(|m| &m.files);
-        let paths = files().map(|f| f.path.as_str()).collect();
+        let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
+        let files: Vec<&DataFile> = own.flat_map(|m| &m.files).collect();
+        let paths = files.iter().map(|f| f.path.as_str()).collect();
         let newest = self.refresh()?;
         let live = commit::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
         if let Some(path) = live.first() {
@@ -344,7 +345,12 @@ impl Table {
                 Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
             );
         }
-        files().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
+        self.delete_files(&files)
+    }
+
+    /// Only for files that certainly are in no snapshot.
+    fn delete_files(&self, files: &[&DataFile]) -> Result<()> {
+        files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
     }
 
     /// Columns that the sort order keeps in order: their bounds prune well.
