@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from frazil import _core, arguments
 from frazil.arguments import At
@@ -188,6 +188,17 @@ class Table:
             columns=None if select is None else arguments.columns(select),
             at=arguments.at_version(at),
             options=arguments.texts(options),
+        )
+
+    def changes(self, **arguments: object) -> NoReturn:
+        """The rows that changed between two versions: refused for now, as `scan(since=)` is.
+
+        Raises:
+            UnsupportedError: Always.
+        """
+        asked = ", ".join(sorted(arguments)) or "all changes"
+        raise UnsupportedError(
+            f"change logs are not supported yet (asked for: {asked})", hint="Compare two scans with at="
         )
 
     def append(self, data: Any) -> Table:

@@ -109,6 +109,8 @@ def test_versions(events: fz.Table) -> None:
             events.scan(at=wrong)
     with pytest.raises(fz.UnsupportedError):
         events.scan(since=first.id)
+    with pytest.raises(fz.UnsupportedError, match="since"):
+        events.changes(since=first.id)
 
 
 def test_plan_files(events: fz.Table) -> None:
