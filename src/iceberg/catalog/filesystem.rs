@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::ident::{TableIdent, check_name};
 pub use super::metadata_files::{FoundMetadata, METADATA_FOLDER, find_metadata, load, read_metadata};
-use super::metadata_files::{VERSION_HINT, find_version, version_of, version_paths};
+use super::metadata_files::{VERSION_HINT, exists, find_version, version_of, version_paths};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::{TableMetadata, encode_metadata};
 use crate::store::Store;
@@ -28,8 +28,8 @@ const MAX_DEPTH: usize = 64;
 ///
 /// A plain and a compressed file of one number are the same version, but the store can't create one only if the other is
 /// absent. So a writer looks for the other names before and after it creates its own, and withdraws if one has appeared: of
-/// two writers that use different names at least one sees the other, and never do both succeed. It also withdraws if there
-/// is a later version: then its base was not the newest, but so old that its successors were deleted.
+/// two writers that use different names at least one sees the other, and never do both succeed. It also withdraws if its
+/// base turns out to have been so old that its successors were deleted, which had left their names free.
 ///
 /// The version hint and the deletion of old files (where the properties ask for it) are best effort: once the file is
 /// there, the commit is done.
@@ -68,7 +68,7 @@ pub fn publish(
         Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(conflict(&path)),
         put => put?,
     }
-    if let Some(other) = overtaken_by(store, &folder, version, &path)? {
+    if let Some(other) = overtaken_by(store, &folder, version, &path, metadata)? {
         store.delete(&path).map_err(|e| {
             let error = Error::state_unknown(format!("version {version} of the table was published out of turn"));
             error.with("path", &path).with("other", &other).hint("Delete the wrong one").because(e)
@@ -80,15 +80,31 @@ pub fn publish(
     Ok(path)
 }
 
-/// Another file of the version just published, or one of a later version. A later one means that the base was not the
-/// newest: its successors had been deleted, which left their names free.
-fn overtaken_by(store: &dyn Store, folder: &str, version: i32, published: &str) -> Result<Option<String>> {
-    let files = store.list(folder)?;
-    let other = files
-        .into_iter()
-        .map(|f| f.path)
-        .find(|p| normalise(p) != normalise(published) && version_of(p).is_some_and(|v| v >= version));
-    Ok(other)
+/// A file that shows that `published` came out of turn: another of the same version; or, if the version before is gone, the
+/// newest one, unless it was built on ours. The version before goes only when later ones push it out of the log, so while
+/// it is there, ours was free because nobody had made it yet.
+fn overtaken_by(
+    store: &dyn Store,
+    folder: &str,
+    version: i32,
+    published: &str,
+    metadata: &TableMetadata,
+) -> Result<Option<String>> {
+    for other in version_paths(folder, version) {
+        if other != published && exists(store, &other)? {
+            return Ok(Some(other));
+        }
+    }
+    if version == 1 || find_version(store, folder, version - 1)?.is_some() {
+        return Ok(None);
+    }
+    let numbered = store.list(folder)?.into_iter().filter_map(|f| Some((version_of(&f.path)?, f.path)));
+    let Some((_, newest)) = numbered.filter(|(v, _)| *v > version).max() else { return Ok(None) };
+    let built_on_ours = match metadata.current_snapshot_id {
+        Some(id) => read_metadata(store, &newest)?.snapshot_by_id(id).is_some(),
+        None => false,
+    };
+    Ok((!built_on_ours).then_some(newest))
 }
 
 fn compress(bytes: &[u8]) -> Result<Vec<u8>> {

@@ -190,6 +190,26 @@ fn racing_publishers_lose_nothing() {
     }
 }
 
+/// A base so old that its successors were deleted: their names are free, and yet nothing may be published there.
+#[test]
+fn a_version_out_of_turn_is_withdrawn() {
+    let dir = tempfile::tempdir().unwrap();
+    let location = dir.path().join("t").display().to_string();
+    let mut first = empty_table(&location);
+    first.properties.insert(DELETE_AFTER_COMMIT.into(), "true".into());
+    first.properties.insert("write.metadata.previous-versions-max".into(), "1".into());
+    publish(&LocalStore, &location, 1, &first, None).unwrap();
+    let (old, _) = load(&LocalStore, &location).unwrap();
+    (0..5).for_each(|id| append(&LocalStore, &location, id));
+    let late = Snapshot { id: 99, sequence_number: 1, manifest_list: Some("l".into()), ..Snapshot::default() };
+    let late = old.add_snapshot(late, "main", 3_000).unwrap();
+    let e = publish(&LocalStore, &location, 2, &late, Some(&old)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitConflict);
+    let (metadata, found) = load(&LocalStore, &location).unwrap();
+    assert_eq!((metadata.snapshots.len(), found.version), (5, Some(6)));
+    assert!(find_version(&LocalStore, &format!("{location}/metadata"), 2).unwrap().is_none());
+}
+
 /// Writers of one version under different names: never two winners, and what is left is what a winner wrote.
 #[test]
 fn racing_publishers_of_different_codecs() {

@@ -67,7 +67,7 @@ fn file_name(path: &str) -> &str {
 }
 
 /// Whether there is a file.
-fn exists(store: &dyn Store, path: &str) -> Result<bool> {
+pub(super) fn exists(store: &dyn Store, path: &str) -> Result<bool> {
     match store.size(path) {
         Ok(_) => Ok(true),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
