@@ -136,24 +136,9 @@ impl Scan {
         &self.context
     }
 
-    /// The table.
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-
     /// The filter as text.
     pub fn filter_text(&self) -> String {
         self.filter.to_string()
-    }
-
-    /// The selected columns; `None` for all.
-    pub fn selected(&self) -> Option<&[String]> {
-        self.select.as_deref()
-    }
-
-    /// The row limit.
-    pub fn row_limit(&self) -> Option<usize> {
-        self.limit
     }
 
     /// The snapshot that is read; `None` for an empty table.
