@@ -163,7 +163,6 @@ impl DeleteIndex {
     fn add(&mut self, batch: &PlannedBatch, row: usize, schema: &Schema, metadata: &TableMetadata) -> Result<()> {
         let file = (self.files.len() - 1) as u32;
         let columns = &batch.columns;
-        let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
         let puffin = columns.format.get(row) == Some(&FileFormat::Puffin);
         let added = match columns.content.get(row) {
             Some(FileContent::PositionDeletes) if puffin => self.add_vector(file, columns, row),
@@ -174,19 +173,16 @@ impl DeleteIndex {
             Some(FileContent::EqualityDeletes) => self.add_equality(file, batch, row, schema, metadata),
             Some(FileContent::Data) | None => Err(Error::corrupt("a delete manifest lists a data file")),
         };
-        added.map_err(|e| e.with("path", path))
+        added.map_err(|e| e.with("path", columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default()))
     }
 
     fn add_vector(&mut self, file: u32, columns: &EntryColumns, row: usize) -> Result<()> {
         let path = columns.referenced_data_file.get(row);
         let path = path.ok_or_else(|| Error::corrupt("a deletion vector does not name its data file"))?;
-        match self.vectors.insert(path, self.sequence_number(file), file) {
-            None => Ok(()),
-            Some(_) => {
-                Err(Error::corrupt("a data file has two deletion vectors")
-                    .with("data_file", String::from_utf8_lossy(path)))
-            }
+        if self.vectors.insert(path, self.sequence_number(file), file) {
+            return Ok(());
         }
+        Err(Error::corrupt("a data file has two deletion vectors").with("data_file", String::from_utf8_lossy(path)))
     }
 
     fn add_positions(&mut self, file: u32, columns: &EntryColumns, row: usize) {

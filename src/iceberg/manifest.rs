@@ -23,7 +23,7 @@ use super::entries::{DELETED, EntryColumns, EntryRequest};
 use super::manifest_decode;
 use super::manifest_layout::Layout;
 use super::manifest_list::ManifestContent;
-use crate::codec::avro::Container;
+use crate::codec::avro::{Container, Inflater};
 use crate::error::{Error, Result};
 use crate::task::{DataFile, FileContent, Partition, PartitionValue};
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
@@ -137,7 +137,21 @@ impl<'a> Manifest<'a> {
     /// `CorruptTable` with the number of the block if its bytes are not what they claim; `Unsupported` for an unknown file
     /// format or content; `InvalidInput` if there is no such block.
     pub fn decode(&self, blocks: Range<usize>, request: &EntryRequest, inherited: &Inherited) -> Result<EntryColumns> {
-        manifest_decode::decode(self, blocks, request, inherited)
+        self.decode_with(&mut Inflater::default(), blocks, request, inherited)
+    }
+
+    /// As [`Manifest::decode`], with a decompressor that serves several calls.
+    ///
+    /// # Errors
+    /// As [`Manifest::decode`].
+    pub fn decode_with(
+        &self,
+        inflater: &mut Inflater,
+        blocks: Range<usize>,
+        request: &EntryRequest,
+        inherited: &Inherited,
+    ) -> Result<EntryColumns> {
+        manifest_decode::decode(self, blocks, request, inherited, inflater)
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::entries::{ADDED, BytesColumn, DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use super::manifest::{Inherited, Manifest};
 use super::manifest_layout::{Column, Layout, Slot};
-use crate::codec::avro::{Budget, Cursor, Optional, Skip};
+use crate::codec::avro::{Budget, Cursor, Inflater, Optional, Skip};
 use crate::error::{Error, Result, ResultExt};
 use crate::task::{ColumnMetrics, FileContent, FileFormat};
 use crate::types::FieldId;
@@ -157,10 +157,10 @@ pub(super) fn decode(
     blocks: Range<usize>,
     request: &EntryRequest,
     inherited: &Inherited,
+    inflater: &mut Inflater,
 ) -> Result<EntryColumns> {
     let program = Program::new(manifest.layout(), request)?;
     let mut sink = Sink::new(manifest, request, inherited);
-    let mut inflater = manifest.container.inflater();
     let compressed =
         blocks.clone().filter_map(|b| manifest.container.blocks.get(b)).map(|b| b.range.len()).sum::<usize>();
     let claimed = usize::try_from(manifest.entry_count(blocks.clone())).unwrap_or(usize::MAX);
@@ -168,7 +168,7 @@ pub(super) fn decode(
     sink.columns.reserve(claimed.min(compressed / 16));
     for index in blocks {
         let mut decode = || -> Result<()> {
-            let data = inflater.inflate(manifest.container.block_data(index)?)?;
+            let data = inflater.inflate(manifest.container.codec, manifest.container.block_data(index)?)?;
             let count = manifest.container.blocks.get(index).map_or(0, |b| b.count);
             // An entry has a status at least; a greater count lies.
             if count > data.len() as u64 {
