@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::entries::EntryColumns;
 use crate::iceberg::equality_keys::KeyColumn;
 use crate::iceberg::metadata::TableMetadata;
@@ -243,7 +243,14 @@ impl DeleteIndex {
         }
         let batch = self.batches.get(file.batch as usize).ok_or_else(no_file)?;
         let row = *batch.rows.get(file.place as usize).ok_or_else(no_file)? as usize;
-        let made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        let mut made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        if let Some(metrics) = made.metrics.take() {
+            // Only what matching uses, as Java's delete files have it.
+            let mut metrics = metrics.get().with("path", &made.path)?.clone();
+            let keys = made.equality_ids.as_deref();
+            metrics.retain(|id| keys.map_or(id == PATH_FIELD, |keys| keys.contains(&id)));
+            made.metrics = Some(metrics.into());
+        }
         Ok(file.made.get_or_init(|| DeleteRef { file: Arc::new(made) }).clone())
     }
 

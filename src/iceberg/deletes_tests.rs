@@ -110,7 +110,7 @@ fn planned(files: &[DataFile]) -> PlannedBatch {
         assert!(c.referenced_data_file.push(f.referenced_data_file.as_deref().map(str::as_bytes)));
         let ids = f.equality_ids.as_ref().map(|ids| ids.iter().map(|id| i64::from(*id)).collect::<Vec<_>>());
         assert!(c.equality_ids.push(ids.as_deref()));
-        let m = f.metrics.as_deref().cloned().unwrap_or_default();
+        let m = f.metrics.as_ref().map(|m| m.get().unwrap().clone()).unwrap_or_default();
         for column in &mut c.metrics {
             let id = &column.field_id;
             let count = |map: &Option<BTreeMap<FieldId, i64>>| map.as_ref().and_then(|m| m.get(id)).copied();
@@ -180,7 +180,7 @@ fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
     let with_paths = |name: &str, lower: &str, upper: &str| {
         let bound = |text: &str| Some(BTreeMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));
         let metrics = ColumnMetrics { lower_bounds: bound(lower), upper_bounds: bound(upper), ..Default::default() };
-        DataFile { metrics: Some(Box::new(metrics)), ..position(name, 9) }
+        DataFile { metrics: Some(metrics.into()), ..position(name, 9) }
     };
     let all = vec![with_paths("exact", "d2", "d2"), with_paths("range", "d1", "d2"), with_paths("far", "e", "f")];
     let batch = data(&[("d1", 1, (0, 9), 0), ("d2", 1, (0, 9), 0)], partition(0, Some("a")));
@@ -199,7 +199,7 @@ fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
         upper_bounds: bounds.1,
         ..Default::default()
     };
-    DataFile { metrics: Some(Box::new(metrics)), ..equality("e", 9, 0, Some("a")) }
+    DataFile { metrics: Some(metrics.into()), ..equality("e", 9, 0, Some("a")) }
 }
 
 #[test]

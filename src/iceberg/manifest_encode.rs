@@ -13,7 +13,7 @@ use crate::codec::avro::encode::{
 };
 use crate::codec::avro::{Codec, ContainerWriter};
 use crate::error::{Error, Result, ResultExt};
-use crate::task::{ColumnMetrics, DataFile, FileContent};
+use crate::task::{ColumnMetrics, DataFile, FileContent, FileMetrics};
 use crate::types::schema_json::schema_to_json;
 use crate::types::value::encode_bound;
 use crate::types::{FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
@@ -206,7 +206,7 @@ fn put_entry(
     if version == 1 {
         put_long(out, V1_BLOCK_SIZE);
     }
-    put_metrics(out, file.metrics.as_deref());
+    put_metrics(out, file.metrics.as_ref().map(FileMetrics::get).transpose()?);
     put_optional(out, file.key_metadata.as_deref(), put_bytes);
     put_optional(out, file.split_offsets.as_deref(), |out, list| {
         put_items(out, list.iter(), |out, v| put_long(out, *v));

@@ -126,7 +126,7 @@ fn entry() -> impl Strategy<Value = ManifestEntry> {
             sequence_number: Some(n.2),
             file_sequence_number: Some(n.2),
             snapshot_id: Some(n.1),
-            metrics: Some(Box::new(metrics)),
+            metrics: Some(metrics.into()),
             key_metadata: lists.0,
             split_offsets: lists.1,
             equality_ids: None,

@@ -118,7 +118,7 @@ fn check_entry(entry: &Json, manifest: &Manifest<'_>, columns: &EntryColumns, ro
     let referenced = f["referenced_data_file"].as_str();
     assert_eq!(file.referenced_data_file.is_some(), referenced.is_some());
     assert!(file.referenced_data_file.unwrap_or_default().ends_with(referenced.unwrap_or_default()));
-    assert_eq!(*file.metrics.unwrap(), java_metrics(f));
+    assert_eq!(*file.metrics.unwrap().get().unwrap(), java_metrics(f));
 }
 
 #[test]
@@ -128,7 +128,12 @@ fn wanted_fields_get_the_same_metrics_as_all() {
         let manifest = Manifest::parse(&bytes).unwrap();
         let fields = vec![1, 3, 77, 2_147_483_540, 2_147_483_546];
         for all_metrics in [false, true] {
-            let request = EntryRequest { metric_fields: fields.clone(), all_metrics, deleted_too: true };
+            let request = EntryRequest {
+                metric_fields: fields.clone(),
+                all_metrics,
+                deleted_too: true,
+                ..Default::default()
+            };
             let columns = decode_all(&manifest, &request, &Inherited::default()).unwrap();
             let whole = decode_all(&manifest, &all(), &Inherited::default()).unwrap();
             assert_eq!(columns.all_metrics.len(), if all_metrics { columns.len() } else { 0 });
@@ -428,7 +433,7 @@ fn torn_files_are_refused() {
 
 #[test]
 fn flipped_bytes_never_panic() {
-    let request = EntryRequest { metric_fields: vec![1, 2], all_metrics: true, deleted_too: true };
+    let request = EntryRequest { metric_fields: vec![1, 2], all_metrics: true, deleted_too: true, ..Default::default() };
     let sources = [fixture("v3-data.avro"), partitioned(&[(Some(3), Some("x")), (None, None)])];
     for bytes in sources {
         for at in 0..bytes.len() {

@@ -11,6 +11,7 @@ mod manifest_decode;
 pub mod manifest_encode;
 mod manifest_layout;
 pub mod manifest_list;
+mod manifest_metrics;
 mod members;
 pub mod metadata;
 pub mod metadata_build;

@@ -55,6 +55,8 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// Which entries count.
     pub entries: EntryScope,
+    /// Whether files get their column metrics (still encoded).
+    pub column_metrics: bool,
 }
 
 /// Which entries of the manifests are planned.
@@ -125,6 +127,7 @@ impl Plan {
         let mut plan = Plan {
             request: EntryRequest {
                 metric_fields: input.filter.field_ids(),
+                encoded_metrics: input.column_metrics,
                 deleted_too: matches!(input.entries, EntryScope::RemovedBy(_)),
                 ..Default::default()
             },

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use super::arrow::Input;
-use super::call::run;
+use super::call::{run, run_attached};
 use super::scan::Scan;
 use super::schema::Schema;
 use super::task::DataFile;
@@ -198,8 +198,8 @@ impl CommitMessage {
     }
 
     /// The message as JSON.
-    fn to_json(&self) -> String {
-        message_to_json(&self.inner)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || message_to_json(&self.inner))
     }
 
     /// Reads what `to_json` wrote.
@@ -218,6 +218,6 @@ impl CommitMessage {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<CommitMessage>(py, self.to_json())
+        pickle_as_json::<CommitMessage>(py, self.to_json(py)?)
     }
 }
