@@ -275,7 +275,7 @@ impl Scan {
 }
 
 /// The snapshot and schema of a version: a branch has the table's current schema, everything else its snapshot's.
-fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
+pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
     let found = match at {
         None => return Ok((metadata.current_snapshot().cloned(), metadata.schema()?.clone())),
         Some(At::Ref(name)) => metadata.snapshot_of_ref(name).map(Option::<&_>::cloned),

@@ -4,6 +4,7 @@ pub mod catalog;
 pub mod commit;
 pub mod deletes;
 pub mod entries;
+pub mod inspect;
 pub mod manifest;
 mod manifest_avro;
 mod manifest_decode;
