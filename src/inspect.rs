@@ -12,6 +12,7 @@ mod logs;
 mod manifests;
 mod metrics;
 mod partitions;
+mod position_deletes;
 mod schemas;
 
 use std::sync::Arc;
@@ -59,6 +60,8 @@ pub enum MetadataTable {
     },
     /// One row for each partition with live files.
     Partitions,
+    /// One row for each position that position delete files and deletion vectors delete.
+    PositionDeletes,
 }
 
 const DATA: Option<ManifestContent> = Some(ManifestContent::Data);
@@ -82,6 +85,7 @@ const NAMES: &[(&str, MetadataTable)] = &[
     ("all_data_files", MetadataTable::Files { all: true, content: DATA }),
     ("all_delete_files", MetadataTable::Files { all: true, content: DELETES }),
     ("partitions", MetadataTable::Partitions),
+    ("position_deletes", MetadataTable::PositionDeletes),
 ];
 
 impl MetadataTable {
@@ -106,6 +110,7 @@ impl MetadataTable {
                 | MetadataTable::Entries { all: false }
                 | MetadataTable::Files { all: false, .. }
                 | MetadataTable::Partitions
+                | MetadataTable::PositionDeletes
         )
     }
 }
@@ -157,6 +162,7 @@ pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>, go_on: GoOn<
         MetadataTable::Entries { all } => files::entries(&of, all)?,
         MetadataTable::Files { all, content } => files::files(&of, all, content)?,
         MetadataTable::Partitions => vec![partitions::partitions(&of)?],
+        MetadataTable::PositionDeletes => position_deletes::position_deletes(&of)?,
     };
     Ok(Rows { schema, batches: batches.into_iter().filter(|b| b.num_rows() > 0).collect() })
 }

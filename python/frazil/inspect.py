@@ -143,6 +143,16 @@ class Inspect:
         """
         return self._rows("partitions", at)
 
+    def position_deletes(self, at: At | None = None) -> pa.Table:
+        """The rows that the live position delete files and deletion vectors of one version delete, one row for each.
+
+        Columns: `file_path` (the data file), `pos` (the row's position in it), `row` (the deleted row, where the delete
+        file has it), `partition` and `spec_id` of the delete file, `delete_file_path`, and in format version 3
+        `content_offset` and `content_size_in_bytes` (the place of a deletion vector in its file). Tables that were never
+        partitioned have no `partition`.
+        """
+        return self._rows("position_deletes", at)
+
     def _rows(self, name: str, at: At | None = None) -> pa.Table:
         from frazil import interop
 

@@ -13,6 +13,10 @@ use crate::types::{Field, FieldId, Schema, Type};
 /// The members of `readable_metrics.<column>`, in order; the bounds have the column's own type.
 pub(super) const METRICS: [&str; 6] =
     ["column_size", "value_count", "null_value_count", "nan_value_count", "lower_bound", "upper_bound"];
+/// Columns of position delete files (specification, "Reserved Field IDs").
+pub(super) const DELETED_PATH_ID: FieldId = i32::MAX - 101;
+pub(super) const DELETED_POS_ID: FieldId = i32::MAX - 102;
+pub(super) const DELETED_ROW_ID: FieldId = i32::MAX - 103;
 pub(super) const READABLE_METRICS: &str = "readable_metrics";
 
 fn required(id: FieldId, name: &str, ty: impl Into<Type>) -> Field {
@@ -75,6 +79,7 @@ pub(super) fn schema(kind: MetadataTable, metadata: &TableMetadata) -> Result<Sc
             fields
         }
         MetadataTable::Partitions => partition_fields(partition_type(metadata)?),
+        MetadataTable::PositionDeletes => position_delete_fields(metadata)?,
     };
     Ok(Schema::new(0, fields, Vec::new()))
 }
@@ -170,6 +175,37 @@ fn partition_fields(partition: Vec<Field>) -> Vec<Field> {
         optional(10, "last_updated_snapshot_id", Long),
     ]);
     fields
+}
+
+fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
+    let mut fields = vec![
+        required(DELETED_PATH_ID, "file_path", Text),
+        required(DELETED_POS_ID, "pos", Long),
+        optional(DELETED_ROW_ID, "row", Type::Struct(metadata.schema()?.fields.iter().map(shown).collect())),
+    ];
+    let partition = partition_type(metadata)?;
+    if !partition.is_empty() {
+        fields.push(required(i32::MAX - 5, "partition", Type::Struct(partition.into())));
+    }
+    fields.push(required(i32::MAX - 4, "spec_id", Int));
+    fields.push(required(i32::MAX - 1, "delete_file_path", Text));
+    if metadata.format_version > 2 {
+        fields.push(optional(i32::MAX - 6, "content_offset", Long));
+        fields.push(optional(i32::MAX - 7, "content_size_in_bytes", Long));
+    }
+    Ok(fields)
+}
+
+/// A column of the table in a type that Arrow has: bytes for those without one.
+fn shown(field: &Field) -> Field {
+    let ty = match &field.ty {
+        Type::Primitive(P::Variant | P::Geometry { .. } | P::Geography { .. }) => Binary.into(),
+        Type::Primitive(ty) => ty.clone().into(),
+        Type::Struct(fields) => Type::Struct(fields.iter().map(shown).collect()),
+        Type::List(element) => Type::List(Arc::new(shown(element))),
+        Type::Map(key, value) => Type::Map(Arc::new(shown(key)), Arc::new(shown(value))),
+    };
+    Field { ty, ..field.clone() }
 }
 
 /// A column with metrics: its dotted name, id and type.

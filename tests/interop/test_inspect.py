@@ -8,7 +8,7 @@ from java_side import NAMESPACE, Java, _plain, assert_same_rows
 
 import frazil as fz
 
-OF_ONE_VERSION = ["manifests", "entries", "files", "data_files", "delete_files", "partitions"]
+OF_ONE_VERSION = ["manifests", "entries", "files", "data_files", "delete_files", "partitions", "position_deletes"]
 OF_ALL = [
     *("snapshots", "history", "refs", "metadata_log_entries"),
     *("all_manifests", "all_entries", "all_files", "all_data_files", "all_delete_files"),

@@ -18,9 +18,9 @@ UTC = dt.timezone.utc
 ALL = [
     *("snapshots", "history", "refs", "metadata_log_entries", "metadata_log"),
     *("manifests", "all_manifests", "entries", "all_entries", "files", "data_files", "delete_files"),
-    *("all_files", "all_data_files", "all_delete_files", "partitions"),
+    *("all_files", "all_data_files", "all_delete_files", "partitions", "position_deletes"),
 ]
-WITH_AT = ["manifests", "entries", "files", "data_files", "delete_files", "partitions"]
+WITH_AT = ["manifests", "entries", "files", "data_files", "delete_files", "partitions", "position_deletes"]
 
 
 def inspected(table: fz.Table, kind: str, **options: Any) -> pa.Table:
@@ -91,7 +91,7 @@ def test_a_version_is_chosen_as_in_a_scan(events: fz.Table) -> None:
         assert inspected(events, kind, at=first.timestamp).equals(earlier)
         assert inspected(events, kind, at=second.id).equals(inspected(events, kind))
         assert inspected(events, kind, at="main").equals(inspected(events, kind))
-        if kind != "delete_files":
+        if kind not in ("delete_files", "position_deletes"):
             assert 0 < len(earlier) < len(inspected(events, kind))
     assert sum(inspected(events, "partitions", at=first.id)["record_count"].to_pylist()) == 100
     assert len(events.inspect.all_files()) == len(events.inspect.files())
