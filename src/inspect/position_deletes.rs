@@ -8,7 +8,7 @@ use arrow::record_batch::RecordBatch;
 use super::Inspection;
 use super::arrays::{field, texts};
 use super::files::partition_structs;
-use super::schemas::{DELETED_PATH_ID, DELETED_POS_ID, DELETED_ROW_ID};
+use super::schemas::deleted_columns;
 use crate::data::delete_files::{DeleteCache, read_vector};
 use crate::data::read::read_delete_file;
 use crate::error::{Error, Result, ResultExt};
@@ -18,7 +18,7 @@ use crate::iceberg::inspect::partition_type;
 use crate::iceberg::manifest_list::ManifestContent;
 use crate::table::ScanRequest;
 use crate::task::{DataFile, FileContent, FileFormat, ReadContext};
-use crate::types::{Field, PrimitiveType, Schema, Type};
+use crate::types::{Field, Schema};
 use crate::workers::in_parallel;
 
 /// Rows of one batch.
@@ -59,11 +59,7 @@ struct Reading<'a> {
 impl<'a> Reading<'a> {
     fn new(of: &'a Inspection<'a>) -> Result<Self> {
         let context = of.table.scan(ScanRequest::default())?.context().clone();
-        let columns = vec![
-            Field::new(DELETED_PATH_ID, "file_path", true, PrimitiveType::String),
-            Field::new(DELETED_POS_ID, "pos", true, PrimitiveType::Long),
-            Field::new(DELETED_ROW_ID, "row", false, Type::Struct(of.walk.metadata.schema()?.fields.clone())),
-        ];
+        let columns = deleted_columns(of.walk.metadata)?;
         let schema = Arc::new(Schema::new(0, columns, Vec::new()));
         let context = ReadContext {
             projection: schema.clone(),

@@ -13,10 +13,6 @@ use crate::types::{Field, FieldId, Schema, Type};
 /// The members of `readable_metrics.<column>`, in order; the bounds have the column's own type.
 pub(super) const METRICS: [&str; 6] =
     ["column_size", "value_count", "null_value_count", "nan_value_count", "lower_bound", "upper_bound"];
-/// Columns of position delete files (specification, "Reserved Field IDs").
-pub(super) const DELETED_PATH_ID: FieldId = i32::MAX - 101;
-pub(super) const DELETED_POS_ID: FieldId = i32::MAX - 102;
-pub(super) const DELETED_ROW_ID: FieldId = i32::MAX - 103;
 pub(super) const READABLE_METRICS: &str = "readable_metrics";
 
 fn required(id: FieldId, name: &str, ty: impl Into<Type>) -> Field {
@@ -177,12 +173,18 @@ fn partition_fields(partition: Vec<Field>) -> Vec<Field> {
     fields
 }
 
+/// What a position delete file has: the data file, the position in it, and perhaps the row.
+pub(super) fn deleted_columns(metadata: &TableMetadata) -> Result<Vec<Field>> {
+    let row = Type::Struct(metadata.schema()?.fields.iter().map(shown).collect());
+    Ok(vec![
+        required(i32::MAX - 101, "file_path", Text),
+        required(i32::MAX - 102, "pos", Long),
+        optional(i32::MAX - 103, "row", row),
+    ])
+}
+
 fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
-    let mut fields = vec![
-        required(DELETED_PATH_ID, "file_path", Text),
-        required(DELETED_POS_ID, "pos", Long),
-        optional(DELETED_ROW_ID, "row", Type::Struct(metadata.schema()?.fields.iter().map(shown).collect())),
-    ];
+    let mut fields = deleted_columns(metadata)?;
     let partition = partition_type(metadata)?;
     if !partition.is_empty() {
         fields.push(required(i32::MAX - 5, "partition", Type::Struct(partition.into())));
@@ -196,16 +198,17 @@ fn position_delete_fields(metadata: &TableMetadata) -> Result<Vec<Field>> {
     Ok(fields)
 }
 
-/// A column of the table in a type that Arrow has: bytes for those without one.
+/// A column of a deleted row: any member may be null, since the row is; bytes for types that Arrow has not.
 fn shown(field: &Field) -> Field {
+    let key = |field: &Arc<Field>| Arc::new(Field { required: true, ..shown(field) });
     let ty = match &field.ty {
         Type::Primitive(P::Variant | P::Geometry { .. } | P::Geography { .. }) => Binary.into(),
         Type::Primitive(ty) => ty.clone().into(),
         Type::Struct(fields) => Type::Struct(fields.iter().map(shown).collect()),
         Type::List(element) => Type::List(Arc::new(shown(element))),
-        Type::Map(key, value) => Type::Map(Arc::new(shown(key)), Arc::new(shown(value))),
+        Type::Map(k, value) => Type::Map(key(k), Arc::new(shown(value))),
     };
-    Field { ty, ..field.clone() }
+    Field { ty, ..optional(field.id, &field.name, Binary) }
 }
 
 /// A column with metrics: its dotted name, id and type.
