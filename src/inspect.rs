@@ -145,12 +145,8 @@ pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>, go_on: GoOn<
     }
     let inner = &table.inner;
     let (snapshot, _) = version(&inner.metadata, at)?;
-    let walk = MetadataWalk {
-        store: inner.store.as_ref(),
-        location: &inner.location,
-        metadata: &inner.metadata,
-        go_on,
-    };
+    let walk =
+        MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata, go_on };
     let schema = to_arrow(&schemas::schema(kind, &inner.metadata)?)?;
     let of = Inspection { table, walk, snapshot, schema: schema.clone() };
     let batches = match kind {

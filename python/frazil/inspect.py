@@ -5,8 +5,8 @@
     table.inspect.partitions(at="audit-2026")            # of a branch, a tag, a snapshot or a time
 
 Columns are those of the table's current schema, whichever version `at` names. `partition` is a struct with a member for
-every field by which any of the table's specs partitions; a file has null in those that its own spec lacks. Tables that were
-never partitioned have no such column.
+every field by which any of the table's specs partitions; a file has null in those that its own spec lacks. Tables that
+were never partitioned have no such column.
 """
 
 from __future__ import annotations
@@ -148,8 +148,11 @@ class Inspect:
 
         Columns: `file_path` (the data file), `pos` (the row's position in it), `row` (the deleted row, where the delete
         file has it), `partition` and `spec_id` of the delete file, `delete_file_path`, and in format version 3
-        `content_offset` and `content_size_in_bytes` (the place of a deletion vector in its file). Tables that were never
-        partitioned have no `partition`.
+        `content_offset` and `content_size_in_bytes` (the place of a deletion vector in its file). There is no
+        `partition` where the table was never partitioned.
+
+        Raises:
+            UnsupportedError: A delete file is Avro or ORC.
         """
         return self._rows("position_deletes", at)
 

@@ -222,3 +222,47 @@ pub fn field_type(metadata: &TableMetadata, field: &PartitionField) -> Primitive
     let source = schemas.map(Arc::as_ref).find(|s| s.field(field.source_id).is_some());
     source.map_or(PrimitiveType::Unknown, |schema| field.result_type(schema))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iceberg::entries::{ADDED, EXISTING};
+    use proptest::prelude::*;
+
+    fn entries(rows: &[(u8, i64, Option<i64>)]) -> EntryColumns {
+        EntryColumns {
+            status: rows.iter().map(|r| r.0).collect(),
+            record_count: rows.iter().map(|r| r.1).collect(),
+            first_row_id: rows.iter().map(|r| r.2).collect(),
+            ..EntryColumns::default()
+        }
+    }
+
+    proptest! {
+        /// Numbering a manifest stretch by stretch gives what numbering it at once gives.
+        #[test]
+        fn row_ids_count_on_over_stretches(
+            rows in prop::collection::vec(
+                (prop::sample::select(vec![EXISTING, ADDED, DELETED]), 0i64..1000, prop::option::weighted(0.3, 0i64..9)),
+                0..40,
+            ),
+            cut in 0usize..40,
+        ) {
+            let mut whole = entries(&rows);
+            assign_first_row_ids([&mut whole], 100).unwrap();
+            let (front, back) = rows.split_at(cut.min(rows.len()));
+            let (mut front, mut back) = (entries(front), entries(back));
+            let next = number_rows(&mut front, Some(100)).unwrap();
+            number_rows(&mut back, next).unwrap();
+            front.first_row_id.extend(back.first_row_id);
+            prop_assert_eq!(front.first_row_id, whole.first_row_id);
+        }
+    }
+
+    #[test]
+    fn a_manifest_without_a_first_row_id_gives_none() {
+        let mut columns = entries(&[(ADDED, 3, Some(7)), (ADDED, 3, None)]);
+        assert_eq!(number_rows(&mut columns, None).unwrap(), None);
+        assert_eq!(columns.first_row_id, [None, None]);
+    }
+}

@@ -52,7 +52,11 @@ pub(super) fn texts<'a>(values: impl Iterator<Item = Option<&'a [u8]>> + Clone) 
 /// # Errors
 /// `CorruptTable` if a value is of another type.
 pub(super) fn values(ty: &P, values: &[Option<ValueRef<'_>>]) -> Result<ArrayRef> {
-    fn pick<T>(ty: &P, values: &[Option<ValueRef<'_>>], f: impl Fn(ValueRef<'_>) -> Option<T>) -> Result<Vec<Option<T>>> {
+    fn pick<T>(
+        ty: &P,
+        values: &[Option<ValueRef<'_>>],
+        f: impl Fn(ValueRef<'_>) -> Option<T>,
+    ) -> Result<Vec<Option<T>>> {
         let mismatch = |v: ValueRef<'_>| Error::corrupt(format!("the value {v:?} is not of the type {ty}"));
         values.iter().map(|v| v.map(|v| f(v).ok_or_else(|| mismatch(v))).transpose()).collect()
     }

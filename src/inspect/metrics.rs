@@ -21,11 +21,12 @@ pub(super) fn readable_metrics(field: &Field, leaves: &[Leaf], of: &[ColumnMetri
 
 fn readable(field: &Field, leaf: &Leaf, of: &[ColumnMetrics]) -> Result<ArrayRef> {
     type Counts = Option<BTreeMap<FieldId, i64>>;
+    type Bounds = Option<BTreeMap<FieldId, Vec<u8>>>;
     let counts = |map: fn(&ColumnMetrics) -> &Counts| -> ArrayRef {
         Arc::new(of.iter().map(|m| map(m).as_ref()?.get(&leaf.id).copied()).collect::<Int64Array>())
     };
     let shown = bound_type(&leaf.ty);
-    let bounds = |map: fn(&ColumnMetrics) -> &Option<BTreeMap<FieldId, Vec<u8>>>| {
+    let bounds = |map: fn(&ColumnMetrics) -> &Bounds| {
         let bound = |m| decode(map(m).as_ref()?.get(&leaf.id)?, &leaf.ty);
         values(&shown, &of.iter().map(bound).collect::<Vec<_>>())
     };

@@ -115,9 +115,8 @@ fn count(batch: EntryBatch<'_>, times: &HashMap<i64, i64>) -> Vec<(Partition, Co
 }
 
 fn batch(of: &Inspection<'_>, united: &[Field], rows: &[(Partition, Counts)]) -> Result<RecordBatch> {
-    let longs = |f: fn(&Counts) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, c)| f(c))))
-    };
+    let longs =
+        |f: fn(&Counts) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, c)| f(c)))) };
     let ints = |f: fn(&Counts) -> i64| -> Result<ArrayRef> {
         let bad = |e| Error::unsupported("a partition has more files than fit into 32 bits").because(e);
         let counts = rows.iter().map(|(_, c)| i32::try_from(f(c)).map_err(bad)).collect::<Result<Vec<_>>>()?;

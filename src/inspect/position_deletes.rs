@@ -61,12 +61,8 @@ impl<'a> Reading<'a> {
         let context = of.table.scan(ScanRequest::default())?.context().clone();
         let columns = deleted_columns(of.walk.metadata)?;
         let schema = Arc::new(Schema::new(0, columns, Vec::new()));
-        let context = ReadContext {
-            projection: schema.clone(),
-            schema,
-            batch_rows: BATCH_ROWS,
-            ..context.as_ref().clone()
-        };
+        let context =
+            ReadContext { projection: schema.clone(), schema, batch_rows: BATCH_ROWS, ..context.as_ref().clone() };
         Ok(Reading { of, context: Arc::new(context), united: partition_type(of.walk.metadata)? })
     }
 
@@ -120,9 +116,8 @@ impl<'a> Reading<'a> {
         columns.push(Arc::new(Int32Array::from_value(file.partition.spec_id, rows)));
         columns.push(Arc::new(repeated(&file.path, rows)?));
         if self.of.walk.metadata.format_version > 2 {
-            let longs = |value: Option<i64>| -> ArrayRef {
-                Arc::new(std::iter::repeat_n(value, rows).collect::<Int64Array>())
-            };
+            let longs =
+                |value: Option<i64>| -> ArrayRef { Arc::new(std::iter::repeat_n(value, rows).collect::<Int64Array>()) };
             columns.push(longs(file.content_offset));
             columns.push(longs(file.content_size_bytes));
         }

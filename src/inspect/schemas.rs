@@ -252,9 +252,8 @@ fn readable_metrics(metadata: &TableMetadata, others: &[Field]) -> Result<Field>
     let mut columns = Vec::new();
     for leaf in leaves(metadata)? {
         let id = next();
-        let member = |(i, name): (usize, &&str)| {
-            optional(next(), name, if i < 4 { Long } else { bound_type(&leaf.ty) })
-        };
+        let member =
+            |(i, name): (usize, &&str)| optional(next(), name, if i < 4 { Long } else { bound_type(&leaf.ty) });
         let members: Arc<[Field]> = METRICS.iter().enumerate().map(member).collect();
         columns.push(optional(id, &leaf.name, Type::Struct(members)));
     }

@@ -14,8 +14,8 @@ OF_ALL = [
     *("all_manifests", "all_entries", "all_files", "all_data_files", "all_delete_files"),
 ]
 COLUMNS = """
-    id bigint, country string, ts timestamp, amount decimal(9,2), score double, ratio float, raw binary, day date, ok boolean,
-    payload struct<a: int, b: string>, tags array<string>, props map<string, int>
+    id bigint, country string, ts timestamp, amount decimal(9,2), score double, ratio float, raw binary, day date,
+    ok boolean, payload struct<a: int, b: string>, tags array<string>, props map<string, int>
 """
 
 
@@ -25,9 +25,9 @@ def values(first: int, with_tags: bool = True, count: int = 8) -> str:
         score = "double('NaN')" if i % 4 == 1 else f"{i}.5d"
         tags = f"array('t{i}', null), " if with_tags else ""
         return (
-            f"({i}, {country}, timestamp'2023-01-0{i % 4 + 1} 10:00:00Z', {i}.25, {score}, float('{i}e9'), x'0{i % 4}ff', "
-            f"date'2023-0{i % 3 + 1}-01', {'true' if i % 2 else 'null'}, named_struct('a', {i}, 'b', 'b{i}'), "
-            f"{tags}map('k', {i}))"
+            f"({i}, {country}, timestamp'2023-01-0{i % 4 + 1} 10:00:00Z', {i}.25, {score}, float('{i}e9'), "
+            f"x'0{i % 4}ff', date'2023-0{i % 3 + 1}-01', {'true' if i % 2 else 'null'}, "
+            f"named_struct('a', {i}, 'b', 'b{i}'), {tags}map('k', {i}))"
         )
 
     return ", ".join(row(i) for i in range(first, first + count))
@@ -110,7 +110,7 @@ def test_evolved_and_changed(java: Java, version: int) -> None:
     tables = assert_all_alike(java, name)
     assert len(tables["partitions"]) > 5
     assert (len(tables["delete_files"]) > 0) == (version > 1)
-    assert {kind for kind in tables["refs"]["name"].to_pylist()} == {"main", "kept", "side"}
+    assert set(tables["refs"]["name"].to_pylist()) == {"main", "kept", "side"}
 
 
 def test_rolled_back_and_expired(java: Java) -> None:
@@ -122,9 +122,8 @@ def test_rolled_back_and_expired(java: Java) -> None:
     java.insert(name, "(20, 7)")
     tables = assert_all_alike(java, name)
     assert tables["history"]["is_current_ancestor"].to_pylist().count(False) == 1
-    java.sql(
-        f"call ice.system.expire_snapshots(table => '{NAMESPACE}.{name}', older_than => timestamp'2100-01-01', retain_last => 2)"
-    )
+    old = f"table => '{NAMESPACE}.{name}', older_than => timestamp'2100-01-01'"
+    java.sql(f"call ice.system.expire_snapshots({old}, retain_last => 2)")
     tables = assert_all_alike(java, name)
     assert len(tables["snapshots"]) == 2
     assert None in tables["partitions"]["last_updated_at"].to_pylist()

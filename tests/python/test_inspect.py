@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import event_rows
 
 import frazil as fz
+from conftest import event_rows
 
 UTC = dt.timezone.utc
 ALL = [
@@ -37,6 +37,7 @@ def rewritten(table: fz.Table, change: Callable[[dict[str, Any]], None]) -> fz.T
     changed = path.with_name("00099-changed.metadata.json")
     changed.write_text(json.dumps(metadata), "utf-8")
     return fz.open_table(changed)
+
 
 # ---------------------------------------------------------------- beside PyIceberg
 
@@ -151,7 +152,10 @@ def test_maps_are_by_column_id(events: fz.Table) -> None:
     for row in events.inspect.files().to_pylist():
         counts = dict(row["value_counts"])
         assert counts[ids["id"]] == row["record_count"]
-        assert int.from_bytes(dict(row["lower_bounds"])[ids["id"]], "little") == row["readable_metrics"]["id"]["lower_bound"]
+        assert (
+            int.from_bytes(dict(row["lower_bounds"])[ids["id"]], "little")
+            == row["readable_metrics"]["id"]["lower_bound"]
+        )
         assert row["readable_metrics"]["id"]["column_size"] == dict(row["column_sizes"])[ids["id"]]
 
 
@@ -162,7 +166,10 @@ def test_files_agree_with_the_plan(events: fz.Table) -> None:
     for task in tasks:
         row = files[task.data_file.path]
         assert row["partition"] == task.data_file.partition
-        assert (row["record_count"], row["file_size_in_bytes"]) == (task.data_file.record_count, task.data_file.size_bytes)
+        assert (row["record_count"], row["file_size_in_bytes"]) == (
+            task.data_file.record_count,
+            task.data_file.size_bytes,
+        )
 
 
 # ---------------------------------------------------------------- odd tables
