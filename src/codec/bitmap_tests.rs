@@ -95,7 +95,9 @@ fn bitmaps_that_contradict_themselves_are_refused_with_a_right_checksum_too() {
     assert!(refused(&framed(&[bitmap, &[0]].concat())).contains("followed by 1 bytes"));
     assert!(refused(&framed(&[])).contains("ends early"));
     // A container that claims 65,536 members of a bitmap that ends at once.
-    assert!(refused(&framed(&[&1u64.to_le_bytes()[..], &[0; 4], &[0x3B, 0x30, 0xFF, 0xFF]].concat())).contains("damaged"));
+    assert!(
+        refused(&framed(&[&1u64.to_le_bytes()[..], &[0; 4], &[0x3B, 0x30, 0xFF, 0xFF]].concat())).contains("damaged")
+    );
     // Java writes empty bitmaps for keys between others.
     let empty = [0u32.to_le_bytes(), 12346u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
     let sparse = framed(&[&2u64.to_le_bytes()[..], &empty, &one(1)].concat());

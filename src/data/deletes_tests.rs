@@ -135,10 +135,12 @@ fn keys_are_compared_as_java_does() {
     let data = strings(vec![Some("a"), Some(""), None, Some("ä")]);
     assert_eq!(keyed(P::String, data, strings(vec![Some(""), Some("ä"), Some("b")])), texts([0, 2]));
     let bytes = |v: Vec<Option<&[u8]>>| -> ArrayRef { Arc::new(BinaryArray::from(v)) };
-    assert_eq!(keyed(P::Binary, bytes(vec![Some(b"\xFF"), None, Some(b"")]), bytes(vec![Some(b"\xFF")])), texts([1, 2]));
-    let decimals = |v: Vec<i128>| -> ArrayRef {
-        Arc::new(Decimal128Array::from(v).with_precision_and_scale(38, 2).unwrap())
-    };
+    assert_eq!(
+        keyed(P::Binary, bytes(vec![Some(b"\xFF"), None, Some(b"")]), bytes(vec![Some(b"\xFF")])),
+        texts([1, 2])
+    );
+    let decimals =
+        |v: Vec<i128>| -> ArrayRef { Arc::new(Decimal128Array::from(v).with_precision_and_scale(38, 2).unwrap()) };
     let ty = P::Decimal { precision: 38, scale: 2 };
     assert_eq!(keyed(ty, decimals(vec![-1, 1, i128::MAX / 10]), decimals(vec![1])), texts([0, 2]));
     let fixed = |v: [[u8; 16]; 2]| -> ArrayRef { Arc::new(FixedSizeBinaryArray::try_from_iter(v.iter()).unwrap()) };
@@ -188,7 +190,12 @@ fn key_columns_may_be_renamed_promoted_added_and_dropped() {
     let left = |deletes: Vec<DataFile>| rows(&read(&context, &deleting(t.clone(), deletes)).unwrap());
     let longs = |v: Vec<Option<i64>>| -> ArrayRef { Arc::new(Int64Array::from(v)) };
 
-    let promoted = equality_deletes(&dir, &now, vec![longs(vec![Some(3), Some(1 << 40)]), Arc::new(StringArray::from(vec![None::<&str>; 2])), ids(2)], &[1]);
+    let promoted = equality_deletes(
+        &dir,
+        &now,
+        vec![longs(vec![Some(3), Some(1 << 40)]), Arc::new(StringArray::from(vec![None::<&str>; 2])), ids(2)],
+        &[1],
+    );
     assert_eq!(left(vec![promoted]), texts([0, 1, 2]));
     let narrow = equality_deletes(&dir, &one(P::Int), vec![Arc::new(Int32Array::from(vec![2]))], &[1]);
     assert_eq!(left(vec![narrow]), texts([0, 1, 3]));
@@ -198,7 +205,10 @@ fn key_columns_may_be_renamed_promoted_added_and_dropped() {
     assert_eq!(left(vec![equality_deletes(&dir, &added, keys(Some("x")), &[1, 4])]), texts([0, 1, 2, 3]));
     let gone = |ty: P| schema(vec![field(2, "gone", ty)]);
     assert_eq!(left(vec![equality_deletes(&dir, &gone(P::Long), vec![longs(vec![Some(1)])], &[2])]), texts([0, 2]));
-    assert_eq!(left(vec![equality_deletes(&dir, &gone(P::Int), vec![Arc::new(Int32Array::from(vec![0]))], &[2])]), texts([1, 3]));
+    assert_eq!(
+        left(vec![equality_deletes(&dir, &gone(P::Int), vec![Arc::new(Int32Array::from(vec![0]))], &[2])]),
+        texts([1, 3])
+    );
     // A file written after the column was dropped has nulls there.
     let later = write(&dir, &schema(vec![field(3, "row", P::Int)]), vec![ids(2)]);
     let keyed = |key: Option<i64>| equality_deletes(&dir, &gone(P::Long), vec![longs(vec![key])], &[2]);
@@ -219,12 +229,15 @@ fn keys_may_be_inside_structs() {
         let y = Arc::new(Int32Array::from(vec![7; x.len()]));
         Arc::new(StructArray::new(members, vec![Arc::new(Int32Array::from(x)), y], Some(NullBuffer::from(valid))))
     };
-    let path = write(&dir, &s, vec![structs(vec![Some(1), None, Some(1), Some(2)], vec![true, true, false, true]), ids(4)]);
+    let path =
+        write(&dir, &s, vec![structs(vec![Some(1), None, Some(1), Some(2)], vec![true, true, false, true]), ids(4)]);
     let left = |keys: Vec<DataFile>| {
         let context = projecting(&s, &schema(vec![s.fields[1].clone()]));
         rows(&read(&context, &deleting(task(&path, BoundPredicate::True), keys)).unwrap())
     };
-    let keys = |x, ids: &[i32]| equality_deletes(&dir, &schema(vec![s.fields[0].clone()]), vec![structs(vec![x], vec![true])], ids);
+    let keys = |x, ids: &[i32]| {
+        equality_deletes(&dir, &schema(vec![s.fields[0].clone()]), vec![structs(vec![x], vec![true])], ids)
+    };
     assert_eq!(left(vec![keys(Some(1), &[2])]), texts([1, 2, 3]));
     // The member of a null struct is null.
     assert_eq!(left(vec![keys(None, &[2])]), texts([0, 3]));
@@ -361,10 +374,8 @@ fn delete_files_are_read_once_for_the_tasks_of_a_scan() {
     let dir = dir();
     let (s, t) = numbers(&dir, 5);
     let path = t.data_file.path.clone();
-    let files = vec![
-        position_deletes(&dir, &[(&path, 0), ("other", 1)]),
-        equality_deletes(&dir, &s, vec![ids(2)], &[1]),
-    ];
+    let files =
+        vec![position_deletes(&dir, &[(&path, 0), ("other", 1)]), equality_deletes(&dir, &s, vec![ids(2)], &[1])];
     let vector = vec![deletion_vector(&dir, &path, &[2])];
     let store: Arc<dyn Store> = Arc::new(LocalStore);
     let cache = DeleteCache::default();

@@ -121,10 +121,7 @@ pub fn deletion_vector(dir: &TempDir, data_file: &str, positions: &[i64]) -> Dat
 /// An equality delete file of these columns, keyed on `ids`.
 pub fn equality_deletes(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>, ids: &[i32]) -> DataFile {
     let path = write(dir, schema, columns);
-    DataFile {
-        equality_ids: Some(ids.to_vec()),
-        ..delete(FileContent::EqualityDeletes, FileFormat::Parquet, &path)
-    }
+    DataFile { equality_ids: Some(ids.to_vec()), ..delete(FileContent::EqualityDeletes, FileFormat::Parquet, &path) }
 }
 
 /// The task with these deletes.
