@@ -390,6 +390,29 @@ fn delete_files_are_read_once_for_the_tasks_of_a_scan() {
 }
 
 #[test]
+fn large_position_delete_files_are_searched_for_one_data_file() {
+    let dir = dir();
+    let (s, t) = numbers(&dir, 20);
+    let path = t.data_file.path.clone();
+    let names: Vec<String> = (0..50).map(|n| format!("{path}{n}")).collect();
+    let mut all: Vec<(&str, i64)> = names.iter().flat_map(|name| (0..9).map(move |pos| (name.as_str(), pos))).collect();
+    all.extend([(path.as_str(), 4), (path.as_str(), 19)]);
+    let file = DataFile { size_bytes: 1 << 30, ..position_deletes(&dir, &all) };
+    let expected = (0..20).filter(|n| ![4, 19].contains(n));
+    assert_eq!(left(&s, t.clone(), vec![file.clone()]), texts(expected));
+    let store: Arc<dyn Store> = Arc::new(LocalStore);
+    let cache = DeleteCache::default();
+    let positions = |path: &str| {
+        let data_file = delete(FileContent::Data, FileFormat::Parquet, path);
+        let found = read_positions(&store, &context(&s), &data_file, &file, &cache).unwrap();
+        found.map(|set| set.iter().collect::<Vec<_>>())
+    };
+    assert_eq!(positions(&names[7]), Some((0..9).collect()));
+    assert_eq!(positions("another"), None);
+    assert_eq!(positions(&path), Some(vec![4, 19]));
+}
+
+#[test]
 fn required_fields_need_values_in_delete_files_too() {
     let dir = dir();
     let s = schema(vec![required(1, "k", P::Int)]);
