@@ -5,6 +5,7 @@ pub mod commit;
 pub mod deletes;
 pub mod entries;
 mod equality_keys;
+pub mod inspect;
 pub mod manifest;
 mod manifest_avro;
 mod manifest_decode;

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::arrow::Input;
-use super::call::{run, run_attached};
+use super::arrow::{Batches, Input};
+use super::call::{run, run_attached, run_watched};
 use super::scan::Scan;
 use super::schema::Schema;
+use super::signals::Watch;
 use super::task::DataFile;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
+use crate::inspect::{self, MetadataTable};
 use crate::table::{self, At, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
@@ -127,6 +129,22 @@ impl Table {
             self.inner.scan(ScanRequest { filter, select, at, options: options.unwrap_or_default() })
         })?;
         Ok(Scan { inner })
+    }
+
+    #[pyo3(signature = (name, *, snapshot_id=None, reference=None, timestamp_ms=None))]
+    fn inspect(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        snapshot_id: Option<i64>,
+        reference: Option<String>,
+        timestamp_ms: Option<i64>,
+    ) -> PyResult<Batches> {
+        let at = (snapshot_id.map(At::Snapshot)).or(reference.map(At::Ref)).or(timestamp_ms.map(At::TimestampMs));
+        let rows = run_watched(py, &Watch::new(), |go_on| {
+            inspect::inspect(&self.inner, MetadataTable::parse(name)?, at.as_ref(), go_on)
+        })?;
+        Ok(Batches::new(rows.schema, rows.batches))
     }
 
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
