@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use indexmap::IndexMap;
+
 use crate::error::Result;
 use crate::expr::BoundPredicate;
 use crate::store::Location;
@@ -103,16 +105,19 @@ fn form_encode(text: &str) -> String {
     out
 }
 
+/// From columns to something, in the order of the file that says it.
+pub type FieldMap<T> = IndexMap<FieldId, T>;
+
 /// Column metrics of a file by field id; bounds in their binary form (specification, Appendix D).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct ColumnMetrics {
-    pub column_sizes: Option<BTreeMap<FieldId, i64>>,
-    pub value_counts: Option<BTreeMap<FieldId, i64>>,
-    pub null_value_counts: Option<BTreeMap<FieldId, i64>>,
-    pub nan_value_counts: Option<BTreeMap<FieldId, i64>>,
-    pub lower_bounds: Option<BTreeMap<FieldId, Vec<u8>>>,
-    pub upper_bounds: Option<BTreeMap<FieldId, Vec<u8>>>,
+    pub column_sizes: Option<FieldMap<i64>>,
+    pub value_counts: Option<FieldMap<i64>>,
+    pub null_value_counts: Option<FieldMap<i64>>,
+    pub nan_value_counts: Option<FieldMap<i64>>,
+    pub lower_bounds: Option<FieldMap<Vec<u8>>>,
+    pub upper_bounds: Option<FieldMap<Vec<u8>>>,
 }
 
 impl ColumnMetrics {

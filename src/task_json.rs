@@ -14,7 +14,7 @@ use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
-    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FileContent, FileFormat, FileMetrics, Partition, PartitionValue, ReadContext,
+    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent, FileFormat, FileMetrics, Partition, PartitionValue, ReadContext,
     ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
@@ -367,7 +367,7 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
 }
 
 fn metrics_of(j: &Json) -> Result<Option<FileMetrics>> {
-    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<BTreeMap<FieldId, T>>> {
+    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
         let Some(map) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
         let (keys, values) = (array(map, "keys")?, array(map, "values")?);
         let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));

@@ -21,8 +21,8 @@ fn file() -> DataFile {
         file_sequence_number: Some(6),
         snapshot_id: Some(i64::MAX),
         metrics: Some(FileMetrics::from(ColumnMetrics {
-            value_counts: Some(BTreeMap::from([(1, 7)])),
-            lower_bounds: Some(BTreeMap::from([(1, vec![1, 0xab])])),
+            value_counts: Some(FieldMap::from([(1, 7)])),
+            lower_bounds: Some(FieldMap::from([(1, vec![1, 0xab])])),
             ..Default::default()
         })),
         key_metadata: Some(vec![0, 255]),

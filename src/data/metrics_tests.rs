@@ -2,7 +2,7 @@ use super::*;
 use crate::data::arrow_schema::to_arrow;
 use crate::data::write::{DataWriter, WriteContext};
 use crate::store::local::LocalStore;
-use crate::task::DataFile;
+use crate::task::{DataFile, FieldMap};
 use crate::types::PartitionSpec;
 use crate::types::value::decode_bound;
 use PrimitiveType as P;
@@ -127,7 +127,7 @@ fn floats_bound_without_nan_and_with_both_zeros() {
     assert_eq!(of(vec![f(vec![f64::NAN]), f(vec![f64::NAN])]), None);
     assert_eq!(of(vec![f(vec![f64::INFINITY, 2.0])]), Some((le(2.0), Some(le(f64::INFINITY)))));
     let file = written(column(P::Double), &[], &[], vec![vec![f(vec![f64::NAN, 1.0, f64::NAN])]]);
-    assert_eq!(file.metrics.unwrap().get().unwrap().nan_value_counts.clone().unwrap(), BTreeMap::from([(1, 2)]));
+    assert_eq!(file.metrics.unwrap().get().unwrap().nan_value_counts.clone().unwrap(), FieldMap::from([(1, 2)]));
 }
 
 /// As Java's writers: columns in lists and maps have sizes only; NaN and nulls of struct members count, the members of
@@ -160,10 +160,10 @@ fn nested_columns() {
     let file = written(schema, &[], &[], vec![vec![Arc::new(list), Arc::new(s)]]);
     let m = file.metrics.unwrap().get().unwrap().clone();
     assert_eq!(m.column_sizes.unwrap().keys().copied().collect::<Vec<_>>(), [3, 4]);
-    assert_eq!(m.value_counts.unwrap(), BTreeMap::from([(3, 4)]));
-    assert_eq!(m.null_value_counts.unwrap(), BTreeMap::from([(3, 2)]));
-    assert_eq!(m.nan_value_counts.unwrap(), BTreeMap::from([(3, 1)]));
-    assert_eq!(m.lower_bounds.unwrap(), BTreeMap::from([(3, 2.0f32.to_le_bytes().to_vec())]));
+    assert_eq!(m.value_counts.unwrap(), FieldMap::from([(3, 4)]));
+    assert_eq!(m.null_value_counts.unwrap(), FieldMap::from([(3, 2)]));
+    assert_eq!(m.nan_value_counts.unwrap(), FieldMap::from([(3, 1)]));
+    assert_eq!(m.lower_bounds.unwrap(), FieldMap::from([(3, 2.0f32.to_le_bytes().to_vec())]));
 }
 
 #[test]
@@ -212,8 +212,8 @@ fn counts_and_none_record_less() {
     };
     let properties = [(DEFAULT_MODE, "none"), ("write.metadata.metrics.column.a", "counts")];
     let m = written(schema(), &properties, &[], vec![columns()]).metrics.unwrap().get().unwrap().clone();
-    assert_eq!(m.value_counts.unwrap(), BTreeMap::from([(1, 1)]));
-    assert_eq!(m.nan_value_counts.unwrap(), BTreeMap::from([(1, 0)]));
+    assert_eq!(m.value_counts.unwrap(), FieldMap::from([(1, 1)]));
+    assert_eq!(m.nan_value_counts.unwrap(), FieldMap::from([(1, 0)]));
     assert_eq!(m.column_sizes.unwrap().len(), 1);
     assert!(m.lower_bounds.unwrap().is_empty() && m.upper_bounds.unwrap().is_empty());
 }

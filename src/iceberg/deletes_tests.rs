@@ -6,7 +6,7 @@ use super::*;
 use crate::expr::BoundPredicate;
 use crate::iceberg::entries::{EntryColumns, MISSING, MetricColumn};
 use crate::iceberg::metadata_build::new_table;
-use crate::task::{ColumnMetrics, DataFile, PartitionValue};
+use crate::task::{ColumnMetrics, DataFile, FieldMap, PartitionValue};
 use crate::types::value::encode_bound;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, SortOrder, Transform};
 
@@ -113,8 +113,8 @@ fn planned(files: &[DataFile]) -> PlannedBatch {
         let m = f.metrics.as_ref().map(|m| m.get().unwrap().clone()).unwrap_or_default();
         for column in &mut c.metrics {
             let id = &column.field_id;
-            let count = |map: &Option<BTreeMap<FieldId, i64>>| map.as_ref().and_then(|m| m.get(id)).copied();
-            let bound = |map: &Option<BTreeMap<FieldId, Vec<u8>>>| map.as_ref().and_then(|m| m.get(id)).cloned();
+            let count = |map: &Option<FieldMap<i64>>| map.as_ref().and_then(|m| m.get(id)).copied();
+            let bound = |map: &Option<FieldMap<Vec<u8>>>| map.as_ref().and_then(|m| m.get(id)).cloned();
             column.value_count.push(count(&m.value_counts).unwrap_or(MISSING));
             column.null_count.push(count(&m.null_value_counts).unwrap_or(MISSING));
             column.nan_count.push(count(&m.nan_value_counts).unwrap_or(MISSING));
@@ -178,7 +178,7 @@ fn broken_vectors_are_refused() {
 #[test]
 fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
     let with_paths = |name: &str, lower: &str, upper: &str| {
-        let bound = |text: &str| Some(BTreeMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));
+        let bound = |text: &str| Some(FieldMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));
         let metrics = ColumnMetrics { lower_bounds: bound(lower), upper_bounds: bound(upper), ..Default::default() };
         DataFile { metrics: Some(metrics.into()), ..position(name, 9) }
     };
@@ -189,8 +189,8 @@ fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
 
 /// An equality delete whose keys are in a range, with so many nulls of two rows.
 fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
-    let one = |n: i64| Some(BTreeMap::from([(1, n)]));
-    let bound = |v: i64| Some(BTreeMap::from([(1, encode_bound(ValueRef::Long(v)))]));
+    let one = |n: i64| Some(FieldMap::from([(1, n)]));
+    let bound = |v: i64| Some(FieldMap::from([(1, encode_bound(ValueRef::Long(v)))]));
     let bounds = if nulls < 2 { (bound(lower), bound(upper)) } else { (None, None) };
     let metrics = ColumnMetrics {
         value_counts: one(2),

@@ -1,13 +1,11 @@
 //! All column metrics of an entry as maps: for the few entries of which they are wanted.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::manifest_layout::{Column, Layout};
 use crate::codec::avro::{Budget, Cursor, Skip};
 use crate::error::Result;
-use crate::task::{ColumnMetrics, DecodeMetrics};
-use crate::types::FieldId;
+use crate::task::{ColumnMetrics, DecodeMetrics, FieldMap};
 
 /// Reads one metrics map whole.
 pub(super) fn read_all<'a>(column: Column, cursor: Cursor<'a>, all: &mut ColumnMetrics) -> Result<Cursor<'a>> {
@@ -25,10 +23,10 @@ pub(super) fn read_all<'a>(column: Column, cursor: Cursor<'a>, all: &mut ColumnM
 /// The last value of a repeated key stays.
 fn read_map<'a, T>(
     mut cursor: Cursor<'a>,
-    out: &mut Option<BTreeMap<FieldId, T>>,
+    out: &mut Option<FieldMap<T>>,
     value: impl Fn(&mut Cursor<'a>) -> Result<T>,
 ) -> Result<Cursor<'a>> {
-    let map = out.insert(BTreeMap::new());
+    let map = out.insert(FieldMap::new());
     while let Some(run) = cursor.run()? {
         let before = cursor.rest().len();
         for _ in 0..run.count {

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
@@ -6,7 +5,7 @@ use super::*;
 use crate::codec::avro::{Codec, ContainerWriter, encode};
 use crate::error::ErrorKind;
 use crate::iceberg::entries::{ADDED, EXISTING};
-use crate::task::{ColumnMetrics, FileFormat};
+use crate::task::{ColumnMetrics, FieldMap, FileFormat};
 use crate::types::value::unhex;
 use crate::types::{Field, FieldId, Transform};
 
@@ -24,12 +23,12 @@ fn decode_all(m: &Manifest<'_>, request: &EntryRequest, inherited: &Inherited) -
 
 const FIXTURES: [&str; 5] = ["v1-data.avro", "v2-data.avro", "v2-deletes.avro", "v3-data.avro", "v3-deletes.avro"];
 
-fn counts(j: &Json) -> Option<BTreeMap<FieldId, i64>> {
+fn counts(j: &Json) -> Option<FieldMap<i64>> {
     let map = j.as_object()?;
     Some(map.iter().map(|(k, v)| (k.parse().unwrap(), v.as_i64().unwrap())).collect())
 }
 
-fn bounds(j: &Json) -> Option<BTreeMap<FieldId, Vec<u8>>> {
+fn bounds(j: &Json) -> Option<FieldMap<Vec<u8>>> {
     let map = j.as_object()?;
     Some(map.iter().map(|(k, v)| (k.parse().unwrap(), unhex(v.as_str().unwrap()).unwrap())).collect())
 }
@@ -139,7 +138,7 @@ fn wanted_fields_get_the_same_metrics_as_all() {
             assert_eq!(columns.all_metrics.len(), if all_metrics { columns.len() } else { 0 });
             for (row, m) in whole.all_metrics.iter().enumerate() {
                 for (c, id) in columns.metrics.iter().zip(&fields) {
-                    let count = |map: &Option<BTreeMap<FieldId, i64>>| {
+                    let count = |map: &Option<FieldMap<i64>>| {
                         map.as_ref().and_then(|m| m.get(id).copied()).unwrap_or(-1)
                     };
                     assert_eq!(c.field_id, *id);

@@ -1,6 +1,5 @@
 //! Arrow arrays from values, with their sizes checked: Arrow's 32-bit offsets hold 2 GiB in one batch.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -13,7 +12,8 @@ use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::data::arrow_schema::arrow_primitive;
 use crate::error::{Error, Result};
-use crate::types::{FieldId, PrimitiveType as P, ValueRef};
+use crate::task::FieldMap;
+use crate::types::{PrimitiveType as P, ValueRef};
 
 fn bad(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::internal("the values of a metadata table are no Arrow array").because(e)
@@ -157,21 +157,21 @@ pub(super) fn maps(
 /// Maps by column id to counts.
 pub(super) fn count_maps<'a>(
     field: &Field,
-    of: impl Iterator<Item = Option<&'a BTreeMap<FieldId, i64>>> + Clone,
+    of: impl Iterator<Item = Option<&'a FieldMap<i64>>> + Clone,
 ) -> Result<ArrayRef> {
     let keys = Int32Array::from_iter_values(of.clone().flatten().flat_map(|m| m.keys().copied()));
     let counts = Int64Array::from_iter_values(of.clone().flatten().flat_map(|m| m.values().copied()));
-    maps(field, of.map(|m| m.map(BTreeMap::len)), Arc::new(keys), Arc::new(counts))
+    maps(field, of.map(|m| m.map(FieldMap::len)), Arc::new(keys), Arc::new(counts))
 }
 
 /// Maps by column id to bounds.
 pub(super) fn bound_maps<'a>(
     field: &Field,
-    of: impl Iterator<Item = Option<&'a BTreeMap<FieldId, Vec<u8>>>> + Clone,
+    of: impl Iterator<Item = Option<&'a FieldMap<Vec<u8>>>> + Clone,
 ) -> Result<ArrayRef> {
     let keys = Int32Array::from_iter_values(of.clone().flatten().flat_map(|m| m.keys().copied()));
     let bounds = bytes(of.clone().flatten().flat_map(|m| m.values()).map(|v| Some(v.as_slice())))?;
-    maps(field, of.map(|m| m.map(BTreeMap::len)), Arc::new(keys), Arc::new(bounds))
+    maps(field, of.map(|m| m.map(FieldMap::len)), Arc::new(keys), Arc::new(bounds))
 }
 
 /// The field of a column.

@@ -1,6 +1,5 @@
 //! `readable_metrics`: the metrics of files by column name, with bounds decoded into the columns' types.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -9,9 +8,9 @@ use arrow::datatypes::Field;
 use super::arrays::{members, structs, values};
 use super::schemas::{Leaf, bound_type};
 use crate::error::Result;
-use crate::task::ColumnMetrics;
+use crate::task::{ColumnMetrics, FieldMap};
 use crate::types::value::decode_bound;
-use crate::types::{FieldId, PrimitiveType as P, ValueRef};
+use crate::types::{PrimitiveType as P, ValueRef};
 
 /// One struct for each column; what a file does not say is null, and so is a bound that can't be one of its column.
 pub(super) fn readable_metrics(field: &Field, leaves: &[Leaf], of: &[ColumnMetrics]) -> Result<ArrayRef> {
@@ -20,8 +19,8 @@ pub(super) fn readable_metrics(field: &Field, leaves: &[Leaf], of: &[ColumnMetri
 }
 
 fn readable(field: &Field, leaf: &Leaf, of: &[ColumnMetrics]) -> Result<ArrayRef> {
-    type Counts = Option<BTreeMap<FieldId, i64>>;
-    type Bounds = Option<BTreeMap<FieldId, Vec<u8>>>;
+    type Counts = Option<FieldMap<i64>>;
+    type Bounds = Option<FieldMap<Vec<u8>>>;
     let counts = |map: fn(&ColumnMetrics) -> &Counts| -> ArrayRef {
         Arc::new(of.iter().map(|m| map(m).as_ref()?.get(&leaf.id).copied()).collect::<Int64Array>())
     };
