@@ -9,6 +9,7 @@
 
 pub mod arrow_schema;
 mod bounds_truncate;
+mod bucket_array;
 mod cast;
 pub mod conform;
 mod conform_leaf;
@@ -25,4 +26,5 @@ mod row_groups;
 mod testing;
 mod thrift;
 mod transform_array;
+pub mod transform_column;
 pub mod write;
