@@ -6,8 +6,8 @@
     transforms.day(rows["ts"])
 
 Each function takes a pyarrow array or chunked array, or anything with `__arrow_c_array__` or `__arrow_c_stream__` (a
-polars series, say), and gives a pyarrow array, chunked if the input was. Null stays null. Values equal those that tables
-written by Frazil, Java Iceberg and PyIceberg have in their partitions. `frazil.bucket`, `frazil.day` and so on are
+polars series, say), and gives a pyarrow array, chunked if the input was. Null stays null. Values equal those in the
+partitions of tables that Frazil, Java Iceberg or PyIceberg wrote. `frazil.bucket`, `frazil.day` and so on are
 different: they are terms of a filter.
 """
 

@@ -1,8 +1,8 @@
-//! Cold plans by the `iceberg` crate, timed in one process: the metadata file is opened anew for each.
-//!
-//! `plan-with-iceberg METADATA FILTER REPETITIONS` prints one line of JSON: seconds of each plan, tasks, deletes attached.
+//! Cold plans by the `iceberg` crate: reads lines `METADATA_FILE FILTER`, answers each with a line of JSON (seconds, tasks,
+//! deletes attached). The metadata file is opened anew for each.
 
 use std::error::Error;
+use std::io::BufRead;
 use std::time::Instant;
 
 use futures::TryStreamExt;
@@ -52,17 +52,17 @@ async fn plan(metadata: &str, filter: Option<Predicate>) -> Result<(usize, usize
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let [_, metadata, name, repetitions] = arguments.as_slice() else {
-        return Err("usage: plan-with-iceberg METADATA FILTER REPETITIONS".into());
-    };
-    let mut seconds = Vec::new();
-    let mut counted = (0, 0);
-    for _ in 0..repetitions.parse()? {
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let (metadata, name) = line.split_once(' ').ok_or("write METADATA_FILE FILTER")?;
         let started = Instant::now();
-        counted = plan(metadata, filter(name)?).await?;
-        seconds.push(started.elapsed().as_secs_f64());
+        match plan(metadata, filter(name)?).await {
+            Ok((tasks, deletes)) => {
+                let seconds = started.elapsed().as_secs_f64();
+                println!("{{\"seconds\": {seconds}, \"tasks\": {tasks}, \"deletes\": {deletes}}}");
+            }
+            Err(error) => println!("{{\"error\": {:?}}}", error.to_string().lines().next().unwrap_or_default()),
+        }
     }
-    println!("{{\"seconds\": {seconds:?}, \"tasks\": {}, \"deletes\": {}}}", counted.0, counted.1);
     Ok(())
 }
