@@ -55,7 +55,7 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
     let partition = |r: usize| batch.group(r).map(|g| g.partition.path()).unwrap_or_default();
     let residual = |r: usize| batch.group(r).map(|g| g.residual.to_string()).unwrap_or_default();
     let spec_ids = rows().map(|r| batch.group(r).map(|g| g.partition.spec_id)).collect::<Result<Vec<_>>>()?;
-    let deletes = (0..batch.rows.len()).map(|k| batch.deletes.get(k).map_or(0, |d| d.len() as u32));
+    let deletes = (0..batch.rows.len()).map(|k| batch.deletes.count(k) as u32);
     let sequence_numbers: Int64Array = rows().map(|r| columns.sequence_number[r]).collect();
     let out: Vec<ArrayRef> = vec![
         Arc::new(paths.finish()),

@@ -11,7 +11,7 @@ use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::{Plan, PlanCounters, PlanInput, PlannedBatch};
+use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
 use crate::splits;
@@ -146,15 +146,17 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self) -> Result<Plan> {
-        Plan::start(PlanInput {
+    fn plan(&self, go_on: GoOn) -> Result<Plan> {
+        let input = PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
             metadata: self.table.inner.metadata.clone(),
             snapshot: self.snapshot.clone(),
             schema: self.context.schema.clone(),
             filter: self.filter.clone(),
-        })
+            entries: EntryScope::Live,
+        };
+        Plan::start(input, go_on)
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -165,18 +167,19 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self) -> Result<TaskStream> {
-        Ok(TaskStream { plan: self.plan()?, batch: PlannedBatch::default(), next: 0 })
+    pub fn plan_files(&self, go_on: GoOn) -> Result<TaskStream> {
+        Ok(TaskStream { plan: self.plan(go_on)?, batch: PlannedBatch::default(), next: 0 })
     }
 
     /// The tasks as Arrow batches without an object each; columns as in [`plan_table::schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_table(&self) -> Result<Vec<RecordBatch>> {
+    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
-        for batch in self.plan()? {
-            out.push(plan_table::encode_batch(&batch?)?);
+        let mut plan = self.plan(go_on)?;
+        while let Some(batch) = plan.next_batch(go_on)? {
+            out.push(plan_table::encode_batch(&batch)?);
         }
         Ok(out)
     }
@@ -185,17 +188,24 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn count_files(&self) -> Result<u64> {
-        self.plan()?.try_fold(0, |n, batch| Ok(n + batch?.rows.len() as u64))
+    pub fn count_files(&self, go_on: GoOn) -> Result<u64> {
+        Ok(self.plan_to_end(go_on)?.files_kept)
+    }
+
+    /// Plans, keeping only the counts.
+    fn plan_to_end(&self, go_on: GoOn) -> Result<PlanCounters> {
+        let mut plan = self.plan(go_on)?;
+        while plan.next_batch(go_on)?.is_some() {}
+        Ok(plan.counters().clone())
     }
 
     /// Bin-packed splits, as Java packs them.
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
-    pub fn splits(&self, request: SplitRequest) -> Result<Vec<Split>> {
+    pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
         let request = request.or(&self.options, &self.table.inner.metadata.properties)?;
-        let tasks = self.plan_files()?.collect::<Result<Vec<_>>>()?;
+        let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
         let pack = |tasks| Split { context: self.context.clone(), tasks };
         Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
     }
@@ -204,12 +214,8 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn explain(&self) -> Result<Explain> {
-        let mut plan = self.plan()?;
-        for batch in &mut plan {
-            batch?;
-        }
-        Ok(self.explanation(plan.counters()))
+    pub fn explain(&self, go_on: GoOn) -> Result<Explain> {
+        Ok(self.explanation(&self.plan_to_end(go_on)?))
     }
 
     fn explanation(&self, counters: &PlanCounters) -> Explain {
@@ -228,7 +234,7 @@ impl Scan {
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
     pub fn read(&self) -> Result<BatchStream> {
-        let tasks = Box::new(self.plan_files()?);
+        let tasks = Box::new(self.plan_files(&|| Ok(()))?);
         BatchStream::new(self.store().clone(), self.context.clone(), tasks, self.limit)
     }
 
@@ -241,7 +247,7 @@ impl Scan {
         if self.limit.is_some() {
             return self.read()?.map(asked).collect();
         }
-        let tasks = self.plan_files()?.collect::<Result<Vec<_>>>()?;
+        let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
         let read = |i: usize| read_task(self.store(), &self.context, &tasks[i])?.map(asked).collect::<Result<Vec<_>>>();
         Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
     }
@@ -256,9 +262,8 @@ impl Scan {
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
         let mut tasks = Vec::new();
         let mut rows = 0u64;
-        for task in self.plan_files()? {
-            go_on()?;
-            let task = task?;
+        let mut planned = self.plan_files(go_on)?;
+        while let Some(task) = planned.next_task(go_on)? {
             if *task.residual == BoundPredicate::True && task.deletes.is_empty() {
                 rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
             } else {
@@ -305,20 +310,36 @@ impl TaskStream {
     pub fn counters(&self) -> &PlanCounters {
         self.plan.counters()
     }
+
+    /// The next task; `None` at the end. `go_on` is asked where planning takes time.
+    ///
+    /// # Errors
+    /// As [`Plan::next_batch`].
+    pub fn next_task(&mut self, go_on: GoOn) -> Result<Option<ScanTask>> {
+        while self.next >= self.batch.rows.len() {
+            match self.plan.next_batch(go_on)? {
+                Some(batch) => (self.batch, self.next) = (batch, 0),
+                None => return Ok(None),
+            }
+        }
+        self.next += 1;
+        self.batch.task(self.next - 1).map(Some)
+    }
+
+    fn collect_all(mut self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+        let mut tasks = Vec::new();
+        while let Some(task) = self.next_task(go_on)? {
+            tasks.push(task);
+        }
+        Ok(tasks)
+    }
 }
 
 impl Iterator for TaskStream {
     type Item = Result<ScanTask>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while self.next >= self.batch.rows.len() {
-            match self.plan.next()? {
-                Ok(batch) => (self.batch, self.next) = (batch, 0),
-                Err(e) => return Some(Err(e)),
-            }
-        }
-        self.next += 1;
-        Some(self.batch.task(self.next - 1))
+        self.next_task(&|| Ok(())).transpose()
     }
 }
 

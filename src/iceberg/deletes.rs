@@ -2,275 +2,330 @@
 //!
 //! Equality deletes reach strictly older data of their partition, or of the whole table if their spec is unpartitioned;
 //! position deletes and deletion vectors reach data as old as themselves. A deletion vector replaces position deletes.
-//! Lists are sorted by sequence number, so a look-up is a binary search plus the files that it attaches.
+//! The index is built from decoded columns and gives numbers of delete files; an object for a delete file is made once,
+//! when a task that needs it is. A look-up is a binary search or a hash, plus the files that it attaches.
 //!
 //! Source: Iceberg specification, "Scan Planning"; where it is silent, Java's `DeleteFileIndex`.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result};
-use crate::iceberg::entries::MISSING;
+use crate::iceberg::entries::EntryColumns;
+use crate::iceberg::equality_keys::KeyColumn;
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::PlannedBatch;
-use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, Partition};
-use crate::types::value::decode_bound;
-use crate::types::{Field, FieldId, PrimitiveType, Schema, Value, ValueRef};
+use crate::iceberg::path_index::{PathMap, PathRanges};
+use crate::iceberg::planned::{PartitionGroup, PlannedBatch};
+use crate::task::{DeleteRef, FileContent, FileFormat, Partition};
+use crate::types::{Field, FieldId, Schema, Value, ValueRef};
 
 /// Field id of `file_path` in position delete files.
-const PATH_FIELD: FieldId = 2_147_483_546;
+pub const PATH_FIELD: FieldId = 2_147_483_546;
 
 /// The delete files of a snapshot, by what they apply to.
 #[derive(Debug, Default)]
 pub struct DeleteIndex {
+    batches: Vec<PlannedBatch>,
+    files: Vec<DeleteFile>,
     global: Vec<EqualityDelete>,
-    equality: HashMap<Vec<u8>, Vec<EqualityDelete>>,
-    positions: HashMap<Vec<u8>, Vec<PositionDelete>>,
-    positions_by_path: HashMap<String, Vec<PositionDelete>>,
-    vectors: HashMap<String, DeleteRef>,
+    /// Numbers of the partitions that delete files are of.
+    partitions: HashMap<Vec<u8>, u32>,
+    /// By number of the partition.
+    of_partition: Vec<PartitionDeletes>,
+    positions_by_path: PathMap,
+    vectors: PathMap,
 }
 
+/// One delete file: where its entry is, and its object once somebody needed it.
 #[derive(Debug)]
-struct PositionDelete {
+struct DeleteFile {
+    batch: u32,
+    /// Among the survivors of the batch.
+    place: u32,
     sequence_number: i64,
-    file: DeleteRef,
-    /// Bounds of the data files' paths, as bytes; may be truncated.
-    paths: (Option<Vec<u8>>, Option<Vec<u8>>),
+    partition: u32,
+    made: OnceLock<DeleteRef>,
+}
+
+/// The delete files of one partition that do not name a single data file.
+#[derive(Debug, Default)]
+struct PartitionDeletes {
+    equality: Vec<EqualityDelete>,
+    positions: PathRanges,
 }
 
 #[derive(Debug)]
 struct EqualityDelete {
     /// The last data sequence number that it reaches.
     reaches: i64,
-    file: DeleteRef,
+    file: u32,
     keys: Vec<KeyColumn>,
 }
 
-/// What an equality delete file says of one of its key columns.
-#[derive(Debug)]
-struct KeyColumn {
-    field_id: FieldId,
-    ty: PrimitiveType,
-    required: bool,
-    all_null: bool,
-    no_null: bool,
-    bounds: Option<(Value, Value)>,
+/// The deletes attached to the survivors of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct AttachedDeletes {
+    index: Option<Arc<DeleteIndex>>,
+    /// End of each survivor's numbers in `files`.
+    ends: Vec<u32>,
+    files: Vec<u32>,
+}
+
+impl AttachedDeletes {
+    /// The numbers of the delete files of the `k`-th survivor.
+    fn of(&self, k: usize) -> &[u32] {
+        let end = |k: usize| self.ends.get(k).map_or(0, |e| *e as usize);
+        let start = if k == 0 { 0 } else { end(k - 1) };
+        self.files.get(start..end(k)).unwrap_or_default()
+    }
+
+    /// How many delete files the `k`-th survivor has.
+    pub fn count(&self, k: usize) -> usize {
+        self.of(k).len()
+    }
+
+    /// How many there are in all, counted once for each survivor.
+    pub fn total(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The delete files of the `k`-th survivor.
+    ///
+    /// # Errors
+    /// `CorruptTable` if one has a path that is not UTF-8 or an impossible equality id.
+    pub fn refs(&self, k: usize) -> Result<Vec<DeleteRef>> {
+        match &self.index {
+            Some(index) => self.of(k).iter().map(|file| index.file(*file)).collect(),
+            None => Ok(Vec::new()),
+        }
+    }
 }
 
 impl DeleteIndex {
-    /// Indexes delete files; they carry their metrics.
+    /// Indexes the survivors of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key columns.
     ///
     /// # Errors
-    /// `CorruptTable` for a deletion vector without its data file, two for one data file, or an equality delete file
-    /// without key columns.
-    pub fn new(files: Vec<Arc<DataFile>>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
-        let mut index = DeleteIndex::default();
-        for file in files {
-            let file = DeleteRef { file };
-            match file.file.content {
-                FileContent::PositionDeletes if file.file.format == FileFormat::Puffin => index.add_vector(file)?,
-                FileContent::PositionDeletes => index.add_positions(file),
-                FileContent::EqualityDeletes => index.add_equality(file, schema, metadata)?,
-                FileContent::Data => {
-                    let e = Error::corrupt("a delete manifest lists a data file");
-                    return Err(e.with("path", &file.file.path));
-                }
+    /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file without
+    /// key columns, or a data file in a delete manifest.
+    pub fn new(batches: Vec<PlannedBatch>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
+        let mut index = DeleteIndex { batches, ..DeleteIndex::default() };
+        let batches = std::mem::take(&mut index.batches);
+        for (b, batch) in batches.iter().enumerate() {
+            let groups: Vec<Option<u32>> =
+                batch.groups.iter().map(|g| g.as_ref().map(|g| index.number_partition(&g.partition))).collect();
+            for (place, row) in batch.rows.iter().enumerate() {
+                let row = *row as usize;
+                let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+                let partition = groups.get(group).copied().flatten();
+                let partition = partition.ok_or_else(|| Error::internal("a delete file has no partition"))?;
+                let sequence_number = batch.columns.sequence_number.get(row).copied().flatten().unwrap_or(0);
+                let (batch_number, place) = (b as u32, place as u32);
+                let made = OnceLock::new();
+                index.files.push(DeleteFile { batch: batch_number, place, sequence_number, partition, made });
+                index.add(batch, row, schema, metadata)?;
             }
         }
+        index.batches = batches;
         index.global.sort_by_key(|d| d.reaches);
-        index.equality.values_mut().for_each(|list| list.sort_by_key(|d| d.reaches));
-        let lists = index.positions.values_mut().chain(index.positions_by_path.values_mut());
-        lists.for_each(|list| list.sort_by_key(|d| d.sequence_number));
+        index.of_partition.iter_mut().for_each(|p| {
+            p.equality.sort_by_key(|d| d.reaches);
+            p.positions.close();
+        });
         Ok(index)
     }
 
     /// Whether nothing is deleted.
     pub fn is_empty(&self) -> bool {
-        self.global.is_empty()
-            && self.equality.is_empty()
-            && self.positions.is_empty()
-            && self.positions_by_path.is_empty()
-            && self.vectors.is_empty()
+        self.files.is_empty()
+    }
+
+    /// Delete files in the index.
+    pub fn len(&self) -> usize {
+        self.files.len()
     }
 
     /// Key columns of the equality deletes: their metrics in data files narrow the matches.
     pub fn key_fields(&self) -> impl Iterator<Item = FieldId> + '_ {
-        let all = self.global.iter().chain(self.equality.values().flatten());
-        all.flat_map(|d| d.keys.iter().map(|k| k.field_id))
+        let all = self.global.iter().chain(self.of_partition.iter().flat_map(|p| &p.equality));
+        all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
     }
 
-    fn add_vector(&mut self, file: DeleteRef) -> Result<()> {
-        let Some(path) = file.file.referenced_data_file.clone() else {
-            let e = Error::corrupt("a deletion vector does not name its data file");
-            return Err(e.with("path", &file.file.path));
-        };
-        if let Some(other) = self.vectors.insert(path.clone(), file.clone()) {
-            let e = Error::corrupt("a data file has two deletion vectors").with("data_file", path);
-            return Err(e.with("path", &file.file.path).with("other", &other.file.path));
+    fn number_partition(&mut self, partition: &Partition) -> u32 {
+        let next = self.of_partition.len() as u32;
+        let number = *self.partitions.entry(partition_key(partition)).or_insert(next);
+        if number == next {
+            self.of_partition.push(PartitionDeletes::default());
         }
-        Ok(())
+        number
     }
 
-    fn add_positions(&mut self, file: DeleteRef) {
-        let bound = |lower: bool| -> Option<Vec<u8>> {
-            let m = file.file.metrics.as_ref()?;
-            let map = if lower { &m.lower_bounds } else { &m.upper_bounds };
-            map.as_ref()?.get(&PATH_FIELD).cloned()
+    /// Adds the file that was numbered last.
+    fn add(&mut self, batch: &PlannedBatch, row: usize, schema: &Schema, metadata: &TableMetadata) -> Result<()> {
+        let file = (self.files.len() - 1) as u32;
+        let columns = &batch.columns;
+        let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
+        let puffin = columns.format.get(row) == Some(&FileFormat::Puffin);
+        let added = match columns.content.get(row) {
+            Some(FileContent::PositionDeletes) if puffin => self.add_vector(file, columns, row),
+            Some(FileContent::PositionDeletes) => {
+                self.add_positions(file, columns, row);
+                Ok(())
+            }
+            Some(FileContent::EqualityDeletes) => self.add_equality(file, batch, row, schema, metadata),
+            Some(FileContent::Data) | None => Err(Error::corrupt("a delete manifest lists a data file")),
         };
-        let paths = (bound(true), bound(false));
+        added.map_err(|e| e.with("path", path))
+    }
+
+    fn add_vector(&mut self, file: u32, columns: &EntryColumns, row: usize) -> Result<()> {
+        let path = columns.referenced_data_file.get(row);
+        let path = path.ok_or_else(|| Error::corrupt("a deletion vector does not name its data file"))?;
+        match self.vectors.insert(path, self.sequence_number(file), file) {
+            None => Ok(()),
+            Some(_) => {
+                Err(Error::corrupt("a data file has two deletion vectors")
+                    .with("data_file", String::from_utf8_lossy(path)))
+            }
+        }
+    }
+
+    fn add_positions(&mut self, file: u32, columns: &EntryColumns, row: usize) {
+        let paths = columns.metrics.iter().find(|m| m.field_id == PATH_FIELD);
+        let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
         // Equal bounds are exact: a truncated upper bound is never equal to its lower one.
-        let only = match (&file.file.referenced_data_file, &paths) {
-            (Some(path), _) => Some(path.clone()),
-            (None, (Some(l), Some(u))) if l == u => String::from_utf8(l.clone()).ok(),
-            _ => None,
-        };
-        let partition = partition_key(&file.file.partition);
-        let entry = PositionDelete { sequence_number: file.file.sequence_number.unwrap_or(0), file, paths };
+        let only = columns.referenced_data_file.get(row).or_else(|| lower.filter(|l| Some(*l) == upper));
+        let sequence_number = self.sequence_number(file);
         match only {
-            Some(path) => self.positions_by_path.entry(path).or_default().push(entry),
-            None => self.positions.entry(partition).or_default().push(entry),
+            Some(path) => {
+                self.positions_by_path.insert(path, sequence_number, file);
+            }
+            None => {
+                let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
+                if let Some(deletes) = self.of_partition.get_mut(partition as usize) {
+                    deletes.positions.add(lower, upper, sequence_number, file);
+                }
+            }
         }
     }
 
-    fn add_equality(&mut self, file: DeleteRef, schema: &Schema, metadata: &TableMetadata) -> Result<()> {
-        let ids = file.file.equality_ids.clone().filter(|ids| !ids.is_empty()).ok_or_else(|| {
-            Error::corrupt("an equality delete file names no key columns").with("path", &file.file.path)
-        })?;
-        let field = |id: FieldId| -> Option<&Field> {
+    fn add_equality(
+        &mut self,
+        file: u32,
+        batch: &PlannedBatch,
+        row: usize,
+        schema: &Schema,
+        metadata: &TableMetadata,
+    ) -> Result<()> {
+        let ids = batch.columns.equality_ids.get(row).filter(|ids| !ids.is_empty());
+        let ids = ids.ok_or_else(|| Error::corrupt("an equality delete file names no key columns"))?;
+        let field = |id: &i64| -> Option<&Field> {
+            let id = FieldId::try_from(*id).ok()?;
             schema.field(id).or_else(|| metadata.schemas.iter().find_map(|s| s.field(id)))
         };
-        let keys = ids.iter().filter_map(|id| KeyColumn::new(field(*id)?, &file.file)).collect();
-        let spec = metadata.partition_specs.iter().find(|s| s.id == file.file.partition.spec_id);
-        let partition = partition_key(&file.file.partition);
-        let entry = EqualityDelete { reaches: file.file.sequence_number.unwrap_or(0) - 1, file, keys };
-        match spec {
-            Some(spec) if !spec.is_unpartitioned() => self.equality.entry(partition).or_default().push(entry),
+        let keys = ids.iter().filter_map(|id| KeyColumn::new(field(id)?, &batch.columns, row)).collect();
+        let spec_id = batch.group(row)?.partition.spec_id;
+        let spec = metadata.partition_specs.iter().find(|s| s.id == spec_id);
+        let entry = EqualityDelete { reaches: self.sequence_number(file) - 1, file, keys };
+        let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
+        match (spec, self.of_partition.get_mut(partition as usize)) {
+            (Some(spec), Some(deletes)) if !spec.is_unpartitioned() => deletes.equality.push(entry),
             _ => self.global.push(entry),
         }
         Ok(())
     }
 
-    /// The deletes of each survivor of a batch, in the order of its rows.
+    fn sequence_number(&self, file: u32) -> i64 {
+        self.files.get(file as usize).map_or(0, |f| f.sequence_number)
+    }
+
+    /// The delete file of that number; made when first asked for.
+    fn file(&self, number: u32) -> Result<DeleteRef> {
+        let no_file = || Error::internal("there is no such delete file");
+        let file = self.files.get(number as usize).ok_or_else(no_file)?;
+        if let Some(made) = file.made.get() {
+            return Ok(made.clone());
+        }
+        let batch = self.batches.get(file.batch as usize).ok_or_else(no_file)?;
+        let row = *batch.rows.get(file.place as usize).ok_or_else(no_file)? as usize;
+        let made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        Ok(file.made.get_or_init(|| DeleteRef { file: Arc::new(made) }).clone())
+    }
+
+    /// The deletes of each survivor of a batch of data files.
     ///
     /// # Errors
     /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
     /// deletion vector is older.
-    pub fn deletes_of_batch(&self, batch: &PlannedBatch) -> Result<Vec<Vec<DeleteRef>>> {
-        let keys: Vec<Option<Vec<u8>>> =
-            batch.groups.iter().map(|g| g.as_ref().map(|g| partition_key(&g.partition))).collect();
-        let of = |row: u32| -> Result<Vec<DeleteRef>> {
-            let row = row as usize;
-            let partition = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
-            let key = keys.get(partition).and_then(Option::as_deref).unwrap_or_default();
-            self.deletes_of(batch, row, key)
-        };
-        batch.rows.iter().map(|row| of(*row)).collect()
-    }
-
-    fn deletes_of(&self, batch: &PlannedBatch, row: usize, partition: &[u8]) -> Result<Vec<DeleteRef>> {
-        let sequence_number = batch.columns.sequence_number.get(row).copied().flatten().unwrap_or(0);
-        let mut out = Vec::new();
-        for list in [Some(&self.global), self.equality.get(partition)].into_iter().flatten() {
-            let start = list.partition_point(|d| d.reaches < sequence_number);
-            out.extend(list[start..].iter().filter(|d| d.may_touch(batch, row)).map(|d| d.file.clone()));
+    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch) -> Result<AttachedDeletes> {
+        let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
+        let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();
+        let mut out = AttachedDeletes { ends: Vec::with_capacity(batch.rows.len()), ..AttachedDeletes::default() };
+        for row in &batch.rows {
+            let row = *row as usize;
+            let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+            self.deletes_of(batch, row, partitions.get(group).copied().flatten(), &mut out.files)?;
+            let end = u32::try_from(out.files.len());
+            out.ends.push(end.map_err(|_| Error::unsupported("a manifest's files have 4 Gi delete files"))?);
         }
-        let Some(path) = batch.columns.path.get(row) else { return Ok(out) };
-        let text = std::str::from_utf8(path).unwrap_or_default();
-        if let Some(vector) = self.vectors.get(text) {
-            if vector.file.sequence_number.unwrap_or(0) < sequence_number {
-                let e = Error::corrupt("a deletion vector is older than its data file").with("data_file", text);
-                return Err(e.with("path", &vector.file.path));
-            }
-            check_partition(vector, partition, text)?;
-            out.push(vector.clone());
-            return Ok(out);
-        }
-        if let Some(list) = self.positions.get(partition) {
-            let start = list.partition_point(|d| d.sequence_number < sequence_number);
-            out.extend(list[start..].iter().filter(|d| d.may_name(path)).map(|d| d.file.clone()));
-        }
-        if let Some(list) = self.positions_by_path.get(text) {
-            let start = list.partition_point(|d| d.sequence_number < sequence_number);
-            for d in &list[start..] {
-                check_partition(&d.file, partition, text)?;
-                out.push(d.file.clone());
-            }
-        }
+        out.index = (!out.files.is_empty()).then(|| self.clone());
         Ok(out)
     }
-}
 
-/// A delete that names its data file must be of the same partition; otherwise the metadata is broken.
-fn check_partition(delete: &DeleteRef, partition: &[u8], data_file: &str) -> Result<()> {
-    if partition_key(&delete.file.partition) == partition {
-        return Ok(());
-    }
-    let e = Error::corrupt("a delete file and its data file are of different partitions").with("data_file", data_file);
-    Err(e.with("path", &delete.file.path))
-}
-
-impl PositionDelete {
-    fn may_name(&self, path: &[u8]) -> bool {
-        self.paths.0.as_deref().is_none_or(|lower| lower <= path)
-            && self.paths.1.as_deref().is_none_or(|upper| path <= upper)
-    }
-}
-
-impl KeyColumn {
-    /// `None` for nested columns, of which no metrics are kept.
-    fn new(field: &Field, file: &DataFile) -> Option<KeyColumn> {
-        let ty = field.ty.as_primitive()?.clone();
-        let m = file.metrics.as_deref();
-        let count = |map: Option<&Option<std::collections::BTreeMap<FieldId, i64>>>| {
-            map.and_then(Option::as_ref).and_then(|m| m.get(&field.id)).copied().filter(|n| *n >= 0)
-        };
-        let (values, nulls) = (count(m.map(|m| &m.value_counts)), count(m.map(|m| &m.null_value_counts)));
-        let bound = |map: Option<&Option<std::collections::BTreeMap<FieldId, Vec<u8>>>>| -> Option<Value> {
-            let bytes = map.and_then(Option::as_ref)?.get(&field.id)?;
-            decode_bound(bytes, &ty).ok().flatten().map(ValueRef::to_owned)
-        };
-        let bounds = bound(m.map(|m| &m.lower_bounds)).zip(bound(m.map(|m| &m.upper_bounds)));
-        Some(KeyColumn {
-            field_id: field.id,
-            required: field.required,
-            all_null: !field.required && nulls.is_some() && nulls == values,
-            no_null: field.required || nulls == Some(0),
-            bounds,
-            ty,
-        })
-    }
-
-    /// Whether no row of the data file can have a key that this delete file deletes, as far as this column tells.
-    fn excludes(&self, batch: &PlannedBatch, row: usize) -> bool {
-        let Some(metric) = batch.columns.metrics.iter().find(|m| m.field_id == self.field_id) else { return false };
-        let at = |counts: &[i64]| counts.get(row).copied().filter(|n| *n != MISSING);
-        let (values, nulls) = (at(&metric.value_count), at(&metric.null_count));
-        let data_has_null = !self.required && nulls != Some(0);
-        let data_all_null = !self.required && nulls.is_some() && nulls == values;
-        if data_has_null && !self.no_null {
-            return false;
+    fn deletes_of(&self, batch: &PlannedBatch, row: usize, partition: Option<u32>, out: &mut Vec<u32>) -> Result<()> {
+        let sequence_number = batch.columns.sequence_number.get(row).copied().flatten().unwrap_or(0);
+        let deletes = partition.and_then(|p| self.of_partition.get(p as usize));
+        for list in [Some(&self.global), deletes.map(|d| &d.equality)].into_iter().flatten() {
+            let start = list.partition_point(|d| d.reaches < sequence_number);
+            let reaching = list.get(start..).unwrap_or_default().iter();
+            out.extend(reaching.filter(|d| d.may_touch(&batch.columns, row)).map(|d| d.file));
         }
-        if (data_all_null && self.no_null) || (self.all_null && !data_has_null) {
-            return true;
+        let Some(path) = batch.columns.path.get(row) else { return Ok(()) };
+        if let Some((of, file)) = self.vectors.newest(path) {
+            if of < sequence_number {
+                return Err(self.broken("a deletion vector is older than its data file", file, path));
+            }
+            self.check_partition(file, partition, path)?;
+            out.push(file);
+            return Ok(());
         }
-        let bound = |bytes: Option<&[u8]>| -> Option<Value> {
-            decode_bound(bytes?, &self.ty).ok().flatten().map(ValueRef::to_owned)
-        };
-        let (Some((lower, upper)), Some(data_lower), Some(data_upper)) =
-            (&self.bounds, bound(metric.lower.get(row)), bound(metric.upper.get(row)))
-        else {
-            return false;
-        };
-        let above = |a: &Value, b: &Value| a.sql_cmp(b) == Some(std::cmp::Ordering::Greater);
-        // Bounds that contradict themselves (unsigned order taken as signed, say) prove nothing.
-        let sane = !above(&data_lower, &data_upper) && !above(lower, upper);
-        sane && (above(&data_lower, upper) || above(lower, &data_upper))
+        let start = out.len();
+        if let Some(deletes) = deletes {
+            deletes.positions.find(path, sequence_number, out);
+        }
+        self.oldest_first(out, start);
+        let start = out.len();
+        self.positions_by_path.find(path, sequence_number, out);
+        self.oldest_first(out, start);
+        for file in out.get(start..).unwrap_or_default() {
+            self.check_partition(*file, partition, path)?;
+        }
+        Ok(())
+    }
+
+    fn oldest_first(&self, files: &mut [u32], start: usize) {
+        let found = files.get_mut(start..).unwrap_or_default();
+        if found.len() > 1 {
+            found.sort_unstable_by_key(|file| (self.sequence_number(*file), *file));
+        }
+    }
+
+    /// A delete that names its data file must be of the same partition; otherwise the metadata is broken.
+    fn check_partition(&self, file: u32, partition: Option<u32>, data_file: &[u8]) -> Result<()> {
+        if self.files.get(file as usize).map(|f| f.partition) == partition {
+            return Ok(());
+        }
+        Err(self.broken("a delete file and its data file are of different partitions", file, data_file))
+    }
+
+    fn broken(&self, what: &str, file: u32, data_file: &[u8]) -> Error {
+        let path = self.file(file).map(|f| f.file.path.clone()).unwrap_or_default();
+        Error::corrupt(what).with("data_file", String::from_utf8_lossy(data_file)).with("path", path)
     }
 }
 
 impl EqualityDelete {
-    fn may_touch(&self, batch: &PlannedBatch, row: usize) -> bool {
-        !self.keys.iter().any(|k| k.excludes(batch, row))
+    fn may_touch(&self, data: &EntryColumns, row: usize) -> bool {
+        !self.keys.iter().any(|k| k.excludes(data, row))
     }
 }
 

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::expr::BoundPredicate;
-use crate::iceberg::entries::{EntryColumns, MetricColumn};
+use crate::iceberg::entries::{EntryColumns, MISSING, MetricColumn};
 use crate::iceberg::metadata_build::new_table;
-use crate::iceberg::plan::PartitionGroup;
-use crate::task::{ColumnMetrics, PartitionValue};
+use crate::task::{ColumnMetrics, DataFile, PartitionValue};
 use crate::types::value::encode_bound;
-use crate::types::{PartitionField, PartitionSpec, SortOrder, Transform};
+use crate::types::{PartitionField, PartitionSpec, PrimitiveType, SortOrder, Transform};
 
 fn schema() -> Schema {
     Schema::new(
@@ -90,13 +89,49 @@ fn data(files: &[(&str, i64, (i64, i64), i64)], group: Arc<Partition>) -> Planne
     }
     columns.metrics = vec![ids];
     let group = PartitionGroup { partition: group, residual: Arc::new(BoundPredicate::True) };
-    PlannedBatch { columns, rows: (0..files.len() as u32).collect(), groups: vec![Some(group)], deletes: vec![] }
+    PlannedBatch { columns, rows: (0..files.len() as u32).collect(), groups: vec![Some(group)], ..Default::default() }
+}
+
+/// Delete files as a manifest of them decodes.
+fn planned(files: &[DataFile]) -> PlannedBatch {
+    let mut c = EntryColumns::default();
+    let metric = |field_id| MetricColumn { field_id, ..MetricColumn::default() };
+    c.metrics = vec![metric(1), metric(PATH_FIELD)];
+    let mut groups = Vec::new();
+    for (i, f) in files.iter().enumerate() {
+        c.status.push(1);
+        c.content.push(f.content);
+        c.format.push(f.format);
+        c.record_count.push(f.record_count);
+        c.size_bytes.push(f.size_bytes);
+        c.sequence_number.push(f.sequence_number);
+        c.partition.push(i as u32);
+        assert!(c.path.push(Some(f.path.as_bytes())));
+        assert!(c.referenced_data_file.push(f.referenced_data_file.as_deref().map(str::as_bytes)));
+        let ids = f.equality_ids.as_ref().map(|ids| ids.iter().map(|id| i64::from(*id)).collect::<Vec<_>>());
+        assert!(c.equality_ids.push(ids.as_deref()));
+        let m = f.metrics.as_deref().cloned().unwrap_or_default();
+        for column in &mut c.metrics {
+            let id = &column.field_id;
+            let count = |map: &Option<BTreeMap<FieldId, i64>>| map.as_ref().and_then(|m| m.get(id)).copied();
+            let bound = |map: &Option<BTreeMap<FieldId, Vec<u8>>>| map.as_ref().and_then(|m| m.get(id)).cloned();
+            column.value_count.push(count(&m.value_counts).unwrap_or(MISSING));
+            column.null_count.push(count(&m.null_value_counts).unwrap_or(MISSING));
+            column.nan_count.push(count(&m.nan_value_counts).unwrap_or(MISSING));
+            assert!(column.lower.push(bound(&m.lower_bounds).as_deref()));
+            assert!(column.upper.push(bound(&m.upper_bounds).as_deref()));
+        }
+        let residual = Arc::new(BoundPredicate::True);
+        groups.push(Some(PartitionGroup { partition: f.partition.clone(), residual }));
+    }
+    PlannedBatch { columns: c, rows: (0..files.len() as u32).collect(), groups, ..Default::default() }
 }
 
 fn attached(deletes: Vec<DataFile>, batch: &PlannedBatch) -> Result<Vec<Vec<String>>> {
-    let index = DeleteIndex::new(deletes.into_iter().map(Arc::new).collect(), &schema(), &metadata())?;
-    let names = |list: Vec<DeleteRef>| list.iter().map(|d| d.file.path.clone()).collect();
-    Ok(index.deletes_of_batch(batch)?.into_iter().map(names).collect())
+    let index = Arc::new(DeleteIndex::new(vec![planned(&deletes)], &schema(), &metadata())?);
+    let attached = index.attach(batch)?;
+    let names = |k| attached.refs(k).map(|list| list.iter().map(|d| d.file.path.clone()).collect());
+    (0..batch.rows.len()).map(names).collect()
 }
 
 fn one(deletes: Vec<DataFile>, sequence_number: i64, cat: Option<&str>) -> Vec<String> {

@@ -21,6 +21,7 @@ use crate::scan::{self, Explain, SplitRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json};
 use crate::types;
+use crate::workers::GoOn;
 
 /// Raises `InvalidInputError` unless the text is a filter.
 #[pyfunction]
@@ -68,13 +69,14 @@ impl Scan {
     }
 
     fn plan_files(&self, py: Python<'_>) -> PyResult<TaskStream> {
-        let (tasks, schema) = run(py, || Ok((self.inner.plan_files()?, self.inner.context().schema.clone())))?;
-        let ahead = Ahead { tasks: Some(Box::new(tasks)), ready: VecDeque::new(), batch: 1 };
+        let tasks = run_watched(py, &Watch::new(), |go_on| self.inner.plan_files(go_on))?;
+        let schema = self.inner.context().schema.clone();
+        let ahead = Ahead { tasks: Some(tasks), ready: VecDeque::new(), batch: 1 };
         Ok(TaskStream { ahead: Mutex::new(ahead), schema })
     }
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
-        let batches = run(py, || self.inner.plan_table())?;
+        let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
         Ok(Batches::new(plan_table::schema(), batches))
     }
 
@@ -87,16 +89,16 @@ impl Scan {
         open_file_cost_bytes: Option<i64>,
     ) -> PyResult<Vec<Split>> {
         let request = SplitRequest { split_size_bytes, lookback, open_file_cost_bytes };
-        let splits = run(py, || self.inner.splits(request))?;
+        let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?;
         Ok(splits.into_iter().map(|inner| Split { inner: Arc::new(inner) }).collect())
     }
 
     fn count_files(&self, py: Python<'_>) -> PyResult<u64> {
-        run(py, || self.inner.count_files())
+        run_watched(py, &Watch::new(), |go_on| self.inner.count_files(go_on))
     }
 
     fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let explain = run(py, || self.inner.explain())?;
+        let explain = run_watched(py, &Watch::new(), |go_on| self.inner.explain(go_on))?;
         explain_dict(py, &explain)
     }
 
@@ -143,23 +145,21 @@ fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, 
 /// Most tasks fetched from the planner at once.
 const MOST_AHEAD: usize = 1024;
 
-type Tasks = Box<dyn Iterator<Item = Result<task::ScanTask>> + Send>;
-
 /// Tasks fetched ahead of the consumer, in growing batches: the first comes at once, and a long plan does not detach
 /// from the interpreter for each of them.
 struct Ahead {
-    tasks: Option<Tasks>,
+    tasks: Option<scan::TaskStream>,
     ready: VecDeque<Result<task::ScanTask>>,
     batch: usize,
 }
 
 impl Ahead {
-    fn next(&mut self) -> Result<Option<task::ScanTask>> {
+    fn next(&mut self, go_on: GoOn) -> Result<Option<task::ScanTask>> {
         if self.ready.is_empty()
             && let Some(tasks) = &mut self.tasks
         {
             for _ in 0..self.batch {
-                let next = tasks.next();
+                let next = tasks.next_task(go_on).transpose();
                 let last = !matches!(next, Some(Ok(_)));
                 self.ready.extend(next);
                 if last {
@@ -191,7 +191,7 @@ impl TaskStream {
         let ready = self.ahead.try_lock().ok().and_then(|mut ahead| ahead.ready.pop_front());
         let next = match ready {
             Some(next) => run_attached(py, || next.map(Some))?,
-            None => run(py, || lock(&self.ahead).next())?,
+            None => run_watched(py, &Watch::new(), |go_on| lock(&self.ahead).next(go_on))?,
         };
         let inner = next.ok_or_else(|| PyStopIteration::new_err(()))?;
         Ok(ScanTask { inner, schema: Arc::clone(&self.schema) })

@@ -1,0 +1,153 @@
+//! What planning one stretch of a manifest gives: the decoded entries, those that survived, and what was counted.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::expr::bounds::may_match;
+use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
+use crate::iceberg::deletes::AttachedDeletes;
+use crate::iceberg::entries::EntryColumns;
+use crate::iceberg::statistics::MetricsBounds;
+use crate::task::{DataFile, FileContent, Partition, ScanTask};
+use crate::types::{FieldId, PrimitiveType};
+
+/// What each stage of planning saw and kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct PlanCounters {
+    pub data_manifests: u64,
+    pub data_manifest_bytes: u64,
+    /// After the counts of the manifest list.
+    pub live_manifests: u64,
+    pub live_manifest_bytes: u64,
+    /// After the partition summaries of the manifest list.
+    pub matching_manifests: u64,
+    pub matching_manifest_bytes: u64,
+    pub delete_manifests: u64,
+    pub delete_files: u64,
+    /// Live entries decoded.
+    pub files: u64,
+    pub file_bytes: u64,
+    /// After partition tuples.
+    pub files_in_partitions: u64,
+    pub partition_bytes: u64,
+    /// After column metrics.
+    pub files_kept: u64,
+    pub bytes_kept: u64,
+    pub rows_kept: u64,
+    /// Delete files attached, counted once for each task.
+    pub deletes_attached: u64,
+    pub list_ms: f64,
+    pub deletes_ms: f64,
+    pub entries_ms: f64,
+}
+
+impl PlanCounters {
+    pub(super) fn add_files(&mut self, other: &PlanCounters) {
+        self.files += other.files;
+        self.file_bytes = self.file_bytes.saturating_add(other.file_bytes);
+        self.files_in_partitions += other.files_in_partitions;
+        self.partition_bytes = self.partition_bytes.saturating_add(other.partition_bytes);
+        self.files_kept += other.files_kept;
+        self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
+        self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
+        self.deletes_attached += other.deletes_attached;
+    }
+}
+
+/// A partition tuple and what the filter still asks of its files.
+#[derive(Clone, Debug)]
+pub struct PartitionGroup {
+    /// The tuple.
+    pub partition: Arc<Partition>,
+    /// The filter with the clauses decided that the tuple decides.
+    pub residual: Arc<BoundPredicate>,
+}
+
+/// Entries of one stretch of a manifest, with those that survived.
+#[derive(Debug, Default)]
+pub struct PlannedBatch {
+    /// All entries decoded.
+    pub columns: EntryColumns,
+    /// The survivors, ascending.
+    pub rows: Vec<u32>,
+    /// By [`EntryColumns::partition`]; `None` where the tuple was pruned.
+    pub groups: Vec<Option<PartitionGroup>>,
+    /// Deletes of each survivor.
+    pub deletes: AttachedDeletes,
+}
+
+impl PlannedBatch {
+    /// The group of a row that survived.
+    pub fn group(&self, row: usize) -> Result<&PartitionGroup> {
+        let index = self.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+        (self.groups.get(index).and_then(Option::as_ref))
+            .ok_or_else(|| Error::internal("a kept entry has no partition"))
+    }
+
+    /// The task of the `k`-th survivor.
+    pub fn task(&self, k: usize) -> Result<ScanTask> {
+        let row = *self.rows.get(k).ok_or_else(|| Error::internal("no such task"))? as usize;
+        let group = self.group(row)?;
+        let data_file: DataFile = self.columns.data_file(row, group.partition.clone())?;
+        Ok(ScanTask {
+            start: 0,
+            length: data_file.size_bytes,
+            data_file: Arc::new(data_file),
+            deletes: self.deletes.refs(k)?,
+            residual: group.residual.clone(),
+        })
+    }
+}
+
+/// Whether the metrics of an entry let a row match what its partition left of the filter.
+pub(super) fn keeps(batch: &PlannedBatch, row: usize) -> bool {
+    let index = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+    match batch.groups.get(index).and_then(Option::as_ref) {
+        None => false,
+        Some(group) if *group.residual == BoundPredicate::True => true,
+        Some(group) => {
+            let metrics = MetricsBounds::new(&batch.columns, row);
+            match batch.columns.content.get(row) {
+                Some(FileContent::PositionDeletes) => true,
+                Some(FileContent::EqualityDeletes) => may_match(&group.residual, &KeyMetrics { metrics, batch, row }),
+                _ => may_match(&group.residual, &metrics),
+            }
+        }
+    }
+}
+
+/// Metrics of an equality delete file, of its key columns only: a row it deletes has the same keys, but other columns that
+/// it may carry need not be equal.
+struct KeyMetrics<'e> {
+    metrics: MetricsBounds<'e>,
+    batch: &'e PlannedBatch,
+    row: usize,
+}
+
+impl Bounds for KeyMetrics<'_> {
+    fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
+        let keys = self.batch.columns.equality_ids.get(self.row).unwrap_or_default();
+        if keys.contains(&i64::from(field)) { self.metrics.column(field, ty) } else { ColumnBounds::default() }
+    }
+}
+
+/// Counts what a batch saw and kept.
+pub(super) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
+    seen.deletes_attached += batch.deletes.total() as u64;
+    let columns = &batch.columns;
+    for row in columns.rows() {
+        let size = columns.size_bytes[row].max(0) as u64;
+        seen.files += 1;
+        seen.file_bytes = seen.file_bytes.saturating_add(size);
+        if batch.group(row).is_ok() {
+            seen.files_in_partitions += 1;
+            seen.partition_bytes = seen.partition_bytes.saturating_add(size);
+        }
+    }
+    for &row in &batch.rows {
+        seen.files_kept += 1;
+        seen.bytes_kept = seen.bytes_kept.saturating_add(columns.size_bytes[row as usize].max(0) as u64);
+        seen.rows_kept = seen.rows_kept.saturating_add(columns.record_count[row as usize].max(0) as u64);
+    }
+}

@@ -1,0 +1,71 @@
+//! The partition specs of a table as a scan sees them: which manifests and tuples can hold matching rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::expr::bounds::may_match;
+use crate::expr::residual::residual;
+use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::partition_bounds::{PartitionBounds, SummaryBounds};
+use crate::iceberg::planned::PartitionGroup;
+use crate::task::Partition;
+use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Value};
+
+/// The table's specs with the types their values have under the scan's schema.
+pub(super) struct Specs {
+    by_id: HashMap<i32, SpecContext>,
+}
+
+pub(super) struct SpecContext {
+    /// The spec.
+    pub spec: Arc<PartitionSpec>,
+    types: Vec<PrimitiveType>,
+}
+
+impl Specs {
+    pub fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
+        let context = |spec: &Arc<PartitionSpec>| {
+            let types =
+                spec.fields.iter().map(|f| f.result_type(source_schema(metadata, schema, f.source_id))).collect();
+            (spec.id, SpecContext { spec: spec.clone(), types })
+        };
+        Specs { by_id: metadata.partition_specs.iter().map(context).collect() }
+    }
+
+    pub fn get(&self, id: i32) -> Result<&SpecContext> {
+        self.by_id.get(&id).ok_or_else(|| {
+            Error::corrupt(format!("a manifest uses partition spec {id}, which the table metadata does not have"))
+        })
+    }
+
+    pub fn summary_may_match(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<bool> {
+        let spec = self.get(m.spec_id).with("path", &m.path)?;
+        let Some(summaries) = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len()) else {
+            return Ok(true);
+        };
+        Ok(may_match(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, summaries)))
+    }
+}
+
+/// The schema to look a source column up in: the scan's, or an older one that still has a column dropped since.
+fn source_schema<'a>(metadata: &'a TableMetadata, schema: &'a Schema, source_id: FieldId) -> &'a Schema {
+    let has = |s: &&Schema| s.field(source_id).is_some();
+    Some(schema).filter(has).or_else(|| metadata.schemas.iter().map(Arc::as_ref).find(has)).unwrap_or(schema)
+}
+
+impl SpecContext {
+    /// Judges a tuple: `None` if no row of its files can match.
+    pub fn group(&self, partition: Partition, filter: &Arc<BoundPredicate>) -> Option<PartitionGroup> {
+        let left = if **filter == BoundPredicate::True {
+            filter.clone()
+        } else {
+            let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
+            let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
+            Arc::new(residual(filter, &bounds))
+        };
+        (*left != BoundPredicate::False).then(|| PartitionGroup { partition: Arc::new(partition), residual: left })
+    }
+}
