@@ -10,7 +10,7 @@ use frazil::iceberg::manifest_encode::{EncodedManifest, ManifestEntry, ManifestH
 use frazil::iceberg::manifest_list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
 use frazil::iceberg::metadata::TableMetadata;
 use frazil::iceberg::metadata_build::new_table;
-use frazil::iceberg::plan::PlanInput;
+use frazil::iceberg::plan::{EntryScope, PlanInput};
 use frazil::iceberg::snapshot::Snapshot;
 use frazil::store::{Location, open_store};
 use frazil::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue};
@@ -184,6 +184,7 @@ pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planne
         snapshot: Some(Arc::new(snapshot)),
         schema: Arc::new(schema()),
         filter: Arc::new(filter),
+        entries: EntryScope::default(),
     };
     Planned { input, _folder: folder }
 }

@@ -47,8 +47,9 @@ fn decode_manifest_all_metrics(bencher: Bencher) {
 fn plan(bencher: Bencher, table: &Planned, kept: usize) {
     bencher.counter(ItemsCount::new(ENTRIES)).bench(|| {
         let mut rows = 0;
-        for batch in Plan::start(table.input.clone()).expect("it starts") {
-            rows += batch.expect("it plans").rows.len();
+        let mut plan = Plan::start(table.input.clone(), &|| Ok(())).expect("it starts");
+        while let Some(batch) = plan.next_batch(&|| Ok(())).expect("it plans") {
+            rows += batch.rows.len();
         }
         assert_eq!(rows, kept);
         rows

@@ -98,10 +98,12 @@ fn fixed(a: &FixedSizeBinaryArray, into: Buckets) -> Result<Int32Array> {
 }
 
 fn collect(hashes: impl Iterator<Item = u32>, nulls: Option<&NullBuffer>, into: Buckets) -> Result<Int32Array> {
-    let values: Vec<i32> = match into.mask() {
-        Some(mask) => hashes.map(|h| (h & mask) as i32).collect(),
-        None => hashes.map(|h| into.of(h)).collect(),
-    };
+    // In two steps: the second, without the hash, is done on several values at once.
+    let mut values: Vec<i32> = hashes.map(|h| h as i32).collect();
+    match into.mask() {
+        Some(mask) => values.iter_mut().for_each(|v| *v &= mask as i32),
+        None => values.iter_mut().for_each(|v| *v = into.of(*v as u32)),
+    }
     Int32Array::try_new(values.into(), nulls.cloned())
         .map_err(|e| Error::internal("the buckets do not fit their array").because(e))
 }

@@ -36,7 +36,11 @@ pub fn murmur3_bytes(bytes: &[u8]) -> u32 {
     }
     let tail = words.remainder();
     if !tail.is_empty() {
-        let k = tail.iter().rev().fold(0u32, |k, &b| (k << 8) | b as u32);
+        // The last word of the whole, less what was mixed already; byte by byte only where there is no whole word.
+        let k = match bytes.last_chunk() {
+            Some(last) => u32::from_le_bytes(*last) >> (32 - 8 * tail.len()),
+            None => tail.iter().rev().fold(0u32, |k, &b| (k << 8) | u32::from(b)),
+        };
         h ^= mix_k(k);
     }
     finish(h, bytes.len() as u32)
