@@ -85,13 +85,13 @@ fn slices<T: ByteArrayType>(a: &GenericByteArray<T>, into: Buckets) -> Result<In
 
 fn fixed(a: &FixedSizeBinaryArray, into: Buckets) -> Result<Int32Array> {
     match a.value_size() {
-        size if size <= 0 => collect((0..a.len()).map(|_| murmur3_bytes(&[])), a.nulls(), into),
+        0 => collect((0..a.len()).map(|_| murmur3_bytes(&[])), a.nulls(), into),
         16 => {
             let values = a.value_data().as_chunks::<16>().0.iter().take(a.len());
             collect(values.map(|v| murmur3_16(*v)), a.nulls(), into)
         }
         size => {
-            let values = a.value_data().chunks_exact(size as usize).take(a.len());
+            let values = a.value_data().chunks_exact(size).take(a.len());
             collect(values.map(murmur3_bytes), a.nulls(), into)
         }
     }
