@@ -23,11 +23,13 @@ __all__ = [
     "TaskStream",
     "__version__",
     "check_filter",
+    "transform_array",
 ]
 
 _Snapshot = tuple[int, int | None, int, int, str | None, dict[str, str], int | None]
 
 def check_filter(text: str) -> None: ...
+def transform_array(transform: str, data: Any) -> Batches: ...
 
 @final
 class Batch:

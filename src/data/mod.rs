@@ -11,6 +11,7 @@
 
 pub mod arrow_schema;
 mod bounds_truncate;
+mod bucket_array;
 mod cast;
 pub mod conform;
 mod conform_leaf;
@@ -31,4 +32,5 @@ mod row_groups;
 mod testing;
 mod thrift;
 mod transform_array;
+pub mod transform_column;
 pub mod write;
