@@ -138,8 +138,10 @@ impl ColumnMetrics {
 #[derive(Clone)]
 pub struct FileMetrics {
     known: OnceLock<Box<ColumnMetrics>>,
-    encoded: Option<(Box<[u8]>, Arc<dyn DecodeMetrics>)>,
+    encoded: Option<EncodedMetrics>,
 }
+
+type EncodedMetrics = (Box<[u8]>, Arc<dyn DecodeMetrics>);
 
 /// Decodes the column metrics of a manifest's entry.
 pub trait DecodeMetrics: Send + Sync {

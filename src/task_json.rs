@@ -14,8 +14,8 @@ use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
-    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent, FileFormat, FileMetrics, Partition, PartitionValue, ReadContext,
-    ScanTask, Split,
+    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent, FileFormat, FileMetrics, Partition,
+    PartitionValue, ReadContext, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
@@ -215,18 +215,28 @@ fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
     ];
     for (key, map) in counts {
         if let Some(map) = map {
-            out.insert(
-                key.into(),
-                json!({"keys": map.keys().collect::<Vec<_>>(), "values": map.values().collect::<Vec<_>>()}),
-            );
+            // A copy of another map.
+            let (keys, values) = in_java_order(map, map.len() * 4 / 3 + 1);
+            out.insert(key.into(), json!({"keys": keys, "values": values}));
         }
     }
     for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
         if let Some(map) = map {
-            let values: Vec<String> = map.values().map(|b| hex(b).to_uppercase()).collect();
-            out.insert(key.into(), json!({"keys": map.keys().collect::<Vec<_>>(), "values": values}));
+            // Made with Guava for the number of entries.
+            let (keys, values) = in_java_order(map, (map.len() * 4).div_ceil(3).max(map.len() + 1));
+            let values: Vec<String> = values.into_iter().map(|b| hex(b).to_uppercase()).collect();
+            out.insert(key.into(), json!({"keys": keys, "values": values}));
         }
     }
+}
+
+/// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
+/// writes: ascending by the low bits of the hash, else in the order of the manifest.
+fn in_java_order<T>(map: &FieldMap<T>, capacity: usize) -> (Vec<&FieldId>, Vec<&T>) {
+    let slot = |id: FieldId| (id as u32 ^ (id as u32 >> 16)) as usize & (capacity.next_power_of_two() - 1);
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by_key(|(id, _)| slot(**id));
+    entries.into_iter().unzip()
 }
 
 // ---- reading

@@ -204,7 +204,18 @@ mod tests {
     #[test]
     fn stages_keep_the_order_and_stop_at_errors() {
         let pieces = |i: usize| Ok((0..i % 5).collect());
-        let run = |n| in_stages(n, pieces, || 0, |calls, i, p| { *calls += 1; Ok((i, p)) }).unwrap();
+        let run = |n| {
+            in_stages(
+                n,
+                pieces,
+                || 0,
+                |calls, i, p| {
+                    *calls += 1;
+                    Ok((i, p))
+                },
+            )
+            .unwrap()
+        };
         for n in [0, 1, 2, 5, 400] {
             let expected: Vec<Vec<_>> = (0..n).map(|i| (0..i % 5).map(|p| (i, p)).collect()).collect();
             assert_eq!(run(n), expected);
@@ -222,8 +233,19 @@ mod tests {
         let panics = |prepare: bool| {
             std::panic::catch_unwind(|| {
                 let fail = |now: bool, i: usize| assert!(!(now && i == 9), "broken");
-                let ready = |i: usize| { fail(prepare, i); Ok(vec![i]) };
-                in_stages(20, ready, || (), |_, i, _| { fail(!prepare, i); Ok(()) })
+                let ready = |i: usize| {
+                    fail(prepare, i);
+                    Ok(vec![i])
+                };
+                in_stages(
+                    20,
+                    ready,
+                    || (),
+                    |_, i, _| {
+                        fail(!prepare, i);
+                        Ok(())
+                    },
+                )
             })
             .is_err()
         };

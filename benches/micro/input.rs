@@ -13,7 +13,7 @@ use frazil::iceberg::metadata_build::new_table;
 use frazil::iceberg::plan::{EntryScope, PlanInput};
 use frazil::iceberg::snapshot::Snapshot;
 use frazil::store::{Location, open_store};
-use frazil::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue};
+use frazil::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue};
 use frazil::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform, Value};
 use tempfile::TempDir;
 
@@ -55,17 +55,17 @@ fn partition(bucket: usize) -> Arc<Partition> {
     Arc::new(Partition { spec_id: 0, values: vec![value] })
 }
 
-fn metrics(number: usize) -> Box<ColumnMetrics> {
+fn metrics(number: usize) -> ColumnMetrics {
     let all = |value: i64| Some((1..=COLUMNS).map(|id| (id, value)).collect());
     let bounds = |value: usize| Some((1..=COLUMNS).map(|id| (id, (value as i64).to_le_bytes().to_vec())).collect());
-    Box::new(ColumnMetrics {
+    ColumnMetrics {
         column_sizes: all(200_000),
         value_counts: all(100_000),
         null_value_counts: all(0),
         nan_value_counts: None,
         lower_bounds: bounds(number * 1_000),
         upper_bounds: bounds(number * 1_000 + 1_500),
-    })
+    }
 }
 
 pub fn data_file(number: usize) -> DataFile {
@@ -80,7 +80,7 @@ pub fn data_file(number: usize) -> DataFile {
         sequence_number: None,
         file_sequence_number: None,
         snapshot_id: None,
-        metrics: Some(metrics(number)),
+        metrics: Some(metrics(number).into()),
         key_metadata: None,
         split_offsets: Some(vec![4]),
         equality_ids: None,
@@ -95,12 +95,12 @@ pub fn data_file(number: usize) -> DataFile {
 /// A position delete file of one data file, told by its path bounds.
 pub fn position_deletes(number: usize) -> DataFile {
     let of = data_file(number);
-    let path = Some(BTreeMap::from([(POSITION_PATH, of.path.clone().into_bytes())]));
+    let path = Some(FieldMap::from([(POSITION_PATH, of.path.clone().into_bytes())]));
     let metrics = ColumnMetrics { lower_bounds: path.clone(), upper_bounds: path, ..ColumnMetrics::default() };
     DataFile {
         content: FileContent::PositionDeletes,
         path: of.path.replace(".parquet", "-deletes.parquet"),
-        metrics: Some(Box::new(metrics)),
+        metrics: Some(metrics.into()),
         split_offsets: None,
         ..of
     }
@@ -185,6 +185,7 @@ pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planne
         schema: Arc::new(schema()),
         filter: Arc::new(filter),
         entries: EntryScope::default(),
+        column_metrics: false,
     };
     Planned { input, _folder: folder }
 }

@@ -159,7 +159,7 @@ fn nested_columns() {
     let s = StructArray::new(members.clone(), vec![Arc::new(floats)], Some(vec![true, false, true, true].into()));
     let file = written(schema, &[], &[], vec![vec![Arc::new(list), Arc::new(s)]]);
     let m = file.metrics.unwrap().get().unwrap().clone();
-    assert_eq!(m.column_sizes.unwrap().keys().copied().collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(m.column_sizes.unwrap().keys().copied().collect::<Vec<_>>(), [4, 3]);
     assert_eq!(m.value_counts.unwrap(), FieldMap::from([(3, 4)]));
     assert_eq!(m.null_value_counts.unwrap(), FieldMap::from([(3, 2)]));
     assert_eq!(m.nan_value_counts.unwrap(), FieldMap::from([(3, 1)]));

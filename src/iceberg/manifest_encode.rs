@@ -2,7 +2,6 @@
 //!
 //! Source: Iceberg specification, "Manifests" and "Manifest Lists".
 
-
 use super::entries::{ADDED, DELETED, EXISTING};
 use super::manifest_avro::{decimal_length, manifest_entry_schema};
 use super::manifest_list::{FieldSummary, ManifestContent};

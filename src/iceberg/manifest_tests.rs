@@ -1,4 +1,3 @@
-
 use serde_json::Value as Json;
 
 use super::*;
@@ -127,20 +126,15 @@ fn wanted_fields_get_the_same_metrics_as_all() {
         let manifest = Manifest::parse(&bytes).unwrap();
         let fields = vec![1, 3, 77, 2_147_483_540, 2_147_483_546];
         for all_metrics in [false, true] {
-            let request = EntryRequest {
-                metric_fields: fields.clone(),
-                all_metrics,
-                deleted_too: true,
-                ..Default::default()
-            };
+            let request =
+                EntryRequest { metric_fields: fields.clone(), all_metrics, deleted_too: true, ..Default::default() };
             let columns = decode_all(&manifest, &request, &Inherited::default()).unwrap();
             let whole = decode_all(&manifest, &all(), &Inherited::default()).unwrap();
             assert_eq!(columns.all_metrics.len(), if all_metrics { columns.len() } else { 0 });
             for (row, m) in whole.all_metrics.iter().enumerate() {
                 for (c, id) in columns.metrics.iter().zip(&fields) {
-                    let count = |map: &Option<FieldMap<i64>>| {
-                        map.as_ref().and_then(|m| m.get(id).copied()).unwrap_or(-1)
-                    };
+                    let count =
+                        |map: &Option<FieldMap<i64>>| map.as_ref().and_then(|m| m.get(id).copied()).unwrap_or(-1);
                     assert_eq!(c.field_id, *id);
                     assert_eq!(c.value_count[row], count(&m.value_counts));
                     assert_eq!(c.null_count[row], count(&m.null_value_counts));
@@ -432,7 +426,8 @@ fn torn_files_are_refused() {
 
 #[test]
 fn flipped_bytes_never_panic() {
-    let request = EntryRequest { metric_fields: vec![1, 2], all_metrics: true, deleted_too: true, ..Default::default() };
+    let request =
+        EntryRequest { metric_fields: vec![1, 2], all_metrics: true, deleted_too: true, ..Default::default() };
     let sources = [fixture("v3-data.avro"), partitioned(&[(Some(3), Some("x")), (None, None)])];
     for bytes in sources {
         for at in 0..bytes.len() {

@@ -140,7 +140,6 @@ impl<'a> Container<'a> {
         (self.blocks.get(index).and_then(|b| self.bytes.get(b.range.clone())))
             .ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))
     }
-
 }
 
 #[cold]
