@@ -15,7 +15,7 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
-use crate::splits;
+use crate::splits::{self, SplitPlan};
 use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
@@ -149,8 +149,8 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<Plan> {
-        let input = PlanInput {
+    pub(crate) fn plan_input(&self, column_metrics: bool) -> PlanInput {
+        PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
             metadata: self.table.inner.metadata.clone(),
@@ -159,8 +159,11 @@ impl Scan {
             filter: self.filter.clone(),
             entries: EntryScope::Live,
             column_metrics,
-        };
-        Plan::start(input, go_on)
+        }
+    }
+
+    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<Plan> {
+        Plan::start(self.plan_input(column_metrics), go_on)
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -176,7 +179,7 @@ impl Scan {
     }
 
     fn tasks(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
-        Ok(TaskStream { plan: self.plan(column_metrics, go_on)?, batch: PlannedBatch::default(), next: 0 })
+        Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
     }
 
     /// The tasks as Arrow batches without an object each; columns as in [`plan_table::schema`].
@@ -212,10 +215,14 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
     pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
-        let request = request.or(&self.options, &self.table.inner.metadata.properties)?;
+        let request = self.split_plan(request)?;
         let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
         let pack = |tasks| Split { context: self.context.clone(), tasks };
         Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
+    }
+
+    pub(crate) fn split_plan(&self, request: SplitRequest) -> Result<SplitPlan> {
+        request.or(&self.options, &self.table.inner.metadata.properties)
     }
 
     /// What planning does and why: plans, keeping only the counts.
@@ -338,7 +345,11 @@ impl TaskStream {
         self.batch.task(self.next - 1).map(Some)
     }
 
-    fn collect_all(mut self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    pub(crate) fn of(plan: Plan) -> TaskStream {
+        TaskStream { plan, batch: PlannedBatch::default(), next: 0 }
+    }
+
+    pub(crate) fn collect_all(mut self, go_on: GoOn) -> Result<Vec<ScanTask>> {
         let mut tasks = Vec::new();
         while let Some(task) = self.next_task(go_on)? {
             tasks.push(task);

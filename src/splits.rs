@@ -19,11 +19,11 @@ pub struct SplitRequest {
 }
 
 /// A [`SplitRequest`] with everything decided.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SplitPlan {
-    split_size_bytes: i64,
-    lookback: usize,
-    open_file_cost_bytes: i64,
+    pub(crate) split_size_bytes: i64,
+    pub(crate) lookback: usize,
+    pub(crate) open_file_cost_bytes: i64,
 }
 
 impl SplitRequest {

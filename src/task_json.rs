@@ -60,24 +60,48 @@ pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
 /// # Errors
 /// As [`task_to_json`].
 pub fn split_to_json(split: &Split) -> Result<String> {
-    let c = &split.context;
+    let mut out = tasks_object(split)?;
+    out.insert("context".into(), context_to_json(&split.context));
+    Ok(Json::Object(out).to_string())
+}
+
+/// The tasks of a split alone, for [`tasks_from_json`]: what they share may be known where they go.
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn tasks_to_json(split: &Split) -> Result<String> {
+    Ok(Json::Object(tasks_object(split)?).to_string())
+}
+
+/// Reads what [`tasks_to_json`] wrote.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn tasks_from_json(text: &str, context: &Arc<ReadContext>) -> Result<Split> {
+    split_of(&parse(text)?, context.clone())
+}
+
+fn tasks_object(split: &Split) -> Result<Map<String, Json>> {
     let files = split.tasks.iter().flat_map(|t| std::iter::once(&t.data_file).chain(t.deletes.iter().map(|d| &d.file)));
-    let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
     let tasks = split.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
-    Ok(json!({
-        "context": {
-            "schema": schema_to_json(&c.schema),
-            "projection": schema_to_json(&c.projection),
-            "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
-            "relocation": relocation,
-            "storage-options": c.storage_options,
-            "name-mapping": c.name_mapping,
-            "batch-rows": c.batch_rows,
-        },
-        "specs": spec_objects(files.map(|f| &f.partition)),
-        "tasks": tasks.collect::<Result<Vec<_>>>()?,
+    let mut out = Map::new();
+    out.insert("specs".into(), spec_objects(files.map(|f| &f.partition)).into());
+    out.insert("tasks".into(), tasks.collect::<Result<Vec<_>>>()?.into());
+    Ok(out)
+}
+
+/// What tasks share, complete.
+pub fn context_to_json(c: &ReadContext) -> Json {
+    let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
+    json!({
+        "schema": schema_to_json(&c.schema),
+        "projection": schema_to_json(&c.projection),
+        "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
+        "relocation": relocation,
+        "storage-options": c.storage_options,
+        "name-mapping": c.name_mapping,
+        "batch-rows": c.batch_rows,
     })
-    .to_string())
 }
 
 /// Reads what [`split_to_json`] wrote.
@@ -86,14 +110,28 @@ pub fn split_to_json(split: &Split) -> Result<String> {
 /// `InvalidInput` if it is not that.
 pub fn split_from_json(text: &str) -> Result<Split> {
     let j = parse(text)?;
-    let c = member(&j, "context")?;
+    let context = context_from_json(member(&j, "context")?)?;
+    split_of(&j, Arc::new(context))
+}
+
+fn split_of(j: &Json, context: Arc<ReadContext>) -> Result<Split> {
+    let specs = SpecShape::parse_all(j)?;
+    let tasks = array(j, "tasks")?.iter().map(|t| task_of(t, &specs, &context.schema)).collect::<Result<_>>()?;
+    Ok(Split { context, tasks })
+}
+
+/// Reads what [`context_to_json`] gave.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn context_from_json(c: &Json) -> Result<ReadContext> {
     let options = member(c, "storage-options")?.as_object().ok_or_else(|| wrong("storage-options"))?;
     let relocation = c.get("relocation").filter(|r| !r.is_null());
     let location = match relocation {
         Some(r) => Location::moved(text_of(r, "from")?, text_of(r, "to")?),
         None => Location::recorded(),
     };
-    let context = ReadContext {
+    Ok(ReadContext {
         schema: Arc::new(schema_from_json(member(c, "schema")?)?),
         projection: Arc::new(schema_from_json(member(c, "projection")?)?),
         dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
@@ -101,10 +139,7 @@ pub fn split_from_json(text: &str) -> Result<Split> {
         storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
         batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
-    };
-    let specs = SpecShape::parse_all(&j)?;
-    let tasks = array(&j, "tasks")?.iter().map(|t| task_of(t, &specs, &context.schema)).collect::<Result<_>>()?;
-    Ok(Split { context: Arc::new(context), tasks })
+    })
 }
 
 /// A commit message, complete.

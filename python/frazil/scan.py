@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DataFile", "DeleteFile", "Scan", "ScanTask", "Split"]
+    from frazil.spark.planning import Planning
+
+__all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
+
+PART_BYTES = 16 << 20
+"""Bytes of data manifests in a part of a plan, unless asked otherwise."""
 
 
 class Scan:
@@ -139,6 +144,17 @@ class Scan:
 
         return interop.table_of(self._core.plan_table())
 
+    def plan_parts(self, part_bytes: int = PART_BYTES) -> list[PlanPart]:
+        """The plan in parts that other processes can plan, each alone. Reads the manifest list and no manifest.
+
+        The tasks of all parts, one after the other, are those of `plan_files`. PySpark: `frazil.spark.plan`.
+
+        Args:
+            part_bytes: About how many bytes of data manifests a part gets.
+        """
+        parts = self._core.plan_parts(arguments.count("part_bytes", part_bytes), 0)
+        return [PlanPart(part) for part in parts]
+
     def explain(self) -> Explain:
         """Plans, and says what was pruned at which step and why. Print it."""
         return Explain(self._core.explain())
@@ -174,11 +190,11 @@ class Scan:
 
         return pl.DataFrame(self._core.read_all())
 
-    def to_spark(self, spark: SparkSession) -> DataFrame:
-        """The rows as a Spark DataFrame: planned here and now, read by Spark's executors."""
+    def to_spark(self, spark: SparkSession, planning: Planning = "auto") -> DataFrame:
+        """The rows as a Spark DataFrame: planned by the driver or by executors (see `frazil.spark.read`), read by these."""
         from frazil.spark.read import read_scan
 
-        return read_scan(spark, self)
+        return read_scan(spark, self, planning)
 
     def count(self) -> int:
         """The number of rows; from metadata alone where that is enough."""
@@ -270,3 +286,48 @@ class Split:
 
     def __reduce__(self) -> tuple[type[Split], tuple[_core.Split]]:
         return Split, (self._core,)
+
+
+class PlanPart:
+    """A share of a plan's manifests, with all that planning them needs. It pickles: plan it in another process.
+
+    What the snapshot is made of is fixed in it: it plans the same when the table has moved on, as long as the manifests
+    are there. It holds the table's storage options.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _core.PlanPart) -> None:
+        self._core = core
+
+    @property
+    def manifest_bytes(self) -> int:
+        """Bytes of its manifests, those of deletes included."""
+        return self._core.manifest_bytes
+
+    @property
+    def most_files(self) -> int:
+        """How many data files its manifests have, before the filter."""
+        return self._core.most_files
+
+    def plan(self) -> list[Split]:
+        """The part's tasks, cut and packed into splits."""
+        return [Split(split) for split in self._core.splits()]
+
+    def plan_table(self) -> pa.Table:
+        """The part's tasks as one pyarrow table: the columns of `Scan.plan_table`, and each task as bytes in `split`."""
+        from frazil import interop
+
+        return interop.table_of(self._core.plan_table())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PlanPart) and self._core == other._core
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        data, deletes = self._core.manifest_counts
+        return f"PlanPart({data} data manifests, {deletes} delete manifests, {self.manifest_bytes} bytes)"
+
+    def __reduce__(self) -> tuple[type[PlanPart], tuple[_core.PlanPart]]:
+        return PlanPart, (self._core,)

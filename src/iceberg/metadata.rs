@@ -19,7 +19,7 @@ use crate::types::{PartitionSpec, Schema, SortOrder};
 pub const MAIN_BRANCH: &str = "main";
 
 /// One version of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableMetadata {
     /// 1, 2 or 3.
     pub format_version: u8,

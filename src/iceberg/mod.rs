@@ -10,6 +10,7 @@ pub mod manifest;
 mod manifest_avro;
 mod manifest_decode;
 pub mod manifest_encode;
+pub mod manifest_groups;
 mod manifest_layout;
 pub mod manifest_list;
 mod manifest_metrics;

@@ -22,7 +22,8 @@ pub(super) struct Specs {
 pub(super) struct SpecContext {
     /// The spec.
     pub spec: Arc<PartitionSpec>,
-    types: Vec<PrimitiveType>,
+    /// The types of its values, `Unknown` where the source column was dropped.
+    pub types: Vec<PrimitiveType>,
 }
 
 impl Specs {

@@ -7,6 +7,7 @@ mod arrow;
 mod call;
 mod catalog;
 mod errors;
+mod plan_part;
 mod scan;
 mod schema;
 mod signals;
@@ -26,6 +27,8 @@ mod _core {
     use super::arrow::{Batch, BatchStream, Batches};
     #[pymodule_export]
     use super::catalog::Catalog;
+    #[pymodule_export]
+    use super::plan_part::PlanPart;
     #[pymodule_export]
     use super::scan::{Scan, Split, TaskStream, check_filter};
     #[pymodule_export]

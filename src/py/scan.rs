@@ -9,6 +9,7 @@ use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
 use super::call::{run, run_attached, run_watched};
+use super::plan_part::PlanPart;
 use super::schema::Schema;
 use super::signals::Watch;
 use super::task::ScanTask;
@@ -19,7 +20,7 @@ use crate::expr;
 use crate::plan_table;
 use crate::scan::{self, Explain, SplitRequest};
 use crate::task;
-use crate::task_json::{split_from_json, split_to_json};
+use crate::task_json::{split_from_json, split_to_json, tasks_from_json, tasks_to_json};
 use crate::types;
 use crate::workers::GoOn;
 
@@ -91,6 +92,20 @@ impl Scan {
         let request = SplitRequest { split_size_bytes, lookback, open_file_cost_bytes };
         let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?;
         Ok(splits.into_iter().map(|inner| Split { inner: Arc::new(inner) }).collect())
+    }
+
+    fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
+        let parts = run(py, || self.inner.plan_parts(part_bytes, whole_bytes))?;
+        Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
+    }
+
+    fn reader(&self) -> Split {
+        self.inner.reader().into()
+    }
+
+    fn estimate_splits(&self, py: Python<'_>, parts: Vec<PyRef<'_, PlanPart>>) -> PyResult<u64> {
+        let parts: Vec<_> = parts.iter().map(|part| part.inner.clone()).collect();
+        run(py, || self.inner.estimate_splits(&parts))
     }
 
     fn count_files(&self, py: Python<'_>) -> PyResult<u64> {
@@ -204,6 +219,12 @@ pub(super) struct Split {
     inner: Arc<task::Split>,
 }
 
+impl From<task::Split> for Split {
+    fn from(inner: task::Split) -> Self {
+        Split { inner: Arc::new(inner) }
+    }
+}
+
 #[pymethods]
 impl Split {
     #[getter]
@@ -229,6 +250,15 @@ impl Split {
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         run_attached(py, || split_to_json(&self.inner))
+    }
+
+    fn tasks_to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run(py, || tasks_to_json(&self.inner))
+    }
+
+    /// Tasks that share this split's context.
+    fn with_tasks(&self, py: Python<'_>, text: &str) -> PyResult<Split> {
+        Ok(run(py, || tasks_from_json(text, &self.inner.context))?.into())
     }
 
     #[classmethod]

@@ -29,6 +29,13 @@ assert "Broadcast" not in df.join(df.withColumnRenamed("country", "c"), "id")._e
 assert fz.spark.read(spark, events, filter="id < 0").collect() == []
 assert fz.open_table(events).scan().limit(3).to_spark(spark).count() == 3
 assert spark.read.format("frazil").option("columns", "id").load(events).count() == 200
+apart = fz.spark.read(spark, events, filter="id >= 50", select=["id"], planning="executors")
+assert apart.count() == 150
+assert "PlanOnExecutors" in apart._explain_string()
+assert "Broadcast" not in apart.join(df, "id")._explain_string()
+assert fz.spark.read(spark, events, filter="ts < '2020-01-01T00:00:00Z'", planning="executors").collect() == []
+tasks = fz.spark.plan(spark, events, select=["id"]).where("partition = 'ts_day=2023-01-01'")
+assert fz.spark.read_tasks(tasks).count() == 24
 fz.spark.append(spark.read.format("frazil").load(events), copy)
 assert fz.open_table(copy).scan().count() == 200
 spark.stop()

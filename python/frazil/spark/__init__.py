@@ -8,8 +8,9 @@
     spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own words
     df.write.format("frazil").mode("append").save("/warehouse/db/events_no")
 
-`read` plans once on the driver; executors read splits with Frazil's reader and hand Arrow batches to Spark. Give it the
-filter and the columns: Spark does not pass on its own. The format `frazil` registers itself where Frazil is installed
+`read` plans once on the driver, or has executors plan (`planning=`); executors read splits with Frazil's reader and hand
+Arrow batches to Spark. Give it the filter and the columns: Spark does not pass on its own. `plan` gives the tasks
+themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed
 (package `pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
 """
 
@@ -19,8 +20,9 @@ except ImportError as error:
     raise ImportError("frazil.spark needs PySpark: pip install 'frazil[spark]'") from error
 
 from frazil.spark.datasource import FrazilDataSource, register
+from frazil.spark.planning import plan, read_tasks
 from frazil.spark.read import read, read_scan
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append
 
-__all__ = ["FrazilDataSource", "append", "read", "read_scan", "register", "spark_schema"]
+__all__ = ["FrazilDataSource", "append", "plan", "read", "read_scan", "read_tasks", "register", "spark_schema"]

@@ -21,7 +21,16 @@ from pyspark.sql.types import StructType
 from frazil.scan import Split
 from frazil.spark.types import arrow_schema, conform
 
-__all__ = ["Lane", "SplitSource", "arrow_lane", "lanes_of", "read_splits", "rows_of"]
+__all__ = [
+    "Lane",
+    "SplitSource",
+    "arrow_lane",
+    "lanes_of",
+    "read_splits",
+    "rows_of",
+    "scattered",
+    "with_unknown_size",
+]
 
 Lane: TypeAlias = Callable[[SparkSession, Sequence[Split], StructType], DataFrame]
 
@@ -35,9 +44,27 @@ def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType)
     """Reads splits with Frazil's reader, one Spark task each."""
     if not splits:
         return spark.createDataFrame([], schema)
-    payloads = [pickle.dumps(split) for split in splits]
-    tasks = _tasks_connect(spark, payloads) if _is_connect(spark) else _tasks_classic(spark, payloads)
-    return tasks.mapInArrow(read_splits, schema)
+    rows = scattered(spark, [pickle.dumps(split) for split in splits]).mapInArrow(read_splits, schema)
+    return with_unknown_size(spark, rows, schema)
+
+
+def scattered(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
+    """A row with column `split` for each payload, in a partition of its own."""
+    return _tasks_connect(spark, payloads) if _is_connect(spark) else _tasks_classic(spark, payloads)
+
+
+def with_unknown_size(spark: SparkSession, rows: DataFrame, schema: StructType) -> DataFrame:
+    """The same rows, whose size Spark can't know.
+
+    Once a shuffle of tasks has run, adaptive execution knows its few bytes, takes what is read of them for as small, and
+    would broadcast it into a join whatever it really is. Of a union with an RDD without partitions, or with a data
+    source, it never knows the size.
+    """
+    if _is_connect(spark):
+        nothing = _tasks_connect(spark, []).mapInArrow(read_splits, schema)
+    else:
+        nothing = spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
+    return rows.unionAll(nothing)
 
 
 def read_splits(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,11 +86,7 @@ def _is_connect(spark: SparkSession) -> bool:
 
 
 def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
-    """The task list.
-
-    Spark takes a DataFrame made from Python rows for huge and never broadcasts what comes of it; a range, whose size it
-    knows, would be broadcast with all the rows that are read.
-    """
+    """The task list. Spark takes a DataFrame made from Python rows for huge; of a range it would know the size."""
     tasks = spark.createDataFrame(
         list(zip(partition_keys(len(payloads)), payloads, strict=True)), "key int, split binary"
     )
@@ -106,8 +129,9 @@ class _SplitReader(DataSourceReader):
         self._packed = ""  # executors get their own payload only
         return [InputPartition(payload) for payload in payloads]
 
-    def read(self, partition: InputPartition) -> Iterator[tuple[bytes]]:
-        yield (partition.value,)
+    def read(self, partition: InputPartition | None) -> Iterator[tuple[bytes]]:
+        if partition is not None:  # Spark asks for None if there are no partitions
+            yield (partition.value,)
 
 
 def partition_keys(count: int) -> list[int]:

@@ -1,0 +1,58 @@
+//! Parts of a plan, for planners in other processes.
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::arrow::Batches;
+use super::call::{run, run_attached, run_watched};
+use super::scan::Split;
+use super::signals::Watch;
+use super::{Pickled, pickle_as_json};
+use crate::plan_parts;
+
+/// A share of a plan's manifests; `frazil.scan.PlanPart` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct PlanPart {
+    pub(super) inner: plan_parts::PlanPart,
+}
+
+#[pymethods]
+impl PlanPart {
+    #[getter]
+    fn manifest_bytes(&self) -> u64 {
+        self.inner.manifest_bytes()
+    }
+
+    #[getter]
+    fn most_files(&self) -> u64 {
+        self.inner.most_files()
+    }
+
+    #[getter]
+    fn manifest_counts(&self) -> (usize, usize) {
+        self.inner.manifest_counts()
+    }
+
+    fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
+        let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(go_on))?;
+        Ok(splits.into_iter().map(Split::from).collect())
+    }
+
+    fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
+        let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
+        Ok(Batches::new(plan_parts::table_schema(), batches))
+    }
+
+    #[classmethod]
+    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PlanPart> {
+        Ok(PlanPart { inner: run(cls.py(), || plan_parts::PlanPart::from_json(text))? })
+    }
+
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+        other.cast::<PlanPart>().is_ok_and(|other| other.get().inner == self.inner)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
+        pickle_as_json::<PlanPart>(py, run_attached(py, || Ok(self.inner.to_json()))?)
+    }
+}
