@@ -180,8 +180,7 @@ class PlanTasksOnExecutors:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of the tasks' table."""
         for part in _parts(batches):
-            for batch in part.plan_table().cast(_TASK_ARROW).to_batches():
-                yield batch
+            yield from part.plan_table().cast(_TASK_ARROW).to_batches()
 
 
 class ReadPlanned:
