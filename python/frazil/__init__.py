@@ -31,10 +31,12 @@ from frazil.exceptions import (
     StoreError,
     UnsupportedError,
 )
+from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.statistics import Statistics
 from frazil.table import Ref, Refs, Snapshot, Table, Writer, open_table
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "CorruptTableError",
     "DataFile",
     "DeleteFile",
+    "Estimate",
     "Explain",
     "Field",
     "FrazilError",
@@ -65,6 +68,7 @@ __all__ = [
     "SortField",
     "SortOrder",
     "Split",
+    "Statistics",
     "StoreError",
     "Table",
     "Term",
