@@ -318,7 +318,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             kept: c.live_manifests.manifests,
             considered_bytes: c.data_manifests.bytes,
             kept_bytes: c.live_manifests.bytes,
-            reason: "manifests without live files",
+            reason: "counts of live files",
             time_ms: c.read_ms,
         },
         FunnelStage {
@@ -328,7 +328,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             kept: c.matching_manifests.manifests,
             considered_bytes: c.live_manifests.bytes,
             kept_bytes: c.matching_manifests.bytes,
-            reason: "ranges in the manifest list",
+            reason: "partition ranges",
             time_ms: c.list_ms,
         },
     ];
@@ -341,7 +341,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             kept: opened.manifests,
             considered_bytes: c.delete_manifests.bytes,
             kept_bytes: opened.bytes,
-            reason: "counts and ranges in the list",
+            reason: "counts and ranges",
             time_ms: 0.0,
         });
         stages.push(FunnelStage {
@@ -351,7 +351,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             kept: deletes.position + deletes.equality + deletes.vectors,
             considered_bytes: c.delete_file_bytes,
             kept_bytes: c.delete_bytes_kept,
-            reason: "partitions and key bounds",
+            reason: "partitions, keys",
             time_ms: c.deletes_ms,
         });
     }
@@ -364,7 +364,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             kept: deletes.attached,
             considered_bytes: c.delete_bytes_kept,
             kept_bytes: 0,
-            reason: "age, partition, paths and keys",
+            reason: "age, paths and keys",
             time_ms: 0.0,
         });
     }
@@ -390,7 +390,7 @@ fn file_stages(c: &PlanCounters) -> [FunnelStage; 2] {
             kept: c.files_kept,
             considered_bytes: c.partition_bytes,
             kept_bytes: c.bytes_kept,
-            reason: "bounds and counts of columns",
+            reason: "bounds and counts",
             time_ms: c.entries_ms,
         },
     ]

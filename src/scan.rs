@@ -23,8 +23,8 @@ use crate::types::{Schema, select};
 use crate::workers::{GoOn, in_parallel};
 
 pub use crate::explain::{Explain, Explained, FunnelStage};
-pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
 pub use crate::splits::SplitRequest;
+pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
 
 /// Rows of a batch unless the option `batch-rows` says otherwise.
 const BATCH_ROWS: usize = 65_536;

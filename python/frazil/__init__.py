@@ -18,6 +18,7 @@ go as Arrow. `frazil.spark` is the way in and out of PySpark.
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
 from frazil.catalog import Catalog, catalog
+from frazil.estimate import Estimate
 from frazil.exceptions import (
     AlreadyExistsError,
     CommitConflictError,
@@ -31,7 +32,6 @@ from frazil.exceptions import (
     StoreError,
     UnsupportedError,
 )
-from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
 from frazil.scan import Scan, Split

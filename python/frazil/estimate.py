@@ -14,8 +14,8 @@ __all__ = ["Estimate"]
 class Estimate:
     """What planning a scan will cost, by the manifest list alone.
 
-    `certainty` says what each figure is: `exact`, `at most`, `about`, or `unknown` where it is None because the manifest
-    list, of an old writer, has no counts.
+    `certainty` says what each figure is: `exact`, `at most`, `about`, or `unknown` where it is None because the
+    manifest list, of an old writer, has no counts.
 
     Attributes:
         bytes: Bytes of manifests to read.
@@ -64,15 +64,22 @@ class Estimate:
         return {**asdict(self), "certainty": self.certainty}
 
     def __str__(self) -> str:
-        at_most = lambda n: "unknown" if n is None else f"at most {number(n)}"  # noqa: E731
-        about = lambda n: "unknown" if n is None else f"about {bytes_text(n)}"  # noqa: E731
         manifests = [amount(self.data_manifests, "data manifest"), amount(self.delete_manifests, "delete manifest")]
         whole = f"{bytes_text(self.total_bytes)} in {amount(self.total_manifests, 'manifest')}"
         lines = [
             f"Planning will read {bytes_text(self.bytes)}: {' and '.join(manifests)} (of {whole})",
-            f"  data files     {at_most(self.data_files)}",
-            f"  delete files   {at_most(self.delete_files)}",
-            f"  rows           {at_most(self.rows)}",
-            f"  memory         {about(self.streamed_memory_bytes)} streamed, {about(self.table_memory_bytes)} as a table",
+            f"  data files     {_at_most(self.data_files)}",
+            f"  delete files   {_at_most(self.delete_files)}",
+            f"  rows           {_at_most(self.rows)}",
+            f"  memory         {_about(self.streamed_memory_bytes)} streamed, "
+            f"{_about(self.table_memory_bytes)} as a table",
         ]
         return "\n".join(lines)
+
+
+def _at_most(n: int | None) -> str:
+    return "unknown" if n is None else f"at most {number(n)}"
+
+
+def _about(n: int | None) -> str:
+    return "unknown" if n is None else f"about {bytes_text(n)}"

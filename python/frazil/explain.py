@@ -17,19 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["Explain"]
 
 _WIDTH = 100
-_BAR = 12
+_BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class Explain:
-    """The pruning funnel of a scan: at each step, how much came in, how much stayed, what decided; and, asked with
-    `files=True`, the verdict on every file.
+    """The pruning funnel of a scan: at each step, how much came in, how much stayed, what decided.
+
+    Asked with `files=True` it also has the verdict on every file.
 
     `print(scan.explain())` shows the funnel, a notebook draws it, `to_dict()` gives the numbers.
     """
 
     def __init__(
-        self, facts: dict[str, Any], manifests: _core.Batches | None = None, files: _core.Batches | None = None
+        self,
+        facts: dict[str, Any],
+        manifests: _core.Batches | pa.Table | None = None,
+        files: _core.Batches | pa.Table | None = None,
     ) -> None:
         self._facts = facts
         self._manifests = manifests
@@ -66,9 +70,11 @@ class Explain:
 
     @property
     def manifests(self) -> pa.Table:
-        """Every manifest of the snapshot as a pyarrow table: `content` (`data`, `deletes`), `manifest_path`, `kept`,
-        `stage`, `reason`, `spec_id`, `live_files`, `live_rows` (null where the manifest list has no counts) and
-        `manifest_length`."""
+        """Every manifest of the snapshot as a pyarrow table.
+
+        The columns are `content` (`data`, `deletes`), `manifest_path`, `kept`, `stage`, `reason`, `spec_id`,
+        `live_files`, `live_rows` (null where the manifest list has no counts) and `manifest_length`.
+        """
         return _table(self._manifests, "scan.explain()")
 
     @property
@@ -77,9 +83,9 @@ class Explain:
 
         `content` is `data`, `position`, `equality` or `deletion_vector`. `kept` says whether the file is planned;
         `stage`, where it was decided: `manifest counts`, `partition summaries`, `partition tuples`, `column metrics`,
-        `delete matching`, or `kept`; `reason`, by which clause and bound (`id < 5: lower bound 10`), or, of a file kept,
-        what is left of the filter. `deletes` counts the delete files attached to a data file, and the data files that a
-        delete file reaches. Then there are `file_path`, `partition` (as in paths), `spec_id`, `record_count`,
+        `delete matching`, or `kept`; `reason`, by which clause and bound (`id < 5: lower bound 10`), or, of a file
+        kept, what is left of the filter. `deletes` counts the delete files attached to a data file, and the data files
+        that a delete file reaches. Then there are `file_path`, `partition` (as in paths), `spec_id`, `record_count`,
         `file_size_in_bytes` and `manifest_path`.
 
         Raises:
@@ -102,13 +108,17 @@ class Explain:
         manifests = None if self._manifests is None else self.manifests
         return picture.explain_html(self._facts, manifests, files)
 
+    def __reduce__(self) -> tuple[type[Explain], tuple[Any, ...]]:
+        files = None if self._files is None else self.files
+        return Explain, (self._facts, None if self._manifests is None else self.manifests, files)
 
-def _table(batches: _core.Batches | None, how: str) -> pa.Table:
-    if batches is None:
+
+def _table(listed: _core.Batches | pa.Table | None, how: str) -> pa.Table:
+    if listed is None:
         raise InvalidInputError("the explanation does not list them", hint=f"Ask {how}")
     from frazil import interop
 
-    return interop.table_of(batches)
+    return interop.table_of(listed)
 
 
 def _head(facts: dict[str, Any]) -> list[str]:
@@ -168,8 +178,7 @@ def _funnel(facts: dict[str, Any]) -> list[str]:
     lines = []
     for row in rows:
         name, bar, kept, considered, unit, size, time, reason = (
-            cell.rjust(w) if i in _RIGHT else cell.ljust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            cell.rjust(w) if i in _RIGHT else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
         line = f"  {name}  {bar}  {kept} of {considered} {unit}  {size}  {time}"
         # What decides is left out where it would not fit.

@@ -6,17 +6,17 @@ __all__ = ["amount", "bytes_text", "number", "plain", "time_text"]
 
 
 def number(n: int) -> str:
-    """`1,234`"""
+    """A number, as in `1,234`."""
     return f"{n:,}"
 
 
 def amount(n: int, unit: str) -> str:
-    """`1 file`, `2 files`"""
+    """So many of a thing: `1 file`, `2 files`."""
     return f"{n:,} {unit}" + ("" if n == 1 else "s")
 
 
 def bytes_text(n: int) -> str:
-    """`1.5 KiB`"""
+    """A size, as in `1.5 KiB`."""
     size = float(n)
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":
@@ -26,7 +26,7 @@ def bytes_text(n: int) -> str:
 
 
 def time_text(millis: float) -> str:
-    """`1.5 ms`"""
+    """A time, as in `1.5 ms`."""
     return f"{millis:,.1f} ms" if millis < 1000 else f"{millis / 1000:,.2f} s"
 
 

@@ -113,7 +113,7 @@ def _strip(title: str, cells: list[Cell], unit: str) -> str:
         x, y = i % columns * _CELL, i // columns * _CELL
         share = cell.kept / cell.total if cell.total else 0.0
         fill = f"{0.25 + 0.75 * share:.2f}" if cell.kept else "0"
-        hover = f"{cell.label or '(all)'}: {number(cell.kept)} of {amount(cell.total, unit)} kept"
+        hover = f"{number(cell.kept)} of {amount(cell.total, unit)} kept: {cell.label or '(all)'}"
         squares.append(
             f'<rect x="{x + 1}" y="{y + 1}" width="{_CELL - 3}" height="{_CELL - 3}" rx="2" fill="{_KEPT}" '
             f'fill-opacity="{fill}" stroke="currentColor" stroke-opacity="0.3"><title>{_text(hover)}</title></rect>'

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from frazil.figures import plain
+from frazil.figures import amount, plain
 
 __all__ = ["ColumnStatistics", "Fact", "Statistics"]
 
@@ -80,7 +80,7 @@ class Statistics:
             nans = _shown(c.nan_count, "≤") if c.type in ("float", "double") else ""
             rows.append((plain(c.name), _shown(c.min, "≥"), _shown(c.max, "≤"), _shown(c.null_count, "≤"), nans))
         widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
-        lines = [f"{_shown(self.row_count, '≤')} rows in {self.files:,} files", ""]
+        lines = [f"{_shown(self.row_count, '≤')} rows in {amount(self.files, 'file')}", ""]
         for row in rows:
             lines.append("  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
         return "\n".join(lines if self.columns else lines[:1])
@@ -89,7 +89,8 @@ class Statistics:
 
 
 def _column(facts: dict[str, Any]) -> ColumnStatistics:
-    return ColumnStatistics(**{key: Fact(*v) if isinstance(v, tuple) else v for key, v in facts.items()})
+    read: dict[str, Any] = {key: Fact(*v) if isinstance(v, tuple) else v for key, v in facts.items()}
+    return ColumnStatistics(**read)
 
 
 def _shown(fact: Fact, sign: str, most: int = 26) -> str:

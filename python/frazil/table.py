@@ -176,8 +176,8 @@ class Table:
                 the newest version that this table object knows.
             since: Rows appended after this version; not supported yet.
             options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`.
-            max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would read
-                more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
+            max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would
+                read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
 
         Raises:
             InvalidInputError: The filter or a column's name is wrong.

@@ -99,3 +99,41 @@ fn sum(added: Option<i64>, existing: Option<i64>) -> Option<u64> {
 fn add(total: u64, more: Option<u64>) -> Option<u64> {
     more.map(|more| total.saturating_add(more))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(content: ManifestContent, files: Option<i64>, stage: Stage) -> ManifestVerdict {
+        let manifest = ManifestFile {
+            content,
+            length_bytes: 1000,
+            added_files_count: files,
+            existing_files_count: Some(1),
+            added_rows_count: Some(i64::MAX),
+            existing_rows_count: Some(5),
+            ..ManifestFile::default()
+        };
+        ManifestVerdict { manifest, stage, reason: String::new() }
+    }
+
+    #[test]
+    fn counts_what_will_be_opened() {
+        use ManifestContent::{Data, Deletes};
+        let of = |verdicts: &[ManifestVerdict]| Estimate::new(verdicts, &BoundPredicate::True);
+        let kept = manifest(Data, Some(7), Stage::Kept);
+        let pruned = manifest(Data, None, Stage::PartitionSummaries);
+        let deletes = manifest(Deletes, Some(2), Stage::Kept);
+        let e = of(&[kept.clone(), pruned.clone(), deletes.clone()]);
+        assert_eq!((e.bytes, e.data_manifests, e.delete_manifests), (2000, 1, 1));
+        assert_eq!((e.total_bytes, e.total_manifests), (3000, 3));
+        assert_eq!((e.data_files, e.delete_files, e.rows), (Some(8), Some(3), Some(i64::MAX as u64 + 5)));
+        assert!(e.table_memory_bytes > e.streamed_memory_bytes);
+        // Delete manifests are opened only where there are files to delete from.
+        let e = of(&[pruned, deletes]);
+        assert_eq!((e.bytes, e.data_manifests, e.delete_manifests, e.delete_files), (0, 0, 0, Some(0)));
+        // A list of an old writer has no counts.
+        let e = of(&[kept, manifest(Data, None, Stage::Kept)]);
+        assert_eq!((e.bytes, e.data_files, e.streamed_memory_bytes), (2000, None, None));
+    }
+}

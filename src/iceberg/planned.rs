@@ -73,7 +73,10 @@ impl PlanCounters {
     /// The manifests to open: those of deletes only where there are files to delete from.
     pub fn to_open(&self) -> [ManifestCount; 2] {
         let deletes = self.matching_delete_manifests;
-        [self.matching_manifests, if self.matching_manifests.manifests > 0 { deletes } else { ManifestCount::default() }]
+        [
+            self.matching_manifests,
+            if self.matching_manifests.manifests > 0 { deletes } else { ManifestCount::default() },
+        ]
     }
 
     /// Refuses to open more bytes than `most`.

@@ -30,9 +30,9 @@ pub(super) struct ColumnFold {
 
 /// A count, exact or at most that.
 #[derive(Clone, Copy)]
-struct Count {
-    n: u64,
-    exact: bool,
+pub(super) struct Count {
+    pub(super) n: u64,
+    pub(super) exact: bool,
 }
 
 impl Count {
@@ -44,7 +44,7 @@ impl Count {
     }
 
     /// Of the rows that a scan has of a file with so many in all.
-    fn of(n: Option<u64>, records: u64, coverage: Coverage) -> Count {
+    pub(super) fn of(n: Option<u64>, records: u64, coverage: Coverage) -> Count {
         let rows_exact = !matches!(coverage, Coverage::Part(_));
         match n {
             Some(0) => Count::ZERO,
@@ -57,7 +57,7 @@ impl Count {
 
 /// The least or greatest value so far.
 #[derive(Default)]
-struct Extreme {
+pub(super) struct Extreme {
     /// Of values that rows certainly have.
     attained: Option<Value>,
     /// Of bounds.
@@ -68,7 +68,7 @@ struct Extreme {
 
 impl Extreme {
     /// `better` is the order in which a value goes before the one so far.
-    fn add(&mut self, bound: Option<ValueRef<'_>>, attained: bool, better: Ordering) {
+    pub(super) fn add(&mut self, bound: Option<ValueRef<'_>>, attained: bool, better: Ordering) {
         let Some(value) = bound else {
             self.unknown = true;
             return;
@@ -80,7 +80,7 @@ impl Extreme {
     }
 
     /// A bound does no harm where a value that is there goes before it.
-    fn finish(self, better: Ordering) -> Fact<Value> {
+    pub(super) fn finish(self, better: Ordering) -> Fact<Value> {
         match (self.attained, self.bound) {
             _ if self.unknown => Fact { value: None, exact: false },
             (attained, None) => Fact { exact: attained.is_some(), value: attained },
@@ -215,11 +215,7 @@ impl ColumnFold {
 }
 
 /// The value that an identity partition gives all rows of its files: null, or a value of the column's type.
-fn partition_value<'a>(
-    group: &'a PartitionGroup,
-    field: FieldId,
-    ty: &PrimitiveType,
-) -> Option<Option<ValueRef<'a>>> {
+fn partition_value<'a>(group: &'a PartitionGroup, field: FieldId, ty: &PrimitiveType) -> Option<Option<ValueRef<'a>>> {
     let of_column = |v: &&crate::task::PartitionValue| v.source_id == field && v.transform == Transform::Identity;
     let found = group.partition.values.iter().find(of_column)?;
     match &found.value {
