@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 from frazil.figures import amount, bytes_text, number
 
 __all__ = ["Estimate"]
 
 
-@dataclass(frozen=True)
-class Estimate:
+_KINDS = {
+    "bytes": "exact",
+    "data_manifests": "exact",
+    "delete_manifests": "exact",
+    "total_bytes": "exact",
+    "total_manifests": "exact",
+    "data_files": "at most",
+    "delete_files": "at most",
+    "rows": "at most",
+    "streamed_memory_bytes": "about",
+    "table_memory_bytes": "about",
+}
+
+
+class Estimate(NamedTuple):
     """What planning a scan will cost, by the manifest list alone.
 
     `certainty` says what each figure is: `exact`, `at most`, `about`, or `unknown` where it is None because the
@@ -41,27 +53,14 @@ class Estimate:
     streamed_memory_bytes: int | None
     table_memory_bytes: int | None
 
-    _KINDS: ClassVar[dict[str, str]] = {
-        "bytes": "exact",
-        "data_manifests": "exact",
-        "delete_manifests": "exact",
-        "total_bytes": "exact",
-        "total_manifests": "exact",
-        "data_files": "at most",
-        "delete_files": "at most",
-        "rows": "at most",
-        "streamed_memory_bytes": "about",
-        "table_memory_bytes": "about",
-    }
-
     @property
     def certainty(self) -> dict[str, str]:
         """Each figure's name, and what it is: `exact`, `at most`, `about` or `unknown`."""
-        return {name: "unknown" if getattr(self, name) is None else kind for name, kind in self._KINDS.items()}
+        return {name: "unknown" if getattr(self, name) is None else kind for name, kind in _KINDS.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The figures by name, and `certainty`."""
-        return {**asdict(self), "certainty": self.certainty}
+        return {**self._asdict(), "certainty": self.certainty}
 
     def __str__(self) -> str:
         manifests = [amount(self.data_manifests, "data manifest"), amount(self.delete_manifests, "delete manifest")]

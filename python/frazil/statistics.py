@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from frazil.figures import amount, plain
@@ -23,8 +22,7 @@ class Fact(NamedTuple):
     exact: bool
 
 
-@dataclass(frozen=True)
-class ColumnStatistics:
+class ColumnStatistics(NamedTuple):
     """What metadata says of one column of a scan's rows.
 
     Attributes:
@@ -68,7 +66,7 @@ class Statistics:
     def to_dict(self) -> dict[str, Any]:
         """The figures; each fact is `{"value": …, "exact": …}`."""
         columns = {
-            name: {key: v._asdict() if isinstance(v, Fact) else v for key, v in vars(column).items()}
+            name: {key: v._asdict() if isinstance(v, Fact) else v for key, v in column._asdict().items()}
             for name, column in self.columns.items()
         }
         return {"row_count": self.row_count._asdict(), "files": self.files, "columns": columns}

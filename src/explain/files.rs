@@ -13,6 +13,9 @@ use crate::iceberg::manifest_list::ManifestContent;
 use crate::iceberg::why::{FileVerdicts, ManifestVerdict, Stage};
 use crate::task::{FileContent, FileFormat};
 
+/// Characters of what is left of a filter: it is said of each file, and a list of values may be long.
+const MOST_LEFT: usize = 200;
+
 fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
@@ -171,7 +174,13 @@ fn content_of(content: Option<&FileContent>, format: Option<&FileFormat>) -> &'s
 fn left_of(residual: &BoundPredicate) -> String {
     match residual {
         BoundPredicate::True => "the filter keeps every row".to_owned(),
-        left => format!("left: {left}"),
+        left => {
+            let text = left.to_string();
+            match text.char_indices().nth(MOST_LEFT) {
+                Some((end, _)) => format!("left: {}…", text.get(..end).unwrap_or_default()),
+                None => format!("left: {text}"),
+            }
+        }
     }
 }
 

@@ -150,7 +150,11 @@ impl ColumnFold {
         // Counts are of the rows only if they are of as many values; some writers leave out those of null structs.
         let values = count(|m| &m.value_count);
         let of_rows = |n: Option<u64>| n.filter(|n| values.is_none_or(|v| v == records) && *n <= records);
-        let nulls = if self.required { Some(0) } else { of_rows(count(|m| &m.null_count)) };
+        let nulls = match ty {
+            PrimitiveType::Unknown => Some(records),
+            _ if self.required => Some(0),
+            _ => of_rows(count(|m| &m.null_count)),
+        };
         let nans = if ty.is_float() { of_rows(count(|m| &m.nan_count)) } else { Some(0) };
         let nans = if nulls == Some(records) { Some(0) } else { nans };
         let b = checked(bounds.column(self.field_id, ty), ty);

@@ -232,3 +232,8 @@ def test_statistics_of_an_empty_table(catalog: fz.Catalog) -> None:
     said = catalog.create_table("db.none", SCHEMA).scan().statistics()
     assert said.row_count == (0, True)
     assert said["id"].min == (None, True)
+
+
+def test_long_filters_are_cut_in_reasons(events: fz.Table) -> None:
+    scan = events.scan(f"id in ({', '.join(map(str, range(1000)))})")
+    assert max(len(reason) for reason in scan.explain(files=True).files["reason"].to_pylist()) < 250
