@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use crate::data::arrow_schema::to_arrow;
+use crate::data::delete_files::DeleteCache;
 use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
@@ -67,8 +68,10 @@ impl Scan {
             let wrong = || Error::invalid(format!("option max-plan-bytes is '{text}', not a number of bytes"));
             text.parse::<u64>().map_err(|_| wrong())
         });
+        let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
             projection: schema.clone(),
+            dropped: select::dropped(&schema, all).into(),
             schema,
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
@@ -155,8 +158,8 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, go_on: GoOn) -> Result<Plan> {
-        Plan::start(self.plan_input(), go_on)
+    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<Plan> {
+        Plan::start(PlanInput { column_metrics, ..self.plan_input() }, go_on)
     }
 
     /// What is planned.
@@ -169,6 +172,7 @@ impl Scan {
             schema: self.context.schema.clone(),
             filter: self.filter.clone(),
             entries: EntryScope::Live,
+            column_metrics: false,
             metric_fields: Vec::new(),
             max_bytes: self.max_plan_bytes,
         }
@@ -187,12 +191,16 @@ impl Scan {
         &self.table.inner.store
     }
 
-    /// Tasks, one for each file, in deterministic order.
+    /// Tasks, one for each file, in deterministic order. Their files have column metrics.
     ///
     /// # Errors
     /// As [`Plan::start`].
     pub fn plan_files(&self, go_on: GoOn) -> Result<TaskStream> {
-        Ok(TaskStream { plan: self.plan(go_on)?, batch: PlannedBatch::default(), next: 0 })
+        self.tasks(true, go_on)
+    }
+
+    fn tasks(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
+        Ok(TaskStream { plan: self.plan(column_metrics, go_on)?, batch: PlannedBatch::default(), next: 0 })
     }
 
     /// The tasks as Arrow batches without an object each; columns as in [`plan_table::schema`].
@@ -201,7 +209,7 @@ impl Scan {
     /// As [`Plan::start`].
     pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
-        let mut plan = self.plan(go_on)?;
+        let mut plan = self.plan(false, go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
             out.push(plan_table::encode_batch(&batch)?);
         }
@@ -218,7 +226,7 @@ impl Scan {
 
     /// Plans, keeping only the counts.
     fn plan_to_end(&self, go_on: GoOn) -> Result<PlanCounters> {
-        let mut plan = self.plan(go_on)?;
+        let mut plan = self.plan(false, go_on)?;
         while plan.next_batch(go_on)?.is_some() {}
         Ok(plan.counters().clone())
     }
@@ -229,7 +237,7 @@ impl Scan {
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
     pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
         let request = request.or(&self.options, &self.table.inner.metadata.properties)?;
-        let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
+        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
         let pack = |tasks| Split { context: self.context.clone(), tasks };
         Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
     }
@@ -239,7 +247,7 @@ impl Scan {
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
     pub fn read(&self) -> Result<BatchStream> {
-        let tasks = Box::new(self.plan_files(&|| Ok(()))?);
+        let tasks = Box::new(self.tasks(false, &|| Ok(()))?);
         BatchStream::new(self.store().clone(), self.context.clone(), tasks, self.limit)
     }
 
@@ -252,13 +260,16 @@ impl Scan {
         if self.limit.is_some() {
             return self.read()?.map(asked).collect();
         }
-        let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
-        let read = |i: usize| read_task(self.store(), &self.context, &tasks[i])?.map(asked).collect::<Result<Vec<_>>>();
+        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
+        let deletes = DeleteCache::default();
+        let read = |i: usize| {
+            read_task(self.store(), &self.context, &tasks[i], &deletes)?.map(asked).collect::<Result<Vec<_>>>()
+        };
         Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
     }
 
     /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
-    /// others, else by reading the filter's columns. `go_on` is asked between batches.
+    /// others, else by reading the columns of filter and deletes. `go_on` is asked between batches.
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
@@ -267,7 +278,7 @@ impl Scan {
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
         let mut tasks = Vec::new();
         let mut rows = 0u64;
-        let mut plan = self.plan(go_on)?;
+        let mut plan = self.plan(false, go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
             for k in 0..batch.rows.len() {
                 match Coverage::of(&batch, k)? {
@@ -276,8 +287,9 @@ impl Scan {
                 }
             }
         }
+        let deletes = DeleteCache::default();
         let count = |i: usize| {
-            read_task(self.store(), &context, &tasks[i])?
+            read_task(self.store(), &context, &tasks[i], &deletes)?
                 .try_fold(0u64, |n, batch| go_on().and(batch).map(|b| n + b.num_rows() as u64))
         };
         rows += in_parallel(tasks.len(), count)?.into_iter().sum::<u64>();
@@ -286,7 +298,7 @@ impl Scan {
 }
 
 /// The snapshot and schema of a version: a branch has the table's current schema, everything else its snapshot's.
-fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
+pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
     let found = match at {
         None => return Ok((metadata.current_snapshot().cloned(), metadata.schema()?.clone())),
         Some(At::Ref(name)) => metadata.snapshot_of_ref(name).map(Option::<&_>::cloned),
@@ -358,6 +370,7 @@ pub struct BatchStream {
     store: Arc<dyn Store>,
     context: Arc<ReadContext>,
     tasks: TaskSource,
+    deletes: DeleteCache,
     current: Option<TaskBatches>,
     left: Option<usize>,
     done: bool,
@@ -366,7 +379,16 @@ pub struct BatchStream {
 impl BatchStream {
     fn new(store: Arc<dyn Store>, context: Arc<ReadContext>, tasks: TaskSource, left: Option<usize>) -> Result<Self> {
         let schema = to_arrow(&context.projection)?;
-        Ok(BatchStream { schema, store, context, tasks, current: None, left, done: false })
+        Ok(BatchStream {
+            schema,
+            store,
+            context,
+            tasks,
+            deletes: DeleteCache::default(),
+            current: None,
+            left,
+            done: false,
+        })
     }
 
     /// The schema of every batch.
@@ -379,7 +401,7 @@ impl BatchStream {
             if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
                 return Some(batch);
             }
-            match self.tasks.next()?.and_then(|task| read_task(&self.store, &self.context, &task)) {
+            match self.tasks.next()?.and_then(|task| read_task(&self.store, &self.context, &task, &self.deletes)) {
                 Ok(batches) => self.current = Some(batches),
                 Err(e) => return Some(Err(e)),
             }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
-    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FileContent, FileFormat, Partition, PartitionValue, ReadContext,
-    ScanTask, Split,
+    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent, FileFormat, FileMetrics, Partition,
+    PartitionValue, ReadContext, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
@@ -30,14 +30,17 @@ enum Form {
 }
 
 /// The specification's `file-scan-task`, with the schema of the scan.
-pub fn task_to_json(task: &ScanTask, schema: &Schema) -> String {
-    let mut out = task_object(task, Form::Specification);
+///
+/// # Errors
+/// `CorruptTable` if column metrics that were kept encoded are broken.
+pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
+    let mut out = task_object(task, Form::Specification)?;
     let mut head = Map::new();
     head.insert("task-type".into(), json!("file-scan-task"));
     head.insert("schema".into(), schema_to_json(schema));
     head.insert("spec".into(), spec_object(&task.data_file.partition, Form::Specification));
     head.append(&mut out);
-    Json::Object(head).to_string()
+    Ok(Json::Object(head).to_string())
 }
 
 /// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
@@ -53,23 +56,28 @@ pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
 }
 
 /// A split with its read context, complete.
-pub fn split_to_json(split: &Split) -> String {
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn split_to_json(split: &Split) -> Result<String> {
     let c = &split.context;
     let files = split.tasks.iter().flat_map(|t| std::iter::once(&t.data_file).chain(t.deletes.iter().map(|d| &d.file)));
     let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
-    json!({
+    let tasks = split.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
+    Ok(json!({
         "context": {
             "schema": schema_to_json(&c.schema),
             "projection": schema_to_json(&c.projection),
+            "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
             "relocation": relocation,
             "storage-options": c.storage_options,
             "name-mapping": c.name_mapping,
             "batch-rows": c.batch_rows,
         },
         "specs": spec_objects(files.map(|f| &f.partition)),
-        "tasks": split.tasks.iter().map(|t| Json::Object(task_object(t, Form::Complete))).collect::<Vec<_>>(),
+        "tasks": tasks.collect::<Result<Vec<_>>>()?,
     })
-    .to_string()
+    .to_string())
 }
 
 /// Reads what [`split_to_json`] wrote.
@@ -88,6 +96,7 @@ pub fn split_from_json(text: &str) -> Result<Split> {
     let context = ReadContext {
         schema: Arc::new(schema_from_json(member(c, "schema")?)?),
         projection: Arc::new(schema_from_json(member(c, "projection")?)?),
+        dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
         location,
         storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
@@ -99,13 +108,16 @@ pub fn split_from_json(text: &str) -> Result<Split> {
 }
 
 /// A commit message, complete.
-pub fn message_to_json(message: &CommitMessage) -> String {
-    json!({
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn message_to_json(message: &CommitMessage) -> Result<String> {
+    Ok(json!({
         "table-uuid": message.table_uuid,
         "specs": spec_objects(message.files.iter().map(|f| &f.partition)),
-        "files": message.files.iter().map(|f| file_object(f, Form::Complete)).collect::<Vec<_>>(),
+        "files": message.files.iter().map(|f| file_object(f, Form::Complete)).collect::<Result<Vec<_>>>()?,
     })
-    .to_string()
+    .to_string())
 }
 
 /// Reads what [`message_to_json`] wrote.
@@ -121,14 +133,15 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
 
 // ---- writing
 
-fn task_object(task: &ScanTask, form: Form) -> Map<String, Json> {
+fn task_object(task: &ScanTask, form: Form) -> Result<Map<String, Json>> {
     let mut out = Map::new();
-    out.insert("data-file".into(), file_object(&task.data_file, form));
+    out.insert("data-file".into(), file_object(&task.data_file, form)?);
+    let deletes = task.deletes.iter().map(|d| file_object(&d.file, form));
     out.insert("start".into(), json!(task.start));
     out.insert("length".into(), json!(task.length));
-    out.insert("delete-files".into(), task.deletes.iter().map(|d| file_object(&d.file, form)).collect());
+    out.insert("delete-files".into(), deletes.collect::<Result<_>>()?);
     out.insert("residual-filter".into(), predicate_to_json(&task.residual));
-    out
+    Ok(out)
 }
 
 fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> Vec<Json> {
@@ -159,7 +172,7 @@ fn content_name(content: FileContent) -> &'static str {
     }
 }
 
-fn file_object(f: &DataFile, form: Form) -> Json {
+fn file_object(f: &DataFile, form: Form) -> Result<Json> {
     let mut out = Map::new();
     let partition = |v: &PartitionValue| v.value.as_ref().map_or(Json::Null, |x| value_to_json(x.as_ref(), &v.ty));
     out.insert("spec-id".into(), json!(f.partition.spec_id));
@@ -170,7 +183,7 @@ fn file_object(f: &DataFile, form: Form) -> Json {
     out.insert("file-size-in-bytes".into(), json!(f.size_bytes));
     out.insert("record-count".into(), json!(f.record_count));
     if let Some(m) = &f.metrics {
-        metrics_members(m, &mut out);
+        metrics_members(m.get().with("path", &f.path)?, &mut out);
     }
     let mut optional = |key: &str, value: Option<Json>| {
         if let Some(v) = value {
@@ -190,7 +203,7 @@ fn file_object(f: &DataFile, form: Form) -> Json {
         optional("file-sequence-number", f.file_sequence_number.map(|v| json!(v)));
         optional("snapshot-id", f.snapshot_id.map(|v| json!(v)));
     }
-    Json::Object(out)
+    Ok(Json::Object(out))
 }
 
 fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
@@ -202,18 +215,28 @@ fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
     ];
     for (key, map) in counts {
         if let Some(map) = map {
-            out.insert(
-                key.into(),
-                json!({"keys": map.keys().collect::<Vec<_>>(), "values": map.values().collect::<Vec<_>>()}),
-            );
+            // A copy of another map.
+            let (keys, values) = in_java_order(map, map.len() * 4 / 3 + 1);
+            out.insert(key.into(), json!({"keys": keys, "values": values}));
         }
     }
     for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
         if let Some(map) = map {
-            let values: Vec<String> = map.values().map(|b| hex(b).to_uppercase()).collect();
-            out.insert(key.into(), json!({"keys": map.keys().collect::<Vec<_>>(), "values": values}));
+            // Made with Guava for the number of entries.
+            let (keys, values) = in_java_order(map, (map.len() * 4).div_ceil(3).max(map.len() + 1));
+            let values: Vec<String> = values.into_iter().map(|b| hex(b).to_uppercase()).collect();
+            out.insert(key.into(), json!({"keys": keys, "values": values}));
         }
     }
+}
+
+/// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
+/// writes: ascending by the low bits of the hash, else in the order of the manifest.
+fn in_java_order<T>(map: &FieldMap<T>, capacity: usize) -> (Vec<&FieldId>, Vec<&T>) {
+    let slot = |id: FieldId| (id as u32 ^ (id as u32 >> 16)) as usize & (capacity.next_power_of_two() - 1);
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by_key(|(id, _)| slot(**id));
+    entries.into_iter().unzip()
 }
 
 // ---- reading
@@ -353,8 +376,8 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
     })
 }
 
-fn metrics_of(j: &Json) -> Result<Option<Box<ColumnMetrics>>> {
-    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<BTreeMap<FieldId, T>>> {
+fn metrics_of(j: &Json) -> Result<Option<FileMetrics>> {
+    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
         let Some(map) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
         let (keys, values) = (array(map, "keys")?, array(map, "values")?);
         let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));
@@ -369,7 +392,7 @@ fn metrics_of(j: &Json) -> Result<Option<Box<ColumnMetrics>>> {
         lower_bounds: map_of(j, "lower-bounds", bound)?,
         upper_bounds: map_of(j, "upper-bounds", bound)?,
     };
-    Ok((metrics != ColumnMetrics::default()).then(|| Box::new(metrics)))
+    Ok((metrics != ColumnMetrics::default()).then(|| metrics.into()))
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ from frazil.exceptions import (
 )
 from frazil.explain import Explain
 from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
+from frazil.inspect import Inspect
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
@@ -52,6 +53,7 @@ __all__ = [
     "Explain",
     "Field",
     "FrazilError",
+    "Inspect",
     "InternalError",
     "InvalidInputError",
     "NotFoundError",

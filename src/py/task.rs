@@ -210,8 +210,8 @@ impl ScanTask {
     }
 
     /// The `file-scan-task` JSON of the Iceberg specification.
-    fn to_json(&self) -> String {
-        task_to_json(&self.inner, &self.schema)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || task_to_json(&self.inner, &self.schema))
     }
 
     /// Reads what `to_json` wrote.
@@ -245,12 +245,13 @@ impl ScanTask {
         let context = task::ReadContext {
             schema: Arc::clone(&self.schema),
             projection: Arc::clone(&self.schema),
+            dropped: [].into(),
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
             name_mapping: None,
             batch_rows: 1,
         };
         let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };
-        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (split_to_json(&split),)))
+        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (run_attached(py, || split_to_json(&split))?,)))
     }
 }
