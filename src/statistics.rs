@@ -2,8 +2,8 @@
 //!
 //! Every figure says whether it is exact or a bound. A file counts exactly only if the filter keeps all its rows, which its
 //! partition or its bounds must prove, and no delete file is attached to it; a deletion vector alone leaves the number of
-//! rows exact, because its record count is its cardinality. Everything else is bounded from above. Bounds of columns are
-//! never wider than told, but only some are tight: see [`tight`].
+//! rows exact, because its record count is its cardinality. Everything else is bounded from above. Bounds of columns hold
+//! in any case, but only some are values of the file: those of text and bytes may be cut, for instance.
 //!
 //! Source: Iceberg specification, "Manifests" (`data_file`), "Deletion Vectors"; the limits of bounds, Java's
 //! `ParquetMetrics` and `OrcMetrics`.
