@@ -170,6 +170,7 @@ class Table:
         at: At | None = None,
         since: At | None = None,
         options: Mapping[str, object] | None = None,
+        max_plan_bytes: int | None = None,
     ) -> Scan:
         """What to read. Nothing is planned or read before the scan is asked for tasks or rows.
 
@@ -181,6 +182,8 @@ class Table:
                 the newest version that this table object knows.
             since: Rows appended after this version; not supported yet.
             options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`.
+            max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would
+                read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
 
         Raises:
             InvalidInputError: The filter or a column's name is wrong.
@@ -188,12 +191,15 @@ class Table:
         """
         if since is not None:
             raise UnsupportedError("incremental scans are not supported yet", hint="Leave out since=")
+        read_options = arguments.texts(options)
+        if max_plan_bytes is not None:
+            read_options["max-plan-bytes"] = str(arguments.count("max_plan_bytes", max_plan_bytes))
         return Scan(
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
             at=arguments.at_version(at),
-            options=arguments.texts(options),
+            options=read_options,
         )
 
     def changes(self, **arguments: object) -> NoReturn:

@@ -21,7 +21,7 @@ use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_
 use crate::iceberg::manifest_layout::Layout;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::planned::{count, keeps};
+use crate::iceberg::planned::{count, count_deletes, keeps};
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
@@ -29,10 +29,10 @@ use crate::task::FileContent;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_stages};
 
-pub use crate::iceberg::planned::{PartitionGroup, PlanCounters, PlannedBatch};
+pub use crate::iceberg::planned::{ManifestCount, PartitionGroup, PlanCounters, PlannedBatch};
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
-const WAVE_BYTES: i64 = 32 << 20;
+pub(super) const WAVE_BYTES: i64 = 32 << 20;
 /// The first wave is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
 /// Blocks of a manifest that one piece of work decodes.
@@ -55,6 +55,10 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// Which entries count.
     pub entries: EntryScope,
+    /// Columns whose metrics the batches shall have beside the filter's.
+    pub metric_fields: Vec<FieldId>,
+    /// Most bytes of manifests to read; a plan that would read more is refused before it opens one.
+    pub max_bytes: Option<u64>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
 }
@@ -72,7 +76,18 @@ pub enum EntryScope {
 }
 
 impl EntryScope {
-    fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
+    /// Whether a manifest may have such entries, by the counts in the manifest list. Absent counts mean that it may.
+    pub(super) fn may_be_in(&self, m: &ManifestFile) -> bool {
+        let data = m.content == ManifestContent::Data;
+        let some = |count: Option<i64>| count != Some(0);
+        match self {
+            EntryScope::Live => some(m.added_files_count) || some(m.existing_files_count),
+            EntryScope::AddedBy(_) => data && some(m.added_files_count),
+            EntryScope::RemovedBy(_) => data && some(m.deleted_files_count),
+        }
+    }
+
+    pub(super) fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
         let by = |set: &HashSet<i64>| snapshot_id.is_some_and(|id| set.contains(&id));
         match self {
             EntryScope::Live => true,
@@ -123,10 +138,11 @@ impl Plan {
         began: Instant,
         go_on: GoOn,
     ) -> Result<Plan> {
+        let read_ms = began.elapsed().as_secs_f64() * 1e3;
         let specs = Specs::new(&input.metadata, &input.schema);
         let mut plan = Plan {
             request: EntryRequest {
-                metric_fields: input.filter.field_ids(),
+                metric_fields: metric_fields(&input),
                 encoded_metrics: input.column_metrics,
                 deleted_too: matches!(input.entries, EntryScope::RemovedBy(_)),
                 ..Default::default()
@@ -148,7 +164,9 @@ impl Plan {
                     .push_back(m);
             }
         }
-        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
+        plan.counters.read_ms = read_ms;
+        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
+        plan.counters.check_bytes(plan.input.max_bytes)?;
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
             plan.load_deletes(delete_manifests, go_on)?;
         }
@@ -157,31 +175,22 @@ impl Plan {
 
     /// Whether a manifest must be opened, by what the manifest list says of it.
     fn wants(&mut self, m: &ManifestFile) -> Result<bool> {
-        let data = m.content == ManifestContent::Data;
-        let bytes = m.length_bytes.max(0) as u64;
-        let mut count = |pick: fn(&mut PlanCounters) -> (&mut u64, &mut u64)| {
-            if data {
-                let (manifests, all_bytes) = pick(&mut self.counters);
-                *manifests += 1;
-                *all_bytes = all_bytes.saturating_add(bytes);
+        let c = &mut self.counters;
+        let [listed, live, matching] = match m.content {
+            ManifestContent::Data => [&mut c.data_manifests, &mut c.live_manifests, &mut c.matching_manifests],
+            ManifestContent::Deletes => {
+                [&mut c.delete_manifests, &mut c.live_delete_manifests, &mut c.matching_delete_manifests]
             }
         };
-        count(|c| (&mut c.data_manifests, &mut c.data_manifest_bytes));
-        // Absent counts mean that there may be entries.
-        let some = |count: Option<i64>| count != Some(0);
-        let has_entries = match &self.input.entries {
-            EntryScope::Live => some(m.added_files_count) || some(m.existing_files_count),
-            EntryScope::AddedBy(_) => data && some(m.added_files_count),
-            EntryScope::RemovedBy(_) => data && some(m.deleted_files_count),
-        };
-        if !has_entries {
+        listed.add(m);
+        if !self.input.entries.may_be_in(m) {
             return Ok(false);
         }
-        count(|c| (&mut c.live_manifests, &mut c.live_manifest_bytes));
+        live.add(m);
         if !self.specs.summary_may_match(m, &self.input.filter)? {
             return Ok(false);
         }
-        count(|c| (&mut c.matching_manifests, &mut c.matching_manifest_bytes));
+        matching.add(m);
         Ok(true)
     }
 
@@ -208,7 +217,6 @@ impl Plan {
 
     fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>, go_on: GoOn) -> Result<()> {
         let began = Instant::now();
-        self.counters.delete_manifests = manifests.len() as u64;
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
@@ -221,8 +229,8 @@ impl Plan {
             request.metric_fields.dedup();
             batches = self.decode_wave(&wave, &request, false, go_on)?;
         }
+        batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
         let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
-        self.counters.delete_files = index.len() as u64;
         self.request.metric_fields.extend(index.key_fields());
         self.request.metric_fields.sort_unstable();
         self.request.metric_fields.dedup();
@@ -323,6 +331,15 @@ impl Plan {
         batch.rows = rows.map(|row| row as u32).collect();
         Ok(batch)
     }
+}
+
+/// The columns whose metrics planning or its caller needs, ascending.
+pub(super) fn metric_fields(input: &PlanInput) -> Vec<FieldId> {
+    let mut ids = input.filter.field_ids();
+    ids.extend(&input.metric_fields);
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// The key columns of the equality deletes among the survivors, ascending.

@@ -12,6 +12,7 @@ FACADE = [
     "plan_table",
     "inspect",
     "splits",
+    "statistics",
     "scan",
     "table",
     "transaction",
