@@ -31,6 +31,7 @@ pub mod plan_table;
 #[cfg(feature = "python")]
 mod py;
 pub mod scan;
+mod scan_options;
 pub mod splits;
 pub mod statistics;
 pub mod store;

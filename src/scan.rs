@@ -12,9 +12,11 @@ use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
+use crate::scan_options::ScanOptions;
 use crate::splits;
 use crate::statistics::Coverage;
 use crate::store::Store;
@@ -26,13 +28,6 @@ use crate::workers::{GoOn, in_parallel};
 pub use crate::explain::{Explain, Explained, FunnelStage};
 pub use crate::splits::SplitRequest;
 pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
-
-/// Rows of a batch unless the option `batch-rows` says otherwise.
-const BATCH_ROWS: usize = 65_536;
-
-/// Options that a scan takes.
-const OPTIONS: [&str; 6] =
-    ["batch-rows", "case-sensitive", "split-size", "lookback", "file-open-cost", "max-plan-bytes"];
 
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
@@ -47,27 +42,14 @@ pub struct Scan {
     options: Arc<BTreeMap<String, String>>,
     case_sensitive: bool,
     max_plan_bytes: Option<u64>,
+    plan_cache: Option<Arc<PlanCache>>,
 }
 
 impl Scan {
     pub(crate) fn new(table: &Table, request: ScanRequest) -> Result<Scan> {
         let metadata = &table.inner.metadata;
         let (snapshot, schema) = version(metadata, request.at.as_ref())?;
-        let case_sensitive = !matches!(request.options.get("case-sensitive").map(String::as_str), Some("false"));
-        if let Some(odd) = request.options.keys().find(|key| !OPTIONS.contains(&key.as_str())) {
-            return Err(Error::invalid(format!("there is no scan option '{odd}'"))
-                .hint(format!("The options are {}", OPTIONS.join(", "))));
-        }
-        let batch_rows = match request.options.get("batch-rows") {
-            None => BATCH_ROWS,
-            Some(text) => text.parse().ok().filter(|n| (1..=1 << 24).contains(n)).ok_or_else(|| {
-                Error::invalid(format!("option batch-rows is '{text}', not a number from 1 to {}", 1 << 24))
-            })?,
-        };
-        let max_plan_bytes = request.options.get("max-plan-bytes").map(|text| {
-            let wrong = || Error::invalid(format!("option max-plan-bytes is '{text}', not a number of bytes"));
-            text.parse::<u64>().map_err(|_| wrong())
-        });
+        let options = ScanOptions::parse(&request.options)?;
         let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
             projection: schema.clone(),
@@ -76,7 +58,7 @@ impl Scan {
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
-            batch_rows,
+            batch_rows: options.batch_rows,
         };
         let scan = Scan {
             table: table.clone(),
@@ -87,8 +69,9 @@ impl Scan {
             select: None,
             limit: None,
             options: Arc::new(request.options),
-            case_sensitive,
-            max_plan_bytes: max_plan_bytes.transpose()?,
+            case_sensitive: options.case_sensitive,
+            max_plan_bytes: options.max_plan_bytes,
+            plan_cache: options.plan_cache,
         };
         let scan = match request.filter {
             Some(filter) => scan.filter(filter)?,
@@ -175,6 +158,7 @@ impl Scan {
             column_metrics: false,
             metric_fields: Vec::new(),
             max_bytes: self.max_plan_bytes,
+            cache: self.plan_cache.clone(),
         }
     }
 

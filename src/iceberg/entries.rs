@@ -60,6 +60,15 @@ impl Spans {
 }
 
 impl BytesColumn {
+    /// So many values of one length, back to back in `data`; `None` if it is not they, or too much.
+    pub(super) fn of_length(data: &[u8], length: usize, rows: usize) -> Option<BytesColumn> {
+        if length.checked_mul(rows)? != data.len() || data.len() >= u32::MAX as usize {
+            return None;
+        }
+        let span = |row: usize| ((row * length) as u32, ((row + 1) * length) as u32);
+        Some(BytesColumn { data: data.to_vec(), spans: Spans { leading_nulls: 0, spans: (0..rows).map(span).collect() } })
+    }
+
     /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
     #[inline]
     #[must_use]
@@ -79,6 +88,14 @@ impl BytesColumn {
     #[inline]
     pub fn get(&self, row: usize) -> Option<&[u8]> {
         self.data.get(self.spans.get(row)?)
+    }
+
+    /// Some rows; what was part of a column fits into another.
+    pub(super) fn take(&self, rows: &[u32]) -> BytesColumn {
+        let mut out = BytesColumn::default();
+        let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
+        debug_assert!(all_fit);
+        out
     }
 
     /// Rows.
@@ -133,6 +150,14 @@ impl ListColumn {
             self.values.extend_from_slice(list);
         }
         fits
+    }
+
+    /// Some rows; what was part of a column fits into another.
+    pub(super) fn take(&self, rows: &[u32]) -> ListColumn {
+        let mut out = ListColumn::default();
+        let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
+        debug_assert!(all_fit);
+        out
     }
 
     /// The list of a row; `None` for null.
@@ -231,6 +256,33 @@ impl EntryColumns {
             metric.value_count.reserve(entries);
             metric.null_count.reserve(entries);
             metric.nan_count.reserve(entries);
+        }
+    }
+
+    /// Some rows of the columns that judge entries (those that a cached manifest is judged by), in that order.
+    pub(super) fn take(&self, rows: &[u32]) -> EntryColumns {
+        fn pick<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().filter_map(|row| column.get(*row as usize).cloned()).collect()
+        }
+        let metric = |m: &MetricColumn| MetricColumn {
+            field_id: m.field_id,
+            value_count: pick(&m.value_count, rows),
+            null_count: pick(&m.null_count, rows),
+            nan_count: pick(&m.nan_count, rows),
+            lower: m.lower.take(rows),
+            upper: m.upper.take(rows),
+        };
+        EntryColumns {
+            status: pick(&self.status, rows),
+            snapshot_id: pick(&self.snapshot_id, rows),
+            content: pick(&self.content, rows),
+            record_count: pick(&self.record_count, rows),
+            size_bytes: pick(&self.size_bytes, rows),
+            partition: pick(&self.partition, rows),
+            first_row_id: pick(&self.first_row_id, rows),
+            equality_ids: self.equality_ids.take(rows),
+            metrics: self.metrics.iter().map(metric).collect(),
+            ..EntryColumns::default()
         }
     }
 

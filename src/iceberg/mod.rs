@@ -1,5 +1,6 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
+mod cached_columns;
 pub mod catalog;
 pub mod commit;
 pub mod deletes;
@@ -24,8 +25,11 @@ pub mod partition_bounds;
 pub mod partition_by;
 mod path_index;
 pub mod plan;
+pub mod plan_cache;
+mod plan_cached;
 mod planned;
 pub mod schema;
+mod screen;
 pub mod snapshot;
 pub mod sort_order;
 mod specs;

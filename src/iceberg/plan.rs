@@ -21,7 +21,8 @@ use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_
 use crate::iceberg::manifest_layout::Layout;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::planned::{count, count_deletes, keeps};
+use crate::iceberg::plan_cache::PlanCache;
+use crate::iceberg::planned::{count, count_deletes, survivors};
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
@@ -61,6 +62,8 @@ pub struct PlanInput {
     pub max_bytes: Option<u64>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
+    /// Where decoded manifests are kept.
+    pub cache: Option<Arc<PlanCache>>,
 }
 
 /// Which entries of the manifests are planned.
@@ -99,16 +102,16 @@ impl EntryScope {
 
 /// A plan under way: yields batches oldest manifest first, entries in the order of their manifest.
 pub struct Plan {
-    input: PlanInput,
+    pub(super) input: PlanInput,
     request: EntryRequest,
-    specs: Specs,
+    pub(super) specs: Specs,
     queue: VecDeque<ManifestFile>,
     deletes: Option<Arc<DeleteIndex>>,
     ready: VecDeque<PlannedBatch>,
     counters: PlanCounters,
     /// Bytes of the next wave.
     wave_bytes: i64,
-    layout: OnceLock<Arc<Layout>>,
+    pub(super) layout: OnceLock<Arc<Layout>>,
     failed: bool,
 }
 
@@ -259,12 +262,16 @@ impl Plan {
         let batches = self.decode_wave(&wave, &self.request, true, go_on)?;
         let mut seen = PlanCounters::default();
         for batch in batches {
-            count(&batch, &mut seen);
+            seen.add_files(&batch.seen);
+            seen.deletes_attached += batch.deletes.total() as u64;
             if !batch.rows.is_empty() {
                 self.ready.push_back(batch);
             }
         }
         self.counters.add_files(&seen);
+        if let Some(cache) = self.input.cache.as_ref().filter(|_| self.queue.is_empty()) {
+            cache.trim();
+        }
         self.counters.entries_ms += began.elapsed().as_secs_f64() * 1e3;
         Ok(())
     }
@@ -281,6 +288,9 @@ impl Plan {
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             go_on()?;
+            if self.input.cache.is_some() {
+                return Ok(vec![0..1]);
+            }
             let path = &wave[i].path;
             let bytes = self.input.store.get(&self.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
@@ -292,22 +302,32 @@ impl Plan {
         };
         let decode = |inflater: &mut Inflater, i: usize, blocks: Range<usize>| -> Result<PlannedBatch> {
             go_on()?;
+            if let Some(cache) = &self.input.cache {
+                let batch = self.cached_batch(&wave[i], cache, request, inflater).with("path", &wave[i].path)?;
+                return self.attached(batch, attach);
+            }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
             let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
-            let mut batch = batch.with("path", &wave[i].path)?;
-            if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
-                batch.deletes = index.attach(&batch)?;
-            }
-            Ok(batch)
+            self.attached(batch.with("path", &wave[i].path)?, attach)
         };
         let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
-        for (m, batches) in wave.iter().zip(&mut batches) {
-            number_rows(m, batches)?;
+        if self.input.cache.is_none() {
+            for (m, batches) in wave.iter().zip(&mut batches) {
+                number_rows(m, batches)?;
+            }
         }
         Ok(batches.into_iter().flatten().collect())
     }
 
-    fn decode_piece(
+    fn attached(&self, mut batch: PlannedBatch, attach: bool) -> Result<PlannedBatch> {
+        if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
+            batch.deletes = index.attach(&batch)?;
+        }
+        Ok(batch)
+    }
+
+    /// Decodes and judges one stretch of a manifest.
+    pub(super) fn decode_piece(
         &self,
         file: &ManifestFile,
         manifest: &Manifest<'_>,
@@ -324,11 +344,11 @@ impl Plan {
             let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
             groups.push(spec.group(partition, &self.input.filter));
         }
-        let mut batch = PlannedBatch { rows: Vec::with_capacity(columns.len()), columns, groups, ..Default::default() };
-        let scope = &self.input.entries;
-        let in_scope = |row: usize| scope.holds(batch.columns.status[row], batch.columns.snapshot_id[row]);
-        let rows = (0..batch.columns.len()).filter(|row| in_scope(*row) && keeps(&batch, *row));
-        batch.rows = rows.map(|row| row as u32).collect();
+        let mut batch = PlannedBatch { columns, groups, ..PlannedBatch::default() };
+        batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);
+        let mut seen = PlanCounters::default();
+        count(&batch, &mut seen);
+        batch.seen = seen;
         Ok(batch)
     }
 }

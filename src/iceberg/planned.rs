@@ -9,6 +9,8 @@ use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::entries::EntryColumns;
 use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::plan::EntryScope;
+use crate::iceberg::screen::Screen;
 use crate::iceberg::statistics::MetricsBounds;
 use crate::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::types::{FieldId, PrimitiveType};
@@ -121,7 +123,7 @@ pub struct PartitionGroup {
 /// Entries of one stretch of a manifest, with those that survived.
 #[derive(Debug, Default)]
 pub struct PlannedBatch {
-    /// All entries decoded.
+    /// All entries decoded; from the plan cache, the survivors alone.
     pub columns: EntryColumns,
     /// The survivors, ascending.
     pub rows: Vec<u32>,
@@ -129,6 +131,8 @@ pub struct PlannedBatch {
     pub groups: Vec<Option<PartitionGroup>>,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
+    /// What was seen and kept, of entries that `columns` may not hold any more as well.
+    pub(super) seen: PlanCounters,
 }
 
 impl PlannedBatch {
@@ -154,8 +158,28 @@ impl PlannedBatch {
     }
 }
 
+/// The rows of `columns` that are in scope and may match, ascending.
+pub(super) fn survivors(batch: &PlannedBatch, scope: &EntryScope, filter: &Arc<BoundPredicate>) -> Vec<u32> {
+    let columns = &batch.columns;
+    let screen = Screen::new(filter, columns);
+    let whole: Vec<bool> =
+        batch.groups.iter().map(|g| g.as_ref().is_some_and(|g| Arc::ptr_eq(&g.residual, filter))).collect();
+    let rejected = |row: usize| {
+        let group = columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+        // A delete file is judged by its keys alone.
+        let data = columns.content.get(row) == Some(&FileContent::Data);
+        data && screen.rejects(columns, row) && whole.get(group).copied().unwrap_or_default()
+    };
+    let in_scope = |row: usize| match (columns.status.get(row), columns.snapshot_id.get(row)) {
+        (Some(status), Some(snapshot_id)) => scope.holds(*status, *snapshot_id),
+        _ => false,
+    };
+    let rows = columns.rows().filter(|row| in_scope(*row) && !rejected(*row) && keeps(batch, *row));
+    rows.map(|row| row as u32).collect()
+}
+
 /// Whether the metrics of an entry let a row match what its partition left of the filter.
-pub(super) fn keeps(batch: &PlannedBatch, row: usize) -> bool {
+fn keeps(batch: &PlannedBatch, row: usize) -> bool {
     let index = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
     match batch.groups.get(index).and_then(Option::as_ref) {
         None => false,
@@ -199,7 +223,6 @@ impl Bounds for KeyMetrics<'_> {
 
 /// Counts what a batch saw and kept.
 pub(super) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
-    seen.deletes_attached += batch.deletes.total() as u64;
     let columns = &batch.columns;
     for row in columns.rows() {
         let size = columns.size_bytes[row].max(0) as u64;

@@ -78,7 +78,9 @@ impl SpecContext {
         } else {
             let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
             let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
-            Arc::new(residual(filter, &bounds))
+            let left = residual(filter, &bounds);
+            // One object for all that the tuple says nothing about.
+            if left == **filter { filter.clone() } else { Arc::new(left) }
         };
         (*left != BoundPredicate::False).then(|| PartitionGroup { partition: Arc::new(partition), residual: left })
     }

@@ -14,6 +14,7 @@ FACADE = [
     "splits",
     "statistics",
     "scan",
+    "scan_options",
     "table",
     "transaction",
     "catalog",
