@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use crate::data::arrow_schema::to_arrow;
+use crate::data::delete_files::DeleteCache;
 use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
@@ -59,8 +60,10 @@ impl Scan {
                 Error::invalid(format!("option batch-rows is '{text}', not a number from 1 to {}", 1 << 24))
             })?,
         };
+        let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
             projection: schema.clone(),
+            dropped: select::dropped(&schema, all).into(),
             schema,
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
@@ -248,11 +251,15 @@ impl Scan {
             return self.read()?.map(asked).collect();
         }
         let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
-        let read = |i: usize| read_task(self.store(), &self.context, &tasks[i])?.map(asked).collect::<Result<Vec<_>>>();
+        let deletes = DeleteCache::default();
+        let read = |i: usize| {
+            read_task(self.store(), &self.context, &tasks[i], &deletes)?.map(asked).collect::<Result<Vec<_>>>()
+        };
         Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
     }
 
-    /// The number of rows: from metadata for files that the filter keeps whole, else by reading the filter's columns.
+    /// The number of rows: from metadata for files that the filter keeps whole, else by reading the
+    /// columns of filter and deletes.
     /// `go_on` is asked between batches.
     ///
     /// # Errors
@@ -270,8 +277,9 @@ impl Scan {
                 tasks.push(task);
             }
         }
+        let deletes = DeleteCache::default();
         let count = |i: usize| {
-            read_task(self.store(), &context, &tasks[i])?
+            read_task(self.store(), &context, &tasks[i], &deletes)?
                 .try_fold(0u64, |n, batch| go_on().and(batch).map(|b| n + b.num_rows() as u64))
         };
         rows += in_parallel(tasks.len(), count)?.into_iter().sum::<u64>();
@@ -352,6 +360,7 @@ pub struct BatchStream {
     store: Arc<dyn Store>,
     context: Arc<ReadContext>,
     tasks: TaskSource,
+    deletes: DeleteCache,
     current: Option<TaskBatches>,
     left: Option<usize>,
     done: bool,
@@ -360,7 +369,16 @@ pub struct BatchStream {
 impl BatchStream {
     fn new(store: Arc<dyn Store>, context: Arc<ReadContext>, tasks: TaskSource, left: Option<usize>) -> Result<Self> {
         let schema = to_arrow(&context.projection)?;
-        Ok(BatchStream { schema, store, context, tasks, current: None, left, done: false })
+        Ok(BatchStream {
+            schema,
+            store,
+            context,
+            tasks,
+            deletes: DeleteCache::default(),
+            current: None,
+            left,
+            done: false,
+        })
     }
 
     /// The schema of every batch.
@@ -373,7 +391,7 @@ impl BatchStream {
             if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
                 return Some(batch);
             }
-            match self.tasks.next()?.and_then(|task| read_task(&self.store, &self.context, &task)) {
+            match self.tasks.next()?.and_then(|task| read_task(&self.store, &self.context, &task, &self.deletes)) {
                 Ok(batches) => self.current = Some(batches),
                 Err(e) => return Some(Err(e)),
             }

@@ -184,6 +184,9 @@ pub struct ReadContext {
     pub schema: Arc<Schema>,
     /// The selected columns, in the order of the result; structs pruned to the selected members.
     pub projection: Arc<Schema>,
+    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality deletes may
+    /// be keyed on them.
+    pub dropped: Arc<[Schema]>,
     /// Where recorded paths are found.
     pub location: Location,
     /// Credentials and settings of the store.

@@ -61,6 +61,7 @@ pub fn split_to_json(split: &Split) -> String {
         "context": {
             "schema": schema_to_json(&c.schema),
             "projection": schema_to_json(&c.projection),
+            "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
             "relocation": relocation,
             "storage-options": c.storage_options,
             "name-mapping": c.name_mapping,
@@ -88,6 +89,7 @@ pub fn split_from_json(text: &str) -> Result<Split> {
     let context = ReadContext {
         schema: Arc::new(schema_from_json(member(c, "schema")?)?),
         projection: Arc::new(schema_from_json(member(c, "projection")?)?),
+        dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
         location,
         storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),

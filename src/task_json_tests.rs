@@ -51,6 +51,7 @@ fn split() -> Split {
     let context = ReadContext {
         projection: schema.clone(),
         schema,
+        dropped: vec![Schema::new(2, vec![Field::new(9, "old", false, PrimitiveType::Int)], vec![])].into(),
         location: Location::moved("/a", "/b"),
         storage_options: BTreeMap::from([("k".into(), "v".into())]),
         name_mapping: Some("[]".into()),

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use frazil::data::delete_files::DeleteCache;
 use frazil::data::read::read_task;
 use frazil::error::{Error, Result};
 use frazil::expr::BoundPredicate;
@@ -98,13 +99,14 @@ fuzz_target!(|bytes: &[u8]| {
     let context = ReadContext {
         projection: schema.clone(),
         schema,
+        dropped: [].into(),
         location: Location::recorded(),
         storage_options: Default::default(),
         name_mapping: None,
         batch_rows: 1024,
     };
     let store: Arc<dyn Store> = Arc::new(One(bytes.to_vec()));
-    if let Ok(batches) = read_task(&store, &Arc::new(context), &task(bytes.len())) {
+    if let Ok(batches) = read_task(&store, &Arc::new(context), &task(bytes.len()), &DeleteCache::default()) {
         batches.for_each(drop);
     }
 });

@@ -1,3 +1,5 @@
 //! Bytes to plain structs and back, without I/O.
 
 pub mod avro;
+pub mod bitmap;
+pub mod puffin;

@@ -2,7 +2,9 @@
 //!
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
 //! `parquet_file` opens and fetches, `row_groups` skips what the filter rules out, `project` turns the file's columns into
-//! the table's (`cast` for single values), and [`filter`] keeps the rows. [`arrow_schema`] says which Arrow types rows have.
+//! the table's (`cast` for single values), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
+//! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
+//! [`arrow_schema`] says which Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
@@ -12,12 +14,16 @@ mod bounds_truncate;
 mod cast;
 pub mod conform;
 mod conform_leaf;
+pub mod delete_files;
+mod delete_keys;
+pub mod deletes;
 pub mod filter;
 pub mod metrics;
 mod parquet_file;
 mod parquet_schema;
 mod parquet_write;
 pub mod partition_rows;
+pub mod positions;
 mod project;
 pub mod read;
 mod row_groups;

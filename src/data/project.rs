@@ -17,7 +17,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use super::arrow_schema::{FIELD_ID_KEY, arrow_field};
 use super::cast::{Cast, constant};
 use crate::error::{Error, Result};
-use crate::task::Partition;
+use crate::task::{Partition, ReadContext};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
 
 /// Values of identity partition fields by the column they come from.
@@ -359,6 +359,27 @@ impl FilterColumns {
         Ok(FilterColumns { projection: Projection::plan(&wanted, file, constants)?, ids: steps })
     }
 
+    /// Plans the key columns of equality deletes for a file. Call [`FilterColumns::place`] before use.
+    ///
+    /// # Errors
+    /// As [`Projection::plan`] and [`key_path`].
+    pub(crate) fn plan_keys(
+        ids: &[FieldId],
+        context: &ReadContext,
+        file: &FileColumns,
+        constants: &Constants,
+    ) -> Result<Self> {
+        let paths = ids.iter().map(|id| key_path(context, *id)).collect::<Result<Vec<_>>>()?;
+        let wanted: Vec<Field> = paths.iter().filter_map(|path| cut_down(path)).collect();
+        let ids = ids.iter().zip(&paths).map(|(id, path)| (*id, path.len() - 1)).collect();
+        Ok(FilterColumns { projection: Projection::plan(&wanted, file, constants)?, ids })
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     /// The Parquet leaf columns they need.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         self.projection.leaves()
@@ -391,6 +412,29 @@ fn struct_path(schema: &Schema, id: FieldId) -> Result<Vec<&Field>> {
         true => Ok(path),
         false => Err(Error::invalid("a filter cannot ask about what is inside a list or map")
             .with("column", schema.name_of(id).unwrap_or_default())),
+    }
+}
+
+/// The fields from the top-level column down to a key column of equality deletes, which may have been dropped.
+///
+/// # Errors
+/// `CorruptTable` if no schema of the table has it; `Unsupported` if it is not primitive or inside a list or map.
+pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>> {
+    let mut schemas = std::iter::once(context.schema.as_ref()).chain(context.dropped.iter());
+    let path = schemas.find_map(|s| s.path(id)).filter(|p| !p.is_empty());
+    let path = path.ok_or_else(|| {
+        Error::corrupt(format!("an equality delete file has the key column {id}, which no schema of the table has"))
+    })?;
+    let (leaf, around) = path.split_last().ok_or_else(|| Error::internal("a path has no end"))?;
+    match leaf.ty.as_primitive().is_some() && around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
+        true => Ok(path),
+        false => {
+            let name = path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".");
+            Err(Error::unsupported(
+                "equality deletes cannot be keyed on lists, maps, structs, or what is inside lists and maps",
+            )
+            .with("column", name))
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 //! [`read_task`] opens the data file, drops the row groups and pages that the residual filter rules out, decodes the
 //! columns that the filter and the projection need, keeps the rows on which the filter is true, and gives them the schema
 //! of the projection. Where the filter needs only some of the columns, they are decoded first and the others only for rows
-//! that are kept.
+//! that are kept. Rows that the task's deletes name are left out; [`open_rows`] gives rows as they are before that, with
+//! their positions in the file.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,14 +22,19 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use super::delete_files::{DeleteCache, check_format};
+use super::delete_keys::KeyArrays;
+use super::deletes::DeleteFilter;
 use super::filter::matches;
 use super::parquet_file::{ParquetFile, guard, undecodable};
+use super::positions::{RowPositions, Upcoming};
 use super::project::{FilterColumns, Projection, constants};
 use super::row_groups::{Pruner, in_range, index_is_consistent};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
-use crate::task::{FileFormat, ReadContext, ScanTask};
+use crate::task::{DataFile, FileFormat, ReadContext, ScanTask};
+use crate::types::FieldId;
 use crate::types::schema::LAST_USER_FIELD_ID;
 
 /// A stream of a task's rows.
@@ -37,33 +43,83 @@ pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 /// Bytes that a batch is kept to where rows are large.
 const BATCH_BYTES: u64 = 256 << 20;
 
-/// The rows of a task that satisfy its residual, as batches of the context's projection. No batch is empty; after an error
-/// the stream ends.
+/// Some rows of a data file, before deletes are applied.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// The columns of the context's projection.
+    pub batch: RecordBatch,
+    /// The key columns asked for, by field id.
+    pub keys: KeyArrays,
+    /// Which rows of the file they are.
+    pub positions: RowPositions,
+}
+
+/// A stream of rows with their positions.
+pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
+
+/// The rows of a task that satisfy its residual and that its deletes leave, as batches of the context's projection. No
+/// batch is empty; after an error the stream ends. Tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for what is not read yet: delete files, formats other than Parquet, encrypted files, files without field
-/// ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes contradict themselves or the
-/// table's schema. All of them, and the store's errors, name the file; errors met on the way come from the stream.
-pub fn read_task(store: &Arc<dyn Store>, context: &Arc<ReadContext>, task: &ScanTask) -> Result<Batches> {
-    let recorded = &task.data_file.path;
-    check_supported(context, task).with("path", recorded)?;
-    if *task.residual == BoundPredicate::False {
-        return Ok(Box::new(std::iter::empty()));
-    }
-    let path = context.location.resolve(recorded)?;
-    let reader = open(store, context, task, &path).map_err(|e| e.with("path", &path))?;
-    Ok(match reader {
+/// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet (and Puffin), encrypted
+/// files, files without field ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes
+/// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
+/// the file; errors met on the way come from the stream.
+pub fn read_task(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    cache: &DeleteCache,
+) -> Result<Batches> {
+    check_supported(context, task).with("path", &task.data_file.path)?;
+    Ok(match open(store, context, task, Wanted::Live(cache))? {
+        Some(reader) => Box::new(reader.map(|rows| rows.map(|rows| rows.batch))),
+        None => Box::new(std::iter::empty()),
+    })
+}
+
+/// The rows of a task that satisfy its residual, deleted or not, with their positions and these key columns
+/// ([`DeleteFilter::key_ids`]). The task's deletes are not looked at. No batch is empty.
+///
+/// # Errors
+/// As [`read_task`], but for deletes.
+pub fn open_rows(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    keys: &[FieldId],
+) -> Result<RowStream> {
+    check_supported(context, task).with("path", &task.data_file.path)?;
+    raw_rows(store, context, task, keys)
+}
+
+/// The rows of a whole delete file on which `filter` is true, as [`open_rows`] gives those of a data file.
+pub(crate) fn read_delete_file(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    file: &DataFile,
+    filter: BoundPredicate,
+    keys: &[FieldId],
+) -> Result<RowStream> {
+    check_format(file)?;
+    let (data_file, residual) = (Arc::new(file.clone()), Arc::new(filter));
+    let task = ScanTask { data_file, start: 0, length: file.size_bytes, deletes: Vec::new(), residual };
+    raw_rows(store, context, &task, keys)
+}
+
+fn raw_rows(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    keys: &[FieldId],
+) -> Result<RowStream> {
+    Ok(match open(store, context, task, Wanted::All(keys))? {
         Some(reader) => Box::new(reader),
         None => Box::new(std::iter::empty()),
     })
 }
 
 fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
-    if let Some(delete) = task.deletes.first() {
-        return Err(Error::unsupported("the data file has delete files, which are not applied yet")
-            .with("path", &task.data_file.path)
-            .with("delete_file", &delete.file.path));
-    }
     if task.data_file.format != FileFormat::Parquet {
         let format = task.data_file.format.as_str();
         return Err(Error::unsupported(format!("data files of format {format} cannot be read yet")));
@@ -77,6 +133,15 @@ fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
     Ok(())
 }
 
+/// What a reader is for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// The rows that the task's deletes leave.
+    Live(&'a DeleteCache),
+    /// All rows, with their positions and these key columns.
+    All(&'a [FieldId]),
+}
+
 /// The bytes of the file that the task covers. A task that reaches the recorded end reaches the real one: a file may be
 /// longer than recorded.
 fn byte_range(task: &ScanTask) -> std::ops::Range<i64> {
@@ -87,8 +152,27 @@ fn byte_range(task: &ScanTask) -> std::ops::Range<i64> {
     start..if end >= task.data_file.size_bytes { i64::MAX } else { end }
 }
 
-/// Everything decided before the first row is decoded; `None` if no row group is left.
-fn open(store: &Arc<dyn Store>, context: &ReadContext, task: &ScanTask, path: &str) -> Result<Option<TaskReader>> {
+/// Everything decided before the first row is decoded; `None` if no row is left.
+fn open(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    wanted: Wanted<'_>,
+) -> Result<Option<TaskReader>> {
+    if *task.residual == BoundPredicate::False {
+        return Ok(None);
+    }
+    let path = context.location.resolve(&task.data_file.path).with("path", &task.data_file.path)?;
+    open_at(store, context, task, wanted, &path).map_err(|e| e.with("path", &path))
+}
+
+fn open_at(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    wanted: Wanted<'_>,
+    path: &str,
+) -> Result<Option<TaskReader>> {
     let file = ParquetFile::open(store, path)?;
     if !file.columns.has_ids() && file.parquet_schema().num_columns() > 0 {
         return Err(match context.name_mapping {
@@ -112,7 +196,17 @@ fn open(store: &Arc<dyn Store>, context: &ReadContext, task: &ScanTask, path: &s
     if groups.is_empty() {
         return Ok(None);
     }
-    let leaves: BTreeSet<usize> = projection.leaves().union(asked.leaves()).copied().collect();
+    let (deletes, key_ids) = match wanted {
+        Wanted::Live(cache) if !task.deletes.is_empty() => {
+            let deletes = DeleteFilter::load(store, context, &task.data_file, &task.deletes, cache)?;
+            let key_ids = deletes.key_ids();
+            ((!deletes.is_empty()).then(|| Arc::new(deletes)), key_ids)
+        }
+        Wanted::Live(_) => (None, Vec::new()),
+        Wanted::All(keys) => (None, keys.to_vec()),
+    };
+    let keys = FilterColumns::plan_keys(&key_ids, context, &file.columns, &constants)?;
+    let leaves = [projection.leaves(), asked.leaves(), keys.leaves()].into_iter().flatten().copied().collect();
     let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
     if **filter != BoundPredicate::True && !asked.leaves().is_empty() && plan.can_skip() {
         plan.use_page_index(&file, &pruner)?;
@@ -120,7 +214,9 @@ fn open(store: &Arc<dyn Store>, context: &ReadContext, task: &ScanTask, path: &s
     if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
         return Ok(None);
     }
-    guard(|| TaskReader::new(file, context, filter.clone(), projection, asked, plan)).map(Some)
+    let tells_positions = matches!(wanted, Wanted::All(_));
+    let columns = Columns { projection, asked, keys };
+    guard(|| TaskReader::new(file, context, filter.clone(), columns, plan, deletes, tells_positions)).map(Some)
 }
 
 /// Rejects row groups whose numbers contradict themselves, before they are relied on.
@@ -198,11 +294,20 @@ fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
     bytes.max(width.saturating_mul(chunk.num_values().max(0) as u64))
 }
 
+/// The columns that a reader needs of the file, and what for.
+struct Columns {
+    projection: Projection,
+    asked: FilterColumns,
+    keys: FilterColumns,
+}
+
 /// What the predicate inside the decoder tells the reader outside.
 #[derive(Debug, Default)]
 struct Seen {
     rows: AtomicU64,
     error: Mutex<Option<Error>>,
+    /// Positions of the rows that it kept.
+    kept: Mutex<Upcoming>,
 }
 
 /// Streams a task's batches.
@@ -211,25 +316,45 @@ struct TaskReader {
     /// `None` after the end or an error.
     decoder: Option<ParquetPushDecoder>,
     projection: Projection,
-    /// Set if the filter is applied here and not in the decoder.
-    filter: Option<RowTest>,
-    /// Whether the decoder applies the filter, and counts the rows before it.
-    late: bool,
+    keys: FilterColumns,
+    /// Set if filter and positions are tested here and not in the decoder.
+    test: Option<RowTest>,
+    deletes: Option<Arc<DeleteFilter>>,
+    /// Whether anyone wants to know the positions of rows.
+    tells_positions: bool,
     seen: Arc<Seen>,
     /// Rows that the row groups say they have.
     expected_rows: u64,
 }
 
-/// The filter, on batches of the file.
+/// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.
 struct RowTest {
     filter: Arc<BoundPredicate>,
     columns: FilterColumns,
+    deletes: Option<Arc<DeleteFilter>>,
+    /// Of the rows to come; not kept up to date unless positions matter.
+    positions: Option<Upcoming>,
 }
 
 impl RowTest {
-    fn matches(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
-        let arrays = self.columns.arrays(batch)?;
-        matches(&self.filter, batch.num_rows(), &|id| arrays.get(&id).cloned())
+    /// The rows that stay, and the positions of all rows if positions matter.
+    fn keep(&mut self, batch: &RecordBatch) -> Result<(BooleanBuffer, RowPositions)> {
+        let rows = batch.num_rows();
+        let positions = match &mut self.positions {
+            Some(upcoming) => upcoming.take(rows)?,
+            None => RowPositions::default(),
+        };
+        let kept = match &*self.filter {
+            BoundPredicate::True => BooleanBuffer::new_set(rows),
+            filter => {
+                let arrays = self.columns.arrays(batch)?;
+                matches(filter, rows, &|id| arrays.get(&id).cloned())?
+            }
+        };
+        Ok(match &self.deletes {
+            Some(deletes) if deletes.has_positions() => (&kept & &deletes.keep_positions(&positions), positions),
+            _ => (kept, positions),
+        })
     }
 }
 
@@ -238,71 +363,111 @@ impl TaskReader {
         file: ParquetFile,
         context: &ReadContext,
         filter: Arc<BoundPredicate>,
-        projection: Projection,
-        asked: FilterColumns,
+        columns: Columns,
         plan: Plan,
+        deletes: Option<Arc<DeleteFilter>>,
+        tells_positions: bool,
     ) -> Result<TaskReader> {
+        let Columns { projection, asked, keys } = columns;
         let seen = Arc::new(Seen::default());
         let (expected_rows, batch_rows) = (plan.rows(), plan.batch_rows(context.batch_rows));
+        let positions = match tells_positions || deletes.as_ref().is_some_and(|d| d.has_positions()) {
+            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
+            false => None,
+        };
         let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
         let late = !asked.leaves().is_empty() && asked.leaves().len() < plan.leaves.len() && plan.can_skip();
+        let read = match late {
+            true => projection.leaves() | keys.leaves(),
+            false => plan.leaves,
+        };
         let mut builder = ParquetPushDecoderBuilder::new_with_metadata(plan.metadata)
             .with_batch_size(batch_rows)
             .with_row_groups(plan.groups)
-            .with_projection(mask(if late { projection.leaves() } else { &plan.leaves }));
+            .with_projection(mask(&read));
         if let Some(selection) = plan.selection {
             builder = builder.with_row_selection(selection);
         }
-        let mut here = None;
-        let read = if late {
-            let leaves = asked.leaves().clone();
-            let test = RowTest { filter, columns: asked.place(&file.columns, &leaves) };
-            builder = builder.with_row_filter(decoder_filter(test, mask(&leaves), seen.clone()));
-            projection.leaves().clone()
+        let leaves = if late { asked.leaves().clone() } else { read.clone() };
+        let asked = asked.place(&file.columns, &leaves);
+        let test = RowTest { filter, columns: asked, deletes: deletes.clone(), positions };
+        let test = if late {
+            let filter = decoder_filter(test, mask(&leaves), seen.clone(), tells_positions);
+            builder = builder.with_row_filter(filter);
+            None
         } else {
-            if *filter != BoundPredicate::True {
-                here = Some(RowTest { filter, columns: asked.place(&file.columns, &plan.leaves) });
-            }
-            plan.leaves
+            Some(test)
         };
-        let projection = projection.place(&file.columns, &read);
+        let (projection, keys) = (projection.place(&file.columns, &read), keys.place(&file.columns, &read));
         let decoder = Some(builder.build().map_err(undecodable)?);
-        Ok(TaskReader { file, decoder, projection, filter: here, late, seen, expected_rows })
+        Ok(TaskReader { file, decoder, projection, keys, test, deletes, tells_positions, seen, expected_rows })
     }
 
-    /// The next batch of the file that has rows left after the filter, in the wanted columns.
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    /// The next rows that are left after filter and deletes.
+    fn next_rows(&mut self) -> Result<Option<Rows>> {
+        while let Some(batch) = self.next_decoded()? {
+            let rows = self.left_of(batch)?;
+            if rows.batch.num_rows() > 0 {
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next batch of the decoder.
+    fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
         let Some(decoder) = &mut self.decoder else { return Ok(None) };
         loop {
             let decoded = decoder.try_decode().map_err(|e| {
                 let own = self.seen.error.lock().unwrap_or_else(PoisonError::into_inner).take();
                 own.unwrap_or_else(|| undecodable(e))
             })?;
-            let batch = match decoded {
+            match decoded {
                 DecodeResult::NeedsData(ranges) => {
                     let pages = self.file.pages(&ranges)?;
                     let pages = pages.into_iter().map(Into::into).collect();
                     decoder.push_ranges(ranges, pages).map_err(undecodable)?;
-                    continue;
                 }
-                DecodeResult::Data(batch) => batch,
+                DecodeResult::Data(batch) => return Ok(Some(batch)),
                 DecodeResult::Finished => {
                     self.decoder = None;
                     return self.check_rows().map(|()| None);
                 }
-            };
-            if !self.late {
-                self.seen.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-            }
-            let batch = match &self.filter {
-                None => batch,
-                Some(test) => filter_record_batch(&batch, &BooleanArray::new(test.matches(&batch)?, None))
-                    .map_err(|e| Error::internal("rows cannot be filtered").because(e))?,
-            };
-            if batch.num_rows() > 0 {
-                return self.projection.project(&batch).map(Some);
             }
         }
+    }
+
+    /// What filter and deletes leave of a batch of the decoder, in the wanted columns.
+    fn left_of(&mut self, batch: RecordBatch) -> Result<Rows> {
+        let rows = batch.num_rows();
+        let (mut kept, mut positions) = match &mut self.test {
+            Some(test) => {
+                self.seen.rows.fetch_add(rows as u64, Ordering::Relaxed);
+                test.keep(&batch)?
+            }
+            None if self.tells_positions => {
+                let mut kept = self.seen.kept.lock().unwrap_or_else(PoisonError::into_inner);
+                (BooleanBuffer::new_set(rows), kept.take(rows)?)
+            }
+            None => (BooleanBuffer::new_set(rows), RowPositions::default()),
+        };
+        let mut keys = KeyArrays::new();
+        if let Some(deletes) = &self.deletes
+            && !self.keys.is_empty()
+        {
+            kept = deletes.keep_keys(&self.keys.arrays(&batch)?, kept)?;
+        }
+        let batch = if kept.count_set_bits() == rows {
+            batch
+        } else {
+            positions = positions.filter(&kept);
+            filter_record_batch(&batch, &BooleanArray::new(kept, None))
+                .map_err(|e| Error::internal("rows cannot be filtered").because(e))?
+        };
+        if self.deletes.is_none() && !self.keys.is_empty() {
+            keys = self.keys.arrays(&batch)?;
+        }
+        Ok(Rows { batch: self.projection.project(&batch)?, keys, positions })
     }
 
     /// A decoder ends quietly when pages hold fewer rows than their row group says; rows would be lost.
@@ -317,25 +482,34 @@ impl TaskReader {
     }
 }
 
-/// The filter as the decoder runs it. It counts rows, and leaves an error where the reader finds it whole.
-fn decoder_filter(test: RowTest, mask: ProjectionMask, seen: Arc<Seen>) -> RowFilter {
+/// The test as the decoder runs it. It counts rows, and leaves an error where the reader finds it whole.
+fn decoder_filter(mut test: RowTest, mask: ProjectionMask, seen: Arc<Seen>, tells_positions: bool) -> RowFilter {
     let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
         seen.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-        test.matches(&batch).map(|kept| BooleanArray::new(kept, None)).map_err(|e| {
-            let message = e.to_string();
-            *seen.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
-            ArrowError::ComputeError(message)
-        })
+        match test.keep(&batch) {
+            Ok((kept, positions)) => {
+                if tells_positions {
+                    let positions = positions.filter(&kept);
+                    seen.kept.lock().unwrap_or_else(PoisonError::into_inner).push(&positions);
+                }
+                Ok(BooleanArray::new(kept, None))
+            }
+            Err(e) => {
+                let message = e.to_string();
+                *seen.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+                Err(ArrowError::ComputeError(message))
+            }
+        }
     });
     RowFilter::new(vec![Box::new(predicate)])
 }
 
 impl Iterator for TaskReader {
-    type Item = Result<RecordBatch>;
+    type Item = Result<Rows>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let path = self.file.path().to_owned();
-        let next = guard(|| self.next_batch()).map_err(|e| e.with("path", path));
+        let next = guard(|| self.next_rows()).map_err(|e| e.with("path", path));
         if next.is_err() {
             self.decoder = None;
         }

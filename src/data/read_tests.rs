@@ -17,7 +17,7 @@ use super::super::testing::{
 use super::*;
 use crate::error::ErrorKind;
 use crate::expr::Op;
-use crate::task::{DeleteRef, Partition, PartitionValue};
+use crate::task::{DeleteRef, FileContent, Partition, PartitionValue};
 use crate::types::{PrimitiveType as P, Schema, Transform, Type, Value};
 
 fn dir() -> TempDir {
@@ -330,9 +330,10 @@ fn what_is_not_read_yet_says_so() {
     };
     let mut deleted = all();
     let mut delete = (*deleted.data_file).clone();
-    delete.path = "deletes.parquet".into();
+    (delete.path, delete.content, delete.format) =
+        ("deletes.avro".into(), FileContent::PositionDeletes, FileFormat::Avro);
     deleted.deletes.push(DeleteRef { file: Arc::new(delete) });
-    assert!(unsupported(&context(&s), &deleted).contains("deletes.parquet"));
+    assert!(unsupported(&context(&s), &deleted).contains("deletes.avro"));
     let mut avro = all();
     Arc::make_mut(&mut avro.data_file).format = FileFormat::Avro;
     unsupported(&context(&s), &avro);

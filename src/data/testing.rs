@@ -11,6 +11,7 @@ use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
 use super::arrow_schema::to_arrow;
+use super::delete_files::DeleteCache;
 use super::read::read_task;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
@@ -91,6 +92,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
     Arc::new(ReadContext {
         schema: Arc::new(schema.clone()),
         projection: Arc::new(projection.clone()),
+        dropped: [].into(),
         location: Location::default(),
         storage_options: Default::default(),
         name_mapping: None,
@@ -100,7 +102,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
 
 pub fn read(context: &Arc<ReadContext>, task: &ScanTask) -> Result<Vec<RecordBatch>> {
     let store: Arc<dyn Store> = Arc::new(LocalStore);
-    let batches = read_task(&store, context, task)?.collect::<Result<Vec<_>>>()?;
+    let batches = read_task(&store, context, task, &DeleteCache::default())?.collect::<Result<Vec<_>>>()?;
     let schema = to_arrow(&context.projection)?;
     for batch in &batches {
         assert_eq!(batch.schema(), schema);

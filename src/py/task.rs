@@ -245,6 +245,7 @@ impl ScanTask {
         let context = task::ReadContext {
             schema: Arc::clone(&self.schema),
             projection: Arc::clone(&self.schema),
+            dropped: [].into(),
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
             name_mapping: None,

@@ -1,5 +1,6 @@
 //! Selecting columns: a schema pruned to dotted paths.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::schema::{Field, FieldId, Schema, Type};
@@ -38,6 +39,31 @@ pub fn select(schema: &Schema, columns: &[String], filtered: &[FieldId], case_se
     let identifiers = schema.identifier_field_ids.iter().copied();
     kept.identifier_field_ids = identifiers.filter(|id| kept.field(*id).is_some()).collect();
     Ok(kept)
+}
+
+/// The primitive columns that `schema` lacks and others have, not those inside lists and maps: for each a schema of nothing
+/// else, all optional, as the last of `others` has it.
+pub fn dropped<'a>(schema: &Schema, others: impl DoubleEndedIterator<Item = &'a Schema>) -> Vec<Schema> {
+    let mut out: BTreeMap<FieldId, Schema> = BTreeMap::new();
+    for other in others.rev() {
+        for id in other.field_ids().filter(|id| schema.field(*id).is_none()) {
+            if let (false, Some(column)) = (out.contains_key(&id), other.path(id).and_then(|path| alone(&path))) {
+                out.insert(id, Schema::new(other.id, vec![column], Vec::new()));
+            }
+        }
+    }
+    out.into_values().collect()
+}
+
+/// The top-level column with nothing but this path of structs to a primitive in it.
+fn alone(path: &[&Field]) -> Option<Field> {
+    let (leaf, around) = path.split_last()?;
+    leaf.ty.as_primitive()?;
+    let plain = |f: &Field, ty: Type| Field::new(f.id, f.name.clone(), false, ty);
+    around.iter().rev().try_fold(plain(leaf, leaf.ty.clone()), |inner, around| match around.ty {
+        Type::Struct(_) => Some(plain(around, Type::Struct(vec![inner].into()))),
+        _ => None,
+    })
 }
 
 fn unknown(schema: &Schema, column: &str) -> Error {
@@ -115,6 +141,24 @@ mod tests {
         assert_eq!(s.fields[0].ty.children().len(), 2);
         let s = select(&schema(), &names(&["m.value.b"]), &[], true).unwrap();
         assert_eq!(s.fields[0].to_string(), "3: m: optional map<string, struct<5: b: optional long>>");
+    }
+
+    #[test]
+    fn dropped_columns_are_found_at_any_depth() {
+        let now = Schema::new(3, vec![Field::new(1, "id", true, Long)], vec![]);
+        let newer = Schema::new(2, vec![Field::new(20, "z", true, Long)], vec![]);
+        let older = Schema::new(0, vec![Field::new(20, "z", true, Int)], vec![]);
+        let found = dropped(&now, [&older, &schema(), &newer].into_iter());
+        let texts: Vec<_> = found.iter().map(|s| s.fields[0].to_string()).collect();
+        assert_eq!(
+            texts,
+            [
+                "2: p: optional struct<10: x: optional int>",
+                "2: p: optional struct<11: y: optional int>",
+                "20: z: optional long"
+            ]
+        );
+        assert!(dropped(&schema(), [&schema(), &now].into_iter()).is_empty());
     }
 
     #[test]

@@ -1,0 +1,178 @@
+//! Sets of row positions and the deletion vectors that store them.
+//!
+//! A deletion vector is the blob `deletion-vector-v1` of a Puffin file: the length of what follows without the checksum
+//! (big-endian), a magic number, a 64-bit Roaring bitmap in the portable form, and a CRC-32 (big-endian) of magic number and
+//! bitmap. [`PositionSet::from_vector`] checks each of them.
+//!
+//! Source: Puffin specification, "deletion-vector-v1"; Roaring format specification, "Extension for 64-bit
+//! implementations". Limits of positions as in Java's `RoaringPositionBitmap`.
+
+use std::ops::Range;
+
+use roaring::{RoaringBitmap, RoaringTreemap};
+
+use crate::error::{Error, Result};
+
+/// What a deletion vector begins with after its length.
+const MAGIC: [u8; 4] = [0xD1, 0xD3, 0x39, 0x64];
+
+/// Bytes of the length, and of the checksum.
+const WORD: usize = 4;
+
+/// The largest upper half that a position may have.
+const MAX_KEY: u32 = i32::MAX as u32 - 1;
+
+/// A set of positions of rows in a file, from 0. Compressed; cheap to ask for ranges.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PositionSet(RoaringTreemap);
+
+impl PositionSet {
+    /// Decodes a blob of type `deletion-vector-v1`, which must be all of `blob`. Memory stays below a small multiple of the
+    /// blob's length: runs stay runs.
+    ///
+    /// # Errors
+    /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are beyond what is allowed.
+    pub fn from_vector(blob: &[u8]) -> Result<PositionSet> {
+        let short = || Error::corrupt(format!("a deletion vector of {} bytes is too short", blob.len()));
+        let (length, rest) = blob.split_first_chunk::<WORD>().ok_or_else(short)?;
+        let (covered, checksum) = rest.split_last_chunk::<WORD>().ok_or_else(short)?;
+        let length = i32::from_be_bytes(*length);
+        if usize::try_from(length) != Ok(covered.len()) {
+            return Err(Error::corrupt(format!(
+                "a deletion vector claims {length} bytes where it has {}",
+                covered.len()
+            )));
+        }
+        let (magic, bitmap) = covered.split_first_chunk::<WORD>().ok_or_else(short)?;
+        if *magic != MAGIC {
+            return Err(Error::corrupt(format!("a deletion vector begins with {magic:02x?} instead of {MAGIC:02x?}")));
+        }
+        let (expected, computed) = (u32::from_be_bytes(*checksum), crc32fast::hash(covered));
+        if expected != computed {
+            return Err(Error::corrupt(format!(
+                "the checksum of a deletion vector is {expected:08x}, but its bytes give {computed:08x}"
+            )));
+        }
+        decode_bitmap(bitmap).map(PositionSet)
+    }
+
+    /// The blob of type `deletion-vector-v1`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for positions that a deletion vector cannot have and for sets that take more than 2 GiB.
+    pub fn to_vector(&self) -> Result<Vec<u8>> {
+        let mut covered = MAGIC.to_vec();
+        let bitmaps: Vec<(u32, &RoaringBitmap)> = self.0.bitmaps().filter(|(_, b)| !b.is_empty()).collect();
+        if bitmaps.last().is_some_and(|(key, _)| *key > MAX_KEY) {
+            return Err(Error::invalid("a position is larger than deletion vectors can have"));
+        }
+        covered.extend_from_slice(&(bitmaps.len() as u64).to_le_bytes());
+        for (key, bitmap) in bitmaps {
+            covered.extend_from_slice(&key.to_le_bytes());
+            let mut bitmap = bitmap.clone();
+            bitmap.optimize();
+            bitmap
+                .serialize_into(&mut covered)
+                .map_err(|e| Error::internal("a deletion vector cannot be encoded").because(e))?;
+        }
+        let length = i32::try_from(covered.len())
+            .map_err(|e| Error::invalid("a deletion vector would take more than 2 GiB").because(e))?;
+        let mut out = length.to_be_bytes().to_vec();
+        out.extend_from_slice(&covered);
+        out.extend_from_slice(&crc32fast::hash(&covered).to_be_bytes());
+        Ok(out)
+    }
+
+    /// Adds positions in any order, duplicates allowed; fastest if they ascend.
+    ///
+    /// # Errors
+    /// `CorruptTable` for one that is negative or larger than Java allows.
+    pub fn extend(&mut self, positions: &[i64]) -> Result<()> {
+        let allowed = |p: &i64| *p >= 0 && (*p >> 32) as u32 <= MAX_KEY;
+        if let Some(bad) = positions.iter().find(|p| !allowed(p)) {
+            return Err(Error::corrupt(format!("a row's position cannot be {bad}")));
+        }
+        let ascending = positions.iter().map(|p| *p as u64);
+        if let Err(stopped) = self.0.append(ascending) {
+            let rest = positions.get(stopped.valid_until() as usize..).unwrap_or_default();
+            rest.iter().for_each(|p| {
+                self.0.insert(*p as u64);
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds all positions of another set.
+    pub fn unite(&mut self, other: &PositionSet) {
+        self.0 |= &other.0;
+    }
+
+    /// The number of positions.
+    pub fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a position is in it.
+    pub fn contains(&self, position: u64) -> bool {
+        self.0.contains(position)
+    }
+
+    /// The number of positions in a range.
+    pub fn count_in(&self, range: Range<u64>) -> u64 {
+        self.0.range_cardinality(range)
+    }
+
+    /// The positions in a range, ascending.
+    pub fn in_range(&self, range: Range<u64>) -> impl Iterator<Item = u64> + '_ {
+        let mut positions = self.0.iter();
+        positions.advance_to(range.start);
+        positions.take_while(move |p| *p < range.end)
+    }
+
+    /// All positions, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter()
+    }
+
+    /// About the bytes it takes in memory.
+    pub fn memory_bytes(&self) -> u64 {
+        self.0.serialized_size() as u64
+    }
+}
+
+/// The 64-bit bitmap in its portable form, up to the last byte.
+fn decode_bitmap(mut bytes: &[u8]) -> Result<RoaringTreemap> {
+    let short = || Error::corrupt("the bitmap of a deletion vector ends early");
+    let (count, rest) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
+    bytes = rest;
+    let mut bitmaps = Vec::new();
+    let mut last: Option<u32> = None;
+    for _ in 0..u64::from_le_bytes(*count) {
+        let (key, rest) = bytes.split_first_chunk::<WORD>().ok_or_else(short)?;
+        bytes = rest;
+        let key = u32::from_le_bytes(*key);
+        if key > MAX_KEY || last.is_some_and(|last| key <= last) {
+            return Err(Error::corrupt(format!("the bitmap of a deletion vector has the key {key} out of order")));
+        }
+        last = Some(key);
+        let bitmap = RoaringBitmap::deserialize_from(&mut bytes)
+            .map_err(|e| Error::corrupt("the bitmap of a deletion vector is damaged").because(e))?;
+        // Java fills gaps between keys with empty bitmaps.
+        if !bitmap.is_empty() {
+            bitmaps.push((key, bitmap));
+        }
+    }
+    match bytes.len() {
+        0 => Ok(RoaringTreemap::from_bitmaps(bitmaps)),
+        left => Err(Error::corrupt(format!("the bitmap of a deletion vector is followed by {left} bytes"))),
+    }
+}
+
+#[cfg(test)]
+#[path = "bitmap_tests.rs"]
+mod tests;

@@ -1,0 +1,164 @@
+//! Puffin files: containers of blobs, such as deletion vectors and statistics.
+//!
+//! A reader asks for the last [`TAIL_BYTES`] bytes, [`footer_bytes`] says how long the footer is, [`Footer::parse`] reads it,
+//! and [`Blob::content`] decompresses the bytes that a blob's range holds.
+//!
+//! Source: Puffin specification.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::error::{Error, Result};
+use crate::types::FieldId;
+
+/// What a file, its footer and the footer's end begin or end with.
+const MAGIC: [u8; 4] = *b"PFA1";
+
+/// Bytes at the end of every file that say how long its footer is: payload size, flags, magic number.
+pub const TAIL_BYTES: usize = 12;
+
+/// The type of deletion vectors.
+pub const DELETION_VECTOR: &str = "deletion-vector-v1";
+
+/// Most bytes that a blob may decompress to.
+const MAX_CONTENT: u64 = 2 << 30;
+
+/// What a file says about its blobs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Footer {
+    /// In the order of the file's footer.
+    pub blobs: Vec<Blob>,
+    /// Of the file as a whole, such as `created-by`.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A blob as the footer describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Blob {
+    /// What it is: [`DELETION_VECTOR`], `apache-datasketches-theta-v1`, or another name.
+    pub kind: String,
+    /// The columns it was computed for.
+    pub fields: Vec<FieldId>,
+    /// The snapshot it was computed from; -1 for deletion vectors.
+    pub snapshot_id: i64,
+    /// That snapshot's sequence number; -1 for deletion vectors.
+    pub sequence_number: i64,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes in the file.
+    pub length: u64,
+    /// `lz4` or `zstd`; none if its bytes are as they are.
+    pub compression: Option<String>,
+    /// Whatever the type wants: `referenced-data-file`, `cardinality`, `ndv`.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// The bytes of the whole footer, with both magic numbers, of a file that ends with `tail`.
+///
+/// # Errors
+/// `CorruptTable` if the file does not end as Puffin files do.
+pub fn footer_bytes(tail: &[u8; TAIL_BYTES]) -> Result<u64> {
+    let [s0, s1, s2, s3, _, _, _, _, magic @ ..] = *tail;
+    if magic != MAGIC {
+        return Err(Error::corrupt("the file does not end as Puffin files do: it is cut off or no Puffin"));
+    }
+    let payload = i32::from_le_bytes([s0, s1, s2, s3]);
+    let payload = u64::try_from(payload)
+        .map_err(|_| Error::corrupt(format!("the Puffin footer claims a length of {payload} bytes")))?;
+    Ok(payload + (MAGIC.len() + TAIL_BYTES) as u64)
+}
+
+impl Footer {
+    /// Reads a footer, which is all of `footer`, of a file of `file_bytes`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is damaged or a blob lies outside of the space before the footer; `Unsupported` if it is
+    /// compressed (no writer does) or has flags that are not known.
+    pub fn parse(footer: &[u8], file_bytes: u64) -> Result<Footer> {
+        let damaged = || Error::corrupt("the Puffin footer is damaged");
+        let (start, rest) = footer.split_first_chunk::<4>().ok_or_else(damaged)?;
+        let (payload, tail) = rest.split_last_chunk::<TAIL_BYTES>().ok_or_else(damaged)?;
+        if *start != MAGIC || footer_bytes(tail)? != footer.len() as u64 {
+            return Err(damaged());
+        }
+        match tail.get(4..8) {
+            Some([0, 0, 0, 0]) => {}
+            Some([1, 0, 0, 0]) => return Err(Error::unsupported("compressed Puffin footers cannot be read")),
+            _ => return Err(Error::unsupported("the Puffin footer has flags that are not known")),
+        }
+        let json: Json = serde_json::from_slice(payload).map_err(|e| damaged().because(e))?;
+        let space = file_bytes.checked_sub(footer.len() as u64).ok_or_else(damaged)?;
+        let blobs = json.get("blobs").and_then(Json::as_array).ok_or_else(damaged)?;
+        Ok(Footer {
+            blobs: blobs.iter().map(|b| Blob::parse(b, space)).collect::<Result<_>>()?,
+            properties: properties(&json)?,
+        })
+    }
+
+    /// The deletion vector of a data file, by the path that the table records.
+    pub fn deletion_vector(&self, data_file: &str) -> Option<&Blob> {
+        let names = |b: &&Blob| b.properties.get("referenced-data-file").is_some_and(|path| path == data_file);
+        self.blobs.iter().filter(|b| b.kind == DELETION_VECTOR).find(names)
+    }
+}
+
+impl Blob {
+    fn parse(json: &Json, space: u64) -> Result<Blob> {
+        let wrong = |key: &str| Error::corrupt(format!("a blob of the Puffin footer lacks '{key}' or has a wrong one"));
+        let int = |key: &str| json.get(key).and_then(Json::as_i64).ok_or_else(|| wrong(key));
+        let size = |key: &str| int(key).and_then(|v| u64::try_from(v).map_err(|_| wrong(key)));
+        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        let fields = json.get("fields").and_then(Json::as_array).ok_or_else(|| wrong("fields"))?;
+        let id = |j: &Json| j.as_i64().and_then(|v| FieldId::try_from(v).ok()).ok_or_else(|| wrong("fields"));
+        let (offset, length) = (size("offset")?, size("length")?);
+        let inside = offset >= MAGIC.len() as u64 && offset.checked_add(length).is_some_and(|end| end <= space);
+        if !inside {
+            return Err(Error::corrupt(format!("a blob of {length} bytes at byte {offset} lies outside of the file")));
+        }
+        Ok(Blob {
+            kind: text("type").ok_or_else(|| wrong("type"))?,
+            fields: fields.iter().map(id).collect::<Result<_>>()?,
+            snapshot_id: int("snapshot-id")?,
+            sequence_number: int("sequence-number")?,
+            offset,
+            length,
+            compression: text("compression-codec"),
+            properties: properties(json)?,
+        })
+    }
+
+    /// What it holds, from the bytes of its range.
+    ///
+    /// # Errors
+    /// `CorruptTable` if they do not decompress or claim more than 2 GiB; `Unsupported` for LZ4 and codecs that are not
+    /// known.
+    pub fn content(&self, stored: Vec<u8>) -> Result<Vec<u8>> {
+        match self.compression.as_deref() {
+            None => Ok(stored),
+            Some("zstd") => {
+                let size = zstd::zstd_safe::get_frame_content_size(&stored).ok().flatten();
+                let size = size.filter(|s| *s <= MAX_CONTENT && *s / 65_536 <= stored.len() as u64);
+                let size = size.ok_or_else(|| Error::corrupt("a blob claims more bytes than it can hold"))?;
+                let content = zstd::bulk::decompress(&stored, size as usize)
+                    .map_err(|e| Error::corrupt("a blob does not decompress").because(e))?;
+                match content.len() as u64 == size {
+                    true => Ok(content),
+                    false => Err(Error::corrupt("a blob decompresses to fewer bytes than it claims")),
+                }
+            }
+            Some(codec) => Err(Error::unsupported(format!("blobs compressed by {codec} cannot be read"))),
+        }
+    }
+}
+
+fn properties(json: &Json) -> Result<BTreeMap<String, String>> {
+    let wrong = || Error::corrupt("properties of the Puffin footer are not texts");
+    let Some(map) = json.get("properties").filter(|p| !p.is_null()) else { return Ok(BTreeMap::new()) };
+    let pairs = map.as_object().ok_or_else(wrong)?.iter();
+    pairs.map(|(key, value)| Ok((key.clone(), value.as_str().ok_or_else(wrong)?.to_owned()))).collect()
+}
+
+#[cfg(test)]
+#[path = "puffin_tests.rs"]
+mod tests;

@@ -1,0 +1,315 @@
+//! Reads delete files, each once for a scan.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::Int64Type;
+use arrow::record_batch::RecordBatch;
+use hashbrown::DefaultHashBuilder;
+
+use super::arrow_schema::arrow_primitive;
+use super::delete_keys::{KeyEncoder, KeySet};
+use super::project::key_path;
+use super::read::read_delete_file;
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Error, Result};
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
+use crate::store::Store;
+use crate::task::{DataFile, FileFormat, ReadContext};
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
+
+/// Field ids of position delete files (specification, "Reserved Field IDs").
+const PATH_ID: FieldId = 2_147_483_546;
+const POS_ID: FieldId = 2_147_483_545;
+
+/// Bytes of decoded positions, and as many of decoded keys, that a cache keeps for tasks to come.
+const KEPT_BYTES: u64 = 128 << 20;
+
+/// Position delete files larger than this are searched for one data file instead of being decoded whole.
+const WHOLE_FILE_BYTES: i64 = 32 << 20;
+
+/// Rows of a batch of a delete file.
+const BATCH_ROWS: usize = 65_536;
+
+/// Where a deletion vector or position delete file is, and the one data file that was looked for if it was not decoded
+/// whole.
+type PositionsKey = (String, Option<(i64, i64)>, Option<String>);
+
+/// Positions by data file.
+type Positions = HashMap<String, Arc<PositionSet>>;
+
+/// What the delete files of a scan said, for its tasks to share, up to a bounded number of bytes. One cache serves one
+/// [`ReadContext`].
+#[derive(Debug)]
+pub struct DeleteCache {
+    positions: Shelf<PositionsKey, Positions>,
+    keys: Shelf<(String, Vec<FieldId>), KeySet>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Default for DeleteCache {
+    fn default() -> Self {
+        DeleteCache::new(KEPT_BYTES)
+    }
+}
+
+impl DeleteCache {
+    /// A cache that keeps at most about so many bytes of positions, and as many of keys. What tasks are using comes on
+    /// top.
+    pub fn new(kept_bytes: u64) -> DeleteCache {
+        DeleteCache { positions: Shelf::new(kept_bytes), keys: Shelf::new(kept_bytes), hasher: Default::default() }
+    }
+
+    /// The encoder of keys of these columns.
+    ///
+    /// # Errors
+    /// `CorruptTable` for no columns and for those that no schema of the table has; `Unsupported` for those that are not
+    /// primitive or inside lists or maps.
+    pub(crate) fn encoder(&self, context: &ReadContext, ids: &[FieldId]) -> Result<KeyEncoder> {
+        if ids.is_empty() {
+            return Err(Error::corrupt("an equality delete file names no key columns"));
+        }
+        let data_type = |id: &FieldId| {
+            let path = key_path(context, *id)?;
+            let ty = path.last().and_then(|f| f.ty.as_primitive());
+            arrow_primitive(ty.ok_or_else(|| Error::internal("a key column is not primitive"))?)
+        };
+        KeyEncoder::new(ids, ids.iter().map(data_type).collect::<Result<_>>()?, self.hasher.clone())
+    }
+}
+
+/// The positions of a deletion vector.
+pub(crate) fn read_vector(
+    store: &Arc<dyn Store>,
+    context: &ReadContext,
+    data_file: &DataFile,
+    file: &DataFile,
+    cache: &DeleteCache,
+) -> Result<Arc<PositionSet>> {
+    if file.referenced_data_file.as_ref() != Some(&data_file.path) {
+        let of = file.referenced_data_file.as_deref().unwrap_or("no data file");
+        return Err(Error::corrupt(format!("a deletion vector belongs to {of}")).with("data_file", &data_file.path));
+    }
+    let wrong = || Error::corrupt("a deletion vector has no place in its file, or an impossible one");
+    let (offset, bytes) = file.content_offset.zip(file.content_size_bytes).ok_or_else(wrong)?;
+    let start = u64::try_from(offset).map_err(|_| wrong())?;
+    let length = i32::try_from(bytes).ok().and_then(|n| usize::try_from(n).ok()).ok_or_else(wrong)?;
+    let load = || {
+        let blob = store.get_range(&context.location.resolve(&file.path)?, start, length)?;
+        if blob.len() != length {
+            return Err(Error::store("the store gave fewer bytes than asked for"));
+        }
+        let set = PositionSet::from_vector(&blob)?;
+        if i64::try_from(set.len()) != Ok(file.record_count) {
+            let (has, recorded) = (set.len(), file.record_count);
+            return Err(Error::corrupt(format!("a deletion vector has {has} positions instead of {recorded}")));
+        }
+        Ok(Positions::from([(data_file.path.clone(), Arc::new(set))]))
+    };
+    let key = (file.path.clone(), Some((offset, bytes)), None);
+    let positions = cache.positions.get(key, load, positions_bytes)?;
+    positions
+        .get(&data_file.path)
+        .cloned()
+        .ok_or_else(|| Error::corrupt("two data files share a deletion vector").with("data_file", &data_file.path))
+}
+
+/// The positions that a position delete file has for a data file; `None` if none.
+pub(crate) fn read_positions(
+    store: &Arc<dyn Store>,
+    context: &ReadContext,
+    data_file: &DataFile,
+    file: &DataFile,
+    cache: &DeleteCache,
+) -> Result<Option<Arc<PositionSet>>> {
+    let only = (file.size_bytes > WHOLE_FILE_BYTES).then(|| data_file.path.clone());
+    let load = || {
+        let schema = Arc::new(Schema::new(
+            0,
+            vec![
+                Field::new(PATH_ID, "file_path", true, PrimitiveType::String),
+                Field::new(POS_ID, "pos", true, PrimitiveType::Long),
+            ],
+            vec![],
+        ));
+        let wanted = only.as_deref().map_or(BoundPredicate::True, path_is);
+        let own = delete_context(context, schema.clone(), schema);
+        let mut out = Positions::new();
+        for rows in read_delete_file(store, &own, file, wanted, &[])? {
+            add_positions(&mut out, &rows?.batch)?;
+        }
+        Ok(out)
+    };
+    let key = (file.path.clone(), None, only.clone());
+    Ok(cache.positions.get(key, load, positions_bytes)?.get(&data_file.path).cloned())
+}
+
+/// How a delete file is read: as the scan's data files are, but for the columns.
+fn delete_context(context: &ReadContext, schema: Arc<Schema>, projection: Arc<Schema>) -> Arc<ReadContext> {
+    Arc::new(ReadContext { schema, projection, batch_rows: BATCH_ROWS, ..context.clone() })
+}
+
+fn path_is(path: &str) -> BoundPredicate {
+    let source = Type::Primitive(PrimitiveType::String);
+    BoundPredicate::Leaf(BoundLeaf {
+        term: BoundTerm {
+            field_id: PATH_ID,
+            path: vec!["file_path".into()],
+            ty: source.clone(),
+            source,
+            transform: Transform::Identity,
+            required: true,
+        },
+        op: Op::Eq,
+        values: vec![Value::String(path.into())],
+    })
+}
+
+/// Adds the positions of a batch, run by run of the same data file.
+fn add_positions(out: &mut Positions, batch: &RecordBatch) -> Result<()> {
+    let shape = || Error::internal("a position delete file was read as other columns");
+    let [paths, positions] = batch.columns() else { return Err(shape()) };
+    let paths = paths.as_string_opt::<i32>().ok_or_else(shape)?;
+    let positions = positions.as_primitive_opt::<Int64Type>().ok_or_else(shape)?.values();
+    let mut start = 0;
+    while start < paths.len() {
+        let path = paths.value(start);
+        let run = (start..paths.len()).take_while(|&i| paths.value(i) == path).count();
+        if !out.contains_key(path) {
+            out.insert(path.to_owned(), Arc::default());
+        }
+        if let (Some(set), Some(run)) = (out.get_mut(path), positions.get(start..start + run)) {
+            Arc::make_mut(set).extend(run)?;
+        }
+        start += run;
+    }
+    Ok(())
+}
+
+fn positions_bytes(positions: &Positions) -> u64 {
+    positions.iter().map(|(path, set)| 128 + path.len() as u64 + set.memory_bytes()).sum()
+}
+
+/// The keys of an equality delete file.
+pub(crate) fn read_keys(
+    store: &Arc<dyn Store>,
+    context: &ReadContext,
+    encoder: &KeyEncoder,
+    file: &DataFile,
+    cache: &DeleteCache,
+) -> Result<Arc<KeySet>> {
+    let load = || {
+        let nothing = Arc::new(Schema::new(0, Vec::new(), Vec::new()));
+        let own = delete_context(context, context.schema.clone(), nothing);
+        let mut set = KeySet::default();
+        for rows in read_delete_file(store, &own, file, BoundPredicate::True, encoder.ids())? {
+            set.extend(encoder, &rows?.keys)?;
+        }
+        Ok(set)
+    };
+    cache.keys.get((file.path.clone(), encoder.ids().to_vec()), load, KeySet::memory_bytes)
+}
+
+/// Rejects delete files that cannot be read.
+pub(crate) fn check_format(file: &DataFile) -> Result<()> {
+    if file.format != FileFormat::Parquet {
+        let format = file.format.as_str();
+        return Err(Error::unsupported(format!("delete files of format {format} cannot be read yet")));
+    }
+    match file.key_metadata {
+        Some(_) => Err(Error::unsupported("encrypted delete files cannot be read yet")),
+        None => Ok(()),
+    }
+}
+
+/// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes first,
+/// roughly (second chance).
+#[derive(Debug)]
+struct Shelf<K, V> {
+    most_bytes: u64,
+    state: Mutex<ShelfState<K, V>>,
+}
+
+#[derive(Debug)]
+struct ShelfState<K, V> {
+    places: HashMap<K, Place<V>>,
+    order: VecDeque<K>,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+struct Place<V> {
+    /// Locked by who loads it; others wait.
+    value: Arc<Mutex<Option<Arc<V>>>>,
+    bytes: u64,
+    asked_again: bool,
+}
+
+impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
+    fn new(most_bytes: u64) -> Self {
+        let state = ShelfState { places: HashMap::new(), order: VecDeque::new(), bytes: 0 };
+        Shelf { most_bytes, state: Mutex::new(state) }
+    }
+
+    fn get(&self, key: K, load: impl FnOnce() -> Result<V>, weigh: impl FnOnce(&V) -> u64) -> Result<Arc<V>> {
+        let place = {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let new = || Place { value: Arc::default(), bytes: 0, asked_again: false };
+            let place = state.places.entry(key.clone()).or_insert_with(new);
+            place.asked_again = place.bytes > 0;
+            place.value.clone()
+        };
+        let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = value.as_ref() {
+            return Ok(value.clone());
+        }
+        let loaded = load().map(Arc::new);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match &loaded {
+            Ok(loaded) => {
+                *value = Some(loaded.clone());
+                state.put(key, &place, weigh(loaded).max(1), self.most_bytes);
+            }
+            Err(_) => {
+                state.places.remove(&key);
+            }
+        }
+        loaded
+    }
+}
+
+impl<K: Clone + Eq + Hash, V> ShelfState<K, V> {
+    fn put(&mut self, key: K, value: &Arc<Mutex<Option<Arc<V>>>>, bytes: u64, most_bytes: u64) {
+        if bytes > most_bytes {
+            self.places.remove(&key);
+            return;
+        }
+        match self.places.get_mut(&key) {
+            // Another one took the place after an error.
+            Some(place) if !Arc::ptr_eq(&place.value, value) || place.bytes > 0 => return,
+            Some(place) => place.bytes = bytes,
+            None => return,
+        }
+        self.order.push_back(key);
+        self.bytes += bytes;
+        while self.bytes > most_bytes {
+            let Some(oldest) = self.order.pop_front() else { return };
+            match self.places.get_mut(&oldest) {
+                Some(place) if place.asked_again => {
+                    place.asked_again = false;
+                    self.order.push_back(oldest);
+                }
+                _ => {
+                    let removed = self.places.remove(&oldest);
+                    self.bytes -= removed.map_or(0, |p| p.bytes);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "delete_files_tests.rs"]
+mod tests;

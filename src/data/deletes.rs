@@ -1,0 +1,195 @@
+//! Which rows of one data file its deletes leave.
+//!
+//! [`DeleteFilter::load`] reads what the deletes of a task say of its data file, through a [`DeleteCache`] that the tasks of
+//! a scan share; [`DeleteFilter::keep`] gives the mask of a batch. Rows come with what it needs from
+//! [`open_rows`](super::read::open_rows).
+//!
+//! A deletion vector goes before position deletes: it contains them already. Which deletes apply at all (sequence numbers,
+//! partitions) was decided by planning.
+//!
+//! Source: Iceberg specification, "Row-level deletes"; where it is silent, Java's `DeleteFilter`.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::array::BooleanBufferBuilder;
+use arrow::buffer::BooleanBuffer;
+
+use super::delete_files::{DeleteCache, read_keys, read_positions, read_vector};
+use super::delete_keys::{KeyArrays, KeyEncoder, KeySet};
+use super::positions::RowPositions;
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Error, Result, ResultExt};
+use crate::store::Store;
+use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, ReadContext};
+use crate::types::FieldId;
+
+/// What the deletes of a data file say of its rows. Cheap to share; holds what the delete files say, not the files.
+#[derive(Debug, Default)]
+pub struct DeleteFilter {
+    positions: Option<Arc<PositionSet>>,
+    keys: Vec<KeyDeletes>,
+}
+
+/// Equality deletes of the same key columns.
+#[derive(Debug)]
+struct KeyDeletes {
+    encoder: Arc<KeyEncoder>,
+    sets: Vec<Arc<KeySet>>,
+}
+
+impl DeleteFilter {
+    /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
+    ///
+    /// # Errors
+    /// `Unsupported` for delete files that are not Parquet or Puffin, or encrypted; `CorruptTable` for damaged files, two
+    /// deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
+    /// no schema of the table has; the store's errors. All name the delete file.
+    pub fn load(
+        store: &Arc<dyn Store>,
+        context: &Arc<ReadContext>,
+        data_file: &DataFile,
+        deletes: &[DeleteRef],
+        cache: &DeleteCache,
+    ) -> Result<DeleteFilter> {
+        let mut filter = DeleteFilter::default();
+        let (mut vector, mut position_files) = (None, Vec::new());
+        let mut key_files: Vec<(BTreeSet<FieldId>, Vec<&DataFile>)> = Vec::new();
+        for file in deletes.iter().map(|d| d.file.as_ref()) {
+            match (file.content, file.format) {
+                (FileContent::PositionDeletes, FileFormat::Puffin) => {
+                    if vector.replace(file).is_some() {
+                        return Err(Error::corrupt("a data file has two deletion vectors")
+                            .with("delete_file", &file.path)
+                            .with("path", &data_file.path));
+                    }
+                }
+                (FileContent::PositionDeletes, _) => position_files.push(file),
+                (FileContent::EqualityDeletes, _) => {
+                    let ids: BTreeSet<FieldId> = file.equality_ids.iter().flatten().copied().collect();
+                    match key_files.iter_mut().find(|(known, _)| *known == ids) {
+                        Some((_, files)) => files.push(file),
+                        None => key_files.push((ids, vec![file])),
+                    }
+                }
+                (FileContent::Data, _) => {
+                    return Err(Error::corrupt("a data file is used as a delete file").with("path", &file.path));
+                }
+            }
+        }
+        filter.positions = match vector {
+            Some(file) => Some(read_vector(store, context, data_file, file, cache).with("path", &file.path)?),
+            None => positions_of(store, context, data_file, &position_files, cache)?,
+        };
+        for (ids, files) in key_files {
+            let ids: Vec<FieldId> = ids.into_iter().collect();
+            filter.keys.push(KeyDeletes::load(store, context, &ids, &files, cache)?);
+        }
+        Ok(filter)
+    }
+
+    /// Whether every row stays.
+    pub fn is_empty(&self) -> bool {
+        self.positions.as_ref().is_none_or(|p| p.is_empty()) && self.keys.is_empty()
+    }
+
+    /// The key columns that [`DeleteFilter::keep`] asks for.
+    pub fn key_ids(&self) -> Vec<FieldId> {
+        let ids: BTreeSet<FieldId> = self.keys.iter().flat_map(|k| k.encoder.ids()).copied().collect();
+        ids.into_iter().collect()
+    }
+
+    /// Whether rows are deleted by position.
+    pub fn has_positions(&self) -> bool {
+        self.positions.is_some()
+    }
+
+    /// The mask of the rows that stay. `keys` are arrays of at least the columns [`DeleteFilter::key_ids`], as
+    /// [`open_rows`](super::read::open_rows) gives them.
+    ///
+    /// # Errors
+    /// `Internal` if a key column is not given or of another type than its column has.
+    pub fn keep(&self, keys: &HashMap<FieldId, ArrayRef>, positions: &RowPositions) -> Result<BooleanBuffer> {
+        self.keep_keys(keys, self.keep_positions(positions))
+    }
+
+    /// The mask of the rows that stay by their position.
+    pub(crate) fn keep_positions(&self, positions: &RowPositions) -> BooleanBuffer {
+        let rows = positions.len();
+        let Some(deleted) = &self.positions else { return BooleanBuffer::new_set(rows) };
+        let mut mask = BooleanBufferBuilder::new(rows);
+        mask.append_n(rows, true);
+        let mut first = 0;
+        for range in positions.ranges() {
+            for position in deleted.in_range(range.clone()) {
+                mask.set_bit(first + (position - range.start) as usize, false);
+            }
+            first += (range.end - range.start) as usize;
+        }
+        mask.finish()
+    }
+
+    /// Of the rows of `mask` those that stay by their keys.
+    pub(crate) fn keep_keys(&self, arrays: &KeyArrays, mut mask: BooleanBuffer) -> Result<BooleanBuffer> {
+        for deletes in &self.keys {
+            if mask.count_set_bits() == 0 {
+                break;
+            }
+            let keys = deletes.encoder.encode(arrays)?;
+            if keys.num_rows() != mask.len() {
+                return Err(Error::internal("a key column has another number of rows than its batch"));
+            }
+            mask = BooleanBuffer::collect_bool(mask.len(), |i| mask.value(i) && !deletes.contain(keys.row(i).as_ref()));
+        }
+        Ok(mask)
+    }
+}
+
+/// The positions that position delete files have for a data file; `None` if none.
+fn positions_of(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    data_file: &DataFile,
+    files: &[&DataFile],
+    cache: &DeleteCache,
+) -> Result<Option<Arc<PositionSet>>> {
+    let mut all: Option<Arc<PositionSet>> = None;
+    for file in files {
+        let found = read_positions(store, context, data_file, file, cache).with("path", &file.path)?;
+        match (&mut all, found) {
+            (_, None) => {}
+            (None, found) => all = found,
+            (Some(all), Some(more)) => Arc::make_mut(all).unite(&more),
+        }
+    }
+    Ok(all)
+}
+
+impl KeyDeletes {
+    fn load(
+        store: &Arc<dyn Store>,
+        context: &Arc<ReadContext>,
+        ids: &[FieldId],
+        files: &[&DataFile],
+        cache: &DeleteCache,
+    ) -> Result<KeyDeletes> {
+        let at = files.first().map_or("", |f| f.path.as_str());
+        let encoder = Arc::new(cache.encoder(context, ids).with("path", at)?);
+        let set = |file: &&DataFile| read_keys(store, context, &encoder, file, cache).with("path", &file.path);
+        Ok(KeyDeletes { sets: files.iter().map(set).collect::<Result<_>>()?, encoder })
+    }
+
+    fn contain(&self, key: &[u8]) -> bool {
+        let hash = self.encoder.hash(key);
+        self.sets.iter().any(|set| set.contains(hash, key))
+    }
+}
+
+#[cfg(test)]
+#[path = "deletes_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "deletes_property_tests.rs"]
+mod property_tests;

@@ -1,0 +1,151 @@
+//! Which rows of a file a batch holds.
+//!
+//! A position is the ordinal of a row in its file, from 0, whatever part of the file is read and whatever is skipped: what
+//! position deletes and deletion vectors speak of.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use arrow::buffer::BooleanBuffer;
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::file::metadata::ParquetMetaData;
+
+use crate::error::{Error, Result};
+
+/// The positions of a batch's rows, ascending, as ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowPositions(Vec<Range<u64>>);
+
+impl RowPositions {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|r| (r.end - r.start) as usize).sum()
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Ascending ranges, none empty.
+    pub fn ranges(&self) -> &[Range<u64>] {
+        &self.0
+    }
+
+    /// One by one.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.0.iter().cloned().flatten()
+    }
+
+    /// Those of the rows that `kept` has; it speaks of the rows in their order.
+    pub fn filter(&self, kept: &BooleanBuffer) -> RowPositions {
+        let mut out = RowPositions::default();
+        let (mut ranges, mut first) = (self.0.iter(), 0);
+        let mut current = ranges.next();
+        for (start, end) in kept.set_slices() {
+            let mut at = start;
+            while let (true, Some(range)) = (at < end, current) {
+                let rows = (range.end - range.start) as usize;
+                if at >= first + rows {
+                    (first, current) = (first + rows, ranges.next());
+                    continue;
+                }
+                let to = end.min(first + rows);
+                out.push(range.start + (at - first) as u64..range.start + (to - first) as u64);
+                at = to;
+            }
+        }
+        out
+    }
+
+    fn push(&mut self, range: Range<u64>) {
+        match self.0.last_mut() {
+            _ if range.is_empty() => {}
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => self.0.push(range),
+        }
+    }
+}
+
+/// Positions of rows that are yet to come, in the order in which they come.
+#[derive(Debug, Default)]
+pub(crate) struct Upcoming(VecDeque<Range<u64>>);
+
+impl Upcoming {
+    /// Of the rows of these row groups, of which only `selection` is decoded.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the row groups' numbers of rows make no sense.
+    pub(crate) fn new(file: &ParquetMetaData, groups: &[usize], selection: Option<&RowSelection>) -> Result<Upcoming> {
+        let mut starts = Vec::with_capacity(file.num_row_groups());
+        let mut next = 0u64;
+        for group in file.row_groups() {
+            let rows = u64::try_from(group.num_rows()).ok();
+            let end = rows.and_then(|rows| next.checked_add(rows)).filter(|end| *end <= i64::MAX as u64);
+            let end = end.ok_or_else(|| Error::corrupt("the row groups claim impossible numbers of rows"))?;
+            starts.push(next..end);
+            next = end;
+        }
+        let mut upcoming = Upcoming(groups.iter().filter_map(|&g| starts.get(g).cloned()).collect());
+        let Some(selection) = selection else { return Ok(upcoming) };
+        let mut selected = Upcoming::default();
+        for selector in selection.iter() {
+            let rows = upcoming.take(selector.row_count)?;
+            if !selector.skip {
+                selected.push(&rows);
+            }
+        }
+        Ok(selected)
+    }
+
+    /// The next so many.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there are fewer.
+    pub(crate) fn take(&mut self, rows: usize) -> Result<RowPositions> {
+        let mut out = RowPositions::default();
+        let mut left = rows as u64;
+        while left > 0 {
+            let range = self.0.front_mut().ok_or_else(|| Error::corrupt("the file has more rows than it claims"))?;
+            let taken = range.start..range.end.min(range.start.saturating_add(left));
+            left -= taken.end - taken.start;
+            range.start = taken.end;
+            if range.is_empty() {
+                self.0.pop_front();
+            }
+            out.push(taken);
+        }
+        Ok(out)
+    }
+
+    /// Adds more at the end.
+    pub(crate) fn push(&mut self, rows: &RowPositions) {
+        self.0.extend(rows.0.iter().cloned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positions(ranges: &[(u64, u64)]) -> RowPositions {
+        RowPositions(ranges.iter().map(|(start, end)| *start..*end).collect())
+    }
+
+    #[test]
+    fn rows_are_taken_and_filtered_by_place() {
+        let mut upcoming = Upcoming::default();
+        upcoming.push(&positions(&[(3, 6), (10, 11), (20, 30)]));
+        assert_eq!(upcoming.take(2).unwrap(), positions(&[(3, 5)]));
+        let batch = upcoming.take(5).unwrap();
+        assert_eq!(batch, positions(&[(5, 6), (10, 11), (20, 23)]));
+        assert_eq!((batch.len(), batch.iter().collect::<Vec<_>>()), (5, vec![5, 10, 20, 21, 22]));
+        let kept = BooleanBuffer::from(vec![false, true, true, false, true]);
+        assert_eq!(batch.filter(&kept), positions(&[(10, 11), (20, 21), (22, 23)]));
+        assert!(batch.filter(&BooleanBuffer::new_unset(5)).is_empty());
+        assert_eq!(batch.filter(&BooleanBuffer::new_set(5)), batch);
+        assert_eq!(upcoming.take(7).unwrap(), positions(&[(23, 30)]));
+        assert!(upcoming.take(0).unwrap().is_empty());
+        assert!(upcoming.take(1).is_err());
+    }
+}
