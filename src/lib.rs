@@ -19,6 +19,7 @@
 //! 10. `py`: the Python face (feature `python`)
 
 pub mod catalog;
+pub mod changes;
 pub mod codec;
 pub mod data;
 pub mod error;

@@ -12,6 +12,8 @@ use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::metadata::TableMetadata;
+use crate::changes::{self, History};
+use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
@@ -36,6 +38,7 @@ const OPTIONS: [&str; 5] = ["batch-rows", "case-sensitive", "split-size", "lookb
 pub struct Scan {
     table: Table,
     snapshot: Option<Arc<Snapshot>>,
+    history: History,
     predicate: Predicate,
     filter: Arc<BoundPredicate>,
     context: Arc<ReadContext>,
@@ -49,6 +52,7 @@ impl Scan {
     pub(crate) fn new(table: &Table, request: ScanRequest) -> Result<Scan> {
         let metadata = &table.inner.metadata;
         let (snapshot, schema) = version(metadata, request.at.as_ref())?;
+        let history = History::new(metadata, &request, snapshot.as_deref())?;
         let case_sensitive = !matches!(request.options.get("case-sensitive").map(String::as_str), Some("false"));
         if let Some(odd) = request.options.keys().find(|key| !OPTIONS.contains(&key.as_str())) {
             return Err(Error::invalid(format!("there is no scan option '{odd}'"))
@@ -62,7 +66,7 @@ impl Scan {
         };
         let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
-            projection: schema.clone(),
+            projection: history.default_columns(&schema),
             dropped: select::dropped(&schema, all).into(),
             schema,
             location: table.inner.location.clone(),
@@ -73,6 +77,7 @@ impl Scan {
         let scan = Scan {
             table: table.clone(),
             snapshot,
+            history,
             predicate: Predicate::True,
             filter: Arc::new(BoundPredicate::True),
             context: Arc::new(context),
@@ -111,7 +116,8 @@ impl Scan {
     /// `InvalidInput` for a column that does not exist.
     pub fn select(&self, columns: &[String]) -> Result<Scan> {
         let filtered = self.filter.field_ids();
-        let projection = Arc::new(select::select(&self.context.schema, columns, &filtered, self.case_sensitive)?);
+        let all = self.history.all_columns(&self.context.schema);
+        let projection = Arc::new(select::select(&all, columns, &filtered, self.case_sensitive)?);
         let context = Arc::new(ReadContext { projection, ..self.context.as_ref().clone() });
         Ok(Scan { context, select: Some(columns.to_vec()), ..self.clone() })
     }
@@ -149,7 +155,7 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, go_on: GoOn) -> Result<Plan> {
+    fn plan(&self, go_on: GoOn) -> Result<AnyPlan> {
         let input = PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
@@ -159,7 +165,11 @@ impl Scan {
             filter: self.filter.clone(),
             entries: EntryScope::Live,
         };
-        Plan::start(input, go_on)
+        Ok(match &self.history {
+            History::None => AnyPlan::Files(Plan::start(input, go_on)?),
+            History::Appends(snapshots) => AnyPlan::Files(plan_appends(input, snapshots, go_on)?),
+            History::Changes(snapshots) => AnyPlan::Changes(ChangesPlan::new(input, snapshots)),
+        })
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -271,7 +281,7 @@ impl Scan {
         let mut rows = 0u64;
         let mut planned = self.plan_files(go_on)?;
         while let Some(task) = planned.next_task(go_on)? {
-            if *task.residual == BoundPredicate::True && task.deletes.is_empty() {
+            if *task.residual == BoundPredicate::True && task.deletes.is_empty() && changes::keeps_all(&task) {
                 rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
             } else {
                 tasks.push(task);
@@ -288,7 +298,7 @@ impl Scan {
 }
 
 /// The snapshot and schema of a version: a branch has the table's current schema, everything else its snapshot's.
-fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
+pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
     let found = match at {
         None => return Ok((metadata.current_snapshot().cloned(), metadata.schema()?.clone())),
         Some(At::Ref(name)) => metadata.snapshot_of_ref(name).map(Option::<&_>::cloned),
@@ -308,7 +318,7 @@ fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snap
 
 /// Tasks as planning finds them, in deterministic order.
 pub struct TaskStream {
-    plan: Plan,
+    plan: AnyPlan,
     batch: PlannedBatch,
     next: usize,
 }

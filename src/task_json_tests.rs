@@ -47,6 +47,7 @@ fn split() -> Split {
         length: 1020,
         deletes: vec![DeleteRef { file: Arc::new(delete) }],
         residual: Arc::new(BoundPredicate::True),
+        change: None,
     };
     let context = ReadContext {
         projection: schema.clone(),

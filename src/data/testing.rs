@@ -80,7 +80,7 @@ pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
         content_offset: None,
         content_size_bytes: None,
     };
-    ScanTask { data_file: Arc::new(data_file), start: 0, length: size, deletes: vec![], residual: Arc::new(residual) }
+    ScanTask { data_file: Arc::new(data_file), start: 0, length: size, deletes: vec![], residual: Arc::new(residual), change: None }
 }
 
 /// Reads all columns of `schema`.

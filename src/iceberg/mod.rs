@@ -1,6 +1,7 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
 pub mod catalog;
+pub mod changes;
 pub mod commit;
 pub mod deletes;
 pub mod entries;

@@ -27,7 +27,7 @@ use crate::task::FileContent;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_parallel};
 
-pub use crate::iceberg::planned::{PartitionGroup, PlanCounters, PlannedBatch};
+pub use crate::iceberg::planned::{BatchChange, PartitionGroup, PlanCounters, PlannedBatch};
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
 const WAVE_BYTES: i64 = 32 << 20;
@@ -65,15 +65,34 @@ pub enum EntryScope {
     AddedBy(Arc<HashSet<i64>>),
     /// Files that one of these snapshots removed (status DELETED).
     RemovedBy(Arc<HashSet<i64>>),
+    /// In the manifests of this snapshot: the files that were there before it.
+    Before(i64),
+    /// In the manifests of this snapshot: the files that were there before it and still are.
+    KeptBy(i64),
 }
 
 impl EntryScope {
+    /// Whether a manifest can have such entries, by its counts. Absent counts mean that there may be any.
+    fn may_be_in(&self, m: &ManifestFile) -> bool {
+        let some = |count: Option<i64>| count != Some(0);
+        let (added, existing) = (some(m.added_files_count), some(m.existing_files_count));
+        match self {
+            EntryScope::Live | EntryScope::KeptBy(_) => added || existing,
+            EntryScope::AddedBy(_) => added,
+            EntryScope::RemovedBy(_) => some(m.deleted_files_count),
+            EntryScope::Before(_) => added || existing || some(m.deleted_files_count),
+        }
+    }
+
     fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
         let by = |set: &HashSet<i64>| snapshot_id.is_some_and(|id| set.contains(&id));
         match self {
             EntryScope::Live => true,
             EntryScope::AddedBy(set) => status == ADDED && by(set),
             EntryScope::RemovedBy(set) => status == DELETED && by(set),
+            EntryScope::Before(id) if snapshot_id == Some(*id) => status != ADDED,
+            EntryScope::KeptBy(id) if snapshot_id == Some(*id) => status != ADDED && status != DELETED,
+            EntryScope::Before(_) | EntryScope::KeptBy(_) => status != DELETED,
         }
     }
 }
@@ -118,11 +137,28 @@ impl Plan {
         began: Instant,
         go_on: GoOn,
     ) -> Result<Plan> {
+        let deletes_too = matches!(input.entries, EntryScope::Live);
+        let mut plan = Plan::new(input);
+        let mut delete_manifests = VecDeque::new();
+        for m in manifests {
+            let data = m.content == ManifestContent::Data;
+            if (data || deletes_too) && plan.wants(&m)? {
+                if data { &mut plan.queue } else { &mut delete_manifests }.push_back(m);
+            }
+        }
+        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
+        if !plan.queue.is_empty() && !delete_manifests.is_empty() {
+            plan.load_deletes(delete_manifests, go_on)?;
+        }
+        Ok(plan)
+    }
+
+    fn new(input: PlanInput) -> Plan {
         let specs = Specs::new(&input.metadata, &input.schema);
-        let mut plan = Plan {
+        Plan {
             request: EntryRequest {
                 metric_fields: input.filter.field_ids(),
-                deleted_too: matches!(input.entries, EntryScope::RemovedBy(_)),
+                deleted_too: matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_)),
                 ..Default::default()
             },
             input,
@@ -133,19 +169,36 @@ impl Plan {
             counters: PlanCounters::default(),
             wave_bytes: FIRST_WAVE_BYTES,
             failed: false,
-        };
-        let mut delete_manifests = VecDeque::new();
-        for m in manifests {
-            if plan.wants(&m)? {
-                if m.content == ManifestContent::Deletes { &mut delete_manifests } else { &mut plan.queue }
-                    .push_back(m);
+        }
+    }
+
+    /// The delete files among these manifests that `input` asks for; none if there are none.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub(super) fn index_deletes<'m>(
+        input: PlanInput,
+        manifests: impl IntoIterator<Item = &'m ManifestFile>,
+        go_on: GoOn,
+    ) -> Result<Option<Arc<DeleteIndex>>> {
+        let mut plan = Plan::new(input);
+        let mut wanted = VecDeque::new();
+        for m in manifests.into_iter().filter(|m| m.content == ManifestContent::Deletes) {
+            if plan.wants(m)? {
+                wanted.push_back(m.clone());
             }
         }
-        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
-        if !plan.queue.is_empty() && !delete_manifests.is_empty() {
-            plan.load_deletes(delete_manifests, go_on)?;
+        if !wanted.is_empty() {
+            plan.load_deletes(wanted, go_on)?;
         }
-        Ok(plan)
+        Ok(plan.deletes)
+    }
+
+    /// Keeps the metrics of these columns too, for who attaches deletes keyed on them.
+    pub(super) fn keep_metrics(&mut self, fields: impl IntoIterator<Item = FieldId>) {
+        self.request.metric_fields.extend(fields);
+        self.request.metric_fields.sort_unstable();
+        self.request.metric_fields.dedup();
     }
 
     /// Whether a manifest must be opened, by what the manifest list says of it.
@@ -160,14 +213,7 @@ impl Plan {
             }
         };
         count(|c| (&mut c.data_manifests, &mut c.data_manifest_bytes));
-        // Absent counts mean that there may be entries.
-        let some = |count: Option<i64>| count != Some(0);
-        let has_entries = match &self.input.entries {
-            EntryScope::Live => some(m.added_files_count) || some(m.existing_files_count),
-            EntryScope::AddedBy(_) => data && some(m.added_files_count),
-            EntryScope::RemovedBy(_) => data && some(m.deleted_files_count),
-        };
-        if !has_entries {
+        if !self.input.entries.may_be_in(m) {
             return Ok(false);
         }
         count(|c| (&mut c.live_manifests, &mut c.live_manifest_bytes));
@@ -216,9 +262,7 @@ impl Plan {
         }
         let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
         self.counters.delete_files = index.len() as u64;
-        self.request.metric_fields.extend(index.key_fields());
-        self.request.metric_fields.sort_unstable();
-        self.request.metric_fields.dedup();
+        self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(())

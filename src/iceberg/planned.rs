@@ -8,7 +8,7 @@ use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::entries::EntryColumns;
 use crate::iceberg::statistics::MetricsBounds;
-use crate::task::{DataFile, FileContent, Partition, ScanTask};
+use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, Partition, ScanTask};
 use crate::types::{FieldId, PrimitiveType};
 
 /// What each stage of planning saw and kept.
@@ -75,6 +75,35 @@ pub struct PlannedBatch {
     pub groups: Vec<Option<PartitionGroup>>,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
+    /// In a changelog: what a commit did to the survivors.
+    pub change: Option<Box<BatchChange>>,
+}
+
+/// What a commit did to the files of a batch; see [`Change`].
+#[derive(Clone, Debug)]
+pub struct BatchChange {
+    /// Added or removed.
+    pub operation: ChangeOperation,
+    /// The commit's place among those of the changelog, from 0.
+    pub ordinal: i32,
+    /// The commit.
+    pub commit_snapshot_id: i64,
+    /// Of each survivor: its deletes on the other side of the commit, where the file itself stayed.
+    pub removed_by: Option<AttachedDeletes>,
+    /// All that the commit did, where rows keep their ids.
+    pub commit: Option<Arc<CommitChanges>>,
+}
+
+impl BatchChange {
+    fn of(&self, k: usize) -> Result<Box<Change>> {
+        Ok(Box::new(Change {
+            operation: self.operation,
+            ordinal: self.ordinal,
+            commit_snapshot_id: self.commit_snapshot_id,
+            removed_by: self.removed_by.as_ref().map(|d| d.refs(k)).transpose()?,
+            commit: self.commit.clone(),
+        }))
+    }
 }
 
 impl PlannedBatch {
@@ -96,6 +125,7 @@ impl PlannedBatch {
             data_file: Arc::new(data_file),
             deletes: self.deletes.refs(k)?,
             residual: group.residual.clone(),
+            change: self.change.as_ref().map(|c| c.of(k)).transpose()?,
         })
     }
 }

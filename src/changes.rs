@@ -1,0 +1,85 @@
+//! Scans of what happened between two versions: which snapshots they cover and which columns they have.
+
+use std::sync::Arc;
+
+use crate::data::change_rows::{CHANGE_COLUMNS, LINEAGE_COLUMNS, column};
+use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::changes::snapshots_between;
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::snapshot::Snapshot;
+use crate::scan::version;
+use crate::table::{At, ScanRequest};
+use crate::task::ScanTask;
+use crate::types::Schema;
+
+/// What a scan looks at besides a version.
+#[derive(Clone, Debug)]
+pub(crate) enum History {
+    /// Nothing: the version itself.
+    None,
+    /// What these snapshots appended.
+    Appends(Arc<[Arc<Snapshot>]>),
+    /// What these snapshots changed.
+    Changes(Arc<[Arc<Snapshot>]>),
+}
+
+impl History {
+    /// What a request asks for, with `at` being found already.
+    ///
+    /// # Errors
+    /// `NotFound` for a branch, tag or time that does not exist; `InvalidInput` if `at` does not come from `since`.
+    pub(crate) fn new(metadata: &TableMetadata, request: &ScanRequest, at: Option<&Snapshot>) -> Result<History> {
+        if request.since.is_none() && !request.changes {
+            return Ok(History::None);
+        }
+        let since = request.since.as_ref().map(|since| snapshot_id(metadata, since)).transpose()?;
+        let snapshots: Arc<[_]> = match (at, since) {
+            (Some(at), since) => snapshots_between(metadata, since.flatten(), at)?.into(),
+            // A branch without commits has no history either.
+            (None, None | Some(None)) => [].into(),
+            (None, Some(Some(since))) => {
+                return Err(Error::invalid("there is no snapshot to read up to").with("since", since).hint("Give at="));
+            }
+        };
+        Ok(if request.changes { History::Changes(snapshots) } else { History::Appends(snapshots) })
+    }
+
+    /// The columns that rows have unless others are selected.
+    pub(crate) fn default_columns(&self, schema: &Arc<Schema>) -> Arc<Schema> {
+        match self {
+            History::Changes(_) => with_columns(schema, &CHANGE_COLUMNS),
+            _ => schema.clone(),
+        }
+    }
+
+    /// The columns that can be selected.
+    pub(crate) fn all_columns(&self, schema: &Arc<Schema>) -> Arc<Schema> {
+        match self {
+            History::Changes(_) => with_columns(&with_columns(schema, &CHANGE_COLUMNS), &LINEAGE_COLUMNS),
+            _ => schema.clone(),
+        }
+    }
+}
+
+/// The snapshot that `since` names; a snapshot id may be that of an expired one.
+fn snapshot_id(metadata: &TableMetadata, since: &At) -> Result<Option<i64>> {
+    match since {
+        At::Snapshot(id) => Ok(Some(*id)),
+        since => match version(metadata, Some(since)) {
+            Ok((snapshot, _)) => Ok(snapshot.map(|s| s.id)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(e.with("since", format!("{since:?}"))),
+            Err(e) => Err(e),
+        },
+    }
+}
+
+fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
+    let mut fields = schema.fields.to_vec();
+    fields.extend(ids.iter().filter_map(|id| column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)));
+    Arc::new(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
+}
+
+/// Whether a task's rows are all rows that its deletes leave.
+pub(crate) fn keeps_all(task: &ScanTask) -> bool {
+    task.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
+}
