@@ -269,8 +269,7 @@ impl Scan {
     }
 
     /// The number of rows: from metadata for files that the filter keeps whole, else by reading the
-    /// columns of filter and deletes.
-    /// `go_on` is asked between batches.
+    /// columns of filter and deletes. `go_on` is asked between batches.
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.

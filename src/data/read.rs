@@ -204,7 +204,8 @@ fn open_at(
     }
     let (deletes, key_ids) = match wanted {
         Wanted::Live(cache) if !task.deletes.is_empty() => {
-            let deletes = DeleteFilter::load(store, context, &task.data_file, &task.deletes, cache)?;
+            let deletes = DeleteFilter::load(store, context, &task.data_file, &task.deletes, cache)
+                .with("data_file", &task.data_file.path)?;
             let key_ids = deletes.key_ids();
             ((!deletes.is_empty()).then(|| Arc::new(deletes)), key_ids)
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -13,12 +13,13 @@ use tempfile::TempDir;
 use super::arrow_schema::to_arrow;
 use super::delete_files::DeleteCache;
 use super::read::read_task;
+use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
-use crate::task::{DataFile, FileContent, FileFormat, Partition, ReadContext, ScanTask};
-use crate::types::{Field, Schema, Transform, Type, Value};
+use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, Partition, ReadContext, ScanTask};
+use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value};
 
 /// An optional column.
 pub fn field(id: i32, name: &str, ty: impl Into<Type>) -> Field {
@@ -81,6 +82,52 @@ pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
         content_size_bytes: None,
     };
     ScanTask { data_file: Arc::new(data_file), start: 0, length: size, deletes: vec![], residual: Arc::new(residual), change: None }
+}
+
+/// A delete file as planning gives it.
+pub fn delete(content: FileContent, format: FileFormat, path: &str) -> DataFile {
+    let whole = task(path, BoundPredicate::True);
+    DataFile { content, format, ..whole.data_file.as_ref().clone() }
+}
+
+/// A position delete file of these rows.
+pub fn position_deletes(dir: &TempDir, rows: &[(&str, i64)]) -> DataFile {
+    let s = schema(vec![
+        required(2_147_483_546, "file_path", PrimitiveType::String),
+        required(2_147_483_545, "pos", PrimitiveType::Long),
+    ]);
+    let paths: StringArray = rows.iter().map(|(path, _)| Some(*path)).collect();
+    let positions: Int64Array = rows.iter().map(|(_, pos)| Some(*pos)).collect();
+    let path = write(dir, &s, vec![Arc::new(paths), Arc::new(positions)]);
+    delete(FileContent::PositionDeletes, FileFormat::Parquet, &path)
+}
+
+/// A deletion vector of a data file, in a Puffin file with other bytes around it.
+pub fn deletion_vector(dir: &TempDir, data_file: &str, positions: &[i64]) -> DataFile {
+    let mut set = PositionSet::default();
+    set.extend(positions).unwrap();
+    let blob = set.to_vector().unwrap();
+    let path = dir.path().join(format!("{}.puffin", uuid::Uuid::new_v4())).display().to_string();
+    std::fs::write(&path, [b"PFA1others", blob.as_slice(), b"more"].concat()).unwrap();
+    DataFile {
+        record_count: set.len() as i64,
+        referenced_data_file: Some(data_file.to_owned()),
+        content_offset: Some(10),
+        content_size_bytes: Some(blob.len() as i64),
+        ..delete(FileContent::PositionDeletes, FileFormat::Puffin, &path)
+    }
+}
+
+/// An equality delete file of these columns, keyed on `ids`.
+pub fn equality_deletes(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>, ids: &[i32]) -> DataFile {
+    let path = write(dir, schema, columns);
+    DataFile { equality_ids: Some(ids.to_vec()), ..delete(FileContent::EqualityDeletes, FileFormat::Parquet, &path) }
+}
+
+/// The task with these deletes.
+pub fn deleting(mut task: ScanTask, deletes: Vec<DataFile>) -> ScanTask {
+    task.deletes = deletes.into_iter().map(|file| DeleteRef { file: Arc::new(file) }).collect();
+    task
 }
 
 /// Reads all columns of `schema`.
