@@ -180,7 +180,7 @@ pub struct ScanTask {
 }
 
 /// Whether a commit added rows or removed them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum ChangeOperation {
     Insert,

@@ -30,14 +30,21 @@ enum Form {
 }
 
 /// The specification's `file-scan-task`, with the schema of the scan.
-pub fn task_to_json(task: &ScanTask, schema: &Schema) -> String {
+///
+/// # Errors
+/// `Unsupported` for a task of a changelog, which has no such form.
+pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
+    if task.change.is_some() {
+        return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
+            .hint("Pickle it, or the split it is in"));
+    }
     let mut out = task_object(task, Form::Specification);
     let mut head = Map::new();
     head.insert("task-type".into(), json!("file-scan-task"));
     head.insert("schema".into(), schema_to_json(schema));
     head.insert("spec".into(), spec_object(&task.data_file.partition, Form::Specification));
     head.append(&mut out);
-    Json::Object(head).to_string()
+    Ok(Json::Object(head).to_string())
 }
 
 /// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.

@@ -73,7 +73,7 @@ fn splits_and_messages_survive_the_journey() {
 #[test]
 fn tasks_have_the_specifications_members() {
     let s = split();
-    let text = task_to_json(&s.tasks[0], &s.context.schema);
+    let text = task_to_json(&s.tasks[0], &s.context.schema).unwrap();
     let j: Json = serde_json::from_str(&text).unwrap();
     let keys: Vec<&String> = j.as_object().unwrap().keys().collect();
     let expected = ["task-type", "schema", "spec", "data-file", "start", "length", "delete-files", "residual-filter"];

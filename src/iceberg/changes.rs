@@ -9,6 +9,7 @@
 //! Source: Iceberg specification, "Scan Planning" and "Row Lineage"; order and numbering as Java's
 //! `BaseIncrementalAppendScan` and `BaseIncrementalChangelogScan`, which refuses delete files.
 
+use std::cmp::Ordering;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,11 +17,13 @@ use std::time::Instant;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::iceberg::deletes::{AttachedDeletes, DeleteIndex};
-use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
+use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{BatchChange, EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests};
 use crate::iceberg::snapshot::Snapshot;
-use crate::task::{ChangeOperation, CommitChanges, DeleteRef};
+use crate::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
+use crate::types::value::decode_bound;
+use crate::types::{FieldId, Value};
 use crate::workers::{GoOn, in_parallel};
 
 /// The snapshots after `since` up to `at`, oldest first; all that are still there if `since` is `None`.
@@ -217,7 +220,9 @@ impl ChangesPlan {
         if deletes.have_changed() {
             deletes.load_before(go_on)?;
             deletes.load_after(go_on)?;
-            add(What::Kept, EntryScope::KeptBy(snapshot.id), data().cloned().collect(), &deletes)?;
+            let reached = deletes.partitions_reached();
+            let is_reached = |m: &&ManifestFile| reached.as_ref().is_none_or(|all| all.iter().any(|p| may_hold(m, p)));
+            add(What::Kept, EntryScope::KeptBy(snapshot.id), data().filter(is_reached).cloned().collect(), &deletes)?;
         }
         add(What::Added, EntryScope::AddedBy(this), touched, &deletes)?;
         let commit = match self.with_commits {
@@ -352,6 +357,22 @@ impl CommitPlan {
     }
 }
 
+/// Whether a manifest may have files of a partition, by what the manifest list says of it.
+fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
+    let values = &partition.values;
+    let summaries = m.partitions.as_ref().filter(|s| s.len() == values.len());
+    let field = |(summary, v): (&FieldSummary, &PartitionValue)| {
+        let Some(value) = v.value.as_ref().map(Value::as_ref) else { return summary.contains_null };
+        let bound = |bytes: &Option<Vec<u8>>, outside: Ordering| {
+            let bound = bytes.as_ref().and_then(|b| decode_bound(b, &v.ty).ok().flatten());
+            // NaN is no part of the bounds.
+            bound.is_some_and(|b| !value.is_nan() && !b.is_nan() && value.sql_cmp(b) == Some(outside))
+        };
+        !bound(&summary.lower, Ordering::Less) && !bound(&summary.upper, Ordering::Greater)
+    };
+    m.spec_id == partition.spec_id && summaries.is_none_or(|s| s.iter().zip(values).all(field))
+}
+
 fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch) -> Result<AttachedDeletes> {
     index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch))
 }
@@ -416,6 +437,13 @@ impl CommitDeletes {
         self.added.is_some() || self.removed.is_some()
     }
 
+    /// The partitions in which rows may have changed; `None` for all.
+    fn partitions_reached(&self) -> Option<Vec<Arc<Partition>>> {
+        let indexes = [&self.added, &self.removed].into_iter().flatten();
+        let all: Option<Vec<_>> = indexes.map(|index| index.partitions_reached()).collect();
+        all.map(|lists| lists.into_iter().flatten().collect())
+    }
+
     fn load_before(&mut self, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {
         let index = match self.before.take() {
             Some(index) => index,
@@ -437,7 +465,7 @@ impl CommitDeletes {
     }
 
     /// Key columns of the equality deletes loaded so far.
-    fn key_fields(&self) -> Vec<crate::types::FieldId> {
+    fn key_fields(&self) -> Vec<FieldId> {
         let loaded = [self.added.as_ref(), self.removed.as_ref()];
         let large = [&self.before, &self.after].map(|index| index.as_ref().and_then(Option::as_ref));
         loaded.into_iter().chain(large).flatten().flat_map(|index| index.key_fields()).collect()
@@ -455,3 +483,7 @@ fn add_counters(sum: &mut PlanCounters, c: &PlanCounters) {
     sum.list_ms += c.list_ms;
     sum.entries_ms += c.entries_ms;
 }
+
+#[cfg(test)]
+#[path = "changes_tests.rs"]
+mod tests;

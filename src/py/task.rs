@@ -236,8 +236,8 @@ impl ScanTask {
     }
 
     /// The `file-scan-task` JSON of the Iceberg specification.
-    fn to_json(&self) -> String {
-        task_to_json(&self.inner, &self.schema)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || task_to_json(&self.inner, &self.schema))
     }
 
     /// Reads what `to_json` wrote.
@@ -253,7 +253,9 @@ impl ScanTask {
 
     fn __repr__(&self) -> String {
         let t = &self.inner;
-        format!("ScanTask({:?}, start={}, length={}, deletes={})", t.data_file.path, t.start, t.length, t.deletes.len())
+        let change = t.change.as_ref().map(|c| format!(", {} {}", c.operation.as_str(), c.ordinal)).unwrap_or_default();
+        let deletes = t.deletes.len();
+        format!("ScanTask({:?}, start={}, length={}, deletes={deletes}{change})", t.data_file.path, t.start, t.length)
     }
 
     /// Reads what pickling wrote: more than `to_json`, whose form the specification fixes, has room for.
