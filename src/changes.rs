@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::data::change_rows::{CHANGE_COLUMNS, LINEAGE_COLUMNS, column};
 use crate::error::{Error, ErrorKind, Result};
+use crate::expr::BoundPredicate;
 use crate::iceberg::changes::snapshots_between;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::Snapshot;
 use crate::scan::version;
 use crate::table::{At, ScanRequest};
-use crate::task::ScanTask;
+use crate::task::{ReadContext, ScanTask};
 use crate::types::Schema;
+use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
+use crate::types::schema::LAST_USER_FIELD_ID;
 
 /// What a scan looks at besides a version.
 #[derive(Clone, Debug)]
@@ -75,11 +77,37 @@ fn snapshot_id(metadata: &TableMetadata, since: &At) -> Result<Option<i64>> {
 
 fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
     let mut fields = schema.fields.to_vec();
-    fields.extend(ids.iter().filter_map(|id| column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)));
+    fields.extend(ids.iter().filter_map(|id| metadata_column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)));
     Arc::new(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
 }
 
+/// Parts a filter into what it asks of the table's columns and what it asks of those that say what happened to a row.
+///
+/// # Errors
+/// `Unsupported` for alternatives between the two.
+pub(crate) fn split_filter(filter: BoundPredicate) -> Result<(BoundPredicate, BoundPredicate)> {
+    let clauses = match filter {
+        BoundPredicate::And(clauses) => clauses,
+        other => vec![other],
+    };
+    let (mut own, mut of_change) = (Vec::new(), Vec::new());
+    for clause in clauses {
+        let ids = clause.field_ids();
+        match ids.iter().filter(|id| **id > LAST_USER_FIELD_ID).count() {
+            0 => own.push(clause),
+            all if all == ids.len() => of_change.push(clause),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "a condition on a change can't be an alternative to one on the table's columns: {clause}"
+                ))
+                .hint("Join them with 'and', or read two scans"));
+            }
+        }
+    }
+    Ok((BoundPredicate::all(own), BoundPredicate::all(of_change)))
+}
+
 /// Whether a task's rows are all rows that its deletes leave.
-pub(crate) fn keeps_all(task: &ScanTask) -> bool {
-    task.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
+pub(crate) fn keeps_all(context: &ReadContext, task: &ScanTask) -> bool {
+    *context.change_filter == BoundPredicate::True && task.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
+use crate::changes::{self, History};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::delete_files::DeleteCache;
 use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
-use crate::iceberg::metadata::TableMetadata;
-use crate::changes::{self, History};
 use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
+use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
@@ -68,6 +68,7 @@ impl Scan {
         let context = ReadContext {
             projection: history.default_columns(&schema),
             dropped: select::dropped(&schema, all).into(),
+            change_filter: Arc::new(BoundPredicate::True),
             schema,
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
@@ -102,8 +103,10 @@ impl Scan {
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
         let predicate = self.predicate.clone().and(predicate);
-        let filter = Arc::new(bind(&predicate, &self.context.schema, self.case_sensitive)?);
-        let scan = Scan { predicate, filter, ..self.clone() };
+        let bound = bind(&predicate, &self.history.all_columns(&self.context.schema), self.case_sensitive)?;
+        let (filter, change_filter) = changes::split_filter(bound)?;
+        let context = Arc::new(ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() });
+        let scan = Scan { predicate, filter: Arc::new(filter), context, ..self.clone() };
         match &self.select {
             Some(columns) => scan.select(columns),
             None => Ok(scan),
@@ -147,7 +150,7 @@ impl Scan {
 
     /// The filter as text.
     pub fn filter_text(&self) -> String {
-        self.filter.to_string()
+        BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string()
     }
 
     /// The snapshot that is read; `None` for an empty table.
@@ -184,7 +187,7 @@ impl Scan {
         Ok(TaskStream { plan: self.plan(go_on)?, batch: PlannedBatch::default(), next: 0 })
     }
 
-    /// The tasks as Arrow batches without an object each; columns as in [`plan_table::schema`].
+    /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -195,6 +198,14 @@ impl Scan {
             out.push(plan_table::encode_batch(&batch)?);
         }
         Ok(out)
+    }
+
+    /// The schema of [`Scan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        match &self.history {
+            History::Changes(_) => plan_table::schema_of_changes(),
+            _ => plan_table::schema(),
+        }
     }
 
     /// The number of tasks.
@@ -280,7 +291,7 @@ impl Scan {
         let mut rows = 0u64;
         let mut planned = self.plan_files(go_on)?;
         while let Some(task) = planned.next_task(go_on)? {
-            if *task.residual == BoundPredicate::True && task.deletes.is_empty() && changes::keeps_all(&task) {
+            if *task.residual == BoundPredicate::True && task.deletes.is_empty() && changes::keeps_all(&self.context, &task) {
                 rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
             } else {
                 tasks.push(task);

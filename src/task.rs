@@ -239,6 +239,8 @@ pub struct ReadContext {
     /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality deletes may
     /// be keyed on them.
     pub dropped: Arc<[Schema]>,
+    /// In a changelog: what is asked of the columns that say what happened to a row.
+    pub change_filter: Arc<BoundPredicate>,
     /// Where recorded paths are found.
     pub location: Location,
     /// Credentials and settings of the store.

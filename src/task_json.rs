@@ -18,6 +18,7 @@ use crate::task::{
     Partition, PartitionValue, ReadContext, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
+use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
@@ -63,13 +64,14 @@ pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
 pub fn split_to_json(split: &Split) -> String {
     let c = &split.context;
     let commits = commits_of(&split.tasks);
-    let tasks = commits.iter().flat_map(|(_, c)| &c.tasks).chain(&split.tasks);
+    let tasks = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
     let partitions = spec_objects(tasks.flat_map(files_of).map(|f| &f.partition));
     let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
     json!({
         "context": {
             "schema": schema_to_json(&c.schema),
             "projection": schema_to_json(&c.projection),
+            "change-filter": predicate_to_json(&c.change_filter),
             "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
             "relocation": relocation,
             "storage-options": c.storage_options,
@@ -96,8 +98,13 @@ pub fn split_from_json(text: &str) -> Result<Split> {
         Some(r) => Location::moved(text_of(r, "from")?, text_of(r, "to")?),
         None => Location::recorded(),
     };
+    let change_filter = match c.get("change-filter") {
+        Some(filter) => bind(&predicate_from_json(filter)?, &metadata_columns(), true)?,
+        None => BoundPredicate::True,
+    };
     let context = ReadContext {
         schema: Arc::new(schema_from_json(member(c, "schema")?)?),
+        change_filter: Arc::new(change_filter),
         projection: Arc::new(schema_from_json(member(c, "projection")?)?),
         dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
         location,
@@ -349,6 +356,12 @@ fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Resul
         residual: Arc::new(residual),
         change: change.map(Box::new),
     })
+}
+
+/// The columns that a filter on changes may ask about.
+fn metadata_columns() -> Schema {
+    let ids = CHANGE_COLUMNS.into_iter().chain(LINEAGE_COLUMNS);
+    Schema::new(0, ids.filter_map(metadata_column).collect::<Vec<_>>(), Vec::new())
 }
 
 fn deletes_of(j: &Json, key: &str, specs: &BTreeMap<i32, SpecShape>) -> Result<Option<Vec<DeleteRef>>> {

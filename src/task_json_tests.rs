@@ -53,6 +53,7 @@ fn split() -> Split {
         projection: schema.clone(),
         schema,
         dropped: vec![Schema::new(2, vec![Field::new(9, "old", false, PrimitiveType::Int)], vec![])].into(),
+        change_filter: Arc::new(BoundPredicate::True),
         location: Location::moved("/a", "/b"),
         storage_options: BTreeMap::from([("k".into(), "v".into())]),
         name_mapping: Some("[]".into()),

@@ -100,6 +100,7 @@ fuzz_target!(|bytes: &[u8]| {
         projection: schema.clone(),
         schema,
         dropped: [].into(),
+        change_filter: Arc::new(BoundPredicate::True),
         location: Location::recorded(),
         storage_options: Default::default(),
         name_mapping: None,

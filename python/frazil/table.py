@@ -205,7 +205,7 @@ class Table:
         `replace` change no rows and are left out.
 
         Args:
-            filter: Changed rows to keep, by the table's columns.
+            filter: Changed rows to keep, by the table's columns and the three above.
             select: Columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
             since: The version to begin after; None begins with the oldest snapshot that the table still has. A snapshot
                 that has expired will do if it is the parent of that one.

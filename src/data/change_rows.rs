@@ -6,9 +6,9 @@
 //! `update_after` instead of `delete` and `insert`. For that the ids of all rows that the commit removed and added are
 //! compared, as compressed sets and without the rows.
 //!
-//! Source: names, ids and types of the columns as Java's `MetadataColumns`; Iceberg specification, "Row Lineage".
+//! Source: Iceberg specification, "Row Lineage".
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
@@ -20,37 +20,19 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use super::arrow_schema::to_arrow;
 use super::delete_files::DeleteCache;
 use super::deletes::DeleteFilter;
+use super::filter::matches;
 use super::read::{Batches, Rows, open_rows, read_task};
-use super::row_lineage::{LAST_UPDATED, ROW_ID, complete, last_updated, lineage_column, row_ids};
+use super::row_lineage::{complete, last_updated, row_ids};
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, ReadContext, ScanTask};
+use crate::types::metadata_columns::{
+    CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID, metadata_column,
+};
 use crate::types::schema::LAST_USER_FIELD_ID;
-use crate::types::{Field, FieldId, PrimitiveType, Schema};
-
-/// Field id of `_change_type`: `insert`, `delete`, `update_before` or `update_after`.
-pub const CHANGE_TYPE: FieldId = i32::MAX - 104;
-/// Field id of `_change_ordinal`: the place of the commit among those of the changelog, from 0.
-pub const CHANGE_ORDINAL: FieldId = i32::MAX - 105;
-/// Field id of `_commit_snapshot_id`.
-pub const COMMIT_SNAPSHOT_ID: FieldId = i32::MAX - 106;
-
-/// The columns that rows of a changelog have after those of the table.
-pub const CHANGE_COLUMNS: [FieldId; 3] = [CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID];
-/// Columns that rows of a changelog can be asked for.
-pub const LINEAGE_COLUMNS: [FieldId; 2] = [ROW_ID, LAST_UPDATED];
-
-/// The column with one of these ids.
-pub fn column(id: FieldId) -> Option<Field> {
-    match id {
-        CHANGE_TYPE => Some(Field::new(id, "_change_type", true, PrimitiveType::String)),
-        CHANGE_ORDINAL => Some(Field::new(id, "_change_ordinal", false, PrimitiveType::Int)),
-        COMMIT_SNAPSHOT_ID => Some(Field::new(id, "_commit_snapshot_id", false, PrimitiveType::Long)),
-        _ => lineage_column(id),
-    }
-}
+use crate::types::{Field, FieldId, Schema};
 
 /// The rows of a task of a changelog, as [`read_task`] gives those of other tasks.
 ///
@@ -75,16 +57,22 @@ pub(crate) fn read_changes(
         }
     };
     let moves = match &change.commit {
-        Some(commit) => Some(cache.row_moves(change.commit_snapshot_id, || RowMoves::load(store, context, commit, cache))?),
+        Some(commit) => {
+            Some(cache.row_moves(change.commit_snapshot_id, || RowMoves::load(store, context, commit, cache))?)
+        }
         None => None,
     };
     let columns = Columns::new(context, moves.is_some())?;
     let label = Label { change: change.clone(), file: task.data_file.clone(), moves, columns };
+    if label.is_out()? {
+        return Ok(Box::new(std::iter::empty()));
+    }
     let inner = Arc::new(ReadContext { projection: label.columns.inner.clone(), ..context.as_ref().clone() });
     if live.is_none() && !label.columns.has_lineage() {
         let plain = ScanTask { change: None, ..task.clone() };
         let rows = read_task(store, &inner, &plain, cache)?;
-        return Ok(Box::new(rows.map(move |batch| label.rows(unplaced(batch?)).map(|rows| rows.batch))));
+        let labelled = rows.map(move |batch| label.rows(unplaced(batch?)).map(|rows| rows.batch));
+        return Ok(Box::new(labelled.filter(has_rows)));
     }
     let live = match live {
         Some(live) => live,
@@ -92,7 +80,11 @@ pub(crate) fn read_changes(
     };
     let rows = live_rows(store, &inner, task, live, removed_by)?;
     let labelled = rows.map(move |rows| label.rows(rows?).map(|rows| rows.batch));
-    Ok(Box::new(labelled.filter(|batch| batch.as_ref().map_or(true, |b| b.num_rows() > 0))))
+    Ok(Box::new(labelled.filter(has_rows)))
+}
+
+fn has_rows(batch: &Result<RecordBatch>) -> bool {
+    batch.as_ref().map_or(true, |b| b.num_rows() > 0)
 }
 
 fn unplaced(batch: RecordBatch) -> Rows {
@@ -140,6 +132,8 @@ struct Columns {
     inner: Arc<Schema>,
     /// The first lineage column among them.
     first_lineage: usize,
+    /// What is asked of the columns that are not the table's.
+    filter: Arc<BoundPredicate>,
 }
 
 impl Columns {
@@ -147,13 +141,17 @@ impl Columns {
         let wanted = &context.projection;
         let mut fields: Vec<Field> = wanted.fields.iter().filter(|f| f.id <= LAST_USER_FIELD_ID).cloned().collect();
         let first_lineage = fields.len();
-        let needed = LINEAGE_COLUMNS.into_iter().filter(|id| nets || wanted.fields.iter().any(|f| f.id == *id));
-        fields.extend(needed.filter_map(lineage_column));
+        let filter = context.change_filter.clone();
+        let asked = filter.field_ids();
+        let is_wanted = |id: &FieldId| asked.contains(id) || wanted.fields.iter().any(|f| f.id == *id);
+        let needed = LINEAGE_COLUMNS.into_iter().filter(|id| nets || is_wanted(id));
+        fields.extend(needed.filter_map(metadata_column));
         Ok(Columns {
             schema: to_arrow(wanted)?,
             ids: wanted.fields.iter().map(|f| f.id).collect(),
             inner: Arc::new(Schema::new(wanted.id, fields, Vec::new())),
             first_lineage,
+            filter,
         })
     }
 
@@ -186,7 +184,8 @@ impl Label {
             }
             Some(moves) => {
                 let ids = row_ids(&self.file, self.columns.lineage(&rows.batch, ROW_ID)?, &rows.positions)?;
-                let updated = last_updated(&self.file, self.columns.lineage(&rows.batch, LAST_UPDATED)?, &rows.positions)?;
+                let updated =
+                    last_updated(&self.file, self.columns.lineage(&rows.batch, LAST_UPDATED)?, &rows.positions)?;
                 let types: Vec<Option<&str>> =
                     (0..ids.len()).map(|i| moves.change_type(self.change.operation, &ids, &updated, i)).collect();
                 let kept = BooleanBuffer::collect_bool(types.len(), |i| types.get(i).is_some_and(Option::is_some));
@@ -198,19 +197,46 @@ impl Label {
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.ids.len());
         for id in &self.columns.ids {
             arrays.push(match *id {
-                CHANGE_TYPE => Arc::new(StringArray::from(types.clone())),
-                CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, count)),
-                COMMIT_SNAPSHOT_ID => Arc::new(Int64Array::from_value(self.change.commit_snapshot_id, count)),
-                ROW_ID | LAST_UPDATED => {
-                    complete(*id, &self.file, self.columns.lineage(&rows.batch, *id)?, &rows.positions)?
-                }
+                id if id > LAST_USER_FIELD_ID => self.said(id, &rows, &types)?,
                 _ => own.next().cloned().ok_or_else(|| Error::internal("a column was not read"))?,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.columns.schema.clone(), arrays, &options)
             .map_err(|e| Error::internal("the rows of a change are no Arrow batch").because(e))?;
-        Ok(Rows { batch, ..rows })
+        let filter = &self.columns.filter;
+        if **filter == BoundPredicate::True {
+            return Ok(Rows { batch, ..rows });
+        }
+        let asked: Result<HashMap<FieldId, ArrayRef>> =
+            filter.field_ids().into_iter().map(|id| Ok((id, self.said(id, &rows, &types)?))).collect();
+        let asked = asked?;
+        let kept = matches(filter, count, &|id| asked.get(&id).cloned())?;
+        select(Rows { batch, ..rows }, kept)
+    }
+
+    /// What is said of the rows in one of the columns that are not the table's.
+    fn said(&self, id: FieldId, rows: &Rows, types: &[&str]) -> Result<ArrayRef> {
+        Ok(match id {
+            CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
+            CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, types.len())),
+            COMMIT_SNAPSHOT_ID => Arc::new(Int64Array::from_value(self.change.commit_snapshot_id, types.len())),
+            id => complete(id, &self.file, self.columns.lineage(&rows.batch, id)?, &rows.positions)?,
+        })
+    }
+
+    /// Whether no row of the task can be asked for: decided where all its rows have the same change.
+    fn is_out(&self) -> Result<bool> {
+        let filter = &self.columns.filter;
+        if self.moves.is_some() || filter.field_ids().iter().any(|id| !CHANGE_COLUMNS.contains(id)) {
+            return Ok(false);
+        }
+        let nothing = unplaced(RecordBatch::new_empty(self.columns.schema.clone()));
+        let types = [self.change.operation.as_str()];
+        let arrays: Result<HashMap<FieldId, ArrayRef>> =
+            CHANGE_COLUMNS.into_iter().map(|id| Ok((id, self.said(id, &nothing, &types)?))).collect();
+        let arrays = arrays?;
+        Ok(matches(filter, 1, &|id| arrays.get(&id).cloned())?.count_set_bits() == 0)
     }
 }
 
@@ -234,7 +260,7 @@ impl RowMoves {
     ) -> Result<RowMoves> {
         let mut removed = PositionSet::default();
         let mut out = RowMoves { sequence_number: commit.sequence_number, ..RowMoves::default() };
-        let fields: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(lineage_column).collect();
+        let fields: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
         let projection = Arc::new(Schema::new(context.schema.id, fields, Vec::new()));
         let context = Arc::new(ReadContext { projection, ..context.as_ref().clone() });
         let before = |id: &i64| *id < commit.first_row_id;
@@ -256,7 +282,8 @@ impl RowMoves {
                 let updated = last_updated(&task.data_file, updated, &rows.positions)?;
                 let is_new = |i: &usize| out.is_update(&updated, *i);
                 let (new, old): (Vec<usize>, Vec<usize>) = (0..ids.len()).partition(is_new);
-                let of = |places: Vec<usize>| places.into_iter().map(|i| ids.value(i)).filter(before).collect::<Vec<_>>();
+                let of =
+                    |places: Vec<usize>| places.into_iter().map(|i| ids.value(i)).filter(before).collect::<Vec<_>>();
                 let (new, old) = (of(new), of(old));
                 out.updated.extend(&new)?;
                 out.carried.extend(&old)?;
@@ -279,7 +306,8 @@ impl RowMoves {
         updated: &Int64Array,
         row: usize,
     ) -> Option<&'static str> {
-        let known = |set: &PositionSet| ids.is_valid(row) && u64::try_from(ids.value(row)).is_ok_and(|id| set.contains(id));
+        let known =
+            |set: &PositionSet| ids.is_valid(row) && u64::try_from(ids.value(row)).is_ok_and(|id| set.contains(id));
         match operation {
             ChangeOperation::Delete if known(&self.carried) => None,
             ChangeOperation::Delete if known(&self.updated) => Some("update_before"),
@@ -289,3 +317,7 @@ impl RowMoves {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "change_rows_tests.rs"]
+mod tests;

@@ -68,7 +68,12 @@ impl DeleteCache {
     /// A cache that keeps at most about so many bytes of positions, and as many of keys. What tasks are using comes on
     /// top.
     pub fn new(kept_bytes: u64) -> DeleteCache {
-        DeleteCache { positions: Shelf::new(kept_bytes), keys: Shelf::new(kept_bytes), hasher: Default::default(), moves: Mutex::default() }
+        DeleteCache {
+            positions: Shelf::new(kept_bytes),
+            keys: Shelf::new(kept_bytes),
+            hasher: Default::default(),
+            moves: Mutex::default(),
+        }
     }
 
     /// The rows that a commit moved, loaded once for its tasks.

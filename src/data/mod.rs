@@ -13,7 +13,7 @@
 pub mod arrow_schema;
 mod bounds_truncate;
 mod cast;
-pub mod change_rows;
+mod change_rows;
 pub mod conform;
 mod conform_leaf;
 pub mod delete_files;
@@ -29,7 +29,7 @@ pub mod positions;
 mod project;
 pub mod read;
 mod row_groups;
-pub mod row_lineage;
+mod row_lineage;
 #[cfg(test)]
 mod testing;
 mod thrift;

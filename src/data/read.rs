@@ -30,14 +30,14 @@ use super::filter::matches;
 use super::parquet_file::{ParquetFile, guard, undecodable};
 use super::positions::{RowPositions, Upcoming};
 use super::project::{FilterColumns, Projection, constants};
-use super::row_lineage::lineage_column;
 use super::row_groups::{Pruner, in_range, index_is_consistent};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{DataFile, FileFormat, ReadContext, ScanTask};
-use crate::types::{Field, FieldId};
+use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::schema::LAST_USER_FIELD_ID;
+use crate::types::{Field, FieldId};
 
 /// A stream of a task's rows.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -132,7 +132,7 @@ fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
     if task.data_file.key_metadata.is_some() {
         return Err(Error::unsupported("encrypted data files cannot be read yet"));
     }
-    let is_unknown = |f: &&Field| f.id > LAST_USER_FIELD_ID && lineage_column(f.id).is_none();
+    let is_unknown = |f: &&Field| f.id > LAST_USER_FIELD_ID && !LINEAGE_COLUMNS.contains(&f.id);
     if let Some(field) = context.projection.fields.iter().find(is_unknown) {
         return Err(Error::unsupported("metadata columns cannot be read yet").with("column", &field.name));
     }

@@ -13,22 +13,8 @@ use arrow::datatypes::Int64Type;
 use super::positions::RowPositions;
 use crate::error::{Error, Result};
 use crate::task::DataFile;
-use crate::types::{Field, FieldId, PrimitiveType};
-
-/// Field id of `_row_id`.
-pub const ROW_ID: FieldId = i32::MAX - 107;
-/// Field id of `_last_updated_sequence_number`.
-pub const LAST_UPDATED: FieldId = i32::MAX - 108;
-
-/// The column with one of these ids.
-pub fn lineage_column(id: FieldId) -> Option<Field> {
-    let name = match id {
-        ROW_ID => "_row_id",
-        LAST_UPDATED => "_last_updated_sequence_number",
-        _ => return None,
-    };
-    Some(Field::new(id, name, false, PrimitiveType::Long))
-}
+use crate::types::FieldId;
+use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID};
 
 /// The ids of rows at these positions. `stored` is the file's own column, all null if it has none.
 ///
@@ -66,7 +52,7 @@ fn longs<'a>(stored: &'a ArrayRef, positions: &RowPositions) -> Result<&'a Int64
     longs.ok_or_else(|| Error::internal("a lineage column was read as something else"))
 }
 
-/// An array for a column of [`lineage_column`].
+/// One of the two, by the column's id.
 ///
 /// # Errors
 /// As [`row_ids`]; `Internal` for another column.

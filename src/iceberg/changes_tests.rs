@@ -136,7 +136,9 @@ impl World {
                     let target = (!data.is_empty()).then(|| &data[of % data.len()]);
                     let file = match (kind, target) {
                         (0, Some(t)) => {
-                            let old = |f: &&DataFile| f.format == FileFormat::Puffin && f.referenced_data_file.as_ref() == Some(&t.path);
+                            let old = |f: &&DataFile| {
+                                f.format == FileFormat::Puffin && f.referenced_data_file.as_ref() == Some(&t.path)
+                            };
                             if added.iter().any(|f| old(&f)) {
                                 continue;
                             }
@@ -182,7 +184,9 @@ impl World {
                 self.manifests.push(m);
             }
         }
-        for (content, spec_id) in [(ManifestContent::Data, 0), (ManifestContent::Deletes, 0), (ManifestContent::Deletes, 1)] {
+        for (content, spec_id) in
+            [(ManifestContent::Data, 0), (ManifestContent::Deletes, 0), (ManifestContent::Deletes, 1)]
+        {
             let fits = |f: &&DataFile| {
                 (f.content == FileContent::Data) == (content == ManifestContent::Data) && f.partition.spec_id == spec_id
             };
@@ -290,7 +294,6 @@ impl World {
         while let Some(batch) = plan.next_batch(GO_ON).unwrap() {
             out.extend((0..batch.rows.len()).map(|k| batch.task(k).unwrap()));
         }
-        assert_eq!(plan.counters().list_ms >= 0.0, true);
         out
     }
 }
@@ -390,16 +393,17 @@ fn snapshots_between_two_versions() {
     }
     let mut metadata = world.metadata.clone();
     let ids = |m: &TableMetadata, since, at: i64| {
-        snapshots_between(m, since, m.snapshot_by_id(at).unwrap()).map(|all| all.iter().map(|s| s.id).collect::<Vec<_>>())
+        snapshots_between(m, since, m.snapshot_by_id(at).unwrap())
+            .map(|all| all.iter().map(|s| s.id).collect::<Vec<_>>())
     };
     assert_eq!(ids(&metadata, None, 103).unwrap(), [100, 101, 102, 103]);
     assert_eq!(ids(&metadata, Some(100), 102).unwrap(), [101, 102]);
     assert_eq!(ids(&metadata, Some(102), 102).unwrap(), [0i64; 0]);
     let error = ids(&metadata, Some(103), 102).unwrap_err();
-    assert!(format!("{error:?}").contains("newer"));
+    assert!(error.hint_text().unwrap_or_default().contains("newer"));
     metadata.snapshots.drain(..2);
     assert_eq!(ids(&metadata, None, 103).unwrap(), [102, 103]);
     assert_eq!(ids(&metadata, Some(101), 103).unwrap(), [102, 103]);
     let error = ids(&metadata, Some(100), 103).unwrap_err();
-    assert!(format!("{error:?}").contains("expired"));
+    assert!(error.hint_text().unwrap_or_default().contains("expired"));
 }

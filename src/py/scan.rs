@@ -16,7 +16,6 @@ use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
 use crate::error::Result;
 use crate::expr;
-use crate::plan_table;
 use crate::scan::{self, Explain, SplitRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json};
@@ -77,7 +76,7 @@ impl Scan {
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
         let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
-        Ok(Batches::new(plan_table::schema(), batches))
+        Ok(Batches::new(self.inner.plan_schema(), batches))
     }
 
     #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]

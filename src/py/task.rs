@@ -274,6 +274,7 @@ impl ScanTask {
             schema: Arc::clone(&self.schema),
             projection: Arc::clone(&self.schema),
             dropped: [].into(),
+            change_filter: Arc::new(crate::expr::BoundPredicate::True),
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
             name_mapping: None,

@@ -1,5 +1,5 @@
-"""Java Iceberg writes, Frazil tells what changed: compared with Java's changelog, and, where Java refuses, with the rows
-before and after each commit."""
+"""Java Iceberg writes, Frazil tells what changed: compared with Java's changelog, and, where Java refuses, with the
+rows before and after each commit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_rows_with_ids_are_netted_as_java(java: Java) -> None:
             compute_updates => true, identifier_columns => array('id'))"""
     )
     opened = fz.open_table(java.root(table))
-    # Java tells updates by key; the last commit rewrites every row, so to Java all rows are updates, but their ids are new.
+    # Java tells updates by key. The last commit writes all rows anew: updates to Java, but with new ids.
     last = opened.snapshot
     assert last is not None
     theirs = java.spark.sql(f"select * from netted where _commit_snapshot_id <> {last.id}").toArrow()
@@ -67,9 +67,7 @@ def test_rows_with_ids_are_netted_as_java(java: Java) -> None:
     assert {"insert", "delete", "update_before", "update_after"} == set(ours["_change_type"].to_pylist())
 
 
-@pytest.mark.parametrize(
-    ("version", "partitioned_by"), [(2, ""), (2, "country"), (3, ""), (3, "bucket(3, id)")]
-)
+@pytest.mark.parametrize(("version", "partitioned_by"), [(2, ""), (2, "country"), (3, ""), (3, "bucket(3, id)")])
 def test_merge_on_read_is_the_difference_of_versions(java: Java, version: int, partitioned_by: str) -> None:
     table = write(java, "merge-on-read", version, partitioned_by)
     java.sql(f"call ice.system.rewrite_position_delete_files(table => '{NAMESPACE}.{table}')")

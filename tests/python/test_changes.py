@@ -1,5 +1,5 @@
-"""What happened between two versions: appends alone, and change logs. Tables here have appends only; those that delete are
-Java's (tests/interop/test_changes.py) or made by hand (src/iceberg/changes_tests.rs)."""
+"""What happened between two versions: appends alone, and change logs. Tables here have appends only; those that delete
+are Java's (tests/interop/test_changes.py) or made by hand (src/iceberg/changes_tests.rs)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_change_log(log: fz.Table) -> None:
         again = pickle.loads(pickle.dumps(task))
         assert again == task
         assert again.change_ordinal == task.change_ordinal
-        with pytest.raises(fz.UnsupportedError, match="pickle"):
+        with pytest.raises(fz.UnsupportedError, match="Pickle"):
             task.to_json()
     plain = next(log.scan().plan_files())
     assert (plain.operation, plain.change_ordinal, plain.commit_snapshot_id) == (None, None, None)
@@ -95,6 +95,32 @@ def test_columns_and_rows_of_a_change_log(log: fz.Table) -> None:
     assert "changes" in repr(scan)
     with pytest.raises(fz.InvalidInputError):
         log.changes(select=["_nothing"])
+
+
+def test_filters_on_what_happened(log: fz.Table) -> None:
+    last = log.snapshots[-1].id
+    assert ids(log.changes("_change_type = 'insert' and id < 12")) == list(range(12))
+    assert log.changes("_change_type = 'delete'").to_arrow().num_rows == 0
+    assert log.changes("_change_type = 'delete'").count() == 0
+    assert ids(log.changes(f"_commit_snapshot_id = {last}")) == list(range(40, 50))
+    scan = log.changes(select=["id"]).where("_change_ordinal in (1, 3)").where("id >= 15")
+    assert ids(scan) == [*range(15, 20), *range(30, 40)]
+    assert scan.count() == 15
+    assert ids(pickle.loads(pickle.dumps(scan))) == ids(scan)
+    assert sum(pickle.loads(pickle.dumps(s)).to_arrow().num_rows for s in scan.plan()) == 15
+    assert "_change_ordinal" in str(scan.filter)
+    with pytest.raises(fz.UnsupportedError, match="alternative"):
+        log.changes("_change_ordinal = 1 or id = 2")
+    with pytest.raises(fz.InvalidInputError):
+        log.scan("_change_type = 'insert'")
+
+
+def test_a_plan_as_a_table(log: fz.Table) -> None:
+    scan = log.changes(since=log.snapshots[0].id)
+    plan = scan.plan_table().to_pylist()
+    tasks = [(t.data_file.path, t.operation, t.change_ordinal, t.commit_snapshot_id) for t in scan.plan_files()]
+    assert [(r["file_path"], r["operation"], r["change_ordinal"], r["commit_snapshot_id"]) for r in plan] == tasks
+    assert log.changes("id < -1").plan_table().schema.names == scan.plan_table().schema.names
 
 
 def test_versions_that_do_not_follow(log: fz.Table) -> None:
