@@ -8,6 +8,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 SPARK_VERSIONS ?= 4.0.5 4.3.0
+BENCH_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/frazil-bench
 PYTEST := $(BIN)/python -m pytest --timeout 900
 RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
 # The extension lands in the source tree (editable install); without it the build stamp says nothing.
@@ -43,11 +44,6 @@ $(VENV)/.built: $(VENV)/.tools $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.t
 
 .PHONY: rebuild
 rebuild:
-
-$(VENV)/.bench: requirements/bench.txt $(VENV)/.tools
-	@echo "== Peers for the benchmarks"
-	@$(BIN)/python -m pip install -q -r requirements/bench.txt
-	@touch $@
 
 $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 	@echo "== Documentation tools"
@@ -144,10 +140,32 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 # ---------------------------------------------------------------- measure and document
 
 .PHONY: bench
-bench: ## time cold plans of 100,000 files beside PyIceberg; writes benches/RESULTS.md
-	@tools/need.sh "make bench" python rust
-	@$(MAKE) $(VENV)/.built $(VENV)/.bench
-	@$(BIN)/python benches/planning/run.py --write benches/RESULTS.md
+bench: ## time cold plans beside Java Iceberg, PyIceberg, the iceberg crate and DuckDB (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench" python rust java mvn
+	@$(MAKE) $(VENV)/.built bench-peers
+	@$(BIN)/python benches/planning/run.py $(BENCH) --write benches/RESULTS.md
+
+.PHONY: bench-peers
+bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)
+	@tools/need.sh "make bench-peers" python rust
+	@$(MAKE) .venv-peers/.installed
+	@echo "== The iceberg crate and the floor (release builds)"
+	@mkdir -p $(BENCH_CACHE)
+	@CARGO_TARGET_DIR=$(BENCH_CACHE)/iceberg-rust cargo build -q --release --locked \
+	  --manifest-path benches/planning/iceberg_rust/Cargo.toml || echo "The iceberg crate can't be built: its rows will say so"
+	@cargo build -q --release --locked --example floor
+	@cp "$${CARGO_TARGET_DIR:-target}/release/examples/floor" $(BENCH_CACHE)/floor
+
+.venv-peers/.installed: requirements/bench.txt
+	@echo "== Peers for the benchmarks into .venv-peers"
+	@test -x .venv-peers/bin/python || "$(PYTHON)" -m venv .venv-peers
+	@.venv-peers/bin/python -m pip install -q -r requirements/bench.txt
+	@touch $@
+
+.PHONY: bench-micro
+bench-micro: ## micro-benchmarks: decoding, pruning, delete matching, bucket hashing (ONLY=bucket)
+	@tools/need.sh "make bench-micro" rust
+	@cargo bench --locked --bench micro -- $(ONLY)
 
 .PHONY: docs
 docs: ## build the documentation site into site/

@@ -15,7 +15,7 @@
 //! 6. [`task`], [`task_json`]: what planning gives and reading takes
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
-//! 9. [`explain`], [`plan_table`], [`splits`], [`changes`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
+//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`changes`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
 pub mod catalog;
@@ -26,6 +26,7 @@ pub mod error;
 pub mod explain;
 pub mod expr;
 pub mod iceberg;
+pub mod inspect;
 pub mod plan_table;
 #[cfg(feature = "python")]
 mod py;

@@ -158,7 +158,7 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, go_on: GoOn) -> Result<AnyPlan> {
+    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
         let input = PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
@@ -167,6 +167,7 @@ impl Scan {
             schema: self.context.schema.clone(),
             filter: self.filter.clone(),
             entries: EntryScope::Live,
+            column_metrics,
         };
         Ok(match &self.history {
             History::None => AnyPlan::Files(Plan::start(input, go_on)?),
@@ -179,12 +180,16 @@ impl Scan {
         &self.table.inner.store
     }
 
-    /// Tasks, one for each file, in deterministic order.
+    /// Tasks, one for each file, in deterministic order. Their files have column metrics.
     ///
     /// # Errors
     /// As [`Plan::start`].
     pub fn plan_files(&self, go_on: GoOn) -> Result<TaskStream> {
-        Ok(TaskStream { plan: self.plan(go_on)?, batch: PlannedBatch::default(), next: 0 })
+        self.tasks(true, go_on)
+    }
+
+    fn tasks(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
+        Ok(TaskStream { plan: self.plan(column_metrics, go_on)?, batch: PlannedBatch::default(), next: 0 })
     }
 
     /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
@@ -193,7 +198,7 @@ impl Scan {
     /// As [`Plan::start`].
     pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
-        let mut plan = self.plan(go_on)?;
+        let mut plan = self.plan(false, go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
             out.push(plan_table::encode_batch(&batch)?);
         }
@@ -218,7 +223,7 @@ impl Scan {
 
     /// Plans, keeping only the counts.
     fn plan_to_end(&self, go_on: GoOn) -> Result<PlanCounters> {
-        let mut plan = self.plan(go_on)?;
+        let mut plan = self.plan(false, go_on)?;
         while plan.next_batch(go_on)?.is_some() {}
         Ok(plan.counters().clone())
     }
@@ -229,7 +234,7 @@ impl Scan {
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
     pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
         let request = request.or(&self.options, &self.table.inner.metadata.properties)?;
-        let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
+        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
         let pack = |tasks| Split { context: self.context.clone(), tasks };
         Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
     }
@@ -258,7 +263,7 @@ impl Scan {
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
     pub fn read(&self) -> Result<BatchStream> {
-        let tasks = Box::new(self.plan_files(&|| Ok(()))?);
+        let tasks = Box::new(self.tasks(false, &|| Ok(()))?);
         BatchStream::new(self.store().clone(), self.context.clone(), tasks, self.limit)
     }
 
@@ -271,7 +276,7 @@ impl Scan {
         if self.limit.is_some() {
             return self.read()?.map(asked).collect();
         }
-        let tasks = self.plan_files(go_on)?.collect_all(go_on)?;
+        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
         let deletes = DeleteCache::default();
         let read = |i: usize| {
             read_task(self.store(), &self.context, &tasks[i], &deletes)?.map(asked).collect::<Result<Vec<_>>>()
@@ -289,7 +294,7 @@ impl Scan {
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
         let mut tasks = Vec::new();
         let mut rows = 0u64;
-        let mut planned = self.plan_files(go_on)?;
+        let mut planned = self.tasks(false, go_on)?;
         while let Some(task) = planned.next_task(go_on)? {
             if *task.residual == BoundPredicate::True && task.deletes.is_empty() && changes::keeps_all(&self.context, &task) {
                 rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);

@@ -2,8 +2,11 @@
 //! that they travel to other processes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use indexmap::IndexMap;
+
+use crate::error::Result;
 use crate::expr::BoundPredicate;
 use crate::store::Location;
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
@@ -102,16 +105,88 @@ fn form_encode(text: &str) -> String {
     out
 }
 
+/// From columns to something, in the order of the file that says it.
+pub type FieldMap<T> = IndexMap<FieldId, T>;
+
 /// Column metrics of a file by field id; bounds in their binary form (specification, Appendix D).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct ColumnMetrics {
-    pub column_sizes: Option<BTreeMap<FieldId, i64>>,
-    pub value_counts: Option<BTreeMap<FieldId, i64>>,
-    pub null_value_counts: Option<BTreeMap<FieldId, i64>>,
-    pub nan_value_counts: Option<BTreeMap<FieldId, i64>>,
-    pub lower_bounds: Option<BTreeMap<FieldId, Vec<u8>>>,
-    pub upper_bounds: Option<BTreeMap<FieldId, Vec<u8>>>,
+    pub column_sizes: Option<FieldMap<i64>>,
+    pub value_counts: Option<FieldMap<i64>>,
+    pub null_value_counts: Option<FieldMap<i64>>,
+    pub nan_value_counts: Option<FieldMap<i64>>,
+    pub lower_bounds: Option<FieldMap<Vec<u8>>>,
+    pub upper_bounds: Option<FieldMap<Vec<u8>>>,
+}
+
+impl ColumnMetrics {
+    /// Only those of some columns.
+    pub fn retain(&mut self, wanted: impl Fn(FieldId) -> bool) {
+        let counts =
+            [&mut self.column_sizes, &mut self.value_counts, &mut self.null_value_counts, &mut self.nan_value_counts];
+        for map in counts.into_iter().flatten() {
+            map.retain(|id, _| wanted(*id));
+        }
+        for map in [&mut self.lower_bounds, &mut self.upper_bounds].into_iter().flatten() {
+            map.retain(|id, _| wanted(*id));
+        }
+    }
+}
+
+/// Column metrics of a file: known, or still as the manifest has them and decoded when first asked for.
+#[derive(Clone)]
+pub struct FileMetrics {
+    known: OnceLock<Box<ColumnMetrics>>,
+    encoded: Option<EncodedMetrics>,
+}
+
+type EncodedMetrics = (Box<[u8]>, Arc<dyn DecodeMetrics>);
+
+/// Decodes the column metrics of a manifest's entry.
+pub trait DecodeMetrics: Send + Sync {
+    /// From the bytes that [`FileMetrics::encoded`] was given.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes are none.
+    fn decode_metrics(&self, bytes: &[u8]) -> Result<ColumnMetrics>;
+}
+
+impl FileMetrics {
+    /// Metrics to be decoded when asked for.
+    pub fn encoded(bytes: &[u8], decoder: Arc<dyn DecodeMetrics>) -> FileMetrics {
+        FileMetrics { known: OnceLock::new(), encoded: Some((bytes.into(), decoder)) }
+    }
+
+    /// The metrics.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the manifest's bytes are none.
+    pub fn get(&self) -> Result<&ColumnMetrics> {
+        if let (None, Some((bytes, decoder))) = (self.known.get(), &self.encoded) {
+            let decoded = Box::new(decoder.decode_metrics(bytes)?);
+            return Ok(self.known.get_or_init(|| decoded));
+        }
+        Ok(self.known.get_or_init(Box::default))
+    }
+}
+
+impl From<ColumnMetrics> for FileMetrics {
+    fn from(metrics: ColumnMetrics) -> FileMetrics {
+        FileMetrics { known: OnceLock::from(Box::new(metrics)), encoded: None }
+    }
+}
+
+impl PartialEq for FileMetrics {
+    fn eq(&self, other: &FileMetrics) -> bool {
+        matches!((self.get(), other.get()), (Ok(a), Ok(b)) if a == b)
+    }
+}
+
+impl std::fmt::Debug for FileMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().ok().fmt(f)
+    }
 }
 
 /// A data or delete file of a table.
@@ -136,7 +211,7 @@ pub struct DataFile {
     /// The snapshot that added it.
     pub snapshot_id: Option<i64>,
     /// Column metrics, where asked for.
-    pub metrics: Option<Box<ColumnMetrics>>,
+    pub metrics: Option<FileMetrics>,
     /// Encryption key metadata, opaque.
     pub key_metadata: Option<Vec<u8>>,
     /// Where it may be split, ascending.

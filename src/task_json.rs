@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
-    Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FileContent, FileFormat,
-    Partition, PartitionValue, ReadContext, ScanTask, Split,
+    Change, ChangeOperation, CommitChanges, CommitMessage, ColumnMetrics, DataFile, DeleteRef, FieldMap, FileContent,
+    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
@@ -33,13 +33,14 @@ enum Form {
 /// The specification's `file-scan-task`, with the schema of the scan.
 ///
 /// # Errors
-/// `Unsupported` for a task of a changelog, which has no such form.
+/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept encoded
+/// are broken.
 pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
     if task.change.is_some() {
         return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
             .hint("Pickle it, or the split it is in"));
     }
-    let mut out = task_object(task, Form::Specification);
+    let mut out = task_object(task, Form::Specification)?;
     let mut head = Map::new();
     head.insert("task-type".into(), json!("file-scan-task"));
     head.insert("schema".into(), schema_to_json(schema));
@@ -61,13 +62,17 @@ pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
 }
 
 /// A split with its read context, complete.
-pub fn split_to_json(split: &Split) -> String {
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn split_to_json(split: &Split) -> Result<String> {
     let c = &split.context;
     let commits = commits_of(&split.tasks);
-    let tasks = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
-    let partitions = spec_objects(tasks.flat_map(files_of).map(|f| &f.partition));
+    let all = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
+    let partitions = spec_objects(all.flat_map(files_of).map(|f| &f.partition));
     let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
-    json!({
+    let tasks = split.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
+    Ok(json!({
         "context": {
             "schema": schema_to_json(&c.schema),
             "projection": schema_to_json(&c.projection),
@@ -79,10 +84,10 @@ pub fn split_to_json(split: &Split) -> String {
             "batch-rows": c.batch_rows,
         },
         "specs": partitions,
-        "commits": commits.iter().map(|(id, c)| commit_object(*id, c)).collect::<Vec<_>>(),
-        "tasks": split.tasks.iter().map(|t| Json::Object(task_object(t, Form::Complete))).collect::<Vec<_>>(),
+        "commits": commits.iter().map(|(id, c)| commit_object(*id, c)).collect::<Result<Vec<_>>>()?,
+        "tasks": tasks.collect::<Result<Vec<_>>>()?,
     })
-    .to_string()
+    .to_string())
 }
 
 /// Reads what [`split_to_json`] wrote.
@@ -129,13 +134,16 @@ pub fn split_from_json(text: &str) -> Result<Split> {
 }
 
 /// A commit message, complete.
-pub fn message_to_json(message: &CommitMessage) -> String {
-    json!({
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn message_to_json(message: &CommitMessage) -> Result<String> {
+    Ok(json!({
         "table-uuid": message.table_uuid,
         "specs": spec_objects(message.files.iter().map(|f| &f.partition)),
-        "files": message.files.iter().map(|f| file_object(f, Form::Complete)).collect::<Vec<_>>(),
+        "files": message.files.iter().map(|f| file_object(f, Form::Complete)).collect::<Result<Vec<_>>>()?,
     })
-    .to_string()
+    .to_string())
 }
 
 /// Reads what [`message_to_json`] wrote.
@@ -151,27 +159,29 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
 
 // ---- writing
 
-fn task_object(task: &ScanTask, form: Form) -> Map<String, Json> {
+fn task_object(task: &ScanTask, form: Form) -> Result<Map<String, Json>> {
     let mut out = Map::new();
-    out.insert("data-file".into(), file_object(&task.data_file, form));
+    out.insert("data-file".into(), file_object(&task.data_file, form)?);
+    let deletes = task.deletes.iter().map(|d| file_object(&d.file, form));
     out.insert("start".into(), json!(task.start));
     out.insert("length".into(), json!(task.length));
-    out.insert("delete-files".into(), task.deletes.iter().map(|d| file_object(&d.file, form)).collect());
+    out.insert("delete-files".into(), deletes.collect::<Result<_>>()?);
     out.insert("residual-filter".into(), predicate_to_json(&task.residual));
     if let Some(change) = task.change.as_ref().filter(|_| form == Form::Complete) {
-        out.insert("change".into(), change_object(change));
+        out.insert("change".into(), change_object(change)?);
     }
-    out
+    Ok(out)
 }
 
-fn change_object(change: &Change) -> Json {
-    let removed_by = change.removed_by.as_ref();
-    json!({
+fn change_object(change: &Change) -> Result<Json> {
+    let objects = |deletes: &Vec<DeleteRef>| deletes.iter().map(|d| file_object(&d.file, Form::Complete)).collect();
+    let removed_by: Option<Vec<Json>> = change.removed_by.as_ref().map(objects).transpose()?;
+    Ok(json!({
         "operation": change.operation.as_str(),
         "ordinal": change.ordinal,
         "commit-snapshot-id": change.commit_snapshot_id,
-        "removed-by": removed_by.map(|d| d.iter().map(|d| file_object(&d.file, Form::Complete)).collect::<Vec<_>>()),
-    })
+        "removed-by": removed_by,
+    }))
 }
 
 /// What the commits of these tasks did, each commit once.
@@ -180,13 +190,14 @@ fn commits_of(tasks: &[ScanTask]) -> BTreeMap<i64, &CommitChanges> {
     changes.filter_map(|c| Some((c.commit_snapshot_id, c.commit.as_deref()?))).collect()
 }
 
-fn commit_object(id: i64, commit: &CommitChanges) -> Json {
-    json!({
+fn commit_object(id: i64, commit: &CommitChanges) -> Result<Json> {
+    let tasks = commit.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
+    Ok(json!({
         "commit-snapshot-id": id,
         "sequence-number": commit.sequence_number,
         "first-row-id": commit.first_row_id,
-        "tasks": commit.tasks.iter().map(|t| Json::Object(task_object(t, Form::Complete))).collect::<Vec<_>>(),
-    })
+        "tasks": tasks.collect::<Result<Vec<_>>>()?,
+    }))
 }
 
 /// All files that a task names.
@@ -223,7 +234,7 @@ fn content_name(content: FileContent) -> &'static str {
     }
 }
 
-fn file_object(f: &DataFile, form: Form) -> Json {
+fn file_object(f: &DataFile, form: Form) -> Result<Json> {
     let mut out = Map::new();
     let partition = |v: &PartitionValue| v.value.as_ref().map_or(Json::Null, |x| value_to_json(x.as_ref(), &v.ty));
     out.insert("spec-id".into(), json!(f.partition.spec_id));
@@ -234,7 +245,7 @@ fn file_object(f: &DataFile, form: Form) -> Json {
     out.insert("file-size-in-bytes".into(), json!(f.size_bytes));
     out.insert("record-count".into(), json!(f.record_count));
     if let Some(m) = &f.metrics {
-        metrics_members(m, &mut out);
+        metrics_members(m.get().with("path", &f.path)?, &mut out);
     }
     let mut optional = |key: &str, value: Option<Json>| {
         if let Some(v) = value {
@@ -254,7 +265,7 @@ fn file_object(f: &DataFile, form: Form) -> Json {
         optional("file-sequence-number", f.file_sequence_number.map(|v| json!(v)));
         optional("snapshot-id", f.snapshot_id.map(|v| json!(v)));
     }
-    Json::Object(out)
+    Ok(Json::Object(out))
 }
 
 fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
@@ -266,18 +277,28 @@ fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
     ];
     for (key, map) in counts {
         if let Some(map) = map {
-            out.insert(
-                key.into(),
-                json!({"keys": map.keys().collect::<Vec<_>>(), "values": map.values().collect::<Vec<_>>()}),
-            );
+            // A copy of another map.
+            let (keys, values) = in_java_order(map, map.len() * 4 / 3 + 1);
+            out.insert(key.into(), json!({"keys": keys, "values": values}));
         }
     }
     for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
         if let Some(map) = map {
-            let values: Vec<String> = map.values().map(|b| hex(b).to_uppercase()).collect();
-            out.insert(key.into(), json!({"keys": map.keys().collect::<Vec<_>>(), "values": values}));
+            // Made with Guava for the number of entries.
+            let (keys, values) = in_java_order(map, (map.len() * 4).div_ceil(3).max(map.len() + 1));
+            let values: Vec<String> = values.into_iter().map(|b| hex(b).to_uppercase()).collect();
+            out.insert(key.into(), json!({"keys": keys, "values": values}));
         }
     }
+}
+
+/// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
+/// writes: ascending by the low bits of the hash, else in the order of the manifest.
+fn in_java_order<T>(map: &FieldMap<T>, capacity: usize) -> (Vec<&FieldId>, Vec<&T>) {
+    let slot = |id: FieldId| (id as u32 ^ (id as u32 >> 16)) as usize & (capacity.next_power_of_two() - 1);
+    let mut entries: Vec<_> = map.iter().collect();
+    entries.sort_by_key(|(id, _)| slot(**id));
+    entries.into_iter().unzip()
 }
 
 // ---- reading
@@ -444,8 +465,8 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
     })
 }
 
-fn metrics_of(j: &Json) -> Result<Option<Box<ColumnMetrics>>> {
-    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<BTreeMap<FieldId, T>>> {
+fn metrics_of(j: &Json) -> Result<Option<FileMetrics>> {
+    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
         let Some(map) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
         let (keys, values) = (array(map, "keys")?, array(map, "values")?);
         let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));
@@ -460,7 +481,7 @@ fn metrics_of(j: &Json) -> Result<Option<Box<ColumnMetrics>>> {
         lower_bounds: map_of(j, "lower-bounds", bound)?,
         upper_bounds: map_of(j, "upper-bounds", bound)?,
     };
-    Ok((metrics != ColumnMetrics::default()).then(|| Box::new(metrics)))
+    Ok((metrics != ColumnMetrics::default()).then(|| metrics.into()))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 //!
 //! Threads are scoped: none outlives the call, so a process may fork between any two calls (PySpark workers do).
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 
@@ -12,9 +14,14 @@ pub type GoOn<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 /// Threads at most, whatever the machine has.
 const MOST_THREADS: usize = 16;
 
+/// Threads to use where there is work for so many.
+fn threads(most: usize) -> usize {
+    std::thread::available_parallelism().map_or(1, |p| p.get()).min(MOST_THREADS).min(most)
+}
+
 /// `f(0), …, f(n - 1)` on as many threads as there are cores, in order; the first error by index wins.
 pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-    let threads = std::thread::available_parallelism().map_or(1, |p| p.get()).min(MOST_THREADS).min(n);
+    let threads = threads(n);
     if threads <= 1 {
         return (0..n).map(f).collect();
     }
@@ -34,9 +41,71 @@ pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> 
             }
         }
     };
-    let mut results: Vec<(usize, Result<T>)> = std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-        let mut all = work();
+    let mut results: Vec<(usize, Result<T>)> = on_threads(threads, work);
+    results.sort_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, r)| r).collect()
+}
+
+/// Work in two stages without a barrier between them: each of `n` items is prepared, which cuts it into pieces, and each
+/// piece is worked on, by whatever thread is free. Pieces go before further items, so that what was just prepared is still
+/// in the cache. Each thread keeps a scratch area over its pieces. The results are in the order of items and pieces; of
+/// errors, that of the lowest item wins.
+pub fn in_stages<P: Send, T: Send, S>(
+    n: usize,
+    prepare: impl Fn(usize) -> Result<Vec<P>> + Sync,
+    scratch: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, P) -> Result<T> + Sync,
+) -> Result<Vec<Vec<T>>> {
+    let stages = Stages { state: Mutex::new(StagesState::default()), changed: Condvar::new(), items: n };
+    if n == 1 {
+        stages.lock().next_item = 1;
+        stages.add(0, prepare(0)?);
+    }
+    let run = || {
+        let mut scratch = scratch();
+        let mut done: Vec<(usize, usize, Result<T>)> = Vec::new();
+        while let Some(step) = stages.next() {
+            match step {
+                Step::Prepare(item) => {
+                    let mut preparing = Preparing { stages: &stages, done: false };
+                    match prepare(item) {
+                        Ok(pieces) => {
+                            stages.add(item, pieces);
+                            preparing.done = true;
+                        }
+                        Err(e) => done.push((item, 0, Err(e))),
+                    }
+                }
+                Step::Work(item, number, piece) => {
+                    let result = work(&mut scratch, item, piece);
+                    stages.lock().failed |= result.is_err();
+                    done.push((item, number, result));
+                }
+            }
+        }
+        done
+    };
+    let at_once = if n == 1 { stages.lock().pieces.len() } else { usize::MAX };
+    let mut done = on_threads(threads(at_once), run);
+    done.sort_by_key(|(item, number, _)| (*item, *number));
+    let mut out: Vec<Vec<T>> = (0..n).map(|_| Vec::new()).collect();
+    for (item, _, result) in done {
+        let result = result?;
+        if let Some(of_item) = out.get_mut(item) {
+            of_item.push(result);
+        }
+    }
+    Ok(out)
+}
+
+/// The same on several threads, this one among them; all that they give, in no order.
+fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T> {
+    if threads <= 1 {
+        return run();
+    }
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(&run)).collect();
+        let mut all = run();
         for h in helpers {
             match h.join() {
                 Ok(done) => all.extend(done),
@@ -44,11 +113,81 @@ pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> 
             }
         }
         all
-    });
-    results.sort_by_key(|(i, _)| *i);
-    results.into_iter().map(|(_, r)| r).collect()
+    })
 }
 
+enum Step<P> {
+    Prepare(usize),
+    Work(usize, usize, P),
+}
+
+/// An item in preparation. If it ends without pieces, by an error or a panic, the others must not wait for them.
+struct Preparing<'s, P> {
+    stages: &'s Stages<P>,
+    done: bool,
+}
+
+impl<P> Drop for Preparing<'_, P> {
+    fn drop(&mut self) {
+        let mut state = self.stages.lock();
+        state.preparing -= 1;
+        state.failed |= !self.done;
+        self.stages.changed.notify_all();
+    }
+}
+
+struct Stages<P> {
+    state: Mutex<StagesState<P>>,
+    changed: Condvar,
+    items: usize,
+}
+
+struct StagesState<P> {
+    pieces: VecDeque<(usize, usize, P)>,
+    next_item: usize,
+    /// Items in preparation, of which pieces may come.
+    preparing: usize,
+    failed: bool,
+}
+
+impl<P> Default for StagesState<P> {
+    fn default() -> Self {
+        StagesState { pieces: VecDeque::new(), next_item: 0, preparing: 0, failed: false }
+    }
+}
+
+impl<P> Stages<P> {
+    fn lock(&self) -> MutexGuard<'_, StagesState<P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, item: usize, pieces: Vec<P>) {
+        self.lock().pieces.extend(pieces.into_iter().enumerate().map(|(number, piece)| (item, number, piece)));
+        self.changed.notify_all();
+    }
+
+    /// The next step; waits while pieces may still come; `None` at the end or after a failure.
+    fn next(&self) -> Option<Step<P>> {
+        let mut state = self.lock();
+        loop {
+            if state.failed {
+                return None;
+            }
+            if let Some((item, number, piece)) = state.pieces.pop_front() {
+                return Some(Step::Work(item, number, piece));
+            }
+            if state.next_item < self.items {
+                state.next_item += 1;
+                state.preparing += 1;
+                return Some(Step::Prepare(state.next_item - 1));
+            }
+            if state.preparing == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +199,56 @@ mod tests {
         assert_eq!(in_parallel(0, |_| Ok(())).unwrap(), vec![]);
         let e = in_parallel(100, |i| if i % 30 == 29 { Err(Error::invalid(i.to_string())) } else { Ok(i) });
         assert!(["29", "59"].contains(&e.unwrap_err().message()));
+    }
+
+    #[test]
+    fn stages_keep_the_order_and_stop_at_errors() {
+        let pieces = |i: usize| Ok((0..i % 5).collect());
+        let run = |n| {
+            in_stages(
+                n,
+                pieces,
+                || 0,
+                |calls, i, p| {
+                    *calls += 1;
+                    Ok((i, p))
+                },
+            )
+            .unwrap()
+        };
+        for n in [0, 1, 2, 5, 400] {
+            let expected: Vec<Vec<_>> = (0..n).map(|i| (0..i % 5).map(|p| (i, p)).collect()).collect();
+            assert_eq!(run(n), expected);
+        }
+        assert_eq!(in_stages(1, |_| Ok(vec![7; 90]), || (), |_, _, p| Ok(p)).unwrap(), [vec![7; 90]]);
+        let bad = |i: usize, at: usize| if i == at { Err(Error::invalid(i.to_string())) } else { Ok(vec![i]) };
+        let e = in_stages(100, |i| bad(i, 40), || (), |_, _, p| Ok(p)).unwrap_err();
+        assert_eq!(e.message(), "40");
+        let e = in_stages(100, |i| Ok(vec![i]), || (), |_, i, _| bad(i, 41)).unwrap_err();
+        assert_eq!(e.message(), "41");
+    }
+
+    #[test]
+    fn a_panic_in_a_stage_ends_the_work() {
+        let panics = |prepare: bool| {
+            std::panic::catch_unwind(|| {
+                let fail = |now: bool, i: usize| assert!(!(now && i == 9), "broken");
+                let ready = |i: usize| {
+                    fail(prepare, i);
+                    Ok(vec![i])
+                };
+                in_stages(
+                    20,
+                    ready,
+                    || (),
+                    |_, i, _| {
+                        fail(!prepare, i);
+                        Ok(())
+                    },
+                )
+            })
+            .is_err()
+        };
+        assert!(panics(true) && panics(false));
     }
 }

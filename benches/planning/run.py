@@ -1,149 +1,138 @@
-"""Times cold plans of a table of 100,000 data files: Frazil beside PyIceberg, in turns, in one run.
+"""Times cold plans of large tables: Frazil beside Java Iceberg, PyIceberg, the `iceberg` crate and DuckDB, in one run.
 
-A cold plan opens the table anew and finds the files of a scan: everything from the metadata file to the last task.
-Each sample runs in a process of its own, so that neither library can keep anything from the sample before; imports are
-not timed. The floor is what inflating the table's manifests costs one core: no planner that reads them all with one
-core can be faster.
+Every planner is a process of its own that is asked for one plan at a time; in each round every planner has its turn,
+and medians are quoted. A cold plan opens the table anew: everything from the metadata file to the last task. Each
+planner is warmed by plans that do not count (the JVM by several). The floor is what inflating the same manifests costs
+all cores. A planner that is missing or fails is said to be so in its row.
 
-    python benches/planning/run.py [--samples 5] [--files 100000] [--write benches/RESULTS.md]
+    python benches/planning/run.py [--tables t100k,p100k] [--filters none,day] [--peers java,pyiceberg] [--rounds 5]
+                                   [--quick] [--warehouse DIR] [--write benches/RESULTS.md]
 """
 
 import argparse
-import importlib.metadata
-import json
 import os
 import platform
 import statistics
-import subprocess
 import sys
-import time
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import deflate
-from make_table import make_table
+import measures
+from engines import ENGINES, Engine, Floor, version_line
+from filters import TITLES
+from tables import TABLES, cache, make
 
-FILTERS = {  # title -> Frazil's text; the worker has PyIceberg's expression
-    "none": None,
-    "one day": "ts >= '2023-01-10T00:00:00+00:00' and ts < '2023-01-11T00:00:00+00:00'",
-    "metrics only": "price > 1450.0",
-}
-ENGINES = ["frazil", "pyiceberg"]
 START, END = "<!-- planning -->", "<!-- /planning -->"
+# Which filters each table is planned with.
+PLANS = {
+    "t100k": ["none", "day", "metrics", "mixed"],
+    "p100k": ["none", "metrics"],
+    "e100k": ["none", "metrics"],
+    "d100k": ["none", "metrics"],
+    "s100k": ["none"],
+    "t1m": ["none", "metrics"],
+}
+# Rounds that a planner takes part in, by the seconds its first plan took: nobody waits for the tenth of 90 seconds.
+PATIENCE = [(20.0, 1), (4.0, 3)]
+WARM_UPS = {"java": 4}
 
 
-def plan_with_frazil(metadata: str, title: str) -> tuple[float, int]:
-    import pyarrow  # noqa: F401 - Frazil imports it with its first table; PyIceberg's own imports bring it along
-
-    import frazil as fz
-
-    text = FILTERS[title]
-    started = time.perf_counter()
-    count = fz.open_table(metadata).scan(text).plan_table().num_rows
-    return time.perf_counter() - started, count
+def rounds_of(first: float, rounds: int) -> int:
+    return next((min(rounds, most) for seconds, most in PATIENCE if first > seconds), rounds)
 
 
-def plan_with_pyiceberg(metadata: str, title: str) -> tuple[float, int]:
-    from pyiceberg.expressions import AlwaysTrue, And, GreaterThan, GreaterThanOrEqual, LessThan
-    from pyiceberg.table import StaticTable
-
-    expression = {
-        "none": AlwaysTrue(),
-        "one day": And(
-            GreaterThanOrEqual("ts", "2023-01-10T00:00:00+00:00"), LessThan("ts", "2023-01-11T00:00:00+00:00")
-        ),
-        "metrics only": GreaterThan("price", 1450.0),
-    }[title]
-    started = time.perf_counter()
-    count = sum(1 for _ in StaticTable.from_metadata(metadata).scan(row_filter=expression).plan_files())
-    return time.perf_counter() - started, count
-
-
-def sample(engine: str, metadata: Path, title: str) -> tuple[float, int]:
-    """One cold plan in a fresh process: seconds and the number of tasks."""
-    command = [sys.executable, __file__, "--worker", engine, "--metadata", str(metadata), "--filter", title]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{engine}, filter {title}: {done.stderr[-2000:]}")
-    seconds, count = json.loads(done.stdout.splitlines()[-1])
-    return seconds, count
+def plan_row(engines: list[Engine], table: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
+    """For each engine its median seconds, tasks and deletes, or its error."""
+    out: dict[str, dict[str, Any]] = {}
+    taken: dict[str, list[float]] = {engine.name: [] for engine in engines}
+    wanted: dict[str, int] = {}
+    for engine in engines:
+        for _ in range(WARM_UPS.get(engine.name, 1)):
+            out[engine.name] = engine.plan(table, filter)
+            if "error" in out[engine.name]:
+                break
+        wanted[engine.name] = rounds_of(out[engine.name].get("seconds", 0), rounds)
+    for number in range(rounds):
+        for engine in engines:
+            if number < wanted[engine.name] and "error" not in out[engine.name]:
+                answer = engine.plan(table, filter)
+                out[engine.name] |= answer
+                taken[engine.name].append(answer.get("seconds", float("nan")))
+    for name, seconds in taken.items():
+        if "error" not in out[name]:
+            out[name] |= {"seconds": statistics.median(seconds), "rounds": len(seconds)}
+        print(f"   {table.name}, {TITLES[filter]}: {name} {out[name]}", flush=True)
+    return out
 
 
-def blocks(path: Path) -> Iterator[bytes]:
-    """The compressed blocks of an Avro file: all after the header, which ends with the first sync marker."""
-    content = path.read_bytes()
-    marker = content[-16:]
-    position = content.index(marker) + 16
-    while position < len(content):
-        numbers = []
-        for _ in range(2):  # zigzag varints: the count of records and of bytes
-            value = shift = 0
-            while True:
-                byte = content[position]
-                position += 1
-                value |= (byte & 127) << shift
-                shift += 7
-                if byte < 128:
-                    break
-            numbers.append((value >> 1) ^ -(value & 1))
-        yield content[position : position + numbers[1]]
-        position += numbers[1] + 16
+def ratio(theirs: float, ours: float) -> str:
+    value = theirs / ours
+    return f"{value:.0f}×" if value >= 20 else f"{value:.1f}×"
 
 
-def floor(folder: Path) -> float:
-    """Seconds of the fastest of five rounds of inflating every manifest's blocks with libdeflate, on one core."""
-    compressed = [block for path in sorted(folder.glob("*-m0.avro")) for block in blocks(path)]
-    sizes = [len(zlib.decompress(block, -15)) for block in compressed]
-    rounds = []
-    for _ in range(5):
-        started = time.perf_counter()
-        for block, size in zip(compressed, sizes, strict=True):
-            deflate.deflate_decompress(block, size)
-        rounds.append(time.perf_counter() - started)
-    return min(rounds)
+def cell(answer: dict[str, Any] | None, ours: float | None, tasks: int | None) -> str:
+    """Seconds and how many times Frazil's; a count of tasks that differs from Frazil's is named."""
+    if answer is None:
+        return "–"
+    if "error" in answer:
+        return "fails"
+    text = f"{answer['seconds']:.3f}"
+    if ours:
+        text += f" ({ratio(answer['seconds'], ours)})"
+    if tasks is not None and answer["tasks"] not in (-1, tasks):
+        text += f", {answer['tasks']:,} tasks"
+    return text
 
 
-def processor() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []:
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor() or platform.machine()
+def plans_table(rows: list[tuple[str, str, dict[str, dict[str, Any]], float | None]], peers: list[str]) -> list[str]:
+    head = ["table", "filter", "tasks", "Frazil", "floor", "× floor", *(ENGINES[p].title for p in peers)]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    notes = []
+    for name, filter, answers, least in rows:
+        own = answers["frazil"]
+        ours, tasks = own.get("seconds"), own.get("tasks")
+        cells = [
+            TABLES[name].title,
+            TITLES[filter],
+            f"{tasks:,}" if tasks is not None else "–",
+            cell(own, None, None),
+            f"{least:.4f}" if least else "–",
+            f"{ours / least:.2f}" if ours and least else "–",
+            *(cell(answers.get(peer), ours, tasks) for peer in peers),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+        said = {engine: answer["error"] for engine, answer in answers.items() if "error" in answer}
+        notes += [
+            f"- {TABLES[name].title}, {TITLES[filter]}: {ENGINES[e].title} says `{text}`" for e, text in said.items()
+        ]
+    return [*lines, *(["", "Failures:", "", *notes] if notes else [])]
 
 
-def measure(metadata: Path, samples: int) -> tuple[list[tuple[str, int, dict[str, float]]], float]:
-    """For each filter its tasks and each engine's median seconds; and the floor."""
-    rows = []
-    for title in FILTERS:
-        seconds: dict[str, list[float]] = {engine: [] for engine in ENGINES}
-        counts: dict[str, int] = {}
-        for number in range(samples):
-            for engine in ENGINES:
-                taken, counts[engine] = sample(engine, metadata, title)
-                seconds[engine].append(taken)
-                print(f"   {title}, sample {number + 1}: {engine} {taken:.3f} s, {counts[engine]:,} tasks", flush=True)
-        if len(set(counts.values())) != 1:
-            sys.exit(f"filter {title}: the planners disagree: {counts}")
-        rows.append(
-            (title, counts["frazil"], {engine: statistics.median(values) for engine, values in seconds.items()})
-        )
-    return rows, floor(metadata.parent)
-
-
-def report(rows: list[tuple[str, int, dict[str, float]]], least: float, files: int, samples: int) -> str:
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ENGINES)
+def report(
+    rows: list[tuple[str, str, dict[str, dict[str, Any]], float | None]],
+    others: list[tuple[str, str]],
+    engines: list[Engine],
+    rounds: int,
+) -> str:
+    model = next((ln.split(":", 1)[1].strip() for ln in _cpuinfo() if ln.startswith("model name")), platform.machine())
+    command = "python benches/planning/run.py " + " ".join(sys.argv[1:])
+    patience = ", ".join(f"{most} of planners slower than {seconds:.0f} s" for seconds, most in PATIENCE)
     lines = [
-        f"Cold plans of {files:,} data files, seconds: median of {samples} samples in turns, each its own process.",
-        f"{versions}; Python {platform.python_version()}; {os.cpu_count()} cores, {processor()}.",
+        f"Cold plans, seconds: median of {rounds} rounds in turns ({patience}).",
+        "In brackets: how many times Frazil's time.",
         "",
-        "| filter | tasks | Frazil | PyIceberg | ratio |",
-        "|---|---|---|---|---|",
+        f"{os.cpu_count()} cores, {model}; {version_line(engines)}. Command: `{command.strip()}`.",
+        "",
+        *plans_table(rows, [engine.name for engine in engines if engine.name != "frazil"]),
     ]
-    for title, count, medians in rows:
-        ours, theirs = medians["frazil"], medians["pyiceberg"]
-        lines.append(f"| {title} | {count:,} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.0f}× |")
-    lines += ["", f"Floor (inflating all manifests on one core with libdeflate): {least:.3f} s."]
+    if others:
+        lines += ["", "| measure | result |", "|---|---|", *(f"| {what} | {said} |" for what, said in others)]
     return "\n".join(lines)
+
+
+def _cpuinfo() -> list[str]:
+    path = Path("/proc/cpuinfo")
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def write_section(path: Path, text: str) -> None:
@@ -154,27 +143,44 @@ def write_section(path: Path, text: str) -> None:
     path.write_text(f"{before}{START}\n{text}\n{END}{after}", "utf-8")
 
 
+def names(known: list[str]) -> Any:
+    def parse(text: str) -> list[str]:
+        found = [name for name in text.split(",") if name]
+        if odd := [name for name in found if name not in known]:
+            raise argparse.ArgumentTypeError(f"{odd[0]} is none of {', '.join(known)}")
+        return found
+
+    return parse
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--samples", type=int, default=5)
-    parser.add_argument("--files", type=int, default=100_000)
+    peers = [name for name in ENGINES if name != "frazil"]
+    parser.add_argument("--tables", type=names(list(TABLES)), default=list(TABLES))
+    parser.add_argument("--filters", type=names(list(TITLES)), default=list(TITLES))
+    parser.add_argument("--peers", type=names(peers), default=peers)
+    parser.add_argument("--measures", type=names(list(measures.MEASURES)), default=list(measures.MEASURES))
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="3 rounds, and not the table of 1,000,000 files")
+    parser.add_argument("--warehouse", type=Path, default=cache() / "planning", help="where the tables are kept")
     parser.add_argument("--write", type=Path, help="results page to put the measures into")
-    parser.add_argument("--worker", choices=ENGINES, help=argparse.SUPPRESS)
-    parser.add_argument("--metadata", help=argparse.SUPPRESS)
-    parser.add_argument("--filter", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.worker:
-        plan = plan_with_frazil if options.worker == "frazil" else plan_with_pyiceberg
-        print(json.dumps(plan(options.metadata, options.filter)))
-        return
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "frazil-bench"
-    metadata = cache / f"planning-{options.files}" / "metadata" / "v1.metadata.json"
-    if not metadata.is_file():
-        print(f"== Writing the table of {options.files:,} files (once)", flush=True)
-        make_table(metadata.parents[1], options.files, min(options.files, 10_000))
-    print("== Cold plans", flush=True)
-    rows, least = measure(metadata, options.samples)
-    text = report(rows, least, options.files, options.samples)
+    if options.quick:
+        options.rounds = min(options.rounds, 3)
+        options.tables = [name for name in options.tables if name != "t1m"]
+    folders = {name: make(name, options.warehouse.resolve()) for name in options.tables}
+    engines = [engine for name, engine in ENGINES.items() if name in ["frazil", *options.peers]]
+    floor = Floor()
+    rows = []
+    for name, folder in folders.items():
+        for filter in [f for f in PLANS[name] if f in options.filters]:
+            rows.append(
+                (name, filter, plan_row(engines, folder, filter, options.rounds), floor.seconds(folder, filter))
+            )
+    for engine in engines:
+        engine.stop()
+    others = [row for name in options.measures for row in measures.MEASURES[name](folders, options.rounds)]
+    text = report(rows, others, engines, options.rounds)
     print(f"\n{text}")
     if options.write:
         write_section(options.write, text)

@@ -33,6 +33,7 @@ from frazil.exceptions import (
 )
 from frazil.explain import Explain
 from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
+from frazil.inspect import Inspect
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.table import Ref, Refs, Snapshot, Table, Writer, open_table
@@ -49,6 +50,7 @@ __all__ = [
     "Explain",
     "Field",
     "FrazilError",
+    "Inspect",
     "InternalError",
     "InvalidInputError",
     "NotFoundError",

@@ -23,11 +23,13 @@ __all__ = [
     "TaskStream",
     "__version__",
     "check_filter",
+    "transform_array",
 ]
 
 _Snapshot = tuple[int, int | None, int, int, str | None, dict[str, str], int | None]
 
 def check_filter(text: str) -> None: ...
+def transform_array(transform: str, data: Any) -> Batches: ...
 
 @final
 class Batch:
@@ -221,6 +223,14 @@ class Table:
         changes: bool = False,
         options: dict[str, str] | None = None,
     ) -> Scan: ...
+    def inspect(
+        self,
+        name: str,
+        *,
+        snapshot_id: int | None = None,
+        reference: str | None = None,
+        timestamp_ms: int | None = None,
+    ) -> Batches: ...
     def append(self, data: Any) -> Table: ...
     def write(self, data: Any, task: int) -> CommitMessage: ...
     def commit(self, messages: list[CommitMessage], summary: dict[str, str]) -> Table: ...

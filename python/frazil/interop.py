@@ -12,7 +12,7 @@ from frazil.exceptions import InvalidInputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["pandas_rows", "reader_of", "schema_of", "table_of"]
+__all__ = ["column_of", "pandas_rows", "reader_of", "schema_of", "single", "table_of"]
 
 
 def schema_of(source: Any) -> pa.Schema:
@@ -38,3 +38,21 @@ def pandas_rows(frame: pd.DataFrame) -> pa.Table:
         message = f"the index {', '.join(named)} of the data frame would not be written"
         raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
     return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def column_of(array: Any) -> tuple[pa.Table, bool]:
+    """A table of one column over the memory of an array, and whether that array is chunked."""
+    if not isinstance(array, (pa.Array, pa.ChunkedArray)):
+        if hasattr(array, "__arrow_c_stream__"):
+            array = pa.chunked_array(array)
+        elif hasattr(array, "__arrow_c_array__"):
+            array = pa.array(array)
+        else:
+            message = f"a column can't be read from a {type(array).__name__!r}"
+            raise InvalidInputError(message, {}, "Give a pyarrow array, or an object with __arrow_c_array__")
+    return pa.Table.from_arrays([array], names=["value"]), isinstance(array, pa.ChunkedArray)
+
+
+def single(column: pa.ChunkedArray) -> pa.Array:
+    """The one array of a column made from one array; an empty one if no batch came."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

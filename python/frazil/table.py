@@ -11,6 +11,7 @@ from frazil import _core, arguments
 from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
+from frazil.inspect import Inspect
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
 
@@ -151,6 +152,11 @@ class Table:
     def refs(self) -> Refs:
         """Branches and tags: `table.refs["main"].snapshot_id`."""
         return Refs(Ref(*r) for r in self._core.refs())
+
+    @property
+    def inspect(self) -> Inspect:
+        """The metadata tables: `table.inspect.files()`, `table.inspect.snapshots()`, and others."""
+        return Inspect(self._core)
 
     def refresh(self) -> Table:
         """Reads the table's newest version; returns the table itself."""

@@ -11,7 +11,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::statistics::Statistics;
 
 use super::bounds_truncate::{lower_bytes, lower_text, upper_bytes, upper_text};
-use crate::task::ColumnMetrics;
+use crate::task::{ColumnMetrics, FieldMap};
 use crate::types::value::encode_bound;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value, ValueRef, decimal};
 
@@ -136,8 +136,8 @@ pub fn file_metrics(
     nan_counts: &BTreeMap<FieldId, i64>,
 ) -> ColumnMetrics {
     let (mut sizes, mut counts, mut nulls, mut nans) =
-        (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-    let (mut lower, mut upper) = (BTreeMap::new(), BTreeMap::new());
+        (FieldMap::new(), FieldMap::new(), FieldMap::new(), FieldMap::new());
+    let (mut lower, mut upper) = (FieldMap::new(), FieldMap::new());
     for (i, column) in footer.file_metadata().schema_descr().columns().iter().enumerate() {
         let info = column.self_type().get_basic_info();
         let field = info.has_id().then(|| schema.field(info.id())).flatten();

@@ -2,7 +2,7 @@ use super::*;
 use crate::data::arrow_schema::to_arrow;
 use crate::data::write::{DataWriter, WriteContext};
 use crate::store::local::LocalStore;
-use crate::task::DataFile;
+use crate::task::{DataFile, FieldMap};
 use crate::types::PartitionSpec;
 use crate::types::value::decode_bound;
 use PrimitiveType as P;
@@ -47,7 +47,7 @@ fn bounds_of(ty: P, mode: &str, batches: Vec<ArrayRef>) -> Bounds {
     // A group of nothing but nulls may join the next one.
     let made = file.split_offsets.unwrap().len();
     assert!(made <= groups && (made > 1 || groups == 1));
-    let m = *file.metrics.unwrap();
+    let m = file.metrics.unwrap().get().unwrap().clone();
     let lower = m.lower_bounds.unwrap().get(&1).cloned();
     let upper = m.upper_bounds.unwrap().get(&1).cloned();
     lower.map(|l| (l, upper))
@@ -127,7 +127,7 @@ fn floats_bound_without_nan_and_with_both_zeros() {
     assert_eq!(of(vec![f(vec![f64::NAN]), f(vec![f64::NAN])]), None);
     assert_eq!(of(vec![f(vec![f64::INFINITY, 2.0])]), Some((le(2.0), Some(le(f64::INFINITY)))));
     let file = written(column(P::Double), &[], &[], vec![vec![f(vec![f64::NAN, 1.0, f64::NAN])]]);
-    assert_eq!(file.metrics.unwrap().nan_value_counts.unwrap(), BTreeMap::from([(1, 2)]));
+    assert_eq!(file.metrics.unwrap().get().unwrap().nan_value_counts.clone().unwrap(), FieldMap::from([(1, 2)]));
 }
 
 /// As Java's writers: columns in lists and maps have sizes only; NaN and nulls of struct members count, the members of
@@ -158,12 +158,12 @@ fn nested_columns() {
     );
     let s = StructArray::new(members.clone(), vec![Arc::new(floats)], Some(vec![true, false, true, true].into()));
     let file = written(schema, &[], &[], vec![vec![Arc::new(list), Arc::new(s)]]);
-    let m = file.metrics.unwrap();
-    assert_eq!(m.column_sizes.unwrap().keys().copied().collect::<Vec<_>>(), [3, 4]);
-    assert_eq!(m.value_counts.unwrap(), BTreeMap::from([(3, 4)]));
-    assert_eq!(m.null_value_counts.unwrap(), BTreeMap::from([(3, 2)]));
-    assert_eq!(m.nan_value_counts.unwrap(), BTreeMap::from([(3, 1)]));
-    assert_eq!(m.lower_bounds.unwrap(), BTreeMap::from([(3, 2.0f32.to_le_bytes().to_vec())]));
+    let m = file.metrics.unwrap().get().unwrap().clone();
+    assert_eq!(m.column_sizes.unwrap().keys().copied().collect::<Vec<_>>(), [4, 3]);
+    assert_eq!(m.value_counts.unwrap(), FieldMap::from([(3, 4)]));
+    assert_eq!(m.null_value_counts.unwrap(), FieldMap::from([(3, 2)]));
+    assert_eq!(m.nan_value_counts.unwrap(), FieldMap::from([(3, 1)]));
+    assert_eq!(m.lower_bounds.unwrap(), FieldMap::from([(3, 2.0f32.to_le_bytes().to_vec())]));
 }
 
 #[test]
@@ -211,9 +211,9 @@ fn counts_and_none_record_less() {
         vec![Arc::new(Float64Array::from(vec![1.0])), Arc::new(Int32Array::from(vec![None::<i32>]))]
     };
     let properties = [(DEFAULT_MODE, "none"), ("write.metadata.metrics.column.a", "counts")];
-    let m = written(schema(), &properties, &[], vec![columns()]).metrics.unwrap();
-    assert_eq!(m.value_counts.unwrap(), BTreeMap::from([(1, 1)]));
-    assert_eq!(m.nan_value_counts.unwrap(), BTreeMap::from([(1, 0)]));
+    let m = written(schema(), &properties, &[], vec![columns()]).metrics.unwrap().get().unwrap().clone();
+    assert_eq!(m.value_counts.unwrap(), FieldMap::from([(1, 1)]));
+    assert_eq!(m.nan_value_counts.unwrap(), FieldMap::from([(1, 0)]));
     assert_eq!(m.column_sizes.unwrap().len(), 1);
     assert!(m.lower_bounds.unwrap().is_empty() && m.upper_bounds.unwrap().is_empty());
 }
@@ -255,7 +255,7 @@ proptest! {
     fn bounds_enclose_every_value((ty, groups) in typed(), mode in proptest::sample::select(vec!["truncate(1)", "truncate(16)", "full"])) {
         let properties = [(DEFAULT_MODE, mode), ("write.parquet.row-group-size-bytes", "1")];
         let file = written(column(ty.clone()), &properties, &[], groups.iter().map(|g| vec![g.clone()]).collect());
-        let m = file.metrics.unwrap();
+        let m = file.metrics.unwrap().get().unwrap().clone();
         let total: usize = groups.iter().map(|g| g.len()).sum();
         prop_assert_eq!((file.record_count, m.value_counts.unwrap()[&1]), (total as i64, total as i64));
         let nulls: usize = groups.iter().map(|g| g.null_count()).sum();

@@ -12,6 +12,7 @@
 
 pub mod arrow_schema;
 mod bounds_truncate;
+mod bucket_array;
 mod cast;
 mod change_rows;
 pub mod conform;
@@ -34,4 +35,5 @@ mod row_lineage;
 mod testing;
 mod thrift;
 mod transform_array;
+pub mod transform_column;
 pub mod write;

@@ -12,7 +12,7 @@ use arrow::compute::{nullif, take_record_batch};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
-pub use super::transform_array::bucket_array;
+pub use super::bucket_array::bucket_array;
 use super::transform_array::{transform_array, value_at};
 use crate::error::{Error, Result};
 use crate::task::{Partition, PartitionValue};

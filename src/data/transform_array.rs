@@ -5,16 +5,18 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, Int32Array, PrimitiveArray, StringArray, new_null_array,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryArray, BinaryViewArray, LargeBinaryArray, LargeStringArray,
+    PrimitiveArray, StringArray, StringViewArray, new_null_array,
 };
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
     TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
 };
 
+use super::bounds_truncate::{lower_bytes, lower_text};
+use super::bucket_array::bucket_array;
 use crate::error::{Error, Result};
-use crate::types::hash::{bucket_of_hash, murmur3_bytes, murmur3_long};
-use crate::types::{PrimitiveType, Transform, Value, decimal, temporal};
+use crate::types::{PrimitiveType, Transform, Value, temporal};
 
 /// Runs `$body` with `$a` bound to the array as its primitive type; longs and microseconds alike.
 macro_rules! as_longs {
@@ -119,16 +121,32 @@ fn truncate(array: &ArrayRef, width: u32) -> Result<Option<ArrayRef>> {
         DataType::Decimal128(precision, _) => {
             array.as_primitive_opt::<Decimal128Type>().map(|a| truncate_decimals(a, width, *precision)).transpose()?
         }
-        DataType::Utf8 => array.as_string_opt::<i32>().map(|a| {
-            let cut = a.iter().map(|s| s.map(|s| super::bounds_truncate::lower_text(s, width as usize)));
-            Arc::new(cut.collect::<StringArray>()) as ArrayRef
-        }),
-        DataType::Binary => array.as_binary_opt::<i32>().map(|a| {
-            let cut = a.iter().map(|b| b.map(|b| super::bounds_truncate::lower_bytes(b, width as usize)));
-            Arc::new(cut.collect::<BinaryArray>()) as ArrayRef
-        }),
+        DataType::Utf8 => array.as_string_opt::<i32>().map(|a| cut_text::<_, StringArray>(a, width)),
+        DataType::LargeUtf8 => array.as_string_opt::<i64>().map(|a| cut_text::<_, LargeStringArray>(a, width)),
+        DataType::Utf8View => array.as_string_view_opt().map(|a| cut_text::<_, StringViewArray>(a, width)),
+        DataType::Binary => array.as_binary_opt::<i32>().map(|a| cut_bytes::<_, BinaryArray>(a, width)),
+        DataType::LargeBinary => array.as_binary_opt::<i64>().map(|a| cut_bytes::<_, LargeBinaryArray>(a, width)),
+        DataType::BinaryView => array.as_binary_view_opt().map(|a| cut_bytes::<_, BinaryViewArray>(a, width)),
         _ => None,
     })
+}
+
+/// The first `width` code points of each text, in the layout that it came in.
+fn cut_text<'a, I, A>(texts: I, width: u32) -> ArrayRef
+where
+    I: IntoIterator<Item = Option<&'a str>>,
+    A: Array + FromIterator<Option<&'a str>> + 'static,
+{
+    Arc::new(texts.into_iter().map(|s| s.map(|s| lower_text(s, width as usize))).collect::<A>())
+}
+
+/// The first `width` bytes of each value, in the layout that it came in.
+fn cut_bytes<'a, I, A>(values: I, width: u32) -> ArrayRef
+where
+    I: IntoIterator<Item = Option<&'a [u8]>>,
+    A: Array + FromIterator<Option<&'a [u8]>> + 'static,
+{
+    Arc::new(values.into_iter().map(|b| b.map(|b| lower_bytes(b, width as usize))).collect::<A>())
 }
 
 fn truncate_decimals(a: &PrimitiveArray<Decimal128Type>, width: u32, precision: u8) -> Result<ArrayRef> {
@@ -138,54 +156,6 @@ fn truncate_decimals(a: &PrimitiveArray<Decimal128Type>, width: u32, precision: 
         return Err(Error::invalid(format!("a decimal truncated to multiples of {width} exceeds {precision} digits")));
     }
     Ok(Arc::new(cut.with_data_type(a.data_type().clone())))
-}
-
-/// The bucket of every value of a column of type `source`, null for null. Takes large and view layouts too.
-///
-/// # Errors
-/// `InvalidInput` if `buckets` is 0 or above `i32::MAX`, the type can't be bucketed, or the array is not of that type.
-pub fn bucket_array(array: &ArrayRef, source: &PrimitiveType, buckets: u32) -> Result<Int32Array> {
-    use PrimitiveType as P;
-    if buckets == 0 || buckets > i32::MAX as u32 {
-        return Err(Error::invalid(format!("a bucket transform can't have {buckets} buckets")));
-    }
-    let of = |hash: u32| bucket_of_hash(hash, buckets);
-    let long = |v: i64| of(murmur3_long(v));
-    let bytes = |b: &[u8]| of(murmur3_bytes(b));
-    let bucketed = match source {
-        P::Int => array.as_primitive_opt::<Int32Type>().map(|a| a.unary(|v| long(i64::from(v)))),
-        P::Date => array.as_primitive_opt::<Date32Type>().map(|a| a.unary(|v| long(i64::from(v)))),
-        P::TimestampNs | P::TimestamptzNs => {
-            array.as_primitive_opt::<TimestampNanosecondType>().map(|a| a.unary(|v| long(v.div_euclid(1000))))
-        }
-        P::Long | P::Time | P::Timestamp | P::Timestamptz => {
-            as_longs!(array, a => a.unary::<_, Int32Type>(long)).filter(|_| !is_nanos(array))
-        }
-        P::Decimal { .. } => {
-            array.as_primitive_opt::<Decimal128Type>().map(|a| a.unary(|v| bytes(&decimal::minimal_bytes(v))))
-        }
-        P::String => match array.data_type() {
-            DataType::Utf8 => array.as_string_opt::<i32>().map(|a| each(a.iter(), |s| bytes(s.as_bytes()))),
-            DataType::LargeUtf8 => array.as_string_opt::<i64>().map(|a| each(a.iter(), |s| bytes(s.as_bytes()))),
-            _ => array.as_string_view_opt().map(|a| each(a.iter(), |s| bytes(s.as_bytes()))),
-        },
-        P::Uuid | P::Fixed(_) | P::Binary => match array.data_type() {
-            DataType::FixedSizeBinary(_) => array.as_fixed_size_binary_opt().map(|a| each(a.iter(), bytes)),
-            DataType::Binary => array.as_binary_opt::<i32>().map(|a| each(a.iter(), bytes)),
-            DataType::LargeBinary => array.as_binary_opt::<i64>().map(|a| each(a.iter(), bytes)),
-            _ => array.as_binary_view_opt().map(|a| each(a.iter(), bytes)),
-        },
-        _ => None,
-    };
-    bucketed.ok_or_else(|| misfit(array, &format!("a bucket transform of {source}")))
-}
-
-fn is_nanos(array: &ArrayRef) -> bool {
-    matches!(array.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _))
-}
-
-fn each<T>(values: impl Iterator<Item = Option<T>>, f: impl Fn(T) -> i32) -> Int32Array {
-    values.map(|v| v.map(&f)).collect()
 }
 
 /// The value of type `ty` at `row`; `None` for null, for a row past the end and for an array of another type.

@@ -283,7 +283,7 @@ impl DataWriter {
             sequence_number: None,
             file_sequence_number: None,
             snapshot_id: None,
-            metrics: Some(Box::new(written.metrics)),
+            metrics: Some(written.metrics.into()),
             key_metadata: None,
             split_offsets: Some(written.split_offsets),
             equality_ids: None,

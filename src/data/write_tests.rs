@@ -157,7 +157,7 @@ fn one_file_of_an_unpartitioned_table() {
     assert_eq!(f.split_offsets.as_deref(), Some(&[4i64][..]));
     assert!(f.partition.values.is_empty());
     assert_eq!(ids_in(&files), (0..20_000).collect::<Vec<_>>());
-    let m = f.metrics.as_ref().unwrap();
+    let m = f.metrics.as_ref().unwrap().get().unwrap();
     assert_eq!(m.null_value_counts.as_ref().unwrap()[&2], (0..20_000).filter(|i| i % 3 == 0).count() as i64);
     assert_eq!(m.lower_bounds.as_ref().unwrap()[&1], 0i64.to_le_bytes());
     assert_eq!(m.upper_bounds.as_ref().unwrap()[&1], 19_999i64.to_le_bytes());

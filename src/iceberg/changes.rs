@@ -247,7 +247,8 @@ impl ChangesPlan {
         if !adds || !(removes || own(ManifestContent::Deletes).next().is_some()) {
             return Ok(None);
         }
-        let input = PlanInput { filter: Arc::new(BoundPredicate::True), ..self.input.clone() };
+        let filter = Arc::new(BoundPredicate::True);
+        let input = PlanInput { filter, column_metrics: false, ..self.input.clone() };
         let mut plan = ChangesPlan::new(input, std::slice::from_ref(snapshot));
         plan.commits = VecDeque::from([(ordinal, snapshot.clone())]);
         plan.with_commits = false;

@@ -15,7 +15,7 @@ use crate::iceberg::metadata_build::new_table;
 use crate::iceberg::partition_by::parse_partition_by;
 use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
-use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, ScanTask};
+use crate::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, ScanTask};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform};
 
 const GO_ON: GoOn = &|| Ok(());
@@ -81,10 +81,10 @@ impl World {
 
     fn file(&mut self, content: FileContent, partition: Arc<Partition>, low: i32, high: i32) -> DataFile {
         self.files += 1;
-        let bounds = |v: i32| Some(BTreeMap::from([(1, v.to_le_bytes().to_vec())]));
+        let bounds = |v: i32| Some(FieldMap::from([(1, v.to_le_bytes().to_vec())]));
         let metrics = ColumnMetrics {
-            value_counts: Some(BTreeMap::from([(1, 10)])),
-            null_value_counts: Some(BTreeMap::from([(1, 0)])),
+            value_counts: Some(FieldMap::from([(1, 10)])),
+            null_value_counts: Some(FieldMap::from([(1, 0)])),
             lower_bounds: bounds(low),
             upper_bounds: bounds(high),
             ..ColumnMetrics::default()
@@ -99,7 +99,7 @@ impl World {
             sequence_number: None,
             file_sequence_number: None,
             snapshot_id: None,
-            metrics: (content != FileContent::PositionDeletes).then(|| Box::new(metrics)),
+            metrics: (content != FileContent::PositionDeletes).then(|| metrics.into()),
             key_metadata: None,
             split_offsets: None,
             equality_ids: (content == FileContent::EqualityDeletes).then(|| vec![1]),
@@ -272,6 +272,7 @@ impl World {
             filter: Arc::new(bind(&parse(filter).unwrap(), &schema, true).unwrap()),
             schema,
             entries: EntryScope::Live,
+            column_metrics: false,
         }
     }
 

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::entries::EntryColumns;
 use crate::iceberg::equality_keys::KeyColumn;
 use crate::iceberg::metadata::TableMetadata;
@@ -169,7 +169,6 @@ impl DeleteIndex {
     fn add(&mut self, batch: &PlannedBatch, row: usize, schema: &Schema, metadata: &TableMetadata) -> Result<()> {
         let file = (self.files.len() - 1) as u32;
         let columns = &batch.columns;
-        let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
         let puffin = columns.format.get(row) == Some(&FileFormat::Puffin);
         let added = match columns.content.get(row) {
             Some(FileContent::PositionDeletes) if puffin => self.add_vector(file, columns, row),
@@ -180,19 +179,16 @@ impl DeleteIndex {
             Some(FileContent::EqualityDeletes) => self.add_equality(file, batch, row, schema, metadata),
             Some(FileContent::Data) | None => Err(Error::corrupt("a delete manifest lists a data file")),
         };
-        added.map_err(|e| e.with("path", path))
+        added.map_err(|e| e.with("path", columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default()))
     }
 
     fn add_vector(&mut self, file: u32, columns: &EntryColumns, row: usize) -> Result<()> {
         let path = columns.referenced_data_file.get(row);
         let path = path.ok_or_else(|| Error::corrupt("a deletion vector does not name its data file"))?;
-        match self.vectors.insert(path, self.sequence_number(file), file) {
-            None => Ok(()),
-            Some(_) => {
-                Err(Error::corrupt("a data file has two deletion vectors")
-                    .with("data_file", String::from_utf8_lossy(path)))
-            }
+        if self.vectors.insert(path, self.sequence_number(file), file) {
+            return Ok(());
         }
+        Err(Error::corrupt("a data file has two deletion vectors").with("data_file", String::from_utf8_lossy(path)))
     }
 
     fn add_positions(&mut self, file: u32, columns: &EntryColumns, row: usize) {
@@ -253,7 +249,14 @@ impl DeleteIndex {
         }
         let batch = self.batches.get(file.batch as usize).ok_or_else(no_file)?;
         let row = *batch.rows.get(file.place as usize).ok_or_else(no_file)? as usize;
-        let made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        let mut made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        if let Some(metrics) = made.metrics.take() {
+            // Only what matching uses, as Java's delete files have it.
+            let mut metrics = metrics.get().with("path", &made.path)?.clone();
+            let keys = made.equality_ids.as_deref();
+            metrics.retain(|id| keys.map_or(id == PATH_FIELD, |keys| keys.contains(&id)));
+            made.metrics = Some(metrics.into());
+        }
         Ok(file.made.get_or_init(|| DeleteRef { file: Arc::new(made) }).clone())
     }
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::expr::BoundPredicate;
 use crate::iceberg::entries::{EntryColumns, MISSING, MetricColumn};
 use crate::iceberg::metadata_build::new_table;
-use crate::task::{ColumnMetrics, DataFile, PartitionValue};
+use crate::task::{ColumnMetrics, DataFile, FieldMap, PartitionValue};
 use crate::types::value::encode_bound;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, SortOrder, Transform};
 
@@ -110,11 +110,11 @@ fn planned(files: &[DataFile]) -> PlannedBatch {
         assert!(c.referenced_data_file.push(f.referenced_data_file.as_deref().map(str::as_bytes)));
         let ids = f.equality_ids.as_ref().map(|ids| ids.iter().map(|id| i64::from(*id)).collect::<Vec<_>>());
         assert!(c.equality_ids.push(ids.as_deref()));
-        let m = f.metrics.as_deref().cloned().unwrap_or_default();
+        let m = f.metrics.as_ref().map(|m| m.get().unwrap().clone()).unwrap_or_default();
         for column in &mut c.metrics {
             let id = &column.field_id;
-            let count = |map: &Option<BTreeMap<FieldId, i64>>| map.as_ref().and_then(|m| m.get(id)).copied();
-            let bound = |map: &Option<BTreeMap<FieldId, Vec<u8>>>| map.as_ref().and_then(|m| m.get(id)).cloned();
+            let count = |map: &Option<FieldMap<i64>>| map.as_ref().and_then(|m| m.get(id)).copied();
+            let bound = |map: &Option<FieldMap<Vec<u8>>>| map.as_ref().and_then(|m| m.get(id)).cloned();
             column.value_count.push(count(&m.value_counts).unwrap_or(MISSING));
             column.null_count.push(count(&m.null_value_counts).unwrap_or(MISSING));
             column.nan_count.push(count(&m.nan_value_counts).unwrap_or(MISSING));
@@ -178,9 +178,9 @@ fn broken_vectors_are_refused() {
 #[test]
 fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
     let with_paths = |name: &str, lower: &str, upper: &str| {
-        let bound = |text: &str| Some(BTreeMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));
+        let bound = |text: &str| Some(FieldMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));
         let metrics = ColumnMetrics { lower_bounds: bound(lower), upper_bounds: bound(upper), ..Default::default() };
-        DataFile { metrics: Some(Box::new(metrics)), ..position(name, 9) }
+        DataFile { metrics: Some(metrics.into()), ..position(name, 9) }
     };
     let all = vec![with_paths("exact", "d2", "d2"), with_paths("range", "d1", "d2"), with_paths("far", "e", "f")];
     let batch = data(&[("d1", 1, (0, 9), 0), ("d2", 1, (0, 9), 0)], partition(0, Some("a")));
@@ -189,8 +189,8 @@ fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
 
 /// An equality delete whose keys are in a range, with so many nulls of two rows.
 fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
-    let one = |n: i64| Some(BTreeMap::from([(1, n)]));
-    let bound = |v: i64| Some(BTreeMap::from([(1, encode_bound(ValueRef::Long(v)))]));
+    let one = |n: i64| Some(FieldMap::from([(1, n)]));
+    let bound = |v: i64| Some(FieldMap::from([(1, encode_bound(ValueRef::Long(v)))]));
     let bounds = if nulls < 2 { (bound(lower), bound(upper)) } else { (None, None) };
     let metrics = ColumnMetrics {
         value_counts: one(2),
@@ -199,7 +199,7 @@ fn keyed(lower: i64, upper: i64, nulls: i64) -> DataFile {
         upper_bounds: bounds.1,
         ..Default::default()
     };
-    DataFile { metrics: Some(Box::new(metrics)), ..equality("e", 9, 0, Some("a")) }
+    DataFile { metrics: Some(metrics.into()), ..equality("e", 9, 0, Some("a")) }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Manifest entries as columns: what decoding gives and planning prunes. No object per entry.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use crate::iceberg::manifest_layout::Layout;
 use crate::task::{FileContent, FileFormat};
 use crate::types::{FieldId, Value};
 
@@ -152,6 +154,9 @@ pub struct EntryRequest {
     pub metric_fields: Vec<FieldId>,
     /// Keep every metrics map of every entry in [`EntryColumns::all_metrics`] (rewriting, metadata tables).
     pub all_metrics: bool,
+    /// Keep the metrics maps as they are in the file, in [`EntryColumns::encoded_metrics`]: much cheaper, for tasks that
+    /// may be asked for them.
+    pub encoded_metrics: bool,
     /// Keep entries of status DELETED too (changelogs, metadata tables).
     pub deleted_too: bool,
 }
@@ -186,6 +191,10 @@ pub struct EntryColumns {
     pub content_size_bytes: Vec<Option<i64>>,
     /// Only with [`EntryRequest::all_metrics`], else empty.
     pub all_metrics: Vec<crate::task::ColumnMetrics>,
+    /// Only with [`EntryRequest::encoded_metrics`], else empty.
+    pub encoded_metrics: BytesColumn,
+    /// What decodes them.
+    pub(super) layout: Option<Arc<Layout>>,
 }
 
 impl EntryColumns {

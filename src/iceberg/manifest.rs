@@ -23,9 +23,9 @@ use super::entries::{DELETED, EntryColumns, EntryRequest};
 use super::manifest_decode;
 use super::manifest_layout::Layout;
 use super::manifest_list::ManifestContent;
-use crate::codec::avro::Container;
+use crate::codec::avro::{Container, Inflater};
 use crate::error::{Error, Result};
-use crate::task::{DataFile, FileContent, Partition, PartitionValue};
+use crate::task::{DataFile, FileContent, FileMetrics, Partition, PartitionValue};
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
 
 /// What entries take from the manifest list's entry of their manifest.
@@ -137,7 +137,21 @@ impl<'a> Manifest<'a> {
     /// `CorruptTable` with the number of the block if its bytes are not what they claim; `Unsupported` for an unknown file
     /// format or content; `InvalidInput` if there is no such block.
     pub fn decode(&self, blocks: Range<usize>, request: &EntryRequest, inherited: &Inherited) -> Result<EntryColumns> {
-        manifest_decode::decode(self, blocks, request, inherited)
+        self.decode_with(&mut Inflater::default(), blocks, request, inherited)
+    }
+
+    /// As [`Manifest::decode`], with a decompressor that serves several calls.
+    ///
+    /// # Errors
+    /// As [`Manifest::decode`].
+    pub fn decode_with(
+        &self,
+        inflater: &mut Inflater,
+        blocks: Range<usize>,
+        request: &EntryRequest,
+        inherited: &Inherited,
+    ) -> Result<EntryColumns> {
+        manifest_decode::decode(self, blocks, request, inherited, inflater)
     }
 }
 
@@ -165,7 +179,7 @@ pub fn clear_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryCo
 }
 
 impl EntryColumns {
-    /// The file of one row, with the partition that [`partition_of`] made for it. Metrics only if all were kept.
+    /// The file of one row, with the partition that [`partition_of`] made for it. Metrics only if they were kept.
     ///
     /// # Errors
     /// `InvalidInput` if there is no such row; `CorruptTable` if an equality id is no field id.
@@ -187,7 +201,7 @@ impl EntryColumns {
             sequence_number: self.sequence_number.get(row).copied().flatten(),
             file_sequence_number: self.file_sequence_number.get(row).copied().flatten(),
             snapshot_id: self.snapshot_id.get(row).copied().flatten(),
-            metrics: self.all_metrics.get(row).cloned().map(Box::new),
+            metrics: self.metrics_of(row),
             key_metadata: self.key_metadata.get(row).map(<[u8]>::to_vec),
             split_offsets: self.split_offsets.get(row).map(<[i64]>::to_vec),
             equality_ids: equality_ids
@@ -199,6 +213,11 @@ impl EntryColumns {
             content_size_bytes: self.content_size_bytes.get(row).copied().flatten(),
             path,
         })
+    }
+
+    fn metrics_of(&self, row: usize) -> Option<FileMetrics> {
+        let known = self.all_metrics.get(row).cloned().map(FileMetrics::from);
+        known.or_else(|| Some(FileMetrics::encoded(self.encoded_metrics.get(row)?, self.layout.clone()?)))
     }
 
     /// Whether the row is a data file.

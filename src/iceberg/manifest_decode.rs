@@ -3,13 +3,14 @@
 //! The writer's schema and the request compile to one list of steps; each entry runs through it once. What is not wanted
 //! is hopped over without looking at it. Nothing is allocated for an entry but what stays in the columns.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::entries::{ADDED, BytesColumn, DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
 use super::manifest::{Inherited, Manifest};
 use super::manifest_layout::{Column, Layout, Slot};
-use crate::codec::avro::{Budget, Cursor, Optional, Skip};
+use super::manifest_metrics::read_all;
+use crate::codec::avro::{Budget, Cursor, Inflater, Optional, Skip};
 use crate::error::{Error, Result, ResultExt};
 use crate::task::{ColumnMetrics, FileContent, FileFormat};
 use crate::types::FieldId;
@@ -18,6 +19,10 @@ use crate::types::FieldId;
 enum Step {
     Read(Column, Optional),
     Skip(Skip),
+    /// Here the metrics maps begin.
+    BeginMetrics,
+    /// Here they end.
+    EndMetrics,
 }
 
 /// The compiled walk over one entry.
@@ -46,17 +51,20 @@ impl Program {
             _ => true,
         };
         let mut budget = Budget::default();
-        let mut steps = |slots: &[Slot]| -> Result<Vec<Step>> {
-            let mut steps = Vec::with_capacity(slots.len());
-            for slot in slots {
+        let span = layout.metrics_span().filter(|_| request.encoded_metrics);
+        let mut steps = |slots: &[Slot], span: Option<Range<usize>>| -> Result<Vec<Step>> {
+            let mut steps = Vec::with_capacity(slots.len() + 2);
+            for (place, slot) in slots.iter().enumerate() {
+                steps.extend(span.as_ref().filter(|s| s.start == place).map(|_| Step::BeginMetrics));
                 match slot.column.filter(|c| wanted(*c)) {
                     Some(column) => steps.push(Step::Read(column, slot.optional)),
                     None => steps.push(Step::Skip(Skip::of(&slot.node, &mut budget)?)),
                 }
+                steps.extend(span.as_ref().filter(|s| s.end == place + 1).map(|_| Step::EndMetrics));
             }
             Ok(steps)
         };
-        let (entry, file) = (steps(&layout.entry)?, steps(&layout.file)?);
+        let (entry, file) = (steps(&layout.entry, None)?, steps(&layout.file, span)?);
         let mut skip = |slots: &[Slot], column: Column| {
             let slot = slots.iter().find(|s| s.column == Some(column));
             slot.map_or(Ok(Skip::Nothing), |s| Skip::of(&s.node, &mut budget))
@@ -149,6 +157,8 @@ struct Row<'a> {
     referenced_data_file: Option<&'a [u8]>,
     content_offset: Option<i64>,
     content_size: Option<i64>,
+    /// The bytes of the metrics maps.
+    metrics: Option<&'a [u8]>,
 }
 
 /// Decodes the entries of some blocks.
@@ -157,10 +167,10 @@ pub(super) fn decode(
     blocks: Range<usize>,
     request: &EntryRequest,
     inherited: &Inherited,
+    inflater: &mut Inflater,
 ) -> Result<EntryColumns> {
     let program = Program::new(manifest.layout(), request)?;
     let mut sink = Sink::new(manifest, request, inherited);
-    let mut inflater = manifest.container.inflater();
     let compressed =
         blocks.clone().filter_map(|b| manifest.container.blocks.get(b)).map(|b| b.range.len()).sum::<usize>();
     let claimed = usize::try_from(manifest.entry_count(blocks.clone())).unwrap_or(usize::MAX);
@@ -168,7 +178,7 @@ pub(super) fn decode(
     sink.columns.reserve(claimed.min(compressed / 16));
     for index in blocks {
         let mut decode = || -> Result<()> {
-            let data = inflater.inflate(manifest.container.block_data(index)?)?;
+            let data = inflater.inflate(manifest.container.codec, manifest.container.block_data(index)?)?;
             let count = manifest.container.blocks.get(index).map_or(0, |b| b.count);
             // An entry has a status at least; a greater count lies.
             if count > data.len() as u64 {
@@ -213,6 +223,7 @@ impl<'a, 'p> Walk<'a, 'p> {
                         cursor = skip.run(cursor)?;
                         continue;
                     }
+                    Step::BeginMetrics | Step::EndMetrics => continue,
                     Step::Read(Column::DataFile, _) if dropped(&row) => {
                         cursor = program.skip_file.run(cursor)?;
                         continue;
@@ -247,6 +258,14 @@ impl<'a, 'p> Walk<'a, 'p> {
             let (column, optional) = match step {
                 Step::Skip(skip) => {
                     cursor = skip.run(cursor)?;
+                    continue;
+                }
+                Step::BeginMetrics => {
+                    row.metrics = Some(cursor.rest());
+                    continue;
+                }
+                Step::EndMetrics => {
+                    row.metrics = row.metrics.and_then(|m| m.get(..m.len() - cursor.rest().len()));
                     continue;
                 }
                 Step::Read(Column::Partition, _) => {
@@ -290,7 +309,7 @@ impl<'a, 'p> Walk<'a, 'p> {
     /// A metrics map, into the wanted fields' places or whole or both.
     fn metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         if self.program.keep_all {
-            let after = self.all_metrics(column, cursor.clone())?;
+            let after = read_all(column, cursor.clone(), &mut self.all)?;
             if column == Column::Sizes || self.metrics.is_empty() {
                 return Ok(after);
             }
@@ -302,19 +321,6 @@ impl<'a, 'p> Walk<'a, 'p> {
             Column::NanCounts => read_counts::<2>(cursor, metrics, lookup),
             Column::LowerBounds => read_bounds::<0>(cursor, metrics, lookup),
             _ => read_bounds::<1>(cursor, metrics, lookup),
-        }
-    }
-
-    fn all_metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
-        let bytes = |c: &mut Cursor<'a>| c.bytes().map(<[u8]>::to_vec);
-        let all = &mut self.all;
-        match column {
-            Column::Sizes => read_map(cursor, &mut all.column_sizes, Cursor::long),
-            Column::ValueCounts => read_map(cursor, &mut all.value_counts, Cursor::long),
-            Column::NullCounts => read_map(cursor, &mut all.null_value_counts, Cursor::long),
-            Column::NanCounts => read_map(cursor, &mut all.nan_value_counts, Cursor::long),
-            Column::LowerBounds => read_map(cursor, &mut all.lower_bounds, bytes),
-            _ => read_map(cursor, &mut all.upper_bounds, bytes),
         }
     }
 }
@@ -378,23 +384,6 @@ fn read_list<'a>(mut cursor: Cursor<'a>, out: &mut Vec<i64>) -> Result<Cursor<'a
     Ok(cursor)
 }
 
-/// The last value of a repeated key stays.
-fn read_map<'a, T>(
-    mut cursor: Cursor<'a>,
-    out: &mut Option<BTreeMap<FieldId, T>>,
-    value: impl Fn(&mut Cursor<'a>) -> Result<T>,
-) -> Result<Cursor<'a>> {
-    let map = out.insert(BTreeMap::new());
-    while let Some(run) = cursor.run()? {
-        let before = cursor.rest().len();
-        for _ in 0..run.count {
-            map.insert(cursor.int()?, value(&mut cursor)?);
-        }
-        run.check(before, &cursor)?;
-    }
-    Ok(cursor)
-}
-
 /// Where entries go: columns, with partition tuples interned and inheritance applied.
 struct Sink<'m> {
     layout: &'m Layout,
@@ -407,13 +396,17 @@ struct Sink<'m> {
     /// Sequence number of entries that neither have nor inherit one.
     default_sequence_number: Option<i64>,
     keep_all: bool,
+    keep_encoded: bool,
 }
 
 impl<'m> Sink<'m> {
     fn new(manifest: &'m Manifest<'_>, request: &EntryRequest, inherited: &Inherited) -> Self {
         let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
-        let columns =
-            EntryColumns { metrics: request.metric_fields.iter().map(metric).collect(), ..EntryColumns::default() };
+        let columns = EntryColumns {
+            metrics: request.metric_fields.iter().map(metric).collect(),
+            layout: request.encoded_metrics.then(|| manifest.layout().clone()),
+            ..EntryColumns::default()
+        };
         // In v1 there are none, which means 0. A v1 manifest has no column, wherever it is listed.
         let v1 = inherited.sequence_number == 0 || !manifest.layout().has_sequence_numbers;
         Sink {
@@ -426,6 +419,7 @@ impl<'m> Sink<'m> {
             sequence_number: inherited.sequence_number,
             default_sequence_number: v1.then_some(0),
             keep_all: request.all_metrics,
+            keep_encoded: request.encoded_metrics,
         }
     }
 
@@ -478,6 +472,9 @@ impl<'m> Sink<'m> {
             column.nan_count.push(metrics.counts[2]);
             put(&mut column.lower, metrics.bounds[0])?;
             put(&mut column.upper, metrics.bounds[1])?;
+        }
+        if self.keep_encoded {
+            put(&mut c.encoded_metrics, row.metrics)?;
         }
         if self.keep_all {
             c.all_metrics.push(std::mem::take(&mut walk.all));

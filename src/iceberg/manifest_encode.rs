@@ -2,8 +2,6 @@
 //!
 //! Source: Iceberg specification, "Manifests" and "Manifest Lists".
 
-use std::collections::BTreeMap;
-
 use super::entries::{ADDED, DELETED, EXISTING};
 use super::manifest_avro::{decimal_length, manifest_entry_schema};
 use super::manifest_list::{FieldSummary, ManifestContent};
@@ -13,10 +11,10 @@ use crate::codec::avro::encode::{
 };
 use crate::codec::avro::{Codec, ContainerWriter};
 use crate::error::{Error, Result, ResultExt};
-use crate::task::{ColumnMetrics, DataFile, FileContent};
+use crate::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileMetrics};
 use crate::types::schema_json::schema_to_json;
 use crate::types::value::encode_bound;
-use crate::types::{FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
+use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
 
 /// An entry to write. Its snapshot id and sequence numbers are written, not those in `file`.
 #[derive(Clone, Debug)]
@@ -206,7 +204,7 @@ fn put_entry(
     if version == 1 {
         put_long(out, V1_BLOCK_SIZE);
     }
-    put_metrics(out, file.metrics.as_deref());
+    put_metrics(out, file.metrics.as_ref().map(FileMetrics::get).transpose()?);
     put_optional(out, file.key_metadata.as_deref(), put_bytes);
     put_optional(out, file.split_offsets.as_deref(), |out, list| {
         put_items(out, list.iter(), |out, v| put_long(out, *v));
@@ -241,7 +239,7 @@ fn content_number(content: FileContent) -> i32 {
 }
 
 fn put_metrics(out: &mut Vec<u8>, metrics: Option<&ColumnMetrics>) {
-    let counts = |out: &mut Vec<u8>, map: Option<&BTreeMap<FieldId, i64>>| {
+    let counts = |out: &mut Vec<u8>, map: Option<&FieldMap<i64>>| {
         put_optional(out, map, |out, map| {
             put_items(out, map.iter(), |out, (id, n)| {
                 put_int(out, *id);
@@ -249,7 +247,7 @@ fn put_metrics(out: &mut Vec<u8>, metrics: Option<&ColumnMetrics>) {
             });
         });
     };
-    let bounds = |out: &mut Vec<u8>, map: Option<&BTreeMap<FieldId, Vec<u8>>>| {
+    let bounds = |out: &mut Vec<u8>, map: Option<&FieldMap<Vec<u8>>>| {
         put_optional(out, map, |out, map| {
             put_items(out, map.iter(), |out, (id, bound)| {
                 put_int(out, *id);

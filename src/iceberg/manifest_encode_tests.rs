@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::iceberg::entries::EntryRequest;
 use crate::iceberg::manifest::{Inherited, Manifest, partition_of};
+use crate::task::FieldMap;
 use crate::task::{FileFormat, Partition, PartitionValue};
 use crate::types::{Field, Transform};
 
@@ -90,9 +91,12 @@ fn partition() -> impl Strategy<Value = Arc<Partition>> {
 }
 
 fn metrics() -> impl Strategy<Value = ColumnMetrics> {
-    let counts = || prop::option::of(prop::collection::btree_map(any::<i32>(), 0..i64::MAX, 0..9));
+    let counts =
+        || prop::option::of(prop::collection::btree_map(any::<i32>(), 0..i64::MAX, 0..9).prop_map(FieldMap::from_iter));
     let bytes = || prop::collection::vec(any::<u8>(), 0..20);
-    let bounds = move || prop::option::of(prop::collection::btree_map(any::<i32>(), bytes(), 0..9));
+    let bounds = move || {
+        prop::option::of(prop::collection::btree_map(any::<i32>(), bytes(), 0..9).prop_map(FieldMap::from_iter))
+    };
     (counts(), counts(), counts(), counts(), bounds(), bounds()).prop_map(|m| ColumnMetrics {
         column_sizes: m.0,
         value_counts: m.1,
@@ -126,7 +130,7 @@ fn entry() -> impl Strategy<Value = ManifestEntry> {
             sequence_number: Some(n.2),
             file_sequence_number: Some(n.2),
             snapshot_id: Some(n.1),
-            metrics: Some(Box::new(metrics)),
+            metrics: Some(metrics.into()),
             key_metadata: lists.0,
             split_offsets: lists.1,
             equality_ids: None,

@@ -3,7 +3,9 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Budget, Codec, Container, ContainerWriter, Cursor, Member, Node, Optional, Shape, Skip};
+use crate::codec::avro::{
+    Budget, Codec, Container, ContainerWriter, Cursor, Inflater, Member, Node, Optional, Shape, Skip,
+};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
 
@@ -163,11 +165,11 @@ pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let schema = container.schema()?;
     let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
     let layout = Layout::new(members)?;
-    let mut inflater = container.inflater();
+    let mut inflater = Inflater::default();
     let mut out = Vec::new();
     for (i, block) in container.blocks.iter().enumerate() {
         let mut read = || -> Result<()> {
-            let data = inflater.inflate(container.block_data(i)?)?;
+            let data = inflater.inflate(container.codec, container.block_data(i)?)?;
             let mut cursor = Cursor::new(data);
             for _ in 0..block.count {
                 out.push(layout.manifest(&mut cursor)?);

@@ -1,12 +1,10 @@
-use std::collections::BTreeMap;
-
 use serde_json::Value as Json;
 
 use super::*;
 use crate::codec::avro::{Codec, ContainerWriter, encode};
 use crate::error::ErrorKind;
 use crate::iceberg::entries::{ADDED, EXISTING};
-use crate::task::{ColumnMetrics, FileFormat};
+use crate::task::{ColumnMetrics, FieldMap, FileFormat};
 use crate::types::value::unhex;
 use crate::types::{Field, FieldId, Transform};
 
@@ -24,12 +22,12 @@ fn decode_all(m: &Manifest<'_>, request: &EntryRequest, inherited: &Inherited) -
 
 const FIXTURES: [&str; 5] = ["v1-data.avro", "v2-data.avro", "v2-deletes.avro", "v3-data.avro", "v3-deletes.avro"];
 
-fn counts(j: &Json) -> Option<BTreeMap<FieldId, i64>> {
+fn counts(j: &Json) -> Option<FieldMap<i64>> {
     let map = j.as_object()?;
     Some(map.iter().map(|(k, v)| (k.parse().unwrap(), v.as_i64().unwrap())).collect())
 }
 
-fn bounds(j: &Json) -> Option<BTreeMap<FieldId, Vec<u8>>> {
+fn bounds(j: &Json) -> Option<FieldMap<Vec<u8>>> {
     let map = j.as_object()?;
     Some(map.iter().map(|(k, v)| (k.parse().unwrap(), unhex(v.as_str().unwrap()).unwrap())).collect())
 }
@@ -118,7 +116,7 @@ fn check_entry(entry: &Json, manifest: &Manifest<'_>, columns: &EntryColumns, ro
     let referenced = f["referenced_data_file"].as_str();
     assert_eq!(file.referenced_data_file.is_some(), referenced.is_some());
     assert!(file.referenced_data_file.unwrap_or_default().ends_with(referenced.unwrap_or_default()));
-    assert_eq!(*file.metrics.unwrap(), java_metrics(f));
+    assert_eq!(*file.metrics.unwrap().get().unwrap(), java_metrics(f));
 }
 
 #[test]
@@ -128,15 +126,15 @@ fn wanted_fields_get_the_same_metrics_as_all() {
         let manifest = Manifest::parse(&bytes).unwrap();
         let fields = vec![1, 3, 77, 2_147_483_540, 2_147_483_546];
         for all_metrics in [false, true] {
-            let request = EntryRequest { metric_fields: fields.clone(), all_metrics, deleted_too: true };
+            let request =
+                EntryRequest { metric_fields: fields.clone(), all_metrics, deleted_too: true, ..Default::default() };
             let columns = decode_all(&manifest, &request, &Inherited::default()).unwrap();
             let whole = decode_all(&manifest, &all(), &Inherited::default()).unwrap();
             assert_eq!(columns.all_metrics.len(), if all_metrics { columns.len() } else { 0 });
             for (row, m) in whole.all_metrics.iter().enumerate() {
                 for (c, id) in columns.metrics.iter().zip(&fields) {
-                    let count = |map: &Option<BTreeMap<FieldId, i64>>| {
-                        map.as_ref().and_then(|m| m.get(id).copied()).unwrap_or(-1)
-                    };
+                    let count =
+                        |map: &Option<FieldMap<i64>>| map.as_ref().and_then(|m| m.get(id).copied()).unwrap_or(-1);
                     assert_eq!(c.field_id, *id);
                     assert_eq!(c.value_count[row], count(&m.value_counts));
                     assert_eq!(c.null_count[row], count(&m.null_value_counts));
@@ -428,7 +426,8 @@ fn torn_files_are_refused() {
 
 #[test]
 fn flipped_bytes_never_panic() {
-    let request = EntryRequest { metric_fields: vec![1, 2], all_metrics: true, deleted_too: true };
+    let request =
+        EntryRequest { metric_fields: vec![1, 2], all_metrics: true, deleted_too: true, ..Default::default() };
     let sources = [fixture("v3-data.avro"), partitioned(&[(Some(3), Some("x")), (None, None)])];
     for bytes in sources {
         for at in 0..bytes.len() {

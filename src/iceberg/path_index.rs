@@ -1,6 +1,6 @@
 //! Position deletes by the data files that they name: exactly ([`PathMap`]) or by a range of paths ([`PathRanges`]).
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hasher};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -14,8 +14,9 @@ pub(super) struct PathMap {
     paths: Vec<u8>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
+    hash: u64,
     start: usize,
     end: usize,
     sequence_number: i64,
@@ -25,39 +26,33 @@ struct Entry {
 }
 
 impl PathMap {
-    fn hash(hasher: &DefaultHashBuilder, path: &[u8]) -> u64 {
-        let mut state = hasher.build_hasher();
-        // Without the prefix of the length, which keeps paths of one length apart as well.
+    fn hash(&self, path: &[u8]) -> u64 {
+        let mut state = self.hasher.build_hasher();
         state.write(path);
-        path.len().hash(&mut state);
         state.finish()
     }
 
-    fn path(&self, entry: u32) -> &[u8] {
-        self.entries.get(entry as usize).and_then(|e| self.paths.get(e.start..e.end)).unwrap_or_default()
-    }
-
-    fn head(&self, path: &[u8]) -> Option<u32> {
-        self.heads.find(Self::hash(&self.hasher, path), |e| self.path(*e) == path).copied()
-    }
-
-    /// Adds a delete file; gives one that named the path before.
-    pub fn insert(&mut self, path: &[u8], sequence_number: i64, file: u32) -> Option<u32> {
-        let new = self.entries.len() as u32;
-        let Some(head) = self.head(path) else {
-            let start = self.paths.len();
-            self.paths.extend_from_slice(path);
-            self.entries.push(Entry { start, end: self.paths.len(), sequence_number, file, older: None });
-            let (entries, paths, hasher) = (&self.entries, &self.paths, &self.hasher);
-            let hash_of = |e: &u32| {
-                let path = entries.get(*e as usize).and_then(|e| paths.get(e.start..e.end)).unwrap_or_default();
-                Self::hash(hasher, path)
-            };
-            self.heads.insert_unique(Self::hash(hasher, path), new, hash_of);
-            return None;
+    fn head(&self, path: &[u8], hash: u64) -> Option<u32> {
+        let is_it = |entry: &u32| {
+            let entry = self.entries.get(*entry as usize).filter(|e| e.hash == hash);
+            entry.is_some_and(|e| self.paths.get(e.start..e.end) == Some(path))
         };
-        self.link(head, new, sequence_number, file);
-        self.entries.get(head as usize).map(|e| e.file)
+        self.heads.find(hash, is_it).copied()
+    }
+
+    /// Adds a delete file; false if another one named the path before.
+    pub fn insert(&mut self, path: &[u8], sequence_number: i64, file: u32) -> bool {
+        let (hash, new) = (self.hash(path), self.entries.len() as u32);
+        if let Some(head) = self.head(path, hash) {
+            self.link(head, new, sequence_number, file);
+            return false;
+        }
+        let start = self.paths.len();
+        self.paths.extend_from_slice(path);
+        self.entries.push(Entry { hash, start, end: self.paths.len(), sequence_number, file, older: None });
+        let hash_of = |entry: &u32| self.entries.get(*entry as usize).map_or(0, |e| e.hash);
+        self.heads.insert_unique(hash, new, hash_of);
+        true
     }
 
     /// Puts a new entry into the chain that begins at `head`, newest first. The head keeps its place in the table: if the
@@ -86,7 +81,7 @@ impl PathMap {
         if self.entries.is_empty() {
             return None;
         }
-        self.entries.get(self.head(path)? as usize).map(|e| (e.sequence_number, e.file))
+        self.entries.get(self.head(path, self.hash(path))? as usize).map(|e| (e.sequence_number, e.file))
     }
 
     /// Adds the delete files of a path that are not older than `sequence_number`.
@@ -94,7 +89,7 @@ impl PathMap {
         if self.entries.is_empty() {
             return;
         }
-        let mut at = self.head(path);
+        let mut at = self.head(path, self.hash(path));
         while let Some(entry) = at.and_then(|e| self.entries.get(e as usize)) {
             if entry.sequence_number < sequence_number {
                 return;

@@ -9,14 +9,16 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use crate::error::{Result, ResultExt};
+use crate::codec::avro::Inflater;
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::iceberg::deletes::{DeleteIndex, PATH_FIELD};
 use crate::iceberg::entries::{ADDED, DELETED, EntryRequest};
 use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest_layout::Layout;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::planned::{count, keeps};
@@ -25,7 +27,7 @@ use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
 use crate::task::FileContent;
 use crate::types::{FieldId, Schema};
-use crate::workers::{GoOn, in_parallel};
+use crate::workers::{GoOn, in_stages};
 
 pub use crate::iceberg::planned::{BatchChange, PartitionGroup, PlanCounters, PlannedBatch};
 
@@ -34,7 +36,7 @@ const WAVE_BYTES: i64 = 32 << 20;
 /// The first wave is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
 /// Blocks of a manifest that one piece of work decodes.
-const BLOCKS_PER_PIECE: usize = 64;
+const BLOCKS_PER_PIECE: usize = 32;
 
 /// What is planned.
 #[derive(Clone, Debug)]
@@ -53,6 +55,8 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// Which entries count.
     pub entries: EntryScope,
+    /// Whether files get their column metrics (still encoded).
+    pub column_metrics: bool,
 }
 
 /// Which entries of the manifests are planned.
@@ -108,6 +112,7 @@ pub struct Plan {
     counters: PlanCounters,
     /// Bytes of the next wave.
     wave_bytes: i64,
+    layout: OnceLock<Arc<Layout>>,
     failed: bool,
 }
 
@@ -158,6 +163,7 @@ impl Plan {
         Plan {
             request: EntryRequest {
                 metric_fields: input.filter.field_ids(),
+                encoded_metrics: input.column_metrics,
                 deleted_too: matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_)),
                 ..Default::default()
             },
@@ -168,6 +174,7 @@ impl Plan {
             ready: VecDeque::new(),
             counters: PlanCounters::default(),
             wave_bytes: FIRST_WAVE_BYTES,
+            layout: OnceLock::new(),
             failed: false,
         }
     }
@@ -306,33 +313,34 @@ impl Plan {
         attach: bool,
         go_on: GoOn,
     ) -> Result<Vec<PlannedBatch>> {
-        let load = |i: usize| -> Result<Vec<u8>> {
+        let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
+        let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
+        let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             go_on()?;
-            self.input.store.get(&self.input.location.resolve(&wave[i].path)?).with("manifest", &wave[i].path)
+            let path = &wave[i].path;
+            let bytes = self.input.store.get(&self.input.location.resolve(path)?).with("manifest", path)?;
+            let bytes = loaded[i].get_or_init(|| bytes);
+            // Most manifests of a table have the same header; what the first one's compiles to serves them.
+            let manifest = Manifest::parse_like(bytes, self.layout.get()).with("path", path)?;
+            self.layout.get_or_init(|| manifest.layout().clone());
+            let blocks = parsed[i].get_or_init(|| manifest).block_count();
+            Ok(even_pieces(blocks))
         };
-        let loaded = in_parallel(wave.len(), load)?;
-        // Most manifests of a table have the same header; what the first one's compiles to serves them.
-        let first = loaded.first().map(|bytes| Manifest::parse(bytes)).transpose();
-        let layout = first.ok().flatten().map(|m| m.layout().clone());
-        let parse = |i: usize| Manifest::parse_like(&loaded[i], layout.as_ref()).with("path", &wave[i].path);
-        let parsed = in_parallel(wave.len(), parse)?;
-        let mut pieces: Vec<(usize, Range<usize>)> = Vec::new();
-        for (i, m) in parsed.iter().enumerate() {
-            let blocks = m.block_count();
-            pieces.extend((0..blocks).step_by(BLOCKS_PER_PIECE).map(|b| (i, b..(b + BLOCKS_PER_PIECE).min(blocks))));
-        }
-        let decode = |p: usize| -> Result<PlannedBatch> {
+        let decode = |inflater: &mut Inflater, i: usize, blocks: Range<usize>| -> Result<PlannedBatch> {
             go_on()?;
-            let (i, blocks) = pieces[p].clone();
-            let mut batch = self.decode_piece(&wave[i], &parsed[i], blocks, request).with("path", &wave[i].path)?;
+            let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
+            let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
+            let mut batch = batch.with("path", &wave[i].path)?;
             if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
                 batch.deletes = index.attach(&batch)?;
             }
             Ok(batch)
         };
-        let mut batches = in_parallel(pieces.len(), decode)?;
-        number_rows(wave, &pieces, &mut batches)?;
-        Ok(batches)
+        let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
+        for (m, batches) in wave.iter().zip(&mut batches) {
+            number_rows(m, batches)?;
+        }
+        Ok(batches.into_iter().flatten().collect())
     }
 
     fn decode_piece(
@@ -341,9 +349,10 @@ impl Plan {
         manifest: &Manifest<'_>,
         blocks: Range<usize>,
         request: &EntryRequest,
+        inflater: &mut Inflater,
     ) -> Result<PlannedBatch> {
         let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
-        let columns = manifest.decode(blocks, request, &inherited)?;
+        let columns = manifest.decode_with(inflater, blocks, request, &inherited)?;
         let spec = self.specs.get(file.spec_id)?;
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {
@@ -370,17 +379,19 @@ fn key_fields(batches: &[PlannedBatch]) -> Vec<FieldId> {
 }
 
 /// Row ids (v3) are counted over a whole manifest, so after its pieces are back in order.
-fn number_rows(wave: &[ManifestFile], pieces: &[(usize, Range<usize>)], batches: &mut [PlannedBatch]) -> Result<()> {
-    for (i, m) in wave.iter().enumerate() {
-        let first = pieces.partition_point(|p| p.0 < i);
-        let end = pieces.partition_point(|p| p.0 <= i);
-        let own = batches.get_mut(first..end).unwrap_or_default().iter_mut().map(|b| &mut b.columns);
-        match m.first_row_id {
-            Some(first) => assign_first_row_ids(own, first).with("path", &m.path)?,
-            None => clear_first_row_ids(own),
-        }
+fn number_rows(manifest: &ManifestFile, batches: &mut [PlannedBatch]) -> Result<()> {
+    let batches = batches.iter_mut().map(|b| &mut b.columns);
+    match manifest.first_row_id {
+        Some(first) => assign_first_row_ids(batches, first).with("path", &manifest.path)?,
+        None => clear_first_row_ids(batches),
     }
     Ok(())
+}
+
+/// Blocks in pieces of about equal size.
+fn even_pieces(blocks: usize) -> Vec<Range<usize>> {
+    let pieces = blocks.div_ceil(BLOCKS_PER_PIECE);
+    (0..pieces).map(|p| p * blocks / pieces..(p + 1) * blocks / pieces).collect()
 }
 
 /// The manifests of a snapshot: from its manifest list, or the inline list of v1.

@@ -12,6 +12,7 @@ mod schema;
 mod signals;
 mod table;
 mod task;
+mod transforms;
 mod value;
 
 use pyo3::prelude::*;
@@ -33,6 +34,8 @@ mod _core {
     use super::table::{CommitMessage, Table};
     #[pymodule_export]
     use super::task::{DataFile, DeleteFile, ScanTask};
+    #[pymodule_export]
+    use super::transforms::transform_array;
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -226,8 +226,8 @@ impl Split {
         Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
     }
 
-    fn to_json(&self) -> String {
-        split_to_json(&self.inner)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || split_to_json(&self.inner))
     }
 
     #[classmethod]
@@ -240,6 +240,6 @@ impl Split {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<Split>(py, self.to_json())
+        pickle_as_json::<Split>(py, self.to_json(py)?)
     }
 }

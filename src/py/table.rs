@@ -6,13 +6,15 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-use super::arrow::Input;
-use super::call::run;
+use super::arrow::{Batches, Input};
+use super::call::{run, run_attached, run_watched};
 use super::scan::Scan;
 use super::schema::Schema;
+use super::signals::Watch;
 use super::task::DataFile;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
+use crate::inspect::{self, MetadataTable};
 use crate::table::{self, At, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
@@ -141,6 +143,22 @@ impl Table {
         Ok(Scan { inner })
     }
 
+    #[pyo3(signature = (name, *, snapshot_id=None, reference=None, timestamp_ms=None))]
+    fn inspect(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        snapshot_id: Option<i64>,
+        reference: Option<String>,
+        timestamp_ms: Option<i64>,
+    ) -> PyResult<Batches> {
+        let at = (snapshot_id.map(At::Snapshot)).or(reference.map(At::Ref)).or(timestamp_ms.map(At::TimestampMs));
+        let rows = run_watched(py, &Watch::new(), |go_on| {
+            inspect::inspect(&self.inner, MetadataTable::parse(name)?, at.as_ref(), go_on)
+        })?;
+        Ok(Batches::new(rows.schema, rows.batches))
+    }
+
     fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
         Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows))?.into())
     }
@@ -210,8 +228,8 @@ impl CommitMessage {
     }
 
     /// The message as JSON.
-    fn to_json(&self) -> String {
-        message_to_json(&self.inner)
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        run_attached(py, || message_to_json(&self.inner))
     }
 
     /// Reads what `to_json` wrote.
@@ -230,6 +248,6 @@ impl CommitMessage {
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
-        pickle_as_json::<CommitMessage>(py, self.to_json())
+        pickle_as_json::<CommitMessage>(py, self.to_json(py)?)
     }
 }

@@ -281,6 +281,6 @@ impl ScanTask {
             batch_rows: 1,
         };
         let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };
-        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (split_to_json(&split),)))
+        Ok((py.get_type::<ScanTask>().getattr("unpickle")?, (run_attached(py, || split_to_json(&split))?,)))
     }
 }

@@ -2,7 +2,6 @@
 //!
 //! Source: Iceberg specification, Appendix B; Austin Appleby's MurmurHash3.
 
-use super::decimal;
 use super::schema::PrimitiveType;
 use super::value::ValueRef;
 
@@ -37,7 +36,11 @@ pub fn murmur3_bytes(bytes: &[u8]) -> u32 {
     }
     let tail = words.remainder();
     if !tail.is_empty() {
-        let k = tail.iter().rev().fold(0u32, |k, &b| (k << 8) | b as u32);
+        // The last word of the whole, less what was mixed already; byte by byte only where there is no whole word.
+        let k = match bytes.last_chunk() {
+            Some(last) => u32::from_le_bytes(*last) >> (32 - 8 * tail.len()),
+            None => tail.iter().rev().fold(0u32, |k, &b| (k << 8) | u32::from(b)),
+        };
         h ^= mix_k(k);
     }
     finish(h, bytes.len() as u32)
@@ -47,6 +50,40 @@ pub fn murmur3_bytes(bytes: &[u8]) -> u32 {
 #[inline]
 pub fn murmur3_long(v: i64) -> u32 {
     finish(mix_h(mix_h(0, v as u32), (v >> 32) as u32), 8)
+}
+
+/// Murmur3 of 16 bytes.
+#[inline]
+pub fn murmur3_16(bytes: [u8; 16]) -> u32 {
+    murmur3_prefix(u128::from_le_bytes(bytes), 16)
+}
+
+/// Murmur3 of a decimal's minimal two's-complement big-endian bytes, without making them.
+#[inline]
+pub fn murmur3_decimal(unscaled: i128) -> u32 {
+    if let Ok(v) = i64::try_from(unscaled) {
+        let length = 8 - ((v ^ (v >> 63)).leading_zeros() - 1) / 8;
+        let bytes = (v << (64 - 8 * length)).swap_bytes() as u64;
+        let h = mix_word(0, bytes as u32, length >= 4);
+        return finish(mix_word(h, (bytes >> 32) as u32, length == 8), length);
+    }
+    let length = 16 - ((unscaled ^ (unscaled >> 127)).leading_zeros() - 1) / 8;
+    murmur3_prefix((unscaled << (128 - 8 * length)).swap_bytes() as u128, length)
+}
+
+/// Murmur3 of the first `length` little-endian bytes of `bytes`, 8 or more; those after them are 0.
+#[inline]
+fn murmur3_prefix(bytes: u128, length: u32) -> u32 {
+    let h = mix_h(mix_h(0, bytes as u32), (bytes >> 32) as u32);
+    let h = mix_word(h, (bytes >> 64) as u32, length >= 12);
+    finish(mix_word(h, (bytes >> 96) as u32, length == 16), length)
+}
+
+/// A whole word, or the tail, which may be empty (0). Without branches, since lengths vary from value to value.
+#[inline]
+fn mix_word(h: u32, word: u32, whole: bool) -> u32 {
+    let tail = h ^ mix_k(word);
+    if whole { tail.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64) } else { tail }
 }
 
 /// The hash of a value of type `ty`, or `None` where the type can't be hashed.
@@ -63,9 +100,9 @@ pub fn hash_value(v: ValueRef<'_>, ty: &PrimitiveType) -> Option<u32> {
         },
         ValueRef::Float(f) => murmur3_long(double_bits(f64::from(f))),
         ValueRef::Double(d) => murmur3_long(double_bits(d)),
-        ValueRef::Decimal(d) => murmur3_bytes(&decimal::minimal_bytes(d)),
+        ValueRef::Decimal(d) => murmur3_decimal(d),
         ValueRef::String(s) => murmur3_bytes(s.as_bytes()),
-        ValueRef::Uuid(u) => murmur3_bytes(&u.to_be_bytes()),
+        ValueRef::Uuid(u) => murmur3_16(u.to_be_bytes()),
         ValueRef::Bytes(b) => murmur3_bytes(b),
     })
 }
@@ -86,8 +123,45 @@ pub fn bucket_of_hash(hash: u32, buckets: u32) -> i32 {
     ((hash & 0x7fff_ffff) % buckets.max(1)) as i32
 }
 
+/// A number of buckets, prepared for many hashes: no division for each.
+///
+/// A hash has 31 bits, so the quotient by any divisor is exactly the product with a rounded-up 32-bit reciprocal, shifted
+/// (Granlund and Montgomery, "Division by Invariant Integers using Multiplication", theorem 4.2).
+#[derive(Clone, Copy, Debug)]
+pub struct Buckets {
+    count: u32,
+    reciprocal: u32,
+    shift: u32,
+}
+
+impl Buckets {
+    /// `None` for 0 and for more than `i32::MAX` buckets.
+    pub fn new(count: u32) -> Option<Buckets> {
+        if count == 0 || count > i32::MAX as u32 {
+            return None;
+        }
+        let shift = 31 + (u32::BITS - (count - 1).leading_zeros());
+        Some(Buckets { count, reciprocal: ((1u64 << shift) / u64::from(count) + 1) as u32, shift })
+    }
+
+    /// If the count is a power of two, what masks a hash to its bucket.
+    #[inline]
+    pub fn mask(self) -> Option<u32> {
+        self.count.is_power_of_two().then(|| self.count - 1)
+    }
+
+    /// The bucket of a hash: sign bit dropped, then modulo.
+    #[inline]
+    pub fn of(self, hash: u32) -> i32 {
+        let hash = hash & 0x7fff_ffff;
+        let quotient = ((u64::from(hash) * u64::from(self.reciprocal)) >> self.shift) as u32;
+        hash.wrapping_sub(quotient.wrapping_mul(self.count)) as i32
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::decimal;
     use super::*;
     use crate::types::temporal::{days_of_civil, parse_time, parse_timestamp};
     use proptest::prelude::*;
@@ -120,6 +194,28 @@ mod tests {
             let oracle = |b: &[u8]| murmur3::murmur3_32(&mut std::io::Cursor::new(b), 0).unwrap();
             prop_assert_eq!(murmur3_bytes(&bytes), oracle(&bytes));
             prop_assert_eq!(murmur3_long(v), oracle(&v.to_le_bytes()));
+        }
+
+        /// Of every width: a random number shifted down by a random count of bits.
+        #[test]
+        fn decimals_and_uuids_equal_the_murmur3_crate(v: i128, bits in 0u32..128, bytes: [u8; 16]) {
+            let oracle = |b: &[u8]| murmur3::murmur3_32(&mut std::io::Cursor::new(b), 0).unwrap();
+            prop_assert_eq!(murmur3_decimal(v >> bits), oracle(&decimal::minimal_bytes(v >> bits)));
+            prop_assert_eq!(murmur3_16(bytes), oracle(&bytes));
+        }
+
+        #[test]
+        fn buckets_equal_the_remainder(count in 1..=i32::MAX as u32, hash: u32, bits in 0u32..31) {
+            for count in [count, (count >> bits).max(1), 1 << bits] {
+                let near = (hash & 0x7fff_ffff) / count * count;
+                for hash in [hash, near, near.wrapping_sub(1), u32::MAX, 0] {
+                    let buckets = Buckets::new(count).unwrap();
+                    prop_assert_eq!(buckets.of(hash), bucket_of_hash(hash, count));
+                    if let Some(mask) = buckets.mask() {
+                        prop_assert_eq!((hash & mask) as i32, bucket_of_hash(hash, count));
+                    }
+                }
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ TOWERS = ["iceberg", "paimon"]  # know neither each other nor `data`
 FACADE = [
     "explain",
     "plan_table",
+    "inspect",
     "splits",
     "changes",
     "scan",

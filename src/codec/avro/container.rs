@@ -140,11 +140,6 @@ impl<'a> Container<'a> {
         (self.blocks.get(index).and_then(|b| self.bytes.get(b.range.clone())))
             .ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))
     }
-
-    /// A decompressor for its blocks. Make one for each thread.
-    pub fn inflater(&self) -> Inflater {
-        Inflater::new(self.codec)
-    }
 }
 
 #[cold]
@@ -185,29 +180,24 @@ const ALWAYS_ALLOWED: usize = 1 << 20;
 /// Java writes blocks of 64,000 bytes and one record.
 const FIRST_GUESS: usize = 96 << 10;
 
-/// Decompresses blocks, one after another, into one buffer.
+/// Decompresses blocks, one after another, into one buffer. Make one for each thread.
+#[derive(Default)]
 pub struct Inflater {
-    codec: Codec,
     deflate: Option<Decompressor>,
     zstd: Option<DCtx<'static>>,
     buffer: Vec<u8>,
 }
 
 impl Inflater {
-    /// For blocks of that codec.
-    pub fn new(codec: Codec) -> Self {
-        Inflater { codec, deflate: None, zstd: None, buffer: Vec::new() }
-    }
-
     /// The uncompressed bytes of a block, valid until the next call.
     ///
     /// Memory is bounded by the larger of 1 MiB and 1032 times the input, and by 1 GiB.
     ///
     /// # Errors
     /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.
-    pub fn inflate<'b>(&'b mut self, data: &'b [u8]) -> Result<&'b [u8]> {
+    pub fn inflate<'b>(&'b mut self, codec: Codec, data: &'b [u8]) -> Result<&'b [u8]> {
         let limit = data.len().saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_BLOCK);
-        let length = match self.codec {
+        let length = match codec {
             Codec::Null => return Ok(data),
             Codec::Deflate => self.deflate(data, limit)?,
             Codec::Snappy => self.snappy(data, limit)?,

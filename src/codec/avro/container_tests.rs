@@ -19,10 +19,10 @@ fn written(codec: Codec, records: i64) -> Vec<u8> {
 /// Count of records that walk to the end of each block.
 fn walk(bytes: &[u8]) -> Result<i64> {
     let container = Container::parse(bytes)?;
-    let mut inflater = container.inflater();
+    let mut inflater = Inflater::default();
     let mut n = 0;
     for (i, block) in container.blocks.iter().enumerate() {
-        let mut cursor = Cursor::new(inflater.inflate(container.block_data(i)?)?);
+        let mut cursor = Cursor::new(inflater.inflate(container.codec, container.block_data(i)?)?);
         for _ in 0..block.count {
             assert_eq!(cursor.long()?, n * 1_000_003);
             assert!(cursor.string()?.starts_with(&format!("text {n} ")));
@@ -68,7 +68,7 @@ fn zstd_without_a_content_size_is_read() {
     // As a streaming writer does: the frame does not say how long its content is.
     let data = zstd::stream::encode_all(&vec![7u8; 300_000][..], 1).unwrap();
     assert_eq!(zstd_safe::get_frame_content_size(&data).ok().flatten(), None);
-    assert_eq!(Inflater::new(Codec::Zstd).inflate(&data).unwrap(), vec![7u8; 300_000]);
+    assert_eq!(Inflater::default().inflate(Codec::Zstd, &data).unwrap(), vec![7u8; 300_000]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn negative_and_huge_sizes_are_refused() {
 
 #[test]
 fn blocks_that_claim_or_make_too_much_are_refused() {
-    let fails = |codec, data: &[u8]| Inflater::new(codec).inflate(data).unwrap_err().to_string();
+    let fails = |codec, data: &[u8]| Inflater::default().inflate(codec, data).unwrap_err().to_string();
     // A snappy length of 4 GiB with nothing behind it.
     assert!(fails(Codec::Snappy, &[0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0, 0, 0]).contains("more than"));
     // A zstandard frame header (single segment, 8-byte content size) that claims 2^60 bytes.

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::codec::avro::{Container, Cursor};
+use crate::codec::avro::{Container, Cursor, Inflater};
 
 const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[
     {"name":"b","type":"boolean"},{"name":"i","type":"int"},{"name":"l","type":["null","long"]},
@@ -75,10 +75,10 @@ proptest! {
             rows.iter().for_each(|r| writer.record(|out| put(out, r)));
             let bytes = writer.finish().unwrap();
             let container = Container::parse(&bytes).unwrap();
-            let mut inflater = container.inflater();
+            let mut inflater = Inflater::default();
             let mut back = Vec::new();
             for (i, block) in container.blocks.iter().enumerate() {
-                let mut cursor = Cursor::new(inflater.inflate(container.block_data(i).unwrap()).unwrap());
+                let mut cursor = Cursor::new(inflater.inflate(container.codec, container.block_data(i).unwrap()).unwrap());
                 (0..block.count).for_each(|_| back.push(take(&mut cursor)));
                 prop_assert!(cursor.rest().is_empty());
             }

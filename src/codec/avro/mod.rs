@@ -1,15 +1,15 @@
 //! Avro object containers: what manifests and manifest lists are made of.
 //!
 //! ```
-//! use frazil::codec::avro::{Container, ContainerWriter, Cursor, Codec, encode};
+//! use frazil::codec::avro::{Codec, Container, ContainerWriter, Cursor, Inflater, encode};
 //!
 //! let mut writer = ContainerWriter::new(r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#, &[], Codec::Deflate);
 //! writer.record(|out| encode::put_long(out, 7));
 //! let bytes = writer.finish()?;
 //!
 //! let container = Container::parse(&bytes)?;
-//! let mut inflater = container.inflater();
-//! let mut cursor = Cursor::new(inflater.inflate(container.block_data(0)?)?);
+//! let mut inflater = Inflater::default();
+//! let mut cursor = Cursor::new(inflater.inflate(container.codec, container.block_data(0)?)?);
 //! assert_eq!(cursor.long()?, 7);
 //! # Ok::<(), frazil::error::Error>(())
 //! ```
