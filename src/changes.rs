@@ -77,7 +77,9 @@ fn snapshot_id(metadata: &TableMetadata, since: &At) -> Result<Option<i64>> {
 
 fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
     let mut fields = schema.fields.to_vec();
-    fields.extend(ids.iter().filter_map(|id| metadata_column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)));
+    fields.extend(
+        ids.iter().filter_map(|id| metadata_column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)),
+    );
     Arc::new(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
 }
 
@@ -109,5 +111,6 @@ pub(crate) fn split_filter(filter: BoundPredicate) -> Result<(BoundPredicate, Bo
 
 /// Whether a task's rows are all rows that its deletes leave.
 pub(crate) fn keeps_all(context: &ReadContext, task: &ScanTask) -> bool {
-    *context.change_filter == BoundPredicate::True && task.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
+    *context.change_filter == BoundPredicate::True
+        && task.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
 }

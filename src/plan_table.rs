@@ -34,7 +34,8 @@ pub fn schema() -> SchemaRef {
 /// As [`schema`], with `operation`, `change_ordinal` and `commit_snapshot_id`.
 pub fn schema_of_changes() -> SchemaRef {
     let mut fields: Vec<_> = schema().fields().iter().cloned().collect();
-    let own = [("operation", DataType::Utf8), ("change_ordinal", DataType::Int32), ("commit_snapshot_id", DataType::Int64)];
+    let own =
+        [("operation", DataType::Utf8), ("change_ordinal", DataType::Int32), ("commit_snapshot_id", DataType::Int64)];
     fields.extend(own.map(|(name, ty)| Arc::new(Field::new(name, ty, false))));
     Arc::new(Schema::new(fields))
 }

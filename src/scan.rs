@@ -296,7 +296,10 @@ impl Scan {
         let mut rows = 0u64;
         let mut planned = self.tasks(false, go_on)?;
         while let Some(task) = planned.next_task(go_on)? {
-            if *task.residual == BoundPredicate::True && task.deletes.is_empty() && changes::keeps_all(&self.context, &task) {
+            if *task.residual == BoundPredicate::True
+                && task.deletes.is_empty()
+                && changes::keeps_all(&self.context, &task)
+            {
                 rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
             } else {
                 tasks.push(task);

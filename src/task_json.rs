@@ -14,7 +14,7 @@ use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
-    Change, ChangeOperation, CommitChanges, CommitMessage, ColumnMetrics, DataFile, DeleteRef, FieldMap, FileContent,
+    Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
     FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};

@@ -29,7 +29,8 @@ use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, ReadContext, ScanTask};
 use crate::types::metadata_columns::{
-    CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID, metadata_column,
+    CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID,
+    metadata_column,
 };
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, Schema};

@@ -1,5 +1,6 @@
 use super::super::testing::{
-    context, deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, read, rows, schema, task, write,
+    context, deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, read, rows, schema, task,
+    write,
 };
 use super::*;
 use crate::expr::Op;
