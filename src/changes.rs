@@ -47,10 +47,20 @@ impl History {
     }
 
     /// The columns that rows have unless others are selected.
-    pub(crate) fn default_columns(&self, schema: &Arc<Schema>) -> Arc<Schema> {
-        match self {
-            History::Changes(_) => with_columns(schema, &CHANGE_COLUMNS),
-            _ => schema.clone(),
+    ///
+    /// # Errors
+    /// `Unsupported` if the table has a column of such a name itself.
+    pub(crate) fn default_columns(&self, schema: &Arc<Schema>) -> Result<Arc<Schema>> {
+        if !matches!(self, History::Changes(_)) {
+            return Ok(schema.clone());
+        }
+        let is_taken = |name: &str| schema.fields.iter().any(|f| f.name == name);
+        let mut names = CHANGE_COLUMNS.into_iter().filter_map(metadata_column).map(|c| c.name);
+        match names.find(|name| is_taken(name)) {
+            Some(name) => Err(Error::unsupported("the table has a column with the name of one of a change log")
+                .with("column", name)
+                .hint("Rename the column")),
+            None => Ok(with_columns(schema, &CHANGE_COLUMNS)),
         }
     }
 

@@ -66,7 +66,7 @@ impl Scan {
         };
         let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
-            projection: history.default_columns(&schema),
+            projection: history.default_columns(&schema)?,
             dropped: select::dropped(&schema, all).into(),
             change_filter: Arc::new(BoundPredicate::True),
             schema,

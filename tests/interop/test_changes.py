@@ -3,6 +3,7 @@ rows before and after each commit."""
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from typing import Any
 
@@ -74,6 +75,9 @@ def test_merge_on_read_is_the_difference_of_versions(java: Java, version: int, p
     opened = fz.open_table(java.root(table))
     counting = [s for s in opened.snapshots if s.operation != "replace"]
     everything = opened.changes().to_arrow().to_pylist()
+    splits = pickle.loads(pickle.dumps(opened.changes().plan(split_size_bytes=500)))
+    in_splits = Counter(tuple(row.values()) for split in splits for row in split.to_arrow().to_pylist())
+    assert in_splits == Counter(tuple(row.values()) for row in everything)
     for filter in (None, "id > 10 and country = 'NO'", "n < 3"):
         versions = {s.id: rows_of(opened.scan(filter, at=s.id).to_arrow()) for s in opened.snapshots}
         versions[None] = Counter()

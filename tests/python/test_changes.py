@@ -186,6 +186,16 @@ def test_an_empty_table(catalog: fz.Catalog) -> None:
         table.scan(since=7)
 
 
+def test_a_column_that_is_called_as_one_of_ours(catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": pa.array([1], pa.int64()), "_change_type": ["mine"], "_row_id": ["own"]})
+    table = catalog.create_table("db.taken", rows.schema).append(rows)
+    assert table.scan(select=["_change_type", "_row_id"]).to_arrow().to_pylist() == [
+        {"_change_type": "mine", "_row_id": "own"}
+    ]
+    with pytest.raises(fz.UnsupportedError, match="_change_type"):
+        table.changes()
+
+
 def test_a_replace_changes_nothing(log: fz.Table) -> None:
     third = log.snapshots[2]
 
