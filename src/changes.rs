@@ -6,10 +6,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
 use crate::iceberg::changes::snapshots_between;
 use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::plan::PlannedBatch;
 use crate::iceberg::snapshot::Snapshot;
 use crate::scan::version;
 use crate::table::{At, ScanRequest};
-use crate::task::{ReadContext, ScanTask};
+use crate::task::ReadContext;
 use crate::types::Schema;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
 use crate::types::schema::LAST_USER_FIELD_ID;
@@ -119,8 +120,8 @@ pub(crate) fn split_filter(filter: BoundPredicate) -> Result<(BoundPredicate, Bo
     Ok((BoundPredicate::all(own), BoundPredicate::all(of_change)))
 }
 
-/// Whether a task's rows are all rows that its deletes leave.
-pub(crate) fn keeps_all(context: &ReadContext, task: &ScanTask) -> bool {
+/// Whether the rows of a batch's files are all rows that their deletes leave.
+pub(crate) fn keeps_all(context: &ReadContext, batch: &PlannedBatch) -> bool {
     *context.change_filter == BoundPredicate::True
-        && task.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
+        && batch.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
 }

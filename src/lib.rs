@@ -15,7 +15,8 @@
 //! 6. [`task`], [`task_json`]: what planning gives and reading takes
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
-//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`changes`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
+//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`changes`], [`statistics`], [`scan`], [`table`],
+//!    `transaction`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
 pub mod catalog;
@@ -32,6 +33,7 @@ pub mod plan_table;
 mod py;
 pub mod scan;
 pub mod splits;
+pub mod statistics;
 pub mod store;
 pub mod table;
 pub mod task;

@@ -18,20 +18,23 @@ use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBat
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
 use crate::splits;
+use crate::statistics::Coverage;
 use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
 use crate::types::{Schema, select};
 use crate::workers::{GoOn, in_parallel};
 
-pub use crate::explain::{Explain, FunnelStage};
+pub use crate::explain::{Explain, Explained, FunnelStage};
 pub use crate::splits::SplitRequest;
+pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
 
 /// Rows of a batch unless the option `batch-rows` says otherwise.
 const BATCH_ROWS: usize = 65_536;
 
 /// Options that a scan takes.
-const OPTIONS: [&str; 5] = ["batch-rows", "case-sensitive", "split-size", "lookback", "file-open-cost"];
+const OPTIONS: [&str; 6] =
+    ["batch-rows", "case-sensitive", "split-size", "lookback", "file-open-cost", "max-plan-bytes"];
 
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
@@ -46,6 +49,7 @@ pub struct Scan {
     limit: Option<usize>,
     options: Arc<BTreeMap<String, String>>,
     case_sensitive: bool,
+    max_plan_bytes: Option<u64>,
 }
 
 impl Scan {
@@ -64,6 +68,10 @@ impl Scan {
                 Error::invalid(format!("option batch-rows is '{text}', not a number from 1 to {}", 1 << 24))
             })?,
         };
+        let max_plan_bytes = request.options.get("max-plan-bytes").map(|text| {
+            let wrong = || Error::invalid(format!("option max-plan-bytes is '{text}', not a number of bytes"));
+            text.parse::<u64>().map_err(|_| wrong())
+        });
         let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
             projection: history.default_columns(&schema)?,
@@ -86,6 +94,7 @@ impl Scan {
             limit: None,
             options: Arc::new(request.options),
             case_sensitive,
+            max_plan_bytes: max_plan_bytes.transpose()?,
         };
         let scan = match request.filter {
             Some(filter) => scan.filter(filter)?,
@@ -159,7 +168,31 @@ impl Scan {
     }
 
     fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
-        let input = PlanInput {
+        let input = PlanInput { column_metrics, ..self.plan_input() };
+        Ok(match &self.history {
+            History::None => AnyPlan::Files(Plan::start(input, go_on)?),
+            History::Appends(snapshots) => AnyPlan::Files(plan_appends(input, snapshots, go_on)?),
+            History::Changes(snapshots) => AnyPlan::Changes(ChangesPlan::new(input, snapshots)),
+        })
+    }
+
+    /// What is planned, of a scan of a version.
+    ///
+    /// # Errors
+    /// `Unsupported` for scans of what happened between versions.
+    pub(crate) fn version_input(&self) -> Result<PlanInput> {
+        match self.history {
+            History::None => Ok(self.plan_input()),
+            _ => Err(Error::unsupported(
+                "scans of what happened between versions are not explained, estimated or summed up",
+            )
+            .hint("plan_table() lists what is read; or explain a scan of the version")),
+        }
+    }
+
+    /// What is planned.
+    fn plan_input(&self) -> PlanInput {
+        PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
             metadata: self.table.inner.metadata.clone(),
@@ -167,13 +200,19 @@ impl Scan {
             schema: self.context.schema.clone(),
             filter: self.filter.clone(),
             entries: EntryScope::Live,
-            column_metrics,
-        };
-        Ok(match &self.history {
-            History::None => AnyPlan::Files(Plan::start(input, go_on)?),
-            History::Appends(snapshots) => AnyPlan::Files(plan_appends(input, snapshots, go_on)?),
-            History::Changes(snapshots) => AnyPlan::Changes(ChangesPlan::new(input, snapshots)),
-        })
+            column_metrics: false,
+            metric_fields: Vec::new(),
+            max_bytes: self.max_plan_bytes,
+        }
+    }
+
+    /// The most rows to read.
+    pub(crate) fn row_limit(&self) -> Option<u64> {
+        self.limit.map(|rows| rows as u64)
+    }
+
+    pub(crate) fn is_case_sensitive(&self) -> bool {
+        self.case_sensitive
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -239,25 +278,6 @@ impl Scan {
         Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
     }
 
-    /// What planning does and why: plans, keeping only the counts.
-    ///
-    /// # Errors
-    /// As [`Plan::start`].
-    pub fn explain(&self, go_on: GoOn) -> Result<Explain> {
-        Ok(self.explanation(&self.plan_to_end(go_on)?))
-    }
-
-    fn explanation(&self, counters: &PlanCounters) -> Explain {
-        Explain {
-            table: self.table.location().to_owned(),
-            snapshot_id: self.snapshot_id(),
-            filter: self.filter_text(),
-            select: self.context.projection.fields.iter().map(|f| f.name.clone()).collect(),
-            stages: crate::explain::funnel(counters),
-            rows: counters.rows_kept,
-        }
-    }
-
     /// The rows, one batch at a time: tasks are planned and files opened as the stream is read.
     ///
     /// # Errors
@@ -284,8 +304,8 @@ impl Scan {
         Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
     }
 
-    /// The number of rows: from metadata for files that the filter keeps whole, else by reading the
-    /// columns of filter and deletes. `go_on` is asked between batches.
+    /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
+    /// others, else by reading the columns of filter and deletes. `go_on` is asked between batches.
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
@@ -294,15 +314,14 @@ impl Scan {
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
         let mut tasks = Vec::new();
         let mut rows = 0u64;
-        let mut planned = self.tasks(false, go_on)?;
-        while let Some(task) = planned.next_task(go_on)? {
-            if *task.residual == BoundPredicate::True
-                && task.deletes.is_empty()
-                && changes::keeps_all(&self.context, &task)
-            {
-                rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
-            } else {
-                tasks.push(task);
+        let mut plan = self.plan(false, go_on)?;
+        while let Some(batch) = plan.next_batch(go_on)? {
+            let whole = changes::keeps_all(&self.context, &batch);
+            for k in 0..batch.rows.len() {
+                match Coverage::of(&batch, k)? {
+                    Coverage::Whole(n) | Coverage::Vector(n) if whole => rows = rows.saturating_add(n),
+                    _ => tasks.push(batch.task(k)?),
+                }
             }
         }
         let deletes = DeleteCache::default();

@@ -170,6 +170,7 @@ class Table:
         at: At | None = None,
         since: At | None = None,
         options: Mapping[str, object] | None = None,
+        max_plan_bytes: int | None = None,
     ) -> Scan:
         """What to read. Nothing is planned or read before the scan is asked for tasks or rows.
 
@@ -182,17 +183,22 @@ class Table:
             since: Only rows appended after this version (which is not included) up to `at`: those that commits of
                 operation `append` added. Deletes are not applied; `changes` tells of them as well.
             options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`.
+            max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would
+                read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
 
         Raises:
             InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
             NotFoundError: There is no such version.
         """
+        read_options = arguments.texts(options)
+        if max_plan_bytes is not None:
+            read_options["max-plan-bytes"] = str(arguments.count("max_plan_bytes", max_plan_bytes))
         return Scan(
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
             at={**arguments.at_version(at), **arguments.since_version(since)},
-            options=arguments.texts(options),
+            options=read_options,
         )
 
     def changes(

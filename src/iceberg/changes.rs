@@ -474,13 +474,11 @@ impl CommitDeletes {
 }
 
 fn add_counters(sum: &mut PlanCounters, c: &PlanCounters) {
-    sum.data_manifests += c.data_manifests;
-    sum.data_manifest_bytes = sum.data_manifest_bytes.saturating_add(c.data_manifest_bytes);
-    sum.live_manifests += c.live_manifests;
-    sum.live_manifest_bytes = sum.live_manifest_bytes.saturating_add(c.live_manifest_bytes);
-    sum.matching_manifests += c.matching_manifests;
-    sum.matching_manifest_bytes = sum.matching_manifest_bytes.saturating_add(c.matching_manifest_bytes);
+    sum.data_manifests.extend(c.data_manifests);
+    sum.live_manifests.extend(c.live_manifests);
+    sum.matching_manifests.extend(c.matching_manifests);
     sum.add_files(c);
+    sum.read_ms += c.read_ms;
     sum.list_ms += c.list_ms;
     sum.entries_ms += c.entries_ms;
 }

@@ -273,6 +273,8 @@ impl World {
             schema,
             entries: EntryScope::Live,
             column_metrics: false,
+            metric_fields: Vec::new(),
+            max_bytes: None,
         }
     }
 

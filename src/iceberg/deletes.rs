@@ -84,6 +84,11 @@ impl AttachedDeletes {
         self.of(k).len()
     }
 
+    /// The numbers of the delete files of all survivors: their places among the delete files that planning kept.
+    pub fn numbers(&self) -> &[u32] {
+        &self.files
+    }
+
     /// How many there are in all, counted once for each survivor.
     pub fn total(&self) -> usize {
         self.files.len()

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::iceberg::manifest::Inherited;
 use crate::iceberg::manifest_layout::Layout;
 use crate::task::{FileContent, FileFormat};
 use crate::types::{FieldId, Value};
@@ -179,6 +180,8 @@ pub struct EntryColumns {
     pub partition: Vec<u32>,
     /// The distinct partition tuples of the batch, values in the order of the manifest's own spec.
     pub partitions: Vec<Vec<Option<Value>>>,
+    /// The same tuples as the manifest has them.
+    pub(super) encoded_partitions: BytesColumn,
     /// One for each requested field, in the order of the request.
     pub metrics: Vec<MetricColumn>,
     pub key_metadata: BytesColumn,
@@ -228,6 +231,19 @@ impl EntryColumns {
             metric.value_count.reserve(entries);
             metric.null_count.reserve(entries);
             metric.nan_count.reserve(entries);
+        }
+    }
+
+    /// Fills in what entries take from the manifest list: a missing snapshot id is the manifest's; a missing sequence
+    /// number is the manifest's for status ADDED, and 0 where there were none (v1: the list says 0, or the manifest
+    /// `has_sequence_numbers` not, wherever it is listed).
+    pub(super) fn inherit(&mut self, inherited: &Inherited, has_sequence_numbers: bool) {
+        let default = (inherited.sequence_number == 0 || !has_sequence_numbers).then_some(0);
+        self.snapshot_id.iter_mut().for_each(|id| *id = id.or(inherited.snapshot_id));
+        for numbers in [&mut self.sequence_number, &mut self.file_sequence_number] {
+            for (number, status) in numbers.iter_mut().zip(&self.status) {
+                *number = number.or(if *status == ADDED { Some(inherited.sequence_number) } else { default });
+            }
         }
     }
 

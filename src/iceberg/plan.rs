@@ -21,7 +21,7 @@ use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_
 use crate::iceberg::manifest_layout::Layout;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::planned::{count, keeps};
+use crate::iceberg::planned::{count, count_deletes, keeps};
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
@@ -29,10 +29,10 @@ use crate::task::FileContent;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_stages};
 
-pub use crate::iceberg::planned::{BatchChange, PartitionGroup, PlanCounters, PlannedBatch};
+pub use crate::iceberg::planned::{BatchChange, ManifestCount, PartitionGroup, PlanCounters, PlannedBatch};
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
-const WAVE_BYTES: i64 = 32 << 20;
+pub(super) const WAVE_BYTES: i64 = 32 << 20;
 /// The first wave is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
 /// Blocks of a manifest that one piece of work decodes.
@@ -55,6 +55,10 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// Which entries count.
     pub entries: EntryScope,
+    /// Columns whose metrics the batches shall have beside the filter's.
+    pub metric_fields: Vec<FieldId>,
+    /// Most bytes of manifests to read; a plan that would read more is refused before it opens one.
+    pub max_bytes: Option<u64>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
 }
@@ -77,7 +81,7 @@ pub enum EntryScope {
 
 impl EntryScope {
     /// Whether a manifest can have such entries, by its counts. Absent counts mean that there may be any.
-    fn may_be_in(&self, m: &ManifestFile) -> bool {
+    pub(super) fn may_be_in(&self, m: &ManifestFile) -> bool {
         let some = |count: Option<i64>| count != Some(0);
         let (added, existing) = (some(m.added_files_count), some(m.existing_files_count));
         match self {
@@ -88,7 +92,7 @@ impl EntryScope {
         }
     }
 
-    fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
+    pub(super) fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
         let by = |set: &HashSet<i64>| snapshot_id.is_some_and(|id| set.contains(&id));
         match self {
             EntryScope::Live => true,
@@ -142,6 +146,7 @@ impl Plan {
         began: Instant,
         go_on: GoOn,
     ) -> Result<Plan> {
+        let read_ms = began.elapsed().as_secs_f64() * 1e3;
         let deletes_too = matches!(input.entries, EntryScope::Live);
         let mut plan = Plan::new(input);
         let mut delete_manifests = VecDeque::new();
@@ -151,7 +156,9 @@ impl Plan {
                 if data { &mut plan.queue } else { &mut delete_manifests }.push_back(m);
             }
         }
-        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
+        plan.counters.read_ms = read_ms;
+        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
+        plan.counters.check_bytes(plan.input.max_bytes)?;
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
             plan.load_deletes(delete_manifests, go_on)?;
         }
@@ -162,7 +169,7 @@ impl Plan {
         let specs = Specs::new(&input.metadata, &input.schema);
         Plan {
             request: EntryRequest {
-                metric_fields: input.filter.field_ids(),
+                metric_fields: metric_fields(&input),
                 encoded_metrics: input.column_metrics,
                 deleted_too: matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_)),
                 ..Default::default()
@@ -210,24 +217,22 @@ impl Plan {
 
     /// Whether a manifest must be opened, by what the manifest list says of it.
     fn wants(&mut self, m: &ManifestFile) -> Result<bool> {
-        let data = m.content == ManifestContent::Data;
-        let bytes = m.length_bytes.max(0) as u64;
-        let mut count = |pick: fn(&mut PlanCounters) -> (&mut u64, &mut u64)| {
-            if data {
-                let (manifests, all_bytes) = pick(&mut self.counters);
-                *manifests += 1;
-                *all_bytes = all_bytes.saturating_add(bytes);
+        let c = &mut self.counters;
+        let [listed, live, matching] = match m.content {
+            ManifestContent::Data => [&mut c.data_manifests, &mut c.live_manifests, &mut c.matching_manifests],
+            ManifestContent::Deletes => {
+                [&mut c.delete_manifests, &mut c.live_delete_manifests, &mut c.matching_delete_manifests]
             }
         };
-        count(|c| (&mut c.data_manifests, &mut c.data_manifest_bytes));
+        listed.add(m);
         if !self.input.entries.may_be_in(m) {
             return Ok(false);
         }
-        count(|c| (&mut c.live_manifests, &mut c.live_manifest_bytes));
+        live.add(m);
         if !self.specs.summary_may_match(m, &self.input.filter)? {
             return Ok(false);
         }
-        count(|c| (&mut c.matching_manifests, &mut c.matching_manifest_bytes));
+        matching.add(m);
         Ok(true)
     }
 
@@ -254,7 +259,6 @@ impl Plan {
 
     fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>, go_on: GoOn) -> Result<()> {
         let began = Instant::now();
-        self.counters.delete_manifests = manifests.len() as u64;
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
@@ -267,8 +271,8 @@ impl Plan {
             request.metric_fields.dedup();
             batches = self.decode_wave(&wave, &request, false, go_on)?;
         }
+        batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
         let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
-        self.counters.delete_files = index.len() as u64;
         self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -367,6 +371,15 @@ impl Plan {
         batch.rows = rows.map(|row| row as u32).collect();
         Ok(batch)
     }
+}
+
+/// The columns whose metrics planning or its caller needs, ascending.
+pub(super) fn metric_fields(input: &PlanInput) -> Vec<FieldId> {
+    let mut ids = input.filter.field_ids();
+    ids.extend(&input.metric_fields);
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// The key columns of the equality deletes among the survivors, ascending.

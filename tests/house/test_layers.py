@@ -13,6 +13,7 @@ FACADE = [
     "inspect",
     "splits",
     "changes",
+    "statistics",
     "scan",
     "table",
     "transaction",
