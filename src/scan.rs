@@ -172,7 +172,7 @@ impl Scan {
         Ok(match &self.history {
             History::None => AnyPlan::Files(Plan::start(input, go_on)?),
             History::Appends(snapshots) => AnyPlan::Files(plan_appends(input, snapshots, go_on)?),
-            History::Changes(snapshots) => AnyPlan::Changes(ChangesPlan::new(input, snapshots)),
+            History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
         })
     }
 

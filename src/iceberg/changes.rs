@@ -97,7 +97,7 @@ pub enum AnyPlan {
     /// Files of one version, or appended ones.
     Files(Plan),
     /// A changelog.
-    Changes(ChangesPlan),
+    Changes(Box<ChangesPlan>),
 }
 
 impl AnyPlan {

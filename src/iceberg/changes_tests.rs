@@ -292,7 +292,7 @@ impl World {
     }
 
     fn changes(&self, filter: &str, snapshots: &[Arc<Snapshot>]) -> Vec<ScanTask> {
-        let mut plan = AnyPlan::Changes(ChangesPlan::new(self.input(None, filter), snapshots));
+        let mut plan = AnyPlan::Changes(Box::new(ChangesPlan::new(self.input(None, filter), snapshots)));
         let mut out = Vec::new();
         while let Some(batch) = plan.next_batch(GO_ON).unwrap() {
             out.extend((0..batch.rows.len()).map(|k| batch.task(k).unwrap()));
