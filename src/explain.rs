@@ -110,7 +110,7 @@ impl Scan {
     /// As [`Plan::start`].
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
         let began = Instant::now();
-        let input = self.plan_input();
+        let input = self.version_input()?;
         let listed = list(&input)?;
         let read_ms = millis(began);
         let judge = Judge::new(&input);
@@ -170,7 +170,7 @@ impl Scan {
     /// # Errors
     /// As [`Plan::start`].
     pub fn estimate(&self) -> Result<Estimate> {
-        let input = self.plan_input();
+        let input = self.version_input()?;
         let judge = Judge::new(&input);
         let verdicts = list(&input)?.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
         Ok(Estimate::new(&verdicts, &input.filter))

@@ -15,11 +15,12 @@
 //! 6. [`task`], [`task_json`]: what planning gives and reading takes
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
-//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`statistics`], [`scan`], [`table`], `transaction`,
-//!    [`catalog`]: the doors
+//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`changes`], [`statistics`], [`scan`], [`table`],
+//!    `transaction`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
 pub mod catalog;
+pub mod changes;
 pub mod codec;
 pub mod data;
 pub mod error;

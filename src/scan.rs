@@ -6,11 +6,13 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
+use crate::changes::{self, History};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::delete_files::DeleteCache;
 use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
+use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
@@ -34,6 +36,7 @@ pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
 pub struct Scan {
     table: Table,
     snapshot: Option<Arc<Snapshot>>,
+    history: History,
     predicate: Predicate,
     filter: Arc<BoundPredicate>,
     context: Arc<ReadContext>,
@@ -50,10 +53,12 @@ impl Scan {
         let metadata = &table.inner.metadata;
         let (snapshot, schema) = version(metadata, request.at.as_ref())?;
         let options = ScanOptions::parse(&request.options)?;
+        let history = History::new(metadata, &request, snapshot.as_deref())?;
         let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
-            projection: schema.clone(),
+            projection: history.default_columns(&schema)?,
             dropped: select::dropped(&schema, all).into(),
+            change_filter: Arc::new(BoundPredicate::True),
             schema,
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
@@ -63,6 +68,7 @@ impl Scan {
         let scan = Scan {
             table: table.clone(),
             snapshot,
+            history,
             predicate: Predicate::True,
             filter: Arc::new(BoundPredicate::True),
             context: Arc::new(context),
@@ -89,8 +95,10 @@ impl Scan {
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
         let predicate = self.predicate.clone().and(predicate);
-        let filter = Arc::new(bind(&predicate, &self.context.schema, self.case_sensitive)?);
-        let scan = Scan { predicate, filter, ..self.clone() };
+        let bound = bind(&predicate, &self.history.all_columns(&self.context.schema), self.case_sensitive)?;
+        let (filter, change_filter) = changes::split_filter(bound)?;
+        let context = Arc::new(ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() });
+        let scan = Scan { predicate, filter: Arc::new(filter), context, ..self.clone() };
         match &self.select {
             Some(columns) => scan.select(columns),
             None => Ok(scan),
@@ -103,7 +111,8 @@ impl Scan {
     /// `InvalidInput` for a column that does not exist.
     pub fn select(&self, columns: &[String]) -> Result<Scan> {
         let filtered = self.filter.field_ids();
-        let projection = Arc::new(select::select(&self.context.schema, columns, &filtered, self.case_sensitive)?);
+        let all = self.history.all_columns(&self.context.schema);
+        let projection = Arc::new(select::select(&all, columns, &filtered, self.case_sensitive)?);
         let context = Arc::new(ReadContext { projection, ..self.context.as_ref().clone() });
         Ok(Scan { context, select: Some(columns.to_vec()), ..self.clone() })
     }
@@ -133,7 +142,7 @@ impl Scan {
 
     /// The filter as text.
     pub fn filter_text(&self) -> String {
-        self.filter.to_string()
+        BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string()
     }
 
     /// The snapshot that is read; `None` for an empty table.
@@ -141,12 +150,31 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<Plan> {
-        Plan::start(PlanInput { column_metrics, ..self.plan_input() }, go_on)
+    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
+        let input = PlanInput { column_metrics, ..self.plan_input() };
+        Ok(match &self.history {
+            History::None => AnyPlan::Files(Plan::start(input, go_on)?),
+            History::Appends(snapshots) => AnyPlan::Files(plan_appends(input, snapshots, go_on)?),
+            History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
+        })
+    }
+
+    /// What is planned, of a scan of a version.
+    ///
+    /// # Errors
+    /// `Unsupported` for scans of what happened between versions.
+    pub(crate) fn version_input(&self) -> Result<PlanInput> {
+        match self.history {
+            History::None => Ok(self.plan_input()),
+            _ => Err(Error::unsupported(
+                "scans of what happened between versions are not explained, estimated or summed up",
+            )
+            .hint("plan_table() lists what is read; or explain a scan of the version")),
+        }
     }
 
     /// What is planned.
-    pub(crate) fn plan_input(&self) -> PlanInput {
+    fn plan_input(&self) -> PlanInput {
         PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
@@ -187,7 +215,7 @@ impl Scan {
         Ok(TaskStream { plan: self.plan(column_metrics, go_on)?, batch: PlannedBatch::default(), next: 0 })
     }
 
-    /// The tasks as Arrow batches without an object each; columns as in [`plan_table::schema`].
+    /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -198,6 +226,14 @@ impl Scan {
             out.push(plan_table::encode_batch(&batch)?);
         }
         Ok(out)
+    }
+
+    /// The schema of [`Scan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        match &self.history {
+            History::Changes(_) => plan_table::schema_of_changes(),
+            _ => plan_table::schema(),
+        }
     }
 
     /// The number of tasks.
@@ -264,10 +300,11 @@ impl Scan {
         let mut rows = 0u64;
         let mut plan = self.plan(false, go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
+            let whole = changes::keeps_all(&self.context, &batch);
             for k in 0..batch.rows.len() {
                 match Coverage::of(&batch, k)? {
-                    Coverage::Whole(n) | Coverage::Vector(n) => rows = rows.saturating_add(n),
-                    Coverage::Part(_) => tasks.push(batch.task(k)?),
+                    Coverage::Whole(n) | Coverage::Vector(n) if whole => rows = rows.saturating_add(n),
+                    _ => tasks.push(batch.task(k)?),
                 }
             }
         }
@@ -302,7 +339,7 @@ pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Opti
 
 /// Tasks as planning finds them, in deterministic order.
 pub struct TaskStream {
-    plan: Plan,
+    plan: AnyPlan,
     batch: PlannedBatch,
     next: usize,
 }

@@ -147,7 +147,7 @@ impl Scan {
     /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`Plan::start`].
     pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
         let mut folds = self.asked_columns(columns)?;
-        let mut input = self.plan_input();
+        let mut input = self.version_input()?;
         input.metric_fields = folds.iter().map(ColumnFold::field_id).collect();
         let mut plan = Plan::start(input, go_on)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);

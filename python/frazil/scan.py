@@ -216,7 +216,9 @@ class Scan:
         parts = [repr(self._table.location), *(f"where {text}" for text in self._filters)]
         if self._columns is not None:
             parts.append("select " + ", ".join(self._columns))
-        parts += [f"at {value}" for value in self._at.values()]
+        parts += ["changes"] if self._at.get("changes") else []
+        versions = {key: value for key, value in self._at.items() if key != "changes"}
+        parts += [f"{'since' if key.startswith('since') else 'at'} {value}" for key, value in versions.items()]
         if self._rows is not None:
             parts.append(f"limit {self._rows}")
         return f"Scan({', '.join(parts)})"

@@ -155,6 +155,12 @@ impl DeleteIndex {
         all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
     }
 
+    /// The partitions whose data files the deletes can reach; `None` if some reach all.
+    pub fn partitions_reached(&self) -> Option<Vec<Arc<Partition>>> {
+        let groups = self.batches.iter().flat_map(|b| b.groups.iter().flatten());
+        self.global.is_empty().then(|| groups.map(|g| g.partition.clone()).collect())
+    }
+
     fn number_partition(&mut self, partition: &Partition) -> u32 {
         let next = self.of_partition.len() as u32;
         let number = *self.partitions.entry(partition_key(partition)).or_insert(next);

@@ -2,6 +2,7 @@
 
 mod cached_columns;
 pub mod catalog;
+pub mod changes;
 pub mod commit;
 pub mod deletes;
 pub mod entries;

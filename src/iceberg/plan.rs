@@ -30,7 +30,7 @@ use crate::task::FileContent;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_stages};
 
-pub use crate::iceberg::planned::{ManifestCount, PartitionGroup, PlanCounters, PlannedBatch};
+pub use crate::iceberg::planned::{BatchChange, ManifestCount, PartitionGroup, PlanCounters, PlannedBatch};
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
 pub(super) const WAVE_BYTES: i64 = 32 << 20;
@@ -76,17 +76,22 @@ pub enum EntryScope {
     AddedBy(Arc<HashSet<i64>>),
     /// Files that one of these snapshots removed (status DELETED).
     RemovedBy(Arc<HashSet<i64>>),
+    /// In the manifests of this snapshot: the files that were there before it.
+    Before(i64),
+    /// In the manifests of this snapshot: the files that were there before it and still are.
+    KeptBy(i64),
 }
 
 impl EntryScope {
-    /// Whether a manifest may have such entries, by the counts in the manifest list. Absent counts mean that it may.
+    /// Whether a manifest can have such entries, by its counts. Absent counts mean that there may be any.
     pub(super) fn may_be_in(&self, m: &ManifestFile) -> bool {
-        let data = m.content == ManifestContent::Data;
         let some = |count: Option<i64>| count != Some(0);
+        let (added, existing) = (some(m.added_files_count), some(m.existing_files_count));
         match self {
-            EntryScope::Live => some(m.added_files_count) || some(m.existing_files_count),
-            EntryScope::AddedBy(_) => data && some(m.added_files_count),
-            EntryScope::RemovedBy(_) => data && some(m.deleted_files_count),
+            EntryScope::Live | EntryScope::KeptBy(_) => added || existing,
+            EntryScope::AddedBy(_) => added,
+            EntryScope::RemovedBy(_) => some(m.deleted_files_count),
+            EntryScope::Before(_) => added || existing || some(m.deleted_files_count),
         }
     }
 
@@ -96,6 +101,9 @@ impl EntryScope {
             EntryScope::Live => true,
             EntryScope::AddedBy(set) => status == ADDED && by(set),
             EntryScope::RemovedBy(set) => status == DELETED && by(set),
+            EntryScope::Before(id) if snapshot_id == Some(*id) => status != ADDED,
+            EntryScope::KeptBy(id) if snapshot_id == Some(*id) => status != ADDED && status != DELETED,
+            EntryScope::Before(_) | EntryScope::KeptBy(_) => status != DELETED,
         }
     }
 }
@@ -142,12 +150,31 @@ impl Plan {
         go_on: GoOn,
     ) -> Result<Plan> {
         let read_ms = began.elapsed().as_secs_f64() * 1e3;
+        let deletes_too = matches!(input.entries, EntryScope::Live);
+        let mut plan = Plan::new(input);
+        let mut delete_manifests = VecDeque::new();
+        for m in manifests {
+            let data = m.content == ManifestContent::Data;
+            if (data || deletes_too) && plan.wants(&m)? {
+                if data { &mut plan.queue } else { &mut delete_manifests }.push_back(m);
+            }
+        }
+        plan.counters.read_ms = read_ms;
+        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
+        plan.counters.check_bytes(plan.input.max_bytes)?;
+        if !plan.queue.is_empty() && !delete_manifests.is_empty() {
+            plan.load_deletes(delete_manifests, go_on)?;
+        }
+        Ok(plan)
+    }
+
+    fn new(input: PlanInput) -> Plan {
         let specs = Specs::new(&input.metadata, &input.schema);
-        let mut plan = Plan {
+        Plan {
             request: EntryRequest {
                 metric_fields: metric_fields(&input),
                 encoded_metrics: input.column_metrics,
-                deleted_too: matches!(input.entries, EntryScope::RemovedBy(_)),
+                deleted_too: matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_)),
                 ..Default::default()
             },
             input,
@@ -159,21 +186,36 @@ impl Plan {
             wave_bytes: FIRST_WAVE_BYTES,
             layout: OnceLock::new(),
             failed: false,
-        };
-        let mut delete_manifests = VecDeque::new();
-        for m in manifests {
-            if plan.wants(&m)? {
-                if m.content == ManifestContent::Deletes { &mut delete_manifests } else { &mut plan.queue }
-                    .push_back(m);
+        }
+    }
+
+    /// The delete files among these manifests that `input` asks for; none if there are none.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub(super) fn index_deletes<'m>(
+        input: PlanInput,
+        manifests: impl IntoIterator<Item = &'m ManifestFile>,
+        go_on: GoOn,
+    ) -> Result<Option<Arc<DeleteIndex>>> {
+        let mut plan = Plan::new(input);
+        let mut wanted = VecDeque::new();
+        for m in manifests.into_iter().filter(|m| m.content == ManifestContent::Deletes) {
+            if plan.wants(m)? {
+                wanted.push_back(m.clone());
             }
         }
-        plan.counters.read_ms = read_ms;
-        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
-        plan.counters.check_bytes(plan.input.max_bytes)?;
-        if !plan.queue.is_empty() && !delete_manifests.is_empty() {
-            plan.load_deletes(delete_manifests, go_on)?;
+        if !wanted.is_empty() {
+            plan.load_deletes(wanted, go_on)?;
         }
-        Ok(plan)
+        Ok(plan.deletes)
+    }
+
+    /// Keeps the metrics of these columns too, for who attaches deletes keyed on them.
+    pub(super) fn keep_metrics(&mut self, fields: impl IntoIterator<Item = FieldId>) {
+        self.request.metric_fields.extend(fields);
+        self.request.metric_fields.sort_unstable();
+        self.request.metric_fields.dedup();
     }
 
     /// Whether a manifest must be opened, by what the manifest list says of it.
@@ -234,9 +276,7 @@ impl Plan {
         }
         batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
         let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
-        self.request.metric_fields.extend(index.key_fields());
-        self.request.metric_fields.sort_unstable();
-        self.request.metric_fields.dedup();
+        self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(())

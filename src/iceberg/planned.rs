@@ -12,7 +12,7 @@ use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::plan::EntryScope;
 use crate::iceberg::screen::Screen;
 use crate::iceberg::statistics::MetricsBounds;
-use crate::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
+use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::types::{FieldId, PrimitiveType};
 
 /// Manifests and their length.
@@ -24,6 +24,11 @@ pub struct ManifestCount {
 }
 
 impl ManifestCount {
+    pub(super) fn extend(&mut self, more: ManifestCount) {
+        self.manifests += more.manifests;
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+
     pub(super) fn add(&mut self, m: &ManifestFile) {
         self.manifests += 1;
         self.bytes = self.bytes.saturating_add(m.length_bytes.max(0) as u64);
@@ -133,6 +138,35 @@ pub struct PlannedBatch {
     pub deletes: AttachedDeletes,
     /// What was seen and kept, of entries that `columns` may not hold any more as well.
     pub(super) seen: PlanCounters,
+    /// In a changelog: what a commit did to the survivors.
+    pub change: Option<Box<BatchChange>>,
+}
+
+/// What a commit did to the files of a batch; see [`Change`].
+#[derive(Clone, Debug)]
+pub struct BatchChange {
+    /// Added or removed.
+    pub operation: ChangeOperation,
+    /// The commit's place among those of the changelog, from 0.
+    pub ordinal: i32,
+    /// The commit.
+    pub commit_snapshot_id: i64,
+    /// Of each survivor: its deletes on the other side of the commit, where the file itself stayed.
+    pub removed_by: Option<AttachedDeletes>,
+    /// All that the commit did, where rows keep their ids.
+    pub commit: Option<Arc<CommitChanges>>,
+}
+
+impl BatchChange {
+    fn of(&self, k: usize) -> Result<Box<Change>> {
+        Ok(Box::new(Change {
+            operation: self.operation,
+            ordinal: self.ordinal,
+            commit_snapshot_id: self.commit_snapshot_id,
+            removed_by: self.removed_by.as_ref().map(|d| d.refs(k)).transpose()?,
+            commit: self.commit.clone(),
+        }))
+    }
 }
 
 impl PlannedBatch {
@@ -154,6 +188,7 @@ impl PlannedBatch {
             data_file: Arc::new(data_file),
             deletes: self.deletes.refs(k)?,
             residual: group.residual.clone(),
+            change: self.change.as_ref().map(|c| c.of(k)).transpose()?,
         })
     }
 }

@@ -18,7 +18,6 @@ use crate::data::arrow_schema;
 use crate::error::Result;
 use crate::explain::{file_schema, manifest_schema};
 use crate::expr;
-use crate::plan_table;
 use crate::scan::{self, SplitRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json};
@@ -79,7 +78,7 @@ impl Scan {
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
         let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
-        Ok(Batches::new(plan_table::schema(), batches))
+        Ok(Batches::new(self.inner.plan_schema(), batches))
     }
 
     #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]

@@ -12,6 +12,7 @@ FACADE = [
     "plan_table",
     "inspect",
     "splits",
+    "changes",
     "statistics",
     "scan",
     "scan_options",
