@@ -14,8 +14,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
+use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
 use crate::scan_options::ScanOptions;
@@ -153,8 +153,8 @@ impl Scan {
     fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
         let input = PlanInput { column_metrics, ..self.plan_input() };
         Ok(match &self.history {
-            History::None => AnyPlan::Files(Plan::start(input, go_on)?),
-            History::Appends(snapshots) => AnyPlan::Files(plan_appends(input, snapshots, go_on)?),
+            History::None => AnyPlan::Files(Box::new(Plan::start(input, go_on)?)),
+            History::Appends(snapshots) => AnyPlan::Files(Box::new(plan_appends(input, snapshots, go_on)?)),
             History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
         })
     }

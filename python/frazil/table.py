@@ -182,7 +182,9 @@ class Table:
                 the newest version that this table object knows.
             since: Only rows appended after this version (which is not included) up to `at`: those that commits of
                 operation `append` added. Deletes are not applied; `changes` tells of them as well.
-            options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`.
+            options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`: `batch-rows`,
+                `case-sensitive`, `split-size`, `lookback`, `file-open-cost`, `max-plan-bytes`, `plan-cache` (a folder
+                for decoded manifests, so that the next plan is faster) and `plan-cache-bytes` (how large it grows).
             max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would
                 read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
 

@@ -95,7 +95,7 @@ fn is_by(m: &ManifestFile, snapshot_id: i64) -> bool {
 /// A plan of any kind: yields batches of files.
 pub enum AnyPlan {
     /// Files of one version, or appended ones.
-    Files(Plan),
+    Files(Box<Plan>),
     /// A changelog.
     Changes(Box<ChangesPlan>),
 }

@@ -66,7 +66,10 @@ impl BytesColumn {
             return None;
         }
         let span = |row: usize| ((row * length) as u32, ((row + 1) * length) as u32);
-        Some(BytesColumn { data: data.to_vec(), spans: Spans { leading_nulls: 0, spans: (0..rows).map(span).collect() } })
+        Some(BytesColumn {
+            data: data.to_vec(),
+            spans: Spans { leading_nulls: 0, spans: (0..rows).map(span).collect() },
+        })
     }
 
     /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.

@@ -329,7 +329,8 @@ impl Plan {
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             go_on()?;
             if self.input.cache.is_some() {
-                return Ok(vec![0..1]);
+                // One piece, which finds out by itself what there is to read.
+                return Ok(even_pieces(1));
             }
             let path = &wave[i].path;
             let bytes = self.input.store.get(&self.input.location.resolve(path)?).with("manifest", path)?;

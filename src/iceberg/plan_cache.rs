@@ -53,7 +53,12 @@ impl PlanCache {
     }
 
     /// The cached entries of a manifest, if they are there, whole, and have the metrics of these columns.
-    pub(super) fn get(&self, m: &ManifestFile, fields: &[FieldId], like: Option<&Arc<Layout>>) -> Option<CachedManifest> {
+    pub(super) fn get(
+        &self,
+        m: &ManifestFile,
+        fields: &[FieldId],
+        like: Option<&Arc<Layout>>,
+    ) -> Option<CachedManifest> {
         let path = self.path(m);
         let prefix = self.store.get_range(&path, 0, PREFIX_BYTES).ok()?;
         let (length, checksum) = parse_prefix(&prefix)?;
@@ -69,7 +74,12 @@ impl PlanCache {
     ///
     /// # Errors
     /// `Unsupported` if entries can't be cached.
-    pub(super) fn put(&self, m: &ManifestFile, manifest: &Manifest<'_>, columns: &EntryColumns) -> Result<CachedManifest> {
+    pub(super) fn put(
+        &self,
+        m: &ManifestFile,
+        manifest: &Manifest<'_>,
+        columns: &EntryColumns,
+    ) -> Result<CachedManifest> {
         let (sections, body) = super::cached_columns::encode_columns(columns)?;
         let mut header = Vec::new();
         put_bytes(&mut header, m.path.as_bytes());

@@ -43,7 +43,8 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
 }
 
 fn columns(rows: &[Row]) -> EntryColumns {
-    let mut c = EntryColumns { metrics: vec![MetricColumn { field_id: 7, ..Default::default() }], ..Default::default() };
+    let mut c =
+        EntryColumns { metrics: vec![MetricColumn { field_id: 7, ..Default::default() }], ..Default::default() };
     for (i, r) in rows.iter().enumerate() {
         c.status.push(r.status);
         c.snapshot_id.push(r.ids[0]);
@@ -145,7 +146,8 @@ fn filled(most_bytes: u64) -> (tempfile::TempDir, PlanCache, ManifestFile, Vec<u
 
 fn put(cache: &PlanCache, file: &ManifestFile, bytes: &[u8]) {
     let manifest = Manifest::parse(bytes).unwrap();
-    let request = EntryRequest { metric_fields: vec![1, 2], encoded_metrics: true, deleted_too: true, ..Default::default() };
+    let request =
+        EntryRequest { metric_fields: vec![1, 2], encoded_metrics: true, deleted_too: true, ..Default::default() };
     let columns = manifest.decode_plain(&mut Inflater::default(), 0..manifest.block_count(), &request).unwrap();
     cache.put(file, &manifest, &columns).unwrap();
 }

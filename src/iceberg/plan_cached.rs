@@ -167,13 +167,7 @@ fn ints(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32
 }
 
 /// Integers with a number for null.
-fn longs(
-    loaded: &LoadedSections<'_>,
-    key: Key,
-    rows: usize,
-    wanted: Option<&[u32]>,
-    null: i64,
-) -> Result<Vec<i64>> {
+fn longs(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>, null: i64) -> Result<Vec<i64>> {
     let Some(section) = loaded.get(key)? else { return Ok(vec![null; wanted.map_or(rows, <[u32]>::len)]) };
     let all = section.longs(rows, null)?;
     Ok(match wanted {
@@ -246,12 +240,7 @@ fn columns_to_judge(
 }
 
 /// Reads the other columns of the entries that stay.
-fn fill_in(
-    found: &CachedManifest,
-    c: &mut EntryColumns,
-    wanted: Option<&[u32]>,
-    request: &EntryRequest,
-) -> Result<()> {
+fn fill_in(found: &CachedManifest, c: &mut EntryColumns, wanted: Option<&[u32]>, request: &EntryRequest) -> Result<()> {
     let rows = found.sections.rows;
     let encoded = request.encoded_metrics.then_some((Kind::EncodedMetrics, 0));
     let loaded = &found.load(TO_KEEP.map(|kind| (kind, 0)).into_iter().chain(encoded))?;

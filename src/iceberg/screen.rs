@@ -144,7 +144,9 @@ mod tests {
         prop_oneof![1 => Just(None), 8 => of.prop_map(Some), 1 => odd.prop_map(Some)].boxed()
     }
 
-    fn case() -> impl Strategy<Value = (PrimitiveType, String, Option<Vec<u8>>, Option<Vec<u8>>, [i64; 3])> {
+    type Case = (PrimitiveType, String, Option<Vec<u8>>, Option<Vec<u8>>, [i64; 3]);
+
+    fn case() -> impl Strategy<Value = Case> {
         let op = prop_oneof![Just("<"), Just("<="), Just(">"), Just(">="), Just("="), Just("!=")];
         (prop::sample::select(&TYPES[..]), op, -2i32..3).prop_flat_map(|(ty, op, literal)| {
             let text = match ty {
