@@ -17,6 +17,7 @@ use serde_json::{Value as Json, json};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
+use crate::iceberg::changes::AnyPlan;
 use crate::iceberg::manifest_groups::{ManifestGroup, group_manifests};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
@@ -58,9 +59,10 @@ impl Scan {
     /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only.
     ///
     /// # Errors
-    /// `InvalidInput` for split sizes that are not positive; as [`group_manifests`].
+    /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
+    /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
     pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<PlanPart>> {
-        let input = self.plan_input(false);
+        let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
             read: self.context().clone(),
@@ -72,7 +74,16 @@ impl Scan {
         });
         let bytes = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes))?;
-        Ok(groups.into_iter().map(|manifests| PlanPart { scan: scan.clone(), manifests }).collect())
+        let part = |manifests| PlanPart { scan: scan.clone(), manifests };
+        let parts: Vec<PlanPart> = groups.into_iter().map(part).collect();
+        let bytes = parts.iter().map(PlanPart::manifest_bytes).fold(0, u64::saturating_add);
+        match input.max_bytes {
+            Some(most) if bytes > most => Err(Error::invalid(format!(
+                "planning would read {bytes} bytes of manifests, more than the limit of {most}"
+            ))
+            .hint("Narrow the filter by the columns that the table is partitioned by, or raise max_plan_bytes")),
+            _ => Ok(parts),
+        }
     }
 
     /// A split without tasks: what the tasks of the scan share.
@@ -84,10 +95,10 @@ impl Scan {
     /// list and the mean size of the snapshot's files. At least one.
     ///
     /// # Errors
-    /// `InvalidInput` for split sizes that are not positive.
+    /// `InvalidInput` for split sizes that are not positive; `Unsupported` as [`Scan::plan_parts`].
     pub fn estimate_splits(&self, parts: &[PlanPart]) -> Result<u64> {
         let packing = self.split_plan(SplitRequest::default())?;
-        let input = self.plan_input(false);
+        let input = self.version_input()?;
         let total = |name: &str| input.snapshot.as_ref()?.summary.get(name)?.parse::<u128>().ok();
         let split = packing.split_size_bytes.max(1) as u128;
         let mean = match (total("total-files-size"), total("total-data-files")) {
@@ -146,7 +157,7 @@ impl PlanPart {
     /// # Errors
     /// As [`Plan::start`].
     pub fn plan_files(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
-        Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
+        Ok(TaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics, go_on)?))))
     }
 
     /// The tasks, cut and packed as [`Scan::splits`] does it, but never with those of another part.
@@ -211,6 +222,9 @@ impl PlanPart {
             filter: scan.filter.clone(),
             entries: EntryScope::Live,
             column_metrics,
+            metric_fields: Vec::new(),
+            max_bytes: None,
+            cache: None,
         };
         Plan::over(input, self.all_manifests().cloned(), began, go_on).with("snapshot", scan.snapshot_id)
     }

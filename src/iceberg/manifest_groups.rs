@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
-use crate::iceberg::plan::{PlanInput, load_manifests};
+use crate::iceberg::plan::{EntryScope, PlanInput, load_manifests};
 use crate::iceberg::specs::{SpecContext, Specs};
 use crate::types::value::decode_bound;
 use crate::types::{PrimitiveType, ValueRef};
@@ -38,18 +38,13 @@ pub fn group_manifests(input: &PlanInput, group_bytes: i64, whole_bytes: i64) ->
     let (mut data, mut deletes) = (Vec::new(), Vec::new());
     // Writers list the newest manifest first.
     for m in manifests.into_iter().rev() {
-        if has_live_files(&m) && specs.summary_may_match(&m, &input.filter)? {
+        if EntryScope::Live.may_be_in(&m) && specs.summary_may_match(&m, &input.filter)? {
             if m.content == ManifestContent::Data { &mut data } else { &mut deletes }.push(m);
         }
     }
     let all: i64 = data.iter().map(bytes).fold(0, i64::saturating_add);
     let most = if all <= whole_bytes { i64::MAX } else { group_bytes };
     in_groups(data, most).into_iter().map(|data| with_deletes(data, &deletes, &specs)).collect()
-}
-
-/// Absent counts mean that there may be files.
-fn has_live_files(m: &ManifestFile) -> bool {
-    m.added_files_count != Some(0) || m.existing_files_count != Some(0)
 }
 
 fn bytes(m: &ManifestFile) -> i64 {

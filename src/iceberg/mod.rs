@@ -1,10 +1,13 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
+mod cached_columns;
 pub mod catalog;
+pub mod changes;
 pub mod commit;
 pub mod deletes;
 pub mod entries;
 mod equality_keys;
+pub mod estimate;
 pub mod inspect;
 pub mod manifest;
 mod manifest_avro;
@@ -24,9 +27,13 @@ pub mod partition_bounds;
 pub mod partition_by;
 mod path_index;
 pub mod plan;
+pub mod plan_cache;
+mod plan_cached;
 mod planned;
 pub mod schema;
+mod screen;
 pub mod snapshot;
 pub mod sort_order;
 mod specs;
 pub mod statistics;
+pub mod why;

@@ -7,6 +7,7 @@ mod arrow;
 mod call;
 mod catalog;
 mod errors;
+mod explain;
 mod plan_part;
 mod scan;
 mod schema;

@@ -28,11 +28,11 @@ __all__ = ["DRIVER_MAX_BYTES", "PART_BYTES_CONF", "Planning", "deal_out", "plan"
 Planning: TypeAlias = Literal["auto", "driver", "executors"]
 
 DRIVER_MAX_BYTES = "spark.frazil.planning.driver-max-bytes"
-"""Spark setting: the most bytes of data manifests that `planning="auto"` lets the driver plan. Default 256 MiB."""
+"""Spark setting: the most bytes of data manifests that `planning="auto"` lets the driver plan. Default 32 MiB."""
 PART_BYTES_CONF = "spark.frazil.planning.part-bytes"
-"""Spark setting: about how many bytes of data manifests one executor task plans. Default 16 MiB."""
+"""Spark setting: about how many bytes of data manifests one executor task plans. Default 8 MiB."""
 
-_DRIVER_MAX_BYTES = 256 << 20
+_DRIVER_MAX_BYTES = 32 << 20
 # Java's table property and its words.
 _MODE = "read.data-planning-mode"
 _MODES: dict[str, Planning] = {"local": "driver", "distributed": "executors"}
@@ -118,18 +118,19 @@ def read_tasks(tasks: DataFrame) -> DataFrame:
     return _read(tasks.sparkSession, tasks.select("split"), reader, int(facts[_READERS]))
 
 
-def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> tuple[Planning, list[PlanPart]]:
-    """Who plans, and the parts: a single one, or none, for the driver."""
+def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPart] | None:
+    """The parts that executors shall plan; None if the driver shall plan."""
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
-    part_bytes = _setting(spark, PART_BYTES_CONF, PART_BYTES)
     if planning == "auto":
         planning = _MODES.get(scan._table.properties.get(_MODE, "").lower(), "auto")
+    if planning == "driver" or (planning == "auto" and not scan._core.is_of_version):
+        return None
+    part_bytes = _setting(spark, PART_BYTES_CONF, PART_BYTES)
     if planning == "executors":
-        return planning, scan.plan_parts(part_bytes)
-    whole = 2**63 - 1 if planning == "driver" else _setting(spark, DRIVER_MAX_BYTES, _DRIVER_MAX_BYTES)
-    parts = [PlanPart(part) for part in scan._core.plan_parts(part_bytes, whole)]
-    return ("driver" if len(parts) < 2 else "executors"), parts
+        return scan.plan_parts(part_bytes)
+    parts = scan._core.plan_parts(part_bytes, _setting(spark, DRIVER_MAX_BYTES, _DRIVER_MAX_BYTES))
+    return [PlanPart(part) for part in parts] if len(parts) > 1 else None
 
 
 def read_parts(spark: SparkSession, scan: Scan, parts: Sequence[PlanPart]) -> DataFrame:

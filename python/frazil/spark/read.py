@@ -50,10 +50,10 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto") -> D
     The DataFrame's `explain()` shows `PlanOnExecutors` where executors plan.
     """
     schema = spark_schema(scan.schema)
-    planner, parts = deal_out(spark, scan, planning)
-    if planner == "executors":
+    parts = deal_out(spark, scan, planning)
+    if parts is not None:
         rows = read_parts(spark, scan, parts)
     else:
-        splits = [split for part in parts for split in part.plan()]
-        rows = reduce(DataFrame.unionAll, [lane(spark, splits, schema) for lane, splits in lanes_of(splits)])
+        frames = [lane(spark, splits, schema) for lane, splits in lanes_of(scan.plan())]
+        rows = reduce(DataFrame.unionAll, frames)
     return rows if scan.row_limit is None else rows.limit(scan.row_limit)
