@@ -23,6 +23,8 @@ pub mod partition_bounds;
 pub mod partition_by;
 mod path_index;
 pub mod plan;
+#[cfg(test)]
+mod plan_testing;
 mod planned;
 pub mod schema;
 pub mod snapshot;

@@ -375,3 +375,7 @@ fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_
         ..ManifestFile::default()
     })
 }
+
+#[cfg(test)]
+#[path = "plan_property_tests.rs"]
+mod property_tests;
