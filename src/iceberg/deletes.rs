@@ -362,3 +362,7 @@ fn partition_key(partition: &Partition) -> Vec<u8> {
 #[cfg(test)]
 #[path = "deletes_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "deletes_property_tests.rs"]
+mod property_tests;

@@ -31,3 +31,5 @@ pub mod snapshot;
 pub mod sort_order;
 mod specs;
 pub mod statistics;
+#[cfg(test)]
+mod traps_tests;

@@ -108,8 +108,9 @@ impl Plan {
             Some(s) => load_manifests(input.store.as_ref(), &input.location, s).with("snapshot", s.id)?,
             None => Vec::new(),
         };
+        let snapshot = input.snapshot.as_ref().map_or(-1, |s| s.id);
         // Writers list the newest manifest first; files are planned in the order of their commits.
-        Plan::over(input, manifests.into_iter().rev(), began, go_on)
+        Plan::over(input, manifests.into_iter().rev(), began, go_on).with("snapshot", snapshot)
     }
 
     /// As [`Plan::start`], over these manifests in this order instead of those of the snapshot. Delete manifests among
@@ -309,6 +310,9 @@ impl Plan {
     ) -> Result<PlannedBatch> {
         let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
         let columns = manifest.decode_with(inflater, blocks, request, &inherited)?;
+        if file.content == ManifestContent::Data && columns.content.iter().any(|c| *c != FileContent::Data) {
+            return Err(Error::corrupt("a data manifest lists a delete file"));
+        }
         let spec = self.specs.get(file.spec_id)?;
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {
