@@ -1,11 +1,32 @@
-//! The pruning funnel: what each stage of planning saw and kept.
+//! Explaining a scan: the pruning funnel, what each clause of the filter can do, and the verdict on every manifest and
+//! file; and what planning will cost.
 
-use crate::iceberg::plan::PlanCounters;
+mod clauses;
+mod files;
+
+use std::time::Instant;
+
+use arrow::record_batch::RecordBatch;
+
+use crate::error::{Error, Result};
+use crate::iceberg::estimate::Estimate;
+use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
+use crate::iceberg::plan::{Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests};
+use crate::iceberg::why::{FileVerdicts, Judge, ManifestVerdict, Stage};
+use crate::scan::Scan;
+use crate::workers::{GoOn, in_parallel};
+
+pub use clauses::Clause;
+pub use files::{file_schema, manifest_schema};
+
+/// Manifest bytes judged at once when every file is listed; bounds the memory.
+const WAVE_BYTES: i64 = 16 << 20;
 
 /// One stage of the funnel: what came in and what stayed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FunnelStage {
-    /// `manifest counts`, `partition summaries`, `partition tuples`, `column metrics`, `delete files`.
+    /// `manifest counts`, `partition summaries`, `delete manifests`, `delete files`, `partition tuples`,
+    /// `column metrics`, `deletes attached`.
     pub name: &'static str,
     /// What is counted: `manifest`, `data file` or `delete file`.
     pub unit: &'static str,
@@ -19,8 +40,23 @@ pub struct FunnelStage {
     pub kept_bytes: u64,
     /// What decides at this stage, in words.
     pub reason: &'static str,
-    /// Wall time of the stage and those since the stage before that has a time, milliseconds.
+    /// Wall time of the stage, milliseconds. 0 where the next stage of the same unit is measured with it.
     pub time_ms: f64,
+}
+
+/// The deletes of a scan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeleteFacts {
+    /// Delete files that the filter may touch, by kind.
+    pub position: u64,
+    /// Files of key values.
+    pub equality: u64,
+    /// Deletion vectors.
+    pub vectors: u64,
+    /// Of all of them, those that reach a file that is kept.
+    pub attached: u64,
+    /// How often they were attached, once for each data file.
+    pub attachments: u64,
 }
 
 /// What planning did.
@@ -28,41 +64,315 @@ pub struct FunnelStage {
 pub struct Explain {
     /// The table's location.
     pub table: String,
+    /// The table's format version.
+    pub format_version: u8,
     /// The snapshot read; `None` for an empty table.
     pub snapshot_id: Option<i64>,
+    /// When the snapshot was made, milliseconds since the epoch.
+    pub snapshot_timestamp_ms: Option<i64>,
+    /// The commit's operation, as recorded.
+    pub operation: Option<String>,
+    /// The schema that rows have.
+    pub schema_id: i32,
+    /// The partition specs of the snapshot's manifests as text, by id.
+    pub specs: Vec<(i32, String)>,
     /// The filter as text.
     pub filter: String,
     /// The selected top-level columns.
     pub select: Vec<String>,
+    /// What each clause of the filter can do.
+    pub clauses: Vec<Clause>,
     /// The funnel, in order.
     pub stages: Vec<FunnelStage>,
+    /// Deletes.
+    pub deletes: DeleteFacts,
     /// Rows in the files kept.
     pub rows: u64,
+    /// Wall time of planning, milliseconds.
+    pub time_ms: f64,
+}
+
+/// An explanation with its tables.
+pub struct Explained {
+    /// The facts.
+    pub explain: Explain,
+    /// Every manifest; columns as in [`manifest_schema`].
+    pub manifests: RecordBatch,
+    /// Every file, if asked for; columns as in [`file_schema`].
+    pub files: Option<Vec<RecordBatch>>,
+}
+
+impl Scan {
+    /// What planning does and why: plans, keeping only the counts. With `files` it also opens the manifests that the
+    /// manifest list excludes, and says of every file why it was kept or dropped.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
+        let began = Instant::now();
+        let input = self.version_input()?;
+        let listed = list(&input)?;
+        let read_ms = millis(began);
+        let judge = Judge::new(&input);
+        let verdicts = listed.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
+        let mut survivors = Survivors::new(Plan::over(input.clone(), listed, began, go_on)?, &input);
+        let tables = match files {
+            true => Some(judge_files(&judge, &verdicts, &mut survivors, go_on)?),
+            false => {
+                while survivors.next_batch(go_on)? {}
+                None
+            }
+        };
+        let counters = PlanCounters { read_ms, ..survivors.plan.counters().clone() };
+        let mut explain = self.facts(&input, &verdicts, &survivors, &counters);
+        explain.time_ms = millis(began);
+        Ok(Explained { explain, manifests: files::encode_manifests(&verdicts)?, files: tables })
+    }
+
+    fn facts(
+        &self,
+        input: &PlanInput,
+        verdicts: &[ManifestVerdict],
+        survivors: &Survivors,
+        counters: &PlanCounters,
+    ) -> Explain {
+        let mut used: Vec<i32> = verdicts.iter().map(|v| v.manifest.spec_id).collect();
+        used.sort_unstable();
+        used.dedup();
+        let specs: Vec<_> = input.metadata.partition_specs.iter().filter(|s| used.contains(&s.id)).collect();
+        let deletes = DeleteFacts {
+            position: counters.position_deletes,
+            equality: counters.equality_deletes,
+            vectors: counters.deletion_vectors,
+            attached: survivors.reached.iter().filter(|n| **n > 0).count() as u64,
+            attachments: counters.deletes_attached,
+        };
+        Explain {
+            table: input.metadata.location.clone(),
+            format_version: input.metadata.format_version,
+            snapshot_id: self.snapshot_id(),
+            snapshot_timestamp_ms: input.snapshot.as_ref().map(|s| s.timestamp_ms),
+            operation: input.snapshot.as_ref().and_then(|s| s.operation().map(str::to_owned)),
+            schema_id: input.schema.id,
+            specs: specs.iter().map(|s| (s.id, clauses::spec_text(s, &input.schema))).collect(),
+            filter: self.filter_text(),
+            select: self.projection().fields.iter().map(|f| f.name.clone()).collect(),
+            clauses: clauses::of(&input.filter, &specs, &survivors.metrics_seen),
+            stages: funnel(counters, &deletes),
+            deletes,
+            rows: counters.rows_kept,
+            time_ms: 0.0,
+        }
+    }
+
+    /// What planning will cost, from the manifest list alone.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub fn estimate(&self) -> Result<Estimate> {
+        let input = self.version_input()?;
+        let judge = Judge::new(&input);
+        let verdicts = list(&input)?.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
+        Ok(Estimate::new(&verdicts, &input.filter))
+    }
+}
+
+/// The manifests in the order of planning.
+fn list(input: &PlanInput) -> Result<Vec<ManifestFile>> {
+    let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
+    let mut manifests =
+        load_manifests(input.store.as_ref(), &input.location, snapshot).map_err(|e| e.with("snapshot", snapshot.id))?;
+    manifests.reverse();
+    Ok(manifests)
+}
+
+fn millis(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1e3
+}
+
+/// What planning keeps, entry by entry.
+struct Survivors {
+    plan: Plan,
+    batch: PlannedBatch,
+    next: usize,
+    /// By number of the delete file: data files that it reaches.
+    reached: Vec<u32>,
+    metrics_seen: clauses::MetricsSeen,
+}
+
+impl Survivors {
+    fn new(plan: Plan, input: &PlanInput) -> Survivors {
+        let metrics_seen = clauses::MetricsSeen::new(&input.filter);
+        Survivors { plan, batch: PlannedBatch::default(), next: 0, reached: Vec::new(), metrics_seen }
+    }
+
+    fn next_batch(&mut self, go_on: GoOn) -> Result<bool> {
+        let Some(batch) = self.plan.next_batch(go_on)? else { return Ok(false) };
+        for number in batch.deletes.numbers() {
+            let number = *number as usize;
+            if number >= self.reached.len() {
+                self.reached.resize(number + 1, 0);
+            }
+            if let Some(reached) = self.reached.get_mut(number) {
+                *reached = reached.saturating_add(1);
+            }
+        }
+        self.metrics_seen.look(&batch);
+        (self.batch, self.next) = (batch, 0);
+        Ok(true)
+    }
+
+    /// Takes the next survivor, which must be the file of that path; the number of its delete files.
+    fn take(&mut self, path: Option<&[u8]>, go_on: GoOn) -> Result<u32> {
+        while self.next >= self.batch.rows.len() {
+            if !self.next_batch(go_on)? {
+                return Err(disagree());
+            }
+        }
+        let row = self.batch.rows.get(self.next).map_or(usize::MAX, |row| *row as usize);
+        if path.is_none() || self.batch.columns.path.get(row) != path {
+            return Err(disagree());
+        }
+        self.next += 1;
+        Ok(self.batch.deletes.count(self.next - 1) as u32)
+    }
+}
+
+fn disagree() -> Error {
+    Error::internal("planning and its explanation disagree about a file")
+}
+
+/// Judges the files of all manifests: data first, then deletes, of which is known by then what they reach.
+fn judge_files(
+    judge: &Judge<'_>,
+    verdicts: &[ManifestVerdict],
+    survivors: &mut Survivors,
+    go_on: GoOn,
+) -> Result<Vec<RecordBatch>> {
+    let of = |content| verdicts.iter().filter(|v| v.manifest.content == content).collect::<Vec<_>>();
+    let (data, deletes) = (of(ManifestContent::Data), of(ManifestContent::Deletes));
+    let mut out = Vec::new();
+    in_waves(judge, &data, go_on, &mut |verdict, files| {
+        let mut attached = vec![0; files.columns.len()];
+        for row in files.columns.rows().filter(|row| files.stages.get(*row) == Some(&Stage::Kept)) {
+            if let Some(attached) = attached.get_mut(row) {
+                *attached = survivors.take(files.columns.path.get(row), go_on)?;
+            }
+        }
+        out.push(files::encode_files(verdict, &files, &attached)?);
+        Ok(())
+    })?;
+    if survivors.next < survivors.batch.rows.len() || survivors.next_batch(go_on)? {
+        return Err(disagree());
+    }
+    let loaded = data.iter().any(|v| v.stage == Stage::Kept);
+    let mut numbers = 0..;
+    in_waves(judge, &deletes, go_on, &mut |verdict, mut files| {
+        let mut reached = vec![0; files.columns.len()];
+        for (stage, reached) in files.stages.iter_mut().zip(&mut reached).filter(|(stage, _)| **stage == Stage::Kept) {
+            // Delete files are numbered in the order in which planning keeps them.
+            *reached = match numbers.next() {
+                Some(number) if loaded => survivors.reached.get(number).copied().unwrap_or(0),
+                _ => 0,
+            };
+            if *reached == 0 {
+                *stage = Stage::DeleteMatching;
+            }
+        }
+        out.push(files::encode_files(verdict, &files, &reached)?);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Judges manifests a few at a time in parallel, and gives them on in order.
+fn in_waves(
+    judge: &Judge<'_>,
+    mut manifests: &[&ManifestVerdict],
+    go_on: GoOn,
+    each: &mut dyn FnMut(&ManifestVerdict, FileVerdicts) -> Result<()>,
+) -> Result<()> {
+    while !manifests.is_empty() {
+        let mut bytes = 0i64;
+        let fits = |m: &&&ManifestVerdict| {
+            bytes = bytes.saturating_add(m.manifest.length_bytes.max(0));
+            bytes <= WAVE_BYTES
+        };
+        let (wave, rest) = manifests.split_at(manifests.iter().take_while(fits).count().max(1));
+        let judged = in_parallel(wave.len(), |i| judge.files(wave[i], go_on))?;
+        for (verdict, files) in wave.iter().zip(judged) {
+            each(verdict, files)?;
+        }
+        manifests = rest;
+    }
+    Ok(())
 }
 
 /// The stages of a plan.
-pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
+fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
     let mut stages = vec![
         FunnelStage {
             name: "manifest counts",
             unit: "manifest",
-            considered: c.data_manifests,
-            kept: c.live_manifests,
-            considered_bytes: c.data_manifest_bytes,
-            kept_bytes: c.live_manifest_bytes,
-            reason: "manifests without live files are not opened",
-            time_ms: 0.0,
+            considered: c.data_manifests.manifests,
+            kept: c.live_manifests.manifests,
+            considered_bytes: c.data_manifests.bytes,
+            kept_bytes: c.live_manifests.bytes,
+            reason: "counts of live files",
+            time_ms: c.read_ms,
         },
         FunnelStage {
             name: "partition summaries",
             unit: "manifest",
-            considered: c.live_manifests,
-            kept: c.matching_manifests,
-            considered_bytes: c.live_manifest_bytes,
-            kept_bytes: c.matching_manifest_bytes,
-            reason: "the manifest list's partition ranges exclude the filter",
+            considered: c.live_manifests.manifests,
+            kept: c.matching_manifests.manifests,
+            considered_bytes: c.live_manifests.bytes,
+            kept_bytes: c.matching_manifests.bytes,
+            reason: "partition ranges",
             time_ms: c.list_ms,
         },
+    ];
+    let [_, opened] = c.to_open();
+    if c.delete_manifests.manifests > 0 {
+        stages.push(FunnelStage {
+            name: "delete manifests",
+            unit: "manifest",
+            considered: c.delete_manifests.manifests,
+            kept: opened.manifests,
+            considered_bytes: c.delete_manifests.bytes,
+            kept_bytes: opened.bytes,
+            reason: "counts and ranges",
+            time_ms: 0.0,
+        });
+        stages.push(FunnelStage {
+            name: "delete files",
+            unit: "delete file",
+            considered: c.delete_files,
+            kept: deletes.position + deletes.equality + deletes.vectors,
+            considered_bytes: c.delete_file_bytes,
+            kept_bytes: c.delete_bytes_kept,
+            reason: "partitions, keys",
+            time_ms: c.deletes_ms,
+        });
+    }
+    stages.extend(file_stages(c));
+    if c.delete_manifests.manifests > 0 {
+        stages.push(FunnelStage {
+            name: "deletes attached",
+            unit: "delete file",
+            considered: deletes.position + deletes.equality + deletes.vectors,
+            kept: deletes.attached,
+            considered_bytes: c.delete_bytes_kept,
+            kept_bytes: 0,
+            reason: "age, paths and keys",
+            time_ms: 0.0,
+        });
+    }
+    stages
+}
+
+fn file_stages(c: &PlanCounters) -> [FunnelStage; 2] {
+    [
         FunnelStage {
             name: "partition tuples",
             unit: "data file",
@@ -70,7 +380,7 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
             kept: c.files_in_partitions,
             considered_bytes: c.file_bytes,
             kept_bytes: c.partition_bytes,
-            reason: "the file's partition excludes the filter",
+            reason: "partitions of files",
             time_ms: 0.0,
         },
         FunnelStage {
@@ -80,20 +390,8 @@ pub fn funnel(c: &PlanCounters) -> Vec<FunnelStage> {
             kept: c.files_kept,
             considered_bytes: c.partition_bytes,
             kept_bytes: c.bytes_kept,
-            reason: "the file's bounds and counts exclude the filter",
+            reason: "bounds and counts",
             time_ms: c.entries_ms,
         },
-    ];
-    if c.delete_manifests > 0 {
-        stages.push(FunnelStage {
-            name: "delete files",
-            unit: "delete file",
-            considered: c.delete_files,
-            kept: c.deletes_attached,
-            reason: "delete files read, and how often they were attached to a data file",
-            time_ms: c.deletes_ms,
-            ..FunnelStage::default()
-        });
-    }
-    stages
+    ]
 }

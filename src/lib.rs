@@ -15,10 +15,12 @@
 //! 6. [`task`], [`task_json`]: what planning gives and reading takes
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
-//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
+//! 9. [`explain`], [`plan_table`], [`inspect`], [`splits`], [`changes`], [`statistics`], [`scan`], [`table`],
+//!    `transaction`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
 pub mod catalog;
+pub mod changes;
 pub mod codec;
 pub mod data;
 pub mod error;
@@ -30,7 +32,9 @@ pub mod plan_table;
 #[cfg(feature = "python")]
 mod py;
 pub mod scan;
+mod scan_options;
 pub mod splits;
+pub mod statistics;
 pub mod store;
 pub mod table;
 pub mod task;

@@ -31,7 +31,16 @@ pub fn schema() -> SchemaRef {
     ]))
 }
 
-/// One batch of planned files as Arrow.
+/// As [`schema`], with `operation`, `change_ordinal` and `commit_snapshot_id`.
+pub fn schema_of_changes() -> SchemaRef {
+    let mut fields: Vec<_> = schema().fields().iter().cloned().collect();
+    let own =
+        [("operation", DataType::Utf8), ("change_ordinal", DataType::Int32), ("commit_snapshot_id", DataType::Int64)];
+    fields.extend(own.map(|(name, ty)| Arc::new(Field::new(name, ty, false))));
+    Arc::new(Schema::new(fields))
+}
+
+/// One batch of planned files as Arrow; of [`schema_of_changes`] in a changelog.
 ///
 /// # Errors
 /// `CorruptTable` if a path is not UTF-8 or the paths of one batch exceed 2 GiB.
@@ -57,7 +66,7 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
     let spec_ids = rows().map(|r| batch.group(r).map(|g| g.partition.spec_id)).collect::<Result<Vec<_>>>()?;
     let deletes = (0..batch.rows.len()).map(|k| batch.deletes.count(k) as u32);
     let sequence_numbers: Int64Array = rows().map(|r| columns.sequence_number[r]).collect();
-    let out: Vec<ArrayRef> = vec![
+    let mut out: Vec<ArrayRef> = vec![
         Arc::new(paths.finish()),
         formats,
         longs(&columns.record_count),
@@ -70,7 +79,15 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
         Arc::new(UInt32Array::from_iter_values(deletes)),
         coded(rows().map(tuple), residual, rows())?,
     ];
-    RecordBatch::try_new(schema(), out).map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
+    let mut schema = schema();
+    if let Some(change) = &batch.change {
+        let count = batch.rows.len();
+        schema = schema_of_changes();
+        out.push(Arc::new(StringArray::from(vec![change.operation.as_str(); count])));
+        out.push(Arc::new(Int32Array::from_value(change.ordinal, count)));
+        out.push(Arc::new(Int64Array::from_value(change.commit_snapshot_id, count)));
+    }
+    RecordBatch::try_new(schema, out).map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
 }
 
 /// A dictionary column: `text` is asked once for each distinct code.

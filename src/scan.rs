@@ -6,36 +6,37 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
+use crate::changes::{self, History};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::delete_files::DeleteCache;
 use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
+use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
+use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
+use crate::scan_options::ScanOptions;
 use crate::splits;
+use crate::statistics::Coverage;
 use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
 use crate::types::{Schema, select};
 use crate::workers::{GoOn, in_parallel};
 
-pub use crate::explain::{Explain, FunnelStage};
+pub use crate::explain::{Explain, Explained, FunnelStage};
 pub use crate::splits::SplitRequest;
-
-/// Rows of a batch unless the option `batch-rows` says otherwise.
-const BATCH_ROWS: usize = 65_536;
-
-/// Options that a scan takes.
-const OPTIONS: [&str; 5] = ["batch-rows", "case-sensitive", "split-size", "lookback", "file-open-cost"];
+pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
 
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
 #[derive(Clone, Debug)]
 pub struct Scan {
     table: Table,
     snapshot: Option<Arc<Snapshot>>,
+    history: History,
     predicate: Predicate,
     filter: Arc<BoundPredicate>,
     context: Arc<ReadContext>,
@@ -43,43 +44,40 @@ pub struct Scan {
     limit: Option<usize>,
     options: Arc<BTreeMap<String, String>>,
     case_sensitive: bool,
+    max_plan_bytes: Option<u64>,
+    plan_cache: Option<Arc<PlanCache>>,
 }
 
 impl Scan {
     pub(crate) fn new(table: &Table, request: ScanRequest) -> Result<Scan> {
         let metadata = &table.inner.metadata;
         let (snapshot, schema) = version(metadata, request.at.as_ref())?;
-        let case_sensitive = !matches!(request.options.get("case-sensitive").map(String::as_str), Some("false"));
-        if let Some(odd) = request.options.keys().find(|key| !OPTIONS.contains(&key.as_str())) {
-            return Err(Error::invalid(format!("there is no scan option '{odd}'"))
-                .hint(format!("The options are {}", OPTIONS.join(", "))));
-        }
-        let batch_rows = match request.options.get("batch-rows") {
-            None => BATCH_ROWS,
-            Some(text) => text.parse().ok().filter(|n| (1..=1 << 24).contains(n)).ok_or_else(|| {
-                Error::invalid(format!("option batch-rows is '{text}', not a number from 1 to {}", 1 << 24))
-            })?,
-        };
+        let options = ScanOptions::parse(&request.options)?;
+        let history = History::new(metadata, &request, snapshot.as_deref())?;
         let all = metadata.schemas.iter().map(Arc::as_ref);
         let context = ReadContext {
-            projection: schema.clone(),
+            projection: history.default_columns(&schema)?,
             dropped: select::dropped(&schema, all).into(),
+            change_filter: Arc::new(BoundPredicate::True),
             schema,
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
-            batch_rows,
+            batch_rows: options.batch_rows,
         };
         let scan = Scan {
             table: table.clone(),
             snapshot,
+            history,
             predicate: Predicate::True,
             filter: Arc::new(BoundPredicate::True),
             context: Arc::new(context),
             select: None,
             limit: None,
             options: Arc::new(request.options),
-            case_sensitive,
+            case_sensitive: options.case_sensitive,
+            max_plan_bytes: options.max_plan_bytes,
+            plan_cache: options.plan_cache,
         };
         let scan = match request.filter {
             Some(filter) => scan.filter(filter)?,
@@ -97,8 +95,10 @@ impl Scan {
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
         let predicate = self.predicate.clone().and(predicate);
-        let filter = Arc::new(bind(&predicate, &self.context.schema, self.case_sensitive)?);
-        let scan = Scan { predicate, filter, ..self.clone() };
+        let bound = bind(&predicate, &self.history.all_columns(&self.context.schema), self.case_sensitive)?;
+        let (filter, change_filter) = changes::split_filter(bound)?;
+        let context = Arc::new(ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() });
+        let scan = Scan { predicate, filter: Arc::new(filter), context, ..self.clone() };
         match &self.select {
             Some(columns) => scan.select(columns),
             None => Ok(scan),
@@ -111,7 +111,8 @@ impl Scan {
     /// `InvalidInput` for a column that does not exist.
     pub fn select(&self, columns: &[String]) -> Result<Scan> {
         let filtered = self.filter.field_ids();
-        let projection = Arc::new(select::select(&self.context.schema, columns, &filtered, self.case_sensitive)?);
+        let all = self.history.all_columns(&self.context.schema);
+        let projection = Arc::new(select::select(&all, columns, &filtered, self.case_sensitive)?);
         let context = Arc::new(ReadContext { projection, ..self.context.as_ref().clone() });
         Ok(Scan { context, select: Some(columns.to_vec()), ..self.clone() })
     }
@@ -141,7 +142,7 @@ impl Scan {
 
     /// The filter as text.
     pub fn filter_text(&self) -> String {
-        self.filter.to_string()
+        BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string()
     }
 
     /// The snapshot that is read; `None` for an empty table.
@@ -149,8 +150,32 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<Plan> {
-        let input = PlanInput {
+    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
+        let input = PlanInput { column_metrics, ..self.plan_input() };
+        Ok(match &self.history {
+            History::None => AnyPlan::Files(Box::new(Plan::start(input, go_on)?)),
+            History::Appends(snapshots) => AnyPlan::Files(Box::new(plan_appends(input, snapshots, go_on)?)),
+            History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
+        })
+    }
+
+    /// What is planned, of a scan of a version.
+    ///
+    /// # Errors
+    /// `Unsupported` for scans of what happened between versions.
+    pub(crate) fn version_input(&self) -> Result<PlanInput> {
+        match self.history {
+            History::None => Ok(self.plan_input()),
+            _ => Err(Error::unsupported(
+                "scans of what happened between versions are not explained, estimated or summed up",
+            )
+            .hint("plan_table() lists what is read; or explain a scan of the version")),
+        }
+    }
+
+    /// What is planned.
+    fn plan_input(&self) -> PlanInput {
+        PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
             metadata: self.table.inner.metadata.clone(),
@@ -158,9 +183,20 @@ impl Scan {
             schema: self.context.schema.clone(),
             filter: self.filter.clone(),
             entries: EntryScope::Live,
-            column_metrics,
-        };
-        Plan::start(input, go_on)
+            column_metrics: false,
+            metric_fields: Vec::new(),
+            max_bytes: self.max_plan_bytes,
+            cache: self.plan_cache.clone(),
+        }
+    }
+
+    /// The most rows to read.
+    pub(crate) fn row_limit(&self) -> Option<u64> {
+        self.limit.map(|rows| rows as u64)
+    }
+
+    pub(crate) fn is_case_sensitive(&self) -> bool {
+        self.case_sensitive
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -179,7 +215,7 @@ impl Scan {
         Ok(TaskStream { plan: self.plan(column_metrics, go_on)?, batch: PlannedBatch::default(), next: 0 })
     }
 
-    /// The tasks as Arrow batches without an object each; columns as in [`plan_table::schema`].
+    /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
     /// As [`Plan::start`].
@@ -190,6 +226,14 @@ impl Scan {
             out.push(plan_table::encode_batch(&batch)?);
         }
         Ok(out)
+    }
+
+    /// The schema of [`Scan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        match &self.history {
+            History::Changes(_) => plan_table::schema_of_changes(),
+            _ => plan_table::schema(),
+        }
     }
 
     /// The number of tasks.
@@ -218,25 +262,6 @@ impl Scan {
         Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
     }
 
-    /// What planning does and why: plans, keeping only the counts.
-    ///
-    /// # Errors
-    /// As [`Plan::start`].
-    pub fn explain(&self, go_on: GoOn) -> Result<Explain> {
-        Ok(self.explanation(&self.plan_to_end(go_on)?))
-    }
-
-    fn explanation(&self, counters: &PlanCounters) -> Explain {
-        Explain {
-            table: self.table.location().to_owned(),
-            snapshot_id: self.snapshot_id(),
-            filter: self.filter_text(),
-            select: self.context.projection.fields.iter().map(|f| f.name.clone()).collect(),
-            stages: crate::explain::funnel(counters),
-            rows: counters.rows_kept,
-        }
-    }
-
     /// The rows, one batch at a time: tasks are planned and files opened as the stream is read.
     ///
     /// # Errors
@@ -263,8 +288,8 @@ impl Scan {
         Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
     }
 
-    /// The number of rows: from metadata for files that the filter keeps whole, else by reading the
-    /// columns of filter and deletes. `go_on` is asked between batches.
+    /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
+    /// others, else by reading the columns of filter and deletes. `go_on` is asked between batches.
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
@@ -273,12 +298,14 @@ impl Scan {
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
         let mut tasks = Vec::new();
         let mut rows = 0u64;
-        let mut planned = self.tasks(false, go_on)?;
-        while let Some(task) = planned.next_task(go_on)? {
-            if *task.residual == BoundPredicate::True && task.deletes.is_empty() {
-                rows = rows.saturating_add(task.data_file.record_count.max(0) as u64);
-            } else {
-                tasks.push(task);
+        let mut plan = self.plan(false, go_on)?;
+        while let Some(batch) = plan.next_batch(go_on)? {
+            let whole = changes::keeps_all(&self.context, &batch);
+            for k in 0..batch.rows.len() {
+                match Coverage::of(&batch, k)? {
+                    Coverage::Whole(n) | Coverage::Vector(n) if whole => rows = rows.saturating_add(n),
+                    _ => tasks.push(batch.task(k)?),
+                }
             }
         }
         let deletes = DeleteCache::default();
@@ -312,7 +339,7 @@ pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Opti
 
 /// Tasks as planning finds them, in deterministic order.
 pub struct TaskStream {
-    plan: Plan,
+    plan: AnyPlan,
     batch: PlannedBatch,
     next: usize,
 }

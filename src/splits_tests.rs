@@ -31,6 +31,7 @@ fn task(name: &str, size: i64, offsets: Option<Vec<i64>>) -> ScanTask {
         length: size,
         deletes: vec![],
         residual: Arc::new(BoundPredicate::True),
+        change: None,
     }
 }
 

@@ -39,6 +39,10 @@ pub struct ScanRequest {
     pub select: Option<Vec<String>>,
     /// The version; `None` for the current one.
     pub at: Option<At>,
+    /// Only what came after this version, of those that `at` comes from.
+    pub since: Option<At>,
+    /// Whether the rows are those that changed, rather than those that are there.
+    pub changes: bool,
     /// Read options by the format's own names: `split-size`, `lookback`, `file-open-cost`, `case-sensitive`,
     /// `batch-rows`.
     pub options: BTreeMap<String, String>,
@@ -250,7 +254,8 @@ impl Table {
     /// A lazy scan.
     ///
     /// # Errors
-    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option.
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option, or if `at` does
+    /// not come from `since`.
     pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
         Scan::new(self, request)
     }

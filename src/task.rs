@@ -250,6 +250,58 @@ pub struct ScanTask {
     pub deletes: Vec<DeleteRef>,
     /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
     pub residual: Arc<BoundPredicate>,
+    /// In a changelog: what happened to its rows.
+    pub change: Option<Box<Change>>,
+}
+
+/// Whether a commit added rows or removed them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum ChangeOperation {
+    Insert,
+    Delete,
+}
+
+impl ChangeOperation {
+    /// `insert` or `delete`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ChangeOperation::Insert => "insert",
+            ChangeOperation::Delete => "delete",
+        }
+    }
+
+    /// Reads what [`ChangeOperation::as_str`] gives.
+    pub fn parse(text: &str) -> Option<ChangeOperation> {
+        [ChangeOperation::Insert, ChangeOperation::Delete].into_iter().find(|o| o.as_str() == text)
+    }
+}
+
+/// What a commit did to the rows of a task: to those that its deletes leave, or to a part of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Added or removed.
+    pub operation: ChangeOperation,
+    /// The commit's place among those of the changelog, from 0.
+    pub ordinal: i32,
+    /// The commit.
+    pub commit_snapshot_id: i64,
+    /// Set where the file was there before the commit and after it: only rows that these deletes remove. They are the
+    /// deletes on the other side of the commit, so a delete has those after it here and those before it in the task.
+    pub removed_by: Option<Vec<DeleteRef>>,
+    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it changed.
+    pub commit: Option<Arc<CommitChanges>>,
+}
+
+/// All that a commit did, whatever the scan's filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitChanges {
+    /// The commit's sequence number.
+    pub sequence_number: i64,
+    /// The first row id that the commit gave; rows with lower ones were there before.
+    pub first_row_id: i64,
+    /// Without filter, each with its change and without these.
+    pub tasks: Vec<ScanTask>,
 }
 
 /// What all tasks of a scan share: how their rows are to be read.
@@ -262,6 +314,8 @@ pub struct ReadContext {
     /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality deletes may
     /// be keyed on them.
     pub dropped: Arc<[Schema]>,
+    /// In a changelog: what is asked of the columns that say what happened to a row.
+    pub change_filter: Arc<BoundPredicate>,
     /// Where recorded paths are found.
     pub location: Location,
     /// Credentials and settings of the store.

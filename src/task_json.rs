@@ -14,10 +14,11 @@ use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
-    ColumnMetrics, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent, FileFormat, FileMetrics, Partition,
-    PartitionValue, ReadContext, ScanTask, Split,
+    Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
+    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
+use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
@@ -32,8 +33,13 @@ enum Form {
 /// The specification's `file-scan-task`, with the schema of the scan.
 ///
 /// # Errors
-/// `CorruptTable` if column metrics that were kept encoded are broken.
+/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept encoded
+/// are broken.
 pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
+    if task.change.is_some() {
+        return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
+            .hint("Pickle it, or the split it is in"));
+    }
     let mut out = task_object(task, Form::Specification)?;
     let mut head = Map::new();
     head.insert("task-type".into(), json!("file-scan-task"));
@@ -61,20 +67,24 @@ pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
 /// As [`task_to_json`].
 pub fn split_to_json(split: &Split) -> Result<String> {
     let c = &split.context;
-    let files = split.tasks.iter().flat_map(|t| std::iter::once(&t.data_file).chain(t.deletes.iter().map(|d| &d.file)));
+    let commits = commits_of(&split.tasks);
+    let all = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
+    let partitions = spec_objects(all.flat_map(files_of).map(|f| &f.partition));
     let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
     let tasks = split.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
     Ok(json!({
         "context": {
             "schema": schema_to_json(&c.schema),
             "projection": schema_to_json(&c.projection),
+            "change-filter": predicate_to_json(&c.change_filter),
             "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
             "relocation": relocation,
             "storage-options": c.storage_options,
             "name-mapping": c.name_mapping,
             "batch-rows": c.batch_rows,
         },
-        "specs": spec_objects(files.map(|f| &f.partition)),
+        "specs": partitions,
+        "commits": commits.iter().map(|(id, c)| commit_object(*id, c)).collect::<Result<Vec<_>>>()?,
         "tasks": tasks.collect::<Result<Vec<_>>>()?,
     })
     .to_string())
@@ -93,8 +103,13 @@ pub fn split_from_json(text: &str) -> Result<Split> {
         Some(r) => Location::moved(text_of(r, "from")?, text_of(r, "to")?),
         None => Location::recorded(),
     };
+    let change_filter = match c.get("change-filter") {
+        Some(filter) => bind(&predicate_from_json(filter)?, &metadata_columns(), true)?,
+        None => BoundPredicate::True,
+    };
     let context = ReadContext {
         schema: Arc::new(schema_from_json(member(c, "schema")?)?),
+        change_filter: Arc::new(change_filter),
         projection: Arc::new(schema_from_json(member(c, "projection")?)?),
         dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
         location,
@@ -103,7 +118,18 @@ pub fn split_from_json(text: &str) -> Result<Split> {
         batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
     };
     let specs = SpecShape::parse_all(&j)?;
-    let tasks = array(&j, "tasks")?.iter().map(|t| task_of(t, &specs, &context.schema)).collect::<Result<_>>()?;
+    let commits = match j.get("commits").and_then(Json::as_array) {
+        Some(all) => all.iter().map(|c| commit_of(c, &specs, &context.schema)).collect::<Result<_>>()?,
+        None => BTreeMap::new(),
+    };
+    let task = |t| {
+        let mut task = task_of(t, &specs, &context.schema)?;
+        if let Some(change) = &mut task.change {
+            change.commit = commits.get(&change.commit_snapshot_id).cloned();
+        }
+        Ok(task)
+    };
+    let tasks = array(&j, "tasks")?.iter().map(task).collect::<Result<_>>()?;
     Ok(Split { context: Arc::new(context), tasks })
 }
 
@@ -141,7 +167,43 @@ fn task_object(task: &ScanTask, form: Form) -> Result<Map<String, Json>> {
     out.insert("length".into(), json!(task.length));
     out.insert("delete-files".into(), deletes.collect::<Result<_>>()?);
     out.insert("residual-filter".into(), predicate_to_json(&task.residual));
+    if let Some(change) = task.change.as_ref().filter(|_| form == Form::Complete) {
+        out.insert("change".into(), change_object(change)?);
+    }
     Ok(out)
+}
+
+fn change_object(change: &Change) -> Result<Json> {
+    let objects = |deletes: &Vec<DeleteRef>| deletes.iter().map(|d| file_object(&d.file, Form::Complete)).collect();
+    let removed_by: Option<Vec<Json>> = change.removed_by.as_ref().map(objects).transpose()?;
+    Ok(json!({
+        "operation": change.operation.as_str(),
+        "ordinal": change.ordinal,
+        "commit-snapshot-id": change.commit_snapshot_id,
+        "removed-by": removed_by,
+    }))
+}
+
+/// What the commits of these tasks did, each commit once.
+fn commits_of(tasks: &[ScanTask]) -> BTreeMap<i64, &CommitChanges> {
+    let changes = tasks.iter().filter_map(|t| t.change.as_ref());
+    changes.filter_map(|c| Some((c.commit_snapshot_id, c.commit.as_deref()?))).collect()
+}
+
+fn commit_object(id: i64, commit: &CommitChanges) -> Result<Json> {
+    let tasks = commit.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
+    Ok(json!({
+        "commit-snapshot-id": id,
+        "sequence-number": commit.sequence_number,
+        "first-row-id": commit.first_row_id,
+        "tasks": tasks.collect::<Result<Vec<_>>>()?,
+    }))
+}
+
+/// All files that a task names.
+fn files_of(task: &ScanTask) -> impl Iterator<Item = &Arc<DataFile>> {
+    let removed_by = task.change.iter().filter_map(|c| c.removed_by.as_ref()).flatten();
+    std::iter::once(&task.data_file).chain(task.deletes.iter().chain(removed_by).map(|d| &d.file))
 }
 
 fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> Vec<Json> {
@@ -306,19 +368,46 @@ fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Resul
         Some(r) => bind(&predicate_from_json(r)?, schema, true)?,
         None => BoundPredicate::True,
     };
-    let deletes = match j.get("delete-files") {
-        Some(Json::Array(files)) => {
-            files.iter().map(|f| Ok(DeleteRef { file: Arc::new(file_of(f, specs)?) })).collect::<Result<_>>()?
-        }
-        _ => Vec::new(),
-    };
+    let change = j.get("change").filter(|c| !c.is_null()).map(|c| change_of(c, specs)).transpose()?;
     Ok(ScanTask {
         data_file: Arc::new(file_of(member(j, "data-file")?, specs)?),
         start: int_of(j, "start")?,
         length: int_of(j, "length")?,
-        deletes,
+        deletes: deletes_of(j, "delete-files", specs)?.unwrap_or_default(),
         residual: Arc::new(residual),
+        change: change.map(Box::new),
     })
+}
+
+/// The columns that a filter on changes may ask about.
+fn metadata_columns() -> Schema {
+    let ids = CHANGE_COLUMNS.into_iter().chain(LINEAGE_COLUMNS);
+    Schema::new(0, ids.filter_map(metadata_column).collect::<Vec<_>>(), Vec::new())
+}
+
+fn deletes_of(j: &Json, key: &str, specs: &BTreeMap<i32, SpecShape>) -> Result<Option<Vec<DeleteRef>>> {
+    let Some(Json::Array(files)) = j.get(key) else { return Ok(None) };
+    let delete = |f| Ok(DeleteRef { file: Arc::new(file_of(f, specs)?) });
+    files.iter().map(delete).collect::<Result<_>>().map(Some)
+}
+
+fn change_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Change> {
+    Ok(Change {
+        operation: ChangeOperation::parse(text_of(j, "operation")?).ok_or_else(|| wrong("operation"))?,
+        ordinal: id_of(j, "ordinal")?,
+        commit_snapshot_id: int_of(j, "commit-snapshot-id")?,
+        removed_by: deletes_of(j, "removed-by", specs)?,
+        commit: None,
+    })
+}
+
+fn commit_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<(i64, Arc<CommitChanges>)> {
+    let changes = CommitChanges {
+        sequence_number: int_of(j, "sequence-number")?,
+        first_row_id: int_of(j, "first-row-id")?,
+        tasks: array(j, "tasks")?.iter().map(|t| task_of(t, specs, schema)).collect::<Result<_>>()?,
+    };
+    Ok((int_of(j, "commit-snapshot-id")?, Arc::new(changes)))
 }
 
 fn partition_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Arc<Partition>> {

@@ -47,11 +47,13 @@ fn split() -> Split {
         length: 1020,
         deletes: vec![DeleteRef { file: Arc::new(delete) }],
         residual: Arc::new(BoundPredicate::True),
+        change: None,
     };
     let context = ReadContext {
         projection: schema.clone(),
         schema,
         dropped: vec![Schema::new(2, vec![Field::new(9, "old", false, PrimitiveType::Int)], vec![])].into(),
+        change_filter: Arc::new(BoundPredicate::True),
         location: Location::moved("/a", "/b"),
         storage_options: BTreeMap::from([("k".into(), "v".into())]),
         name_mapping: Some("[]".into()),
@@ -66,6 +68,25 @@ fn splits_and_messages_survive_the_journey() {
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
     let m = CommitMessage { table_uuid: "u".into(), files: vec![file()] };
     assert_eq!(message_from_json(&message_to_json(&m).unwrap()).unwrap(), m);
+}
+
+#[test]
+fn changes_survive_the_journey_and_have_no_form_of_the_specification() {
+    let mut s = split();
+    let other = DataFile { partition: Arc::new(Partition { spec_id: 9, values: vec![] }), ..file() };
+    let change = |commit| {
+        let removed_by = Some(vec![DeleteRef { file: Arc::new(other.clone()) }]);
+        let operation = ChangeOperation::Delete;
+        Some(Box::new(Change { operation, ordinal: 2, commit_snapshot_id: -3, removed_by, commit }))
+    };
+    let inner = ScanTask { change: change(None), ..s.tasks[0].clone() };
+    let commit = CommitChanges { sequence_number: 8, first_row_id: 70, tasks: vec![inner] };
+    s.tasks[0].change = change(Some(Arc::new(commit)));
+    let filter = predicate_from_json(&json!({"type": "eq", "term": "_change_type", "value": "delete"})).unwrap();
+    let filter = bind(&filter, &metadata_columns(), true).unwrap();
+    s.context = Arc::new(ReadContext { change_filter: Arc::new(filter), ..s.context.as_ref().clone() });
+    assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
+    assert!(task_to_json(&s.tasks[0], &s.context.schema).is_err());
 }
 
 /// Spelling as in a task that Java Iceberg 1.12 serialised.

@@ -186,6 +186,9 @@ pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planne
         filter: Arc::new(filter),
         entries: EntryScope::default(),
         column_metrics: false,
+        cache: None,
+        metric_fields: Vec::new(),
+        max_bytes: None,
     };
     Planned { input, _folder: folder }
 }

@@ -90,7 +90,7 @@ fn task(size: usize) -> ScanTask {
         content_size_bytes: None,
     };
     let residual = Arc::new(BoundPredicate::True);
-    ScanTask { data_file: Arc::new(file), start: 0, length: size as i64, deletes: vec![], residual }
+    ScanTask { data_file: Arc::new(file), start: 0, length: size as i64, deletes: vec![], residual, change: None }
 }
 
 fuzz_target!(|bytes: &[u8]| {
@@ -100,6 +100,7 @@ fuzz_target!(|bytes: &[u8]| {
         projection: schema.clone(),
         schema,
         dropped: [].into(),
+        change_filter: Arc::new(BoundPredicate::True),
         location: Location::recorded(),
         storage_options: Default::default(),
         name_mapping: None,

@@ -18,6 +18,7 @@ go as Arrow. `frazil.spark` is the way in and out of PySpark.
 from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
 from frazil.catalog import Catalog, catalog
+from frazil.estimate import Estimate
 from frazil.exceptions import (
     AlreadyExistsError,
     CommitConflictError,
@@ -36,6 +37,7 @@ from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate
 from frazil.inspect import Inspect
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.statistics import Statistics
 from frazil.table import Ref, Refs, Snapshot, Table, Writer, open_table
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "CorruptTableError",
     "DataFile",
     "DeleteFile",
+    "Estimate",
     "Explain",
     "Field",
     "FrazilError",
@@ -67,6 +70,7 @@ __all__ = [
     "SortField",
     "SortOrder",
     "Split",
+    "Statistics",
     "StoreError",
     "Table",
     "Term",

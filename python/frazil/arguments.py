@@ -17,8 +17,8 @@ At: TypeAlias = int | str | dt.datetime
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
 
-def at_version(at: At | None) -> dict[str, Any]:
-    """`at` as keyword arguments of the core's scan."""
+def at_version(at: At | None, what: str = "at") -> dict[str, Any]:
+    """`at` as keyword arguments of the core's scan; `what` names the argument in errors."""
     if at is None:
         return {}
     if isinstance(at, str):
@@ -26,7 +26,7 @@ def at_version(at: At | None) -> dict[str, Any]:
     if isinstance(at, dt.datetime):
         if at.tzinfo is None:
             raise InvalidInputError(
-                f"at={at!r} has no time zone", hint="Say which: at=datetime(..., tzinfo=timezone.utc)"
+                f"{what}={at!r} has no time zone", hint=f"Say which: {what}=datetime(..., tzinfo=timezone.utc)"
             )
         return {"timestamp_ms": (at - EPOCH) // dt.timedelta(milliseconds=1)}
     if not isinstance(at, bool):
@@ -37,7 +37,12 @@ def at_version(at: At | None) -> dict[str, Any]:
         else:
             if -(2**63) <= snapshot_id < 2**63:
                 return {"snapshot_id": snapshot_id}
-    raise InvalidInputError(f"at= must be a snapshot id, a branch or tag, or a datetime, not {at!r}")
+    raise InvalidInputError(f"{what}= must be a snapshot id, a branch or tag, or a datetime, not {at!r}")
+
+
+def since_version(since: At | None) -> dict[str, Any]:
+    """`since` as keyword arguments of the core's scan."""
+    return {f"since_{key}": value for key, value in at_version(since, "since").items()}
 
 
 def filter_text(filter: str | Predicate) -> str:

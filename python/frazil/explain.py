@@ -2,73 +2,211 @@
 
 from __future__ import annotations
 
-from typing import Any
+import datetime as dt
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from frazil import _core, picture
+from frazil.arguments import EPOCH
+from frazil.exceptions import InvalidInputError
+from frazil.figures import amount, bytes_text, number, plain, time_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Explain"]
 
-_BAR = 20
+_WIDTH = 100
+_BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class Explain:
     """The pruning funnel of a scan: at each step, how much came in, how much stayed, what decided.
 
-    `print(scan.explain())` shows it; `to_dict()` gives the numbers.
+    Asked with `files=True` it also has the verdict on every file.
+
+    `print(scan.explain())` shows the funnel, a notebook draws it, `to_dict()` gives the numbers.
     """
 
-    def __init__(self, facts: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        facts: dict[str, Any],
+        manifests: _core.Batches | pa.Table | None = None,
+        files: _core.Batches | pa.Table | None = None,
+    ) -> None:
         self._facts = facts
+        self._manifests = manifests
+        self._files = files
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts: `table`, `snapshot_id`, `filter`, `select`, `rows` and `stages`.
+        """The facts.
 
-        Each stage has `name`, `unit`, `considered`, `kept`, `considered_bytes`, `kept_bytes`, `reason` and `time_ms`.
+        Of the scan: `table`, `format_version`, `snapshot_id`, `snapshot_timestamp_ms`, `operation`, `schema_id`,
+        `partition_specs` (id to text, those that manifests use), `filter`, `select`.
+
+        `clauses`: for each top-level clause of the filter its text (`clause`), the `stages` that can use it
+        (`manifest list`, `partitions`, `column metrics`) and the `limits` that keep it from others. A clause without
+        stages is asked of rows only.
+
+        `stages`: the funnel. Each has `name`, `unit`, `considered`, `kept`, `considered_bytes`, `kept_bytes`, `reason`
+        and `time_ms`. Bytes are of manifests where the unit is `manifest`, else of the files themselves. A time of 0
+        means that it is measured together with the next stage.
+
+        `deletes`: delete files that the filter may touch, by kind (`position`, `equality`, `deletion_vector`), how many
+        of them are `attached` to a file that is kept, and `attachments`, counted once for each data file.
+
+        `rows`: rows in the files kept. `time_ms`: all of planning.
         """
-        return {**self._facts, "stages": [dict(stage) for stage in self._facts["stages"]]}
+        facts = self._facts
+        return {
+            **facts,
+            "partition_specs": dict(facts["partition_specs"]),
+            "select": list(facts["select"]),
+            "clauses": [{**c, "stages": list(c["stages"]), "limits": list(c["limits"])} for c in facts["clauses"]],
+            "stages": [dict(stage) for stage in facts["stages"]],
+            "deletes": dict(facts["deletes"]),
+        }
+
+    @property
+    def manifests(self) -> pa.Table:
+        """Every manifest of the snapshot as a pyarrow table.
+
+        The columns are `content` (`data`, `deletes`), `manifest_path`, `kept`, `stage`, `reason`, `spec_id`,
+        `live_files`, `live_rows` (null where the manifest list has no counts) and `manifest_length`.
+        """
+        return _table(self._manifests, "scan.explain()")
+
+    @property
+    def files(self) -> pa.Table:
+        """Every live file of the snapshot as a pyarrow table; only of `explain(files=True)`.
+
+        `content` is `data`, `position`, `equality` or `deletion_vector`. `kept` says whether the file is planned;
+        `stage`, where it was decided: `manifest counts`, `partition summaries`, `partition tuples`, `column metrics`,
+        `delete matching`, or `kept`; `reason`, by which clause and bound (`id < 5: lower bound 10`), or, of a file
+        kept, what is left of the filter. `deletes` counts the delete files attached to a data file, and the data files
+        that a delete file reaches. Then there are `file_path`, `partition` (as in paths), `spec_id`, `record_count`,
+        `file_size_in_bytes` and `manifest_path`.
+
+        Raises:
+            InvalidInputError: The explanation was made without files.
+        """
+        return _table(self._files, "scan.explain(files=True)")
 
     def __str__(self) -> str:
         facts = self._facts
-        snapshot = facts["snapshot_id"]
-        lines = [
-            f"Scan of {facts['table']}",
-            f"  snapshot  {'none: the table is empty' if snapshot is None else snapshot}",
-            f"  filter    {facts['filter'] or 'true'}",
-            f"  select    {', '.join(facts['select']) or '(no columns)'}",
-            "",
-        ]
-        rows = [_row(stage) for stage in facts["stages"]]
-        widths = [max((len(row[i]) for row in rows), default=0) for i in range(len(rows[0]) if rows else 0)]
-        for row in rows:
-            name, bar, kept, considered, unit, size, time, reason = (
-                cell.rjust(w) if i in _RIGHT else cell.ljust(w)
-                for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            lines.append(f"  {name}  {bar}  {kept} of {considered} {unit}  {size}  {time}  {reason}".rstrip())
-        if rows:
-            lines.append("")
-        total = sum(stage["time_ms"] for stage in facts["stages"])
-        lines.append(f"  At most {_number(facts['rows'])} rows in the files kept; planned in {_time(total)}.")
+        lines = [*_head(facts), "", *_clauses(facts), *_funnel(facts)]
+        lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        at_most = f"At most {amount(facts['rows'], 'row')} in the files kept"
+        lines.append(f"  {at_most}; planned in {time_text(facts['time_ms'])}.")
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        files = None if self._files is None else self.files
+        manifests = None if self._manifests is None else self.manifests
+        return picture.explain_html(self._facts, manifests, files)
+
+    def __reduce__(self) -> tuple[type[Explain], tuple[Any, ...]]:
+        files = None if self._files is None else self.files
+        return Explain, (self._facts, None if self._manifests is None else self.manifests, files)
+
+
+def _table(listed: _core.Batches | pa.Table | None, how: str) -> pa.Table:
+    if listed is None:
+        raise InvalidInputError("the explanation does not list them", hint=f"Ask {how}")
+    from frazil import interop
+
+    return interop.table_of(listed)
+
+
+def _head(facts: dict[str, Any]) -> list[str]:
+    snapshot = "none: the table is empty"
+    if facts["snapshot_id"] is not None:
+        parts = [str(facts["snapshot_id"]), facts["operation"], _moment(facts["snapshot_timestamp_ms"])]
+        snapshot = ", ".join(part for part in parts if part)
+    specs = "; ".join(f"{text} (spec {id_})" for id_, text in facts["partition_specs"].items())
+    named = {
+        "snapshot": snapshot,
+        "format": f"Iceberg version {facts['format_version']}, schema {facts['schema_id']}",
+        "partitions": specs,
+        "filter": facts["filter"] or "true",
+        "select": ", ".join(facts["select"]) or "(no columns)",
+    }
+    lines = [plain(f"Scan of {facts['table']}")]
+    for name, text in named.items():
+        if text:
+            lines += textwrap.wrap(
+                plain(text), _WIDTH, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14, max_lines=4
+            )
+    return lines
+
+
+def _moment(millis: int | None) -> str | None:
+    if millis is None:
+        return None
+    try:
+        return (EPOCH + dt.timedelta(milliseconds=millis)).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError):
+        return f"{millis} ms"
+
+
+def _clauses(facts: dict[str, Any]) -> list[str]:
+    lines: list[str] = []
+    for clause in facts["clauses"]:
+        stages = clause["stages"]
+        used = "prunes by " + ", ".join(stages) if stages else "prunes nothing, only asked of rows"
+        limits = "".join(f"; {limit}" for limit in clause["limits"])
+        lines += textwrap.wrap(
+            plain(clause["clause"]), _WIDTH, initial_indent="  ", subsequent_indent="    ", max_lines=3
+        )
+        lines += textwrap.wrap(
+            plain(used + limits), _WIDTH, initial_indent="      ", subsequent_indent="      ", max_lines=4
+        )
+    return [*lines, ""] if lines else []
 
 
 _RIGHT = {2, 3, 5, 6}
 
 
+def _funnel(facts: dict[str, Any]) -> list[str]:
+    rows = [_row(stage) for stage in facts["stages"]]
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        name, bar, kept, considered, unit, size, time, reason = (
+            cell.rjust(w) if i in _RIGHT else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        line = f"  {name}  {bar}  {kept} of {considered} {unit}  {size}  {time}"
+        # What decides is left out where it would not fit.
+        lines.append((f"{line}  {reason}" if len(line) + widths[7] + 2 <= _WIDTH else line).rstrip())
+    return [*lines, ""]
+
+
 def _row(stage: dict[str, Any]) -> tuple[str, ...]:
     kept, considered = stage["kept"], stage["considered"]
-    size = _bytes(stage["kept_bytes"]) if stage["kept_bytes"] else ""
     return (
         stage["name"],
         _bar(kept, considered),
-        _number(kept),
-        _number(considered),
-        stage["unit"],
-        size,
-        _time(stage["time_ms"]),
+        number(kept),
+        number(considered),
+        stage["unit"] if considered == 1 else stage["unit"] + "s",
+        bytes_text(stage["kept_bytes"]) if stage["kept_bytes"] else "",
+        time_text(stage["time_ms"]) if stage["time_ms"] else "",
         stage["reason"],
     )
+
+
+def _deletes(facts: dict[str, Any]) -> str:
+    deletes = facts["deletes"]
+    kinds = {"position": "position delete", "equality": "equality delete", "deletion_vector": "deletion vector"}
+    found = [amount(deletes[kind], name) for kind, name in kinds.items() if deletes[kind]]
+    if not found:
+        return ""
+    return f"{', '.join(found)}: {number(deletes['attached'])} attached, {number(deletes['attachments'])} times in all."
 
 
 def _bar(kept: int, considered: int) -> str:
@@ -80,20 +218,3 @@ def _bar(kept: int, considered: int) -> str:
         eighths = max(eighths, 1)
     whole, rest = divmod(eighths, 8)
     return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(_BAR, "·")
-
-
-def _number(n: int) -> str:
-    return f"{n:,}"
-
-
-def _bytes(n: int) -> str:
-    size = float(n)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if size < 1024 or unit == "TiB":
-            break
-        size /= 1024
-    return f"{n} B" if unit == "B" else f"{size:,.1f} {unit}"
-
-
-def _time(millis: float) -> str:
-    return f"{millis:,.1f} ms" if millis < 1000 else f"{millis / 1000:,.2f} s"

@@ -20,7 +20,7 @@ def schema_of(source: Any) -> pa.Schema:
     return pa.schema(source)
 
 
-def table_of(batches: _core.Batches) -> pa.Table:
+def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
     """A pyarrow table over the same memory."""
     # pa.table() would import pandas, to see whether it was given a data frame.
     return pa.RecordBatchReader.from_stream(batches).read_all()

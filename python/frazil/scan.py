@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, arguments
 from frazil._core import DataFile, DeleteFile, ScanTask
+from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate
 from frazil.schema import Schema
+from frazil.statistics import Statistics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,9 +141,35 @@ class Scan:
 
         return interop.table_of(self._core.plan_table())
 
-    def explain(self) -> Explain:
-        """Plans, and says what was pruned at which step and why. Print it."""
-        return Explain(self._core.explain())
+    def explain(self, files: bool = False) -> Explain:
+        """Plans, and says what was pruned at which step and why. Print it, or let a notebook draw it.
+
+        Args:
+            files: Also say of every file of the snapshot which stage, clause and bound kept or dropped it
+                (`Explain.files`). This opens the manifests that planning itself would not.
+        """
+        return Explain(*self._core.explain(bool(files)))
+
+    def estimate(self) -> Estimate:
+        """What planning will cost: bytes to read, manifests to open, entries, memory. Reads the manifest list alone."""
+        return Estimate(**self._core.estimate())
+
+    def statistics(self, *columns: str) -> Statistics:
+        """Row count and, for each column, minimum, maximum, nulls and NaNs, from metadata alone.
+
+        No data file is read. Each figure says whether it is exact or a bound.
+
+        A file counts exactly if the filter certainly keeps all its rows and no deletes apply to it; everything else is
+        bounded. Minima and maxima of text, binary and UUID columns are exact only where all values of a file are the
+        same, because writers may cut their bounds.
+
+        Args:
+            columns: Dotted paths; a struct stands for its members. All columns selected if there are none.
+
+        Raises:
+            InvalidInputError: There is no such column, or it lies in a list or map.
+        """
+        return Statistics(self._core.statistics(list(arguments.columns(columns))))
 
     def to_arrow(self) -> pa.Table:
         """The rows as a pyarrow table, in memory; files are read in parallel."""
@@ -181,14 +209,16 @@ class Scan:
         return read_scan(spark, self)
 
     def count(self) -> int:
-        """The number of rows; from metadata alone where that is enough."""
+        """The number of rows, exact; from metadata alone where that is enough (see `statistics`)."""
         return self._core.count()
 
     def __repr__(self) -> str:
         parts = [repr(self._table.location), *(f"where {text}" for text in self._filters)]
         if self._columns is not None:
             parts.append("select " + ", ".join(self._columns))
-        parts += [f"at {value}" for value in self._at.values()]
+        parts += ["changes"] if self._at.get("changes") else []
+        versions = {key: value for key, value in self._at.items() if key != "changes"}
+        parts += [f"{'since' if key.startswith('since') else 'at'} {value}" for key, value in versions.items()]
         if self._rows is not None:
             parts.append(f"limit {self._rows}")
         return f"Scan({', '.join(parts)})"

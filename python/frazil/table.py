@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments import At
-from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
+from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
 from frazil.scan import Scan
@@ -170,6 +170,7 @@ class Table:
         at: At | None = None,
         since: At | None = None,
         options: Mapping[str, object] | None = None,
+        max_plan_bytes: int | None = None,
     ) -> Scan:
         """What to read. Nothing is planned or read before the scan is asked for tasks or rows.
 
@@ -179,32 +180,62 @@ class Table:
             select: Columns to read, in this order; dotted paths reach into structs. None reads all.
             at: The version to read: a snapshot's id, a branch or tag, or a point in time (with a time zone). None reads
                 the newest version that this table object knows.
-            since: Rows appended after this version; not supported yet.
-            options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`.
+            since: Only rows appended after this version (which is not included) up to `at`: those that commits of
+                operation `append` added. Deletes are not applied; `changes` tells of them as well.
+            options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`: `batch-rows`,
+                `case-sensitive`, `split-size`, `lookback`, `file-open-cost`, `max-plan-bytes`, `plan-cache` (a folder
+                for decoded manifests, so that the next plan is faster) and `plan-cache-bytes` (how large it grows).
+            max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would
+                read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
 
         Raises:
-            InvalidInputError: The filter or a column's name is wrong.
+            InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
             NotFoundError: There is no such version.
         """
-        if since is not None:
-            raise UnsupportedError("incremental scans are not supported yet", hint="Leave out since=")
+        read_options = arguments.texts(options)
+        if max_plan_bytes is not None:
+            read_options["max-plan-bytes"] = str(arguments.count("max_plan_bytes", max_plan_bytes))
         return Scan(
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
-            at=arguments.at_version(at),
-            options=arguments.texts(options),
+            at={**arguments.at_version(at), **arguments.since_version(since)},
+            options=read_options,
         )
 
-    def changes(self, **arguments: object) -> NoReturn:
-        """The rows that changed between two versions: refused for now, as `scan(since=)` is.
+    def changes(
+        self,
+        filter: str | Predicate | None = None,
+        select: Sequence[str] | None = None,
+        since: At | None = None,
+        at: At | None = None,
+        options: Mapping[str, object] | None = None,
+    ) -> Scan:
+        """The rows that changed between two versions, commit by commit.
+
+        Rows have three columns more: `_change_type` (`insert`, `delete`, and where rows have ids `update_before` and
+        `update_after`), `_change_ordinal` (the place of the commit among those that count, from 0) and
+        `_commit_snapshot_id`. Tasks have `operation`, `change_ordinal` and `commit_snapshot_id`. Commits of operation
+        `replace` change no rows and are left out.
+
+        Args:
+            filter: Changed rows to keep, by the table's columns and the three above.
+            select: Columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
+            since: The version to begin after; None begins with the oldest snapshot that the table still has. A snapshot
+                that has expired will do if it is the parent of that one.
+            at: The last version; None is the newest that this table object knows.
+            options: As for `scan`.
 
         Raises:
-            UnsupportedError: Always.
+            InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
+            NotFoundError: There is no such version.
         """
-        asked = ", ".join(sorted(arguments)) or "all changes"
-        raise UnsupportedError(
-            f"change logs are not supported yet (asked for: {asked})", hint="Compare two scans with at="
+        return Scan(
+            self._core,
+            filters=() if filter is None else (arguments.filter_text(filter),),
+            columns=None if select is None else arguments.columns(select),
+            at={**arguments.at_version(at), **arguments.since_version(since), "changes": True},
+            options=arguments.texts(options),
         )
 
     def append(self, data: Any) -> Table:

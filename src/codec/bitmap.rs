@@ -107,6 +107,16 @@ impl PositionSet {
         self.0 |= &other.0;
     }
 
+    /// Leaves only positions that another set has too.
+    pub fn intersect(&mut self, other: &PositionSet) {
+        self.0 &= &other.0;
+    }
+
+    /// Whether another set has all positions of this one.
+    pub fn is_subset(&self, other: &PositionSet) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
     /// The number of positions.
     pub fn len(&self) -> u64 {
         self.0.len()

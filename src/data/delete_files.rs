@@ -10,6 +10,7 @@ use arrow::record_batch::RecordBatch;
 use hashbrown::DefaultHashBuilder;
 
 use super::arrow_schema::arrow_primitive;
+use super::change_rows::RowMoves;
 use super::delete_keys::{KeyEncoder, KeySet};
 use super::project::key_path;
 use super::read::read_delete_file;
@@ -26,6 +27,9 @@ const POS_ID: FieldId = 2_147_483_545;
 
 /// Bytes of decoded positions, and as many of decoded keys, that a cache keeps for tasks to come.
 const KEPT_BYTES: u64 = 128 << 20;
+
+/// Commits of a changelog whose moved rows a cache knows at once.
+const KEPT_COMMITS: usize = 4;
 
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
 const WHOLE_FILE_BYTES: i64 = 32 << 20;
@@ -47,7 +51,12 @@ pub struct DeleteCache {
     positions: Shelf<PositionsKey, Positions>,
     keys: Shelf<(String, Vec<FieldId>), KeySet>,
     hasher: DefaultHashBuilder,
+    /// What the last commits moved, by snapshot id; tasks come commit by commit.
+    moves: Mutex<VecDeque<(i64, Arc<MovesPlace>)>>,
 }
+
+/// Locked by who loads it; others wait.
+type MovesPlace = Mutex<Option<Arc<RowMoves>>>;
 
 impl Default for DeleteCache {
     fn default() -> Self {
@@ -59,7 +68,38 @@ impl DeleteCache {
     /// A cache that keeps at most about so many bytes of positions, and as many of keys. What tasks are using comes on
     /// top.
     pub fn new(kept_bytes: u64) -> DeleteCache {
-        DeleteCache { positions: Shelf::new(kept_bytes), keys: Shelf::new(kept_bytes), hasher: Default::default() }
+        DeleteCache {
+            positions: Shelf::new(kept_bytes),
+            keys: Shelf::new(kept_bytes),
+            hasher: Default::default(),
+            moves: Mutex::default(),
+        }
+    }
+
+    /// The rows that a commit moved, loaded once for its tasks.
+    ///
+    /// # Errors
+    /// What `load` gives.
+    pub(crate) fn row_moves(&self, commit: i64, load: impl FnOnce() -> Result<RowMoves>) -> Result<Arc<RowMoves>> {
+        let place = {
+            let mut places = self.moves.lock().unwrap_or_else(PoisonError::into_inner);
+            match places.iter().find(|(id, _)| *id == commit) {
+                Some((_, place)) => place.clone(),
+                None => {
+                    let place = Arc::<MovesPlace>::default();
+                    places.push_back((commit, place.clone()));
+                    if places.len() > KEPT_COMMITS {
+                        places.pop_front();
+                    }
+                    place
+                }
+            }
+        };
+        let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
+        match value.as_ref() {
+            Some(moves) => Ok(moves.clone()),
+            None => Ok(value.insert(Arc::new(load()?)).clone()),
+        }
     }
 
     /// The encoder of keys of these columns.

@@ -94,6 +94,16 @@ impl DeleteFilter {
         self.positions.as_ref().is_none_or(|p| p.is_empty()) && self.keys.is_empty()
     }
 
+    /// Whether the other one removes all rows that this one does, as far as can be told without looking at rows.
+    pub(crate) fn is_within(&self, other: &DeleteFilter) -> bool {
+        let positions = match (&self.positions, &other.positions) {
+            (Some(own), Some(all)) => own.is_subset(all),
+            (own, None) => own.as_ref().is_none_or(|p| p.is_empty()),
+            (None, _) => true,
+        };
+        positions && self.keys.is_empty()
+    }
+
     /// The key columns that [`DeleteFilter::keep`] asks for.
     pub fn key_ids(&self) -> Vec<FieldId> {
         let ids: BTreeSet<FieldId> = self.keys.iter().flat_map(|k| k.encoder.ids()).copied().collect();

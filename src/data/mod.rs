@@ -4,7 +4,8 @@
 //! `parquet_file` opens and fetches, `row_groups` skips what the filter rules out, `project` turns the file's columns into
 //! the table's (`cast` for single values), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`arrow_schema`] says which Arrow types rows have.
+//! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
+//! Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
@@ -13,6 +14,7 @@ pub mod arrow_schema;
 mod bounds_truncate;
 mod bucket_array;
 mod cast;
+mod change_rows;
 pub mod conform;
 mod conform_leaf;
 pub mod delete_files;
@@ -28,6 +30,7 @@ pub mod positions;
 mod project;
 pub mod read;
 mod row_groups;
+mod row_lineage;
 #[cfg(test)]
 mod testing;
 mod thrift;

@@ -22,6 +22,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use super::change_rows::read_changes;
 use super::delete_files::{DeleteCache, check_format};
 use super::delete_keys::KeyArrays;
 use super::deletes::DeleteFilter;
@@ -34,8 +35,9 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{DataFile, FileFormat, ReadContext, ScanTask};
-use crate::types::FieldId;
+use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::schema::LAST_USER_FIELD_ID;
+use crate::types::{Field, FieldId};
 
 /// A stream of a task's rows.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -71,6 +73,9 @@ pub fn read_task(
     task: &ScanTask,
     cache: &DeleteCache,
 ) -> Result<Batches> {
+    if let Some(change) = &task.change {
+        return read_changes(store, context, task, change, cache);
+    }
     check_supported(context, task).with("path", &task.data_file.path)?;
     Ok(match open(store, context, task, Wanted::Live(cache))? {
         Some(reader) => Box::new(reader.map(|rows| rows.map(|rows| rows.batch))),
@@ -103,7 +108,7 @@ pub(crate) fn read_delete_file(
 ) -> Result<RowStream> {
     check_format(file)?;
     let (data_file, residual) = (Arc::new(file.clone()), Arc::new(filter));
-    let task = ScanTask { data_file, start: 0, length: file.size_bytes, deletes: Vec::new(), residual };
+    let task = ScanTask { data_file, start: 0, length: file.size_bytes, deletes: Vec::new(), residual, change: None };
     raw_rows(store, context, &task, keys)
 }
 
@@ -127,7 +132,8 @@ fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
     if task.data_file.key_metadata.is_some() {
         return Err(Error::unsupported("encrypted data files cannot be read yet"));
     }
-    if let Some(field) = context.projection.fields.iter().find(|f| f.id > LAST_USER_FIELD_ID) {
+    let is_unknown = |f: &&Field| f.id > LAST_USER_FIELD_ID && !LINEAGE_COLUMNS.contains(&f.id);
+    if let Some(field) = context.projection.fields.iter().find(is_unknown) {
         return Err(Error::unsupported("metadata columns cannot be read yet").with("column", &field.name));
     }
     Ok(())

@@ -81,7 +81,14 @@ pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
         content_offset: None,
         content_size_bytes: None,
     };
-    ScanTask { data_file: Arc::new(data_file), start: 0, length: size, deletes: vec![], residual: Arc::new(residual) }
+    ScanTask {
+        data_file: Arc::new(data_file),
+        start: 0,
+        length: size,
+        deletes: vec![],
+        residual: Arc::new(residual),
+        change: None,
+    }
 }
 
 /// A delete file as planning gives it.
@@ -140,6 +147,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
         schema: Arc::new(schema.clone()),
         projection: Arc::new(projection.clone()),
         dropped: [].into(),
+        change_filter: Arc::new(BoundPredicate::True),
         location: Location::default(),
         storage_options: Default::default(),
         name_mapping: None,

@@ -168,7 +168,7 @@ pub fn promote<'a>(v: ValueRef<'a>, ty: &PrimitiveType) -> Option<ValueRef<'a>> 
 
 /// Bounds fit to be reasoned with: of the type, not contradictory. A NaN tells of a writer that did not set NaNs apart,
 /// so its other bound is no better.
-pub(super) fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
+pub fn checked<'a>(mut b: ColumnBounds<'a>, ty: &PrimitiveType) -> ColumnBounds<'a> {
     b.lower = b.lower.and_then(|v| promote(v, ty));
     b.upper = b.upper.and_then(|v| promote(v, ty));
     if !ty.is_float() {
@@ -296,7 +296,7 @@ impl ColumnBounds<'_> {
     }
 
     /// The one value that all have.
-    pub(super) fn point(&self) -> Option<ValueRef<'_>> {
+    pub fn point(&self) -> Option<ValueRef<'_>> {
         let (lower, upper) = (self.lower?, self.upper?);
         (!self.upper_is_prefix && lower.sql_cmp(upper) == Some(Ordering::Equal)).then_some(lower)
     }

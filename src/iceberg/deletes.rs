@@ -84,6 +84,11 @@ impl AttachedDeletes {
         self.of(k).len()
     }
 
+    /// The numbers of the delete files of all survivors: their places among the delete files that planning kept.
+    pub fn numbers(&self) -> &[u32] {
+        &self.files
+    }
+
     /// How many there are in all, counted once for each survivor.
     pub fn total(&self) -> usize {
         self.files.len()
@@ -148,6 +153,12 @@ impl DeleteIndex {
     pub fn key_fields(&self) -> impl Iterator<Item = FieldId> + '_ {
         let all = self.global.iter().chain(self.of_partition.iter().flat_map(|p| &p.equality));
         all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
+    }
+
+    /// The partitions whose data files the deletes can reach; `None` if some reach all.
+    pub fn partitions_reached(&self) -> Option<Vec<Arc<Partition>>> {
+        let groups = self.batches.iter().flat_map(|b| b.groups.iter().flatten());
+        self.global.is_empty().then(|| groups.map(|g| g.partition.clone()).collect())
     }
 
     fn number_partition(&mut self, partition: &Partition) -> u32 {

@@ -302,7 +302,7 @@ const FILTERS: [(&str, fn(&Row) -> bool); 6] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn attached_deletes_are_the_models((data, deletes, filter, split) in cases()) {

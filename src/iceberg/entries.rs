@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::iceberg::manifest::Inherited;
 use crate::iceberg::manifest_layout::Layout;
 use crate::task::{FileContent, FileFormat};
 use crate::types::{FieldId, Value};
@@ -59,6 +60,18 @@ impl Spans {
 }
 
 impl BytesColumn {
+    /// So many values of one length, back to back in `data`; `None` if it is not they, or too much.
+    pub(super) fn of_length(data: &[u8], length: usize, rows: usize) -> Option<BytesColumn> {
+        if length.checked_mul(rows)? != data.len() || data.len() >= u32::MAX as usize {
+            return None;
+        }
+        let span = |row: usize| ((row * length) as u32, ((row + 1) * length) as u32);
+        Some(BytesColumn {
+            data: data.to_vec(),
+            spans: Spans { leading_nulls: 0, spans: (0..rows).map(span).collect() },
+        })
+    }
+
     /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
     #[inline]
     #[must_use]
@@ -78,6 +91,14 @@ impl BytesColumn {
     #[inline]
     pub fn get(&self, row: usize) -> Option<&[u8]> {
         self.data.get(self.spans.get(row)?)
+    }
+
+    /// Some rows; what was part of a column fits into another.
+    pub(super) fn take(&self, rows: &[u32]) -> BytesColumn {
+        let mut out = BytesColumn::default();
+        let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
+        debug_assert!(all_fit);
+        out
     }
 
     /// Rows.
@@ -134,6 +155,14 @@ impl ListColumn {
         fits
     }
 
+    /// Some rows; what was part of a column fits into another.
+    pub(super) fn take(&self, rows: &[u32]) -> ListColumn {
+        let mut out = ListColumn::default();
+        let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
+        debug_assert!(all_fit);
+        out
+    }
+
     /// The list of a row; `None` for null.
     pub fn get(&self, row: usize) -> Option<&[i64]> {
         self.values.get(self.spans.get(row)?)
@@ -179,6 +208,8 @@ pub struct EntryColumns {
     pub partition: Vec<u32>,
     /// The distinct partition tuples of the batch, values in the order of the manifest's own spec.
     pub partitions: Vec<Vec<Option<Value>>>,
+    /// The same tuples as the manifest has them.
+    pub(super) encoded_partitions: BytesColumn,
     /// One for each requested field, in the order of the request.
     pub metrics: Vec<MetricColumn>,
     pub key_metadata: BytesColumn,
@@ -228,6 +259,46 @@ impl EntryColumns {
             metric.value_count.reserve(entries);
             metric.null_count.reserve(entries);
             metric.nan_count.reserve(entries);
+        }
+    }
+
+    /// Some rows of the columns that judge entries (those that a cached manifest is judged by), in that order.
+    pub(super) fn take(&self, rows: &[u32]) -> EntryColumns {
+        fn pick<T: Clone>(column: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().filter_map(|row| column.get(*row as usize).cloned()).collect()
+        }
+        let metric = |m: &MetricColumn| MetricColumn {
+            field_id: m.field_id,
+            value_count: pick(&m.value_count, rows),
+            null_count: pick(&m.null_count, rows),
+            nan_count: pick(&m.nan_count, rows),
+            lower: m.lower.take(rows),
+            upper: m.upper.take(rows),
+        };
+        EntryColumns {
+            status: pick(&self.status, rows),
+            snapshot_id: pick(&self.snapshot_id, rows),
+            content: pick(&self.content, rows),
+            record_count: pick(&self.record_count, rows),
+            size_bytes: pick(&self.size_bytes, rows),
+            partition: pick(&self.partition, rows),
+            first_row_id: pick(&self.first_row_id, rows),
+            equality_ids: self.equality_ids.take(rows),
+            metrics: self.metrics.iter().map(metric).collect(),
+            ..EntryColumns::default()
+        }
+    }
+
+    /// Fills in what entries take from the manifest list: a missing snapshot id is the manifest's; a missing sequence
+    /// number is the manifest's for status ADDED, and 0 where there were none (v1: the list says 0, or the manifest
+    /// `has_sequence_numbers` not, wherever it is listed).
+    pub(super) fn inherit(&mut self, inherited: &Inherited, has_sequence_numbers: bool) {
+        let default = (inherited.sequence_number == 0 || !has_sequence_numbers).then_some(0);
+        self.snapshot_id.iter_mut().for_each(|id| *id = id.or(inherited.snapshot_id));
+        for numbers in [&mut self.sequence_number, &mut self.file_sequence_number] {
+            for (number, status) in numbers.iter_mut().zip(&self.status) {
+                *number = number.or(if *status == ADDED { Some(inherited.sequence_number) } else { default });
+            }
         }
     }
 

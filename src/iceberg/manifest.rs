@@ -151,7 +151,19 @@ impl<'a> Manifest<'a> {
         request: &EntryRequest,
         inherited: &Inherited,
     ) -> Result<EntryColumns> {
-        manifest_decode::decode(self, blocks, request, inherited, inflater)
+        let mut columns = self.decode_plain(inflater, blocks, request)?;
+        columns.inherit(inherited, self.layout.has_sequence_numbers);
+        Ok(columns)
+    }
+
+    /// As [`Manifest::decode_with`], with nothing inherited: what the file alone says.
+    pub(super) fn decode_plain(
+        &self,
+        inflater: &mut Inflater,
+        blocks: Range<usize>,
+        request: &EntryRequest,
+    ) -> Result<EntryColumns> {
+        manifest_decode::decode(self, blocks, request, inflater)
     }
 }
 

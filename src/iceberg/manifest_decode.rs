@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::entries::{ADDED, BytesColumn, DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
-use super::manifest::{Inherited, Manifest};
+use super::entries::{BytesColumn, DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
+use super::manifest::Manifest;
 use super::manifest_layout::{Column, Layout, Slot};
 use super::manifest_metrics::read_all;
 use crate::codec::avro::{Budget, Cursor, Inflater, Optional, Skip};
@@ -161,16 +161,15 @@ struct Row<'a> {
     metrics: Option<&'a [u8]>,
 }
 
-/// Decodes the entries of some blocks.
+/// Decodes the entries of some blocks, as they are in the file: nothing is inherited.
 pub(super) fn decode(
     manifest: &Manifest<'_>,
     blocks: Range<usize>,
     request: &EntryRequest,
-    inherited: &Inherited,
     inflater: &mut Inflater,
 ) -> Result<EntryColumns> {
     let program = Program::new(manifest.layout(), request)?;
-    let mut sink = Sink::new(manifest, request, inherited);
+    let mut sink = Sink::new(manifest, request);
     let compressed =
         blocks.clone().filter_map(|b| manifest.container.blocks.get(b)).map(|b| b.range.len()).sum::<usize>();
     let claimed = usize::try_from(manifest.entry_count(blocks.clone())).unwrap_or(usize::MAX);
@@ -384,40 +383,29 @@ fn read_list<'a>(mut cursor: Cursor<'a>, out: &mut Vec<i64>) -> Result<Cursor<'a
     Ok(cursor)
 }
 
-/// Where entries go: columns, with partition tuples interned and inheritance applied.
+/// Where entries go: columns, with partition tuples interned.
 struct Sink<'m> {
     layout: &'m Layout,
     columns: EntryColumns,
     tuples: HashMap<Box<[u8]>, u32>,
-    raw_tuples: BytesColumn,
     recent: Vec<u32>,
-    snapshot_id: Option<i64>,
-    sequence_number: i64,
-    /// Sequence number of entries that neither have nor inherit one.
-    default_sequence_number: Option<i64>,
     keep_all: bool,
     keep_encoded: bool,
 }
 
 impl<'m> Sink<'m> {
-    fn new(manifest: &'m Manifest<'_>, request: &EntryRequest, inherited: &Inherited) -> Self {
+    fn new(manifest: &'m Manifest<'_>, request: &EntryRequest) -> Self {
         let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
         let columns = EntryColumns {
             metrics: request.metric_fields.iter().map(metric).collect(),
             layout: request.encoded_metrics.then(|| manifest.layout().clone()),
             ..EntryColumns::default()
         };
-        // In v1 there are none, which means 0. A v1 manifest has no column, wherever it is listed.
-        let v1 = inherited.sequence_number == 0 || !manifest.layout().has_sequence_numbers;
         Sink {
             layout: manifest.layout(),
             columns,
             tuples: HashMap::new(),
-            raw_tuples: BytesColumn::default(),
             recent: vec![0; RECENT_SLOTS],
-            snapshot_id: inherited.snapshot_id,
-            sequence_number: inherited.sequence_number,
-            default_sequence_number: v1.then_some(0),
             keep_all: request.all_metrics,
             keep_encoded: request.encoded_metrics,
         }
@@ -427,7 +415,6 @@ impl<'m> Sink<'m> {
     fn push(&mut self, row: &Row<'_>, walk: &mut Walk<'_, '_>) -> Result<()> {
         let status = u8::try_from(row.status).ok().filter(|s| *s <= DELETED);
         let status = status.ok_or_else(|| bad_number("status", row.status))?;
-        let inherited = if status == ADDED { Some(self.sequence_number) } else { self.default_sequence_number };
         let content = match row.content {
             0 => FileContent::Data,
             1 => FileContent::PositionDeletes,
@@ -446,9 +433,9 @@ impl<'m> Sink<'m> {
         let sort_order_id = row.sort_order_id.map(|id| i32::try_from(id).map_err(|_| bad_number("sort order id", id)));
         let c = &mut self.columns;
         c.status.push(status);
-        c.snapshot_id.push(row.snapshot_id.or(self.snapshot_id));
-        c.sequence_number.push(row.sequence_number.or(inherited));
-        c.file_sequence_number.push(row.file_sequence_number.or(inherited));
+        c.snapshot_id.push(row.snapshot_id);
+        c.sequence_number.push(row.sequence_number);
+        c.file_sequence_number.push(row.file_sequence_number);
         c.content.push(content);
         put(&mut c.path, Some(row.path))?;
         c.format.push(parse_format(row.format)?);
@@ -487,7 +474,7 @@ impl<'m> Sink<'m> {
     fn partition(&mut self, raw: &[u8]) -> Result<u32> {
         let recent = recent_slot(raw);
         if let Some(index) = self.recent.get(recent)
-            && self.raw_tuples.get(*index as usize) == Some(raw)
+            && self.columns.encoded_partitions.get(*index as usize) == Some(raw)
         {
             return Ok(*index);
         }
@@ -496,7 +483,7 @@ impl<'m> Sink<'m> {
             None => {
                 let index = self.columns.partitions.len() as u32;
                 self.columns.partitions.push(self.layout.tuple(raw)?);
-                put(&mut self.raw_tuples, Some(raw))?;
+                put(&mut self.columns.encoded_partitions, Some(raw))?;
                 self.tuples.insert(raw.into(), index);
                 index
             }

@@ -122,6 +122,11 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// The text that it was made from: schema and partition spec.
+    pub(super) fn source(&self) -> (&str, Option<&str>) {
+        (&self.source.0, self.source.1.as_deref())
+    }
+
     /// Whether a manifest with this header is laid out so.
     pub(super) fn is_of(&self, schema: &str, spec: Option<&str>) -> bool {
         self.source.0 == schema && self.source.1.as_deref() == spec

@@ -1,10 +1,13 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
+mod cached_columns;
 pub mod catalog;
+pub mod changes;
 pub mod commit;
 pub mod deletes;
 pub mod entries;
 mod equality_keys;
+pub mod estimate;
 pub mod inspect;
 pub mod manifest;
 mod manifest_avro;
@@ -23,13 +26,17 @@ pub mod partition_bounds;
 pub mod partition_by;
 mod path_index;
 pub mod plan;
+pub mod plan_cache;
+mod plan_cached;
 #[cfg(test)]
 mod plan_testing;
 mod planned;
 pub mod schema;
+mod screen;
 pub mod snapshot;
 pub mod sort_order;
 mod specs;
 pub mod statistics;
 #[cfg(test)]
 mod traps_tests;
+pub mod why;

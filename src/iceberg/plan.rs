@@ -21,7 +21,8 @@ use crate::iceberg::manifest::{Inherited, Manifest, assign_first_row_ids, clear_
 use crate::iceberg::manifest_layout::Layout;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manifest_list};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::planned::{count, keeps};
+use crate::iceberg::plan_cache::PlanCache;
+use crate::iceberg::planned::{count, count_deletes, survivors};
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
@@ -29,10 +30,10 @@ use crate::task::FileContent;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_stages};
 
-pub use crate::iceberg::planned::{PartitionGroup, PlanCounters, PlannedBatch};
+pub use crate::iceberg::planned::{BatchChange, ManifestCount, PartitionGroup, PlanCounters, PlannedBatch};
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
-const WAVE_BYTES: i64 = 32 << 20;
+pub(super) const WAVE_BYTES: i64 = 32 << 20;
 /// The first wave is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
 /// Blocks of a manifest that one piece of work decodes.
@@ -55,8 +56,14 @@ pub struct PlanInput {
     pub filter: Arc<BoundPredicate>,
     /// Which entries count.
     pub entries: EntryScope,
+    /// Columns whose metrics the batches shall have beside the filter's.
+    pub metric_fields: Vec<FieldId>,
+    /// Most bytes of manifests to read; a plan that would read more is refused before it opens one.
+    pub max_bytes: Option<u64>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
+    /// Where decoded manifests are kept.
+    pub cache: Option<Arc<PlanCache>>,
 }
 
 /// Which entries of the manifests are planned.
@@ -69,31 +76,50 @@ pub enum EntryScope {
     AddedBy(Arc<HashSet<i64>>),
     /// Files that one of these snapshots removed (status DELETED).
     RemovedBy(Arc<HashSet<i64>>),
+    /// In the manifests of this snapshot: the files that were there before it.
+    Before(i64),
+    /// In the manifests of this snapshot: the files that were there before it and still are.
+    KeptBy(i64),
 }
 
 impl EntryScope {
-    fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
+    /// Whether a manifest can have such entries, by its counts. Absent counts mean that there may be any.
+    pub(super) fn may_be_in(&self, m: &ManifestFile) -> bool {
+        let some = |count: Option<i64>| count != Some(0);
+        let (added, existing) = (some(m.added_files_count), some(m.existing_files_count));
+        match self {
+            EntryScope::Live | EntryScope::KeptBy(_) => added || existing,
+            EntryScope::AddedBy(_) => added,
+            EntryScope::RemovedBy(_) => some(m.deleted_files_count),
+            EntryScope::Before(_) => added || existing || some(m.deleted_files_count),
+        }
+    }
+
+    pub(super) fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
         let by = |set: &HashSet<i64>| snapshot_id.is_some_and(|id| set.contains(&id));
         match self {
             EntryScope::Live => true,
             EntryScope::AddedBy(set) => status == ADDED && by(set),
             EntryScope::RemovedBy(set) => status == DELETED && by(set),
+            EntryScope::Before(id) if snapshot_id == Some(*id) => status != ADDED,
+            EntryScope::KeptBy(id) if snapshot_id == Some(*id) => status != ADDED && status != DELETED,
+            EntryScope::Before(_) | EntryScope::KeptBy(_) => status != DELETED,
         }
     }
 }
 
 /// A plan under way: yields batches oldest manifest first, entries in the order of their manifest.
 pub struct Plan {
-    input: PlanInput,
+    pub(super) input: PlanInput,
     request: EntryRequest,
-    specs: Specs,
+    pub(super) specs: Specs,
     queue: VecDeque<ManifestFile>,
     deletes: Option<Arc<DeleteIndex>>,
     ready: VecDeque<PlannedBatch>,
     counters: PlanCounters,
     /// Bytes of the next wave.
     wave_bytes: i64,
-    layout: OnceLock<Arc<Layout>>,
+    pub(super) layout: OnceLock<Arc<Layout>>,
     failed: bool,
 }
 
@@ -126,12 +152,32 @@ impl Plan {
         began: Instant,
         go_on: GoOn,
     ) -> Result<Plan> {
+        let read_ms = began.elapsed().as_secs_f64() * 1e3;
+        let deletes_too = matches!(input.entries, EntryScope::Live);
+        let mut plan = Plan::new(input);
+        let mut delete_manifests = VecDeque::new();
+        for m in manifests {
+            let data = m.content == ManifestContent::Data;
+            if (data || deletes_too) && plan.wants(&m)? {
+                if data { &mut plan.queue } else { &mut delete_manifests }.push_back(m);
+            }
+        }
+        plan.counters.read_ms = read_ms;
+        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
+        plan.counters.check_bytes(plan.input.max_bytes)?;
+        if !plan.queue.is_empty() && !delete_manifests.is_empty() {
+            plan.load_deletes(delete_manifests, go_on)?;
+        }
+        Ok(plan)
+    }
+
+    fn new(input: PlanInput) -> Plan {
         let specs = Specs::new(&input.metadata, &input.schema);
-        let mut plan = Plan {
+        Plan {
             request: EntryRequest {
-                metric_fields: input.filter.field_ids(),
+                metric_fields: metric_fields(&input),
                 encoded_metrics: input.column_metrics,
-                deleted_too: matches!(input.entries, EntryScope::RemovedBy(_)),
+                deleted_too: matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_)),
                 ..Default::default()
             },
             input,
@@ -143,48 +189,56 @@ impl Plan {
             wave_bytes: FIRST_WAVE_BYTES,
             layout: OnceLock::new(),
             failed: false,
-        };
-        let mut delete_manifests = VecDeque::new();
-        for m in manifests {
-            if plan.wants(&m)? {
-                if m.content == ManifestContent::Deletes { &mut delete_manifests } else { &mut plan.queue }
-                    .push_back(m);
+        }
+    }
+
+    /// The delete files among these manifests that `input` asks for; none if there are none.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub(super) fn index_deletes<'m>(
+        input: PlanInput,
+        manifests: impl IntoIterator<Item = &'m ManifestFile>,
+        go_on: GoOn,
+    ) -> Result<Option<Arc<DeleteIndex>>> {
+        let mut plan = Plan::new(input);
+        let mut wanted = VecDeque::new();
+        for m in manifests.into_iter().filter(|m| m.content == ManifestContent::Deletes) {
+            if plan.wants(m)? {
+                wanted.push_back(m.clone());
             }
         }
-        plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
-        if !plan.queue.is_empty() && !delete_manifests.is_empty() {
-            plan.load_deletes(delete_manifests, go_on)?;
+        if !wanted.is_empty() {
+            plan.load_deletes(wanted, go_on)?;
         }
-        Ok(plan)
+        Ok(plan.deletes)
+    }
+
+    /// Keeps the metrics of these columns too, for who attaches deletes keyed on them.
+    pub(super) fn keep_metrics(&mut self, fields: impl IntoIterator<Item = FieldId>) {
+        self.request.metric_fields.extend(fields);
+        self.request.metric_fields.sort_unstable();
+        self.request.metric_fields.dedup();
     }
 
     /// Whether a manifest must be opened, by what the manifest list says of it.
     fn wants(&mut self, m: &ManifestFile) -> Result<bool> {
-        let data = m.content == ManifestContent::Data;
-        let bytes = m.length_bytes.max(0) as u64;
-        let mut count = |pick: fn(&mut PlanCounters) -> (&mut u64, &mut u64)| {
-            if data {
-                let (manifests, all_bytes) = pick(&mut self.counters);
-                *manifests += 1;
-                *all_bytes = all_bytes.saturating_add(bytes);
+        let c = &mut self.counters;
+        let [listed, live, matching] = match m.content {
+            ManifestContent::Data => [&mut c.data_manifests, &mut c.live_manifests, &mut c.matching_manifests],
+            ManifestContent::Deletes => {
+                [&mut c.delete_manifests, &mut c.live_delete_manifests, &mut c.matching_delete_manifests]
             }
         };
-        count(|c| (&mut c.data_manifests, &mut c.data_manifest_bytes));
-        // Absent counts mean that there may be entries.
-        let some = |count: Option<i64>| count != Some(0);
-        let has_entries = match &self.input.entries {
-            EntryScope::Live => some(m.added_files_count) || some(m.existing_files_count),
-            EntryScope::AddedBy(_) => data && some(m.added_files_count),
-            EntryScope::RemovedBy(_) => data && some(m.deleted_files_count),
-        };
-        if !has_entries {
+        listed.add(m);
+        if !self.input.entries.may_be_in(m) {
             return Ok(false);
         }
-        count(|c| (&mut c.live_manifests, &mut c.live_manifest_bytes));
+        live.add(m);
         if !self.specs.summary_may_match(m, &self.input.filter)? {
             return Ok(false);
         }
-        count(|c| (&mut c.matching_manifests, &mut c.matching_manifest_bytes));
+        matching.add(m);
         Ok(true)
     }
 
@@ -211,7 +265,6 @@ impl Plan {
 
     fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>, go_on: GoOn) -> Result<()> {
         let began = Instant::now();
-        self.counters.delete_manifests = manifests.len() as u64;
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
@@ -224,11 +277,9 @@ impl Plan {
             request.metric_fields.dedup();
             batches = self.decode_wave(&wave, &request, false, go_on)?;
         }
+        batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
         let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
-        self.counters.delete_files = index.len() as u64;
-        self.request.metric_fields.extend(index.key_fields());
-        self.request.metric_fields.sort_unstable();
-        self.request.metric_fields.dedup();
+        self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(())
@@ -254,12 +305,16 @@ impl Plan {
         let batches = self.decode_wave(&wave, &self.request, true, go_on)?;
         let mut seen = PlanCounters::default();
         for batch in batches {
-            count(&batch, &mut seen);
+            seen.add_files(&batch.seen);
+            seen.deletes_attached += batch.deletes.total() as u64;
             if !batch.rows.is_empty() {
                 self.ready.push_back(batch);
             }
         }
         self.counters.add_files(&seen);
+        if let Some(cache) = self.input.cache.as_ref().filter(|_| self.queue.is_empty()) {
+            cache.trim();
+        }
         self.counters.entries_ms += began.elapsed().as_secs_f64() * 1e3;
         Ok(())
     }
@@ -276,6 +331,10 @@ impl Plan {
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             go_on()?;
+            if self.input.cache.is_some() {
+                // One piece, which finds out by itself what there is to read.
+                return Ok(even_pieces(1));
+            }
             let path = &wave[i].path;
             let bytes = self.input.store.get(&self.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
@@ -287,22 +346,32 @@ impl Plan {
         };
         let decode = |inflater: &mut Inflater, i: usize, blocks: Range<usize>| -> Result<PlannedBatch> {
             go_on()?;
+            if let Some(cache) = &self.input.cache {
+                let batch = self.cached_batch(&wave[i], cache, request, inflater).with("path", &wave[i].path)?;
+                return self.attached(batch, attach);
+            }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
             let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
-            let mut batch = batch.with("path", &wave[i].path)?;
-            if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
-                batch.deletes = index.attach(&batch)?;
-            }
-            Ok(batch)
+            self.attached(batch.with("path", &wave[i].path)?, attach)
         };
         let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
-        for (m, batches) in wave.iter().zip(&mut batches) {
-            number_rows(m, batches)?;
+        if self.input.cache.is_none() {
+            for (m, batches) in wave.iter().zip(&mut batches) {
+                number_rows(m, batches)?;
+            }
         }
         Ok(batches.into_iter().flatten().collect())
     }
 
-    fn decode_piece(
+    fn attached(&self, mut batch: PlannedBatch, attach: bool) -> Result<PlannedBatch> {
+        if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
+            batch.deletes = index.attach(&batch)?;
+        }
+        Ok(batch)
+    }
+
+    /// Decodes and judges one stretch of a manifest.
+    pub(super) fn decode_piece(
         &self,
         file: &ManifestFile,
         manifest: &Manifest<'_>,
@@ -322,13 +391,22 @@ impl Plan {
             let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
             groups.push(spec.group(partition, &self.input.filter));
         }
-        let mut batch = PlannedBatch { rows: Vec::with_capacity(columns.len()), columns, groups, ..Default::default() };
-        let scope = &self.input.entries;
-        let in_scope = |row: usize| scope.holds(batch.columns.status[row], batch.columns.snapshot_id[row]);
-        let rows = (0..batch.columns.len()).filter(|row| in_scope(*row) && keeps(&batch, *row));
-        batch.rows = rows.map(|row| row as u32).collect();
+        let mut batch = PlannedBatch { columns, groups, ..PlannedBatch::default() };
+        batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);
+        let mut seen = PlanCounters::default();
+        count(&batch, &mut seen);
+        batch.seen = seen;
         Ok(batch)
     }
+}
+
+/// The columns whose metrics planning or its caller needs, ascending.
+pub(super) fn metric_fields(input: &PlanInput) -> Vec<FieldId> {
+    let mut ids = input.filter.field_ids();
+    ids.extend(&input.metric_fields);
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 /// The key columns of the equality deletes among the survivors, ascending.

@@ -11,6 +11,7 @@ use crate::expr::bounds::{Verdict, evaluate, promote};
 use crate::expr::oracle;
 use crate::expr::{BoundLeaf, BoundPredicate};
 use crate::iceberg::manifest_list::ManifestContent;
+use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::plan_testing::*;
 use crate::iceberg::statistics::MetricsBounds;
 use crate::task::{ColumnMetrics, FieldMap, FileFormat};
@@ -368,7 +369,7 @@ fn build(case: &Case) -> TestTable {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_500))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn plans_lose_no_row_and_claim_nothing_false(case in cases()) {
@@ -411,5 +412,28 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(50))]
+
+    /// From the cache a plan has the same tasks, empty as it is at first and filled.
+    #[test]
+    fn cached_plans_are_the_same(case in cases()) {
+        let table = build(&case);
+        table.write_list(3);
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(crate::store::local::LocalStore);
+        let cache = Arc::new(PlanCache::new(store, folder.path().to_str().unwrap(), 1 << 30));
+        let tasks = |cache: Option<&Arc<PlanCache>>| {
+            let mut input = table.input(case.filter.clone());
+            input.cache = cache.cloned();
+            let found = tasks_of(&batches_of(input).unwrap()).unwrap();
+            found.iter().map(|t| (format!("{:?}", t.data_file), t.residual.to_string())).collect::<Vec<_>>()
+        };
+        let plain = tasks(None);
+        prop_assert_eq!(&tasks(Some(&cache)), &plain);
+        prop_assert_eq!(&tasks(Some(&cache)), &plain);
     }
 }

@@ -168,17 +168,15 @@ impl TestTable {
             filter: Arc::new(filter),
             entries: EntryScope::Live,
             column_metrics: false,
+            metric_fields: Vec::new(),
+            max_bytes: None,
+            cache: None,
         }
     }
 
     /// All batches of the plan of what the store has.
     pub fn batches(&self, filter: BoundPredicate) -> Result<Vec<PlannedBatch>> {
-        let mut plan = Plan::start(self.input(filter), &|| Ok(()))?;
-        let mut out = Vec::new();
-        while let Some(batch) = plan.next_batch(&|| Ok(()))? {
-            out.push(batch);
-        }
-        Ok(out)
+        batches_of(self.input(filter))
     }
 
     /// The tasks, after writing the list in the table's version.
@@ -196,6 +194,15 @@ impl TestTable {
     pub fn paths(&self, filter: &str) -> Vec<String> {
         self.plan(filter).unwrap().iter().map(|t| t.data_file.path.clone()).collect()
     }
+}
+
+pub(super) fn batches_of(input: PlanInput) -> Result<Vec<PlannedBatch>> {
+    let mut plan = Plan::start(input, &|| Ok(()))?;
+    let mut out = Vec::new();
+    while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+        out.push(batch);
+    }
+    Ok(out)
 }
 
 pub(super) fn tasks_of(batches: &[PlannedBatch]) -> Result<Vec<ScanTask>> {

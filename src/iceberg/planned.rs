@@ -4,27 +4,58 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::bounds::may_match;
+use crate::expr::explain::explain;
 use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::entries::EntryColumns;
+use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::plan::EntryScope;
+use crate::iceberg::screen::Screen;
 use crate::iceberg::statistics::MetricsBounds;
-use crate::task::{DataFile, FileContent, Partition, ScanTask};
+use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::types::{FieldId, PrimitiveType};
+
+/// Manifests and their length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ManifestCount {
+    pub manifests: u64,
+    pub bytes: u64,
+}
+
+impl ManifestCount {
+    pub(super) fn extend(&mut self, more: ManifestCount) {
+        self.manifests += more.manifests;
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+
+    pub(super) fn add(&mut self, m: &ManifestFile) {
+        self.manifests += 1;
+        self.bytes = self.bytes.saturating_add(m.length_bytes.max(0) as u64);
+    }
+}
 
 /// What each stage of planning saw and kept.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct PlanCounters {
-    pub data_manifests: u64,
-    pub data_manifest_bytes: u64,
+    pub data_manifests: ManifestCount,
     /// After the counts of the manifest list.
-    pub live_manifests: u64,
-    pub live_manifest_bytes: u64,
+    pub live_manifests: ManifestCount,
     /// After the partition summaries of the manifest list.
-    pub matching_manifests: u64,
-    pub matching_manifest_bytes: u64,
-    pub delete_manifests: u64,
+    pub matching_manifests: ManifestCount,
+    pub delete_manifests: ManifestCount,
+    pub live_delete_manifests: ManifestCount,
+    /// Read only if a data manifest matches as well.
+    pub matching_delete_manifests: ManifestCount,
+    /// Live delete files decoded.
     pub delete_files: u64,
+    pub delete_file_bytes: u64,
+    /// After partition tuples and key bounds, by kind.
+    pub position_deletes: u64,
+    pub equality_deletes: u64,
+    pub deletion_vectors: u64,
+    pub delete_bytes_kept: u64,
     /// Live entries decoded.
     pub files: u64,
     pub file_bytes: u64,
@@ -37,12 +68,42 @@ pub struct PlanCounters {
     pub rows_kept: u64,
     /// Delete files attached, counted once for each task.
     pub deletes_attached: u64,
+    /// Reading the manifest list.
+    pub read_ms: f64,
+    /// Judging what it says of manifests.
     pub list_ms: f64,
     pub deletes_ms: f64,
     pub entries_ms: f64,
 }
 
 impl PlanCounters {
+    /// The manifests to open: those of deletes only where there are files to delete from.
+    pub fn to_open(&self) -> [ManifestCount; 2] {
+        let deletes = self.matching_delete_manifests;
+        [
+            self.matching_manifests,
+            if self.matching_manifests.manifests > 0 { deletes } else { ManifestCount::default() },
+        ]
+    }
+
+    /// Refuses to open more bytes than `most`.
+    pub(super) fn check_bytes(&self, most: Option<u64>) -> Result<()> {
+        let [data, deletes] = self.to_open();
+        let bytes = data.bytes.saturating_add(deletes.bytes);
+        match most {
+            Some(most) if bytes > most => {
+                let of_deletes = if deletes.manifests == 1 { "delete manifest" } else { "delete manifests" };
+                let of_data = if data.manifests == 1 { "manifest" } else { "manifests" };
+                Err(Error::invalid(format!(
+                    "planning would read {bytes} bytes of {} {of_data} and {} {of_deletes}, more than the limit of {most}",
+                    data.manifests, deletes.manifests
+                ))
+                .hint("Narrow the filter by the columns that the table is partitioned by, or raise max_plan_bytes"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn add_files(&mut self, other: &PlanCounters) {
         self.files += other.files;
         self.file_bytes = self.file_bytes.saturating_add(other.file_bytes);
@@ -67,7 +128,7 @@ pub struct PartitionGroup {
 /// Entries of one stretch of a manifest, with those that survived.
 #[derive(Debug, Default)]
 pub struct PlannedBatch {
-    /// All entries decoded.
+    /// All entries decoded; from the plan cache, the survivors alone.
     pub columns: EntryColumns,
     /// The survivors, ascending.
     pub rows: Vec<u32>,
@@ -75,6 +136,37 @@ pub struct PlannedBatch {
     pub groups: Vec<Option<PartitionGroup>>,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
+    /// What was seen and kept, of entries that `columns` may not hold any more as well.
+    pub(super) seen: PlanCounters,
+    /// In a changelog: what a commit did to the survivors.
+    pub change: Option<Box<BatchChange>>,
+}
+
+/// What a commit did to the files of a batch; see [`Change`].
+#[derive(Clone, Debug)]
+pub struct BatchChange {
+    /// Added or removed.
+    pub operation: ChangeOperation,
+    /// The commit's place among those of the changelog, from 0.
+    pub ordinal: i32,
+    /// The commit.
+    pub commit_snapshot_id: i64,
+    /// Of each survivor: its deletes on the other side of the commit, where the file itself stayed.
+    pub removed_by: Option<AttachedDeletes>,
+    /// All that the commit did, where rows keep their ids.
+    pub commit: Option<Arc<CommitChanges>>,
+}
+
+impl BatchChange {
+    fn of(&self, k: usize) -> Result<Box<Change>> {
+        Ok(Box::new(Change {
+            operation: self.operation,
+            ordinal: self.ordinal,
+            commit_snapshot_id: self.commit_snapshot_id,
+            removed_by: self.removed_by.as_ref().map(|d| d.refs(k)).transpose()?,
+            commit: self.commit.clone(),
+        }))
+    }
 }
 
 impl PlannedBatch {
@@ -96,12 +188,33 @@ impl PlannedBatch {
             data_file: Arc::new(data_file),
             deletes: self.deletes.refs(k)?,
             residual: group.residual.clone(),
+            change: self.change.as_ref().map(|c| c.of(k)).transpose()?,
         })
     }
 }
 
+/// The rows of `columns` that are in scope and may match, ascending.
+pub(super) fn survivors(batch: &PlannedBatch, scope: &EntryScope, filter: &Arc<BoundPredicate>) -> Vec<u32> {
+    let columns = &batch.columns;
+    let screen = Screen::new(filter, columns);
+    let whole: Vec<bool> =
+        batch.groups.iter().map(|g| g.as_ref().is_some_and(|g| Arc::ptr_eq(&g.residual, filter))).collect();
+    let rejected = |row: usize| {
+        let group = columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+        // A delete file is judged by its keys alone.
+        let data = columns.content.get(row) == Some(&FileContent::Data);
+        data && screen.rejects(columns, row) && whole.get(group).copied().unwrap_or_default()
+    };
+    let in_scope = |row: usize| match (columns.status.get(row), columns.snapshot_id.get(row)) {
+        (Some(status), Some(snapshot_id)) => scope.holds(*status, *snapshot_id),
+        _ => false,
+    };
+    let rows = columns.rows().filter(|row| in_scope(*row) && !rejected(*row) && keeps(batch, *row));
+    rows.map(|row| row as u32).collect()
+}
+
 /// Whether the metrics of an entry let a row match what its partition left of the filter.
-pub(super) fn keeps(batch: &PlannedBatch, row: usize) -> bool {
+fn keeps(batch: &PlannedBatch, row: usize) -> bool {
     let index = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
     match batch.groups.get(index).and_then(Option::as_ref) {
         None => false,
@@ -114,6 +227,17 @@ pub(super) fn keeps(batch: &PlannedBatch, row: usize) -> bool {
                 _ => may_match(&group.residual, &metrics),
             }
         }
+    }
+}
+
+/// The clause and the bound by which [`keeps`] drops an entry of a group that was kept. `None` if it keeps it.
+pub(super) fn why_dropped(batch: &PlannedBatch, row: usize) -> Option<String> {
+    let residual = &batch.group(row).ok()?.residual;
+    let metrics = MetricsBounds::new(&batch.columns, row);
+    match batch.columns.content.get(row) {
+        Some(FileContent::PositionDeletes) => None,
+        Some(FileContent::EqualityDeletes) => explain(residual, &KeyMetrics { metrics, batch, row }),
+        _ => explain(residual, &metrics),
     }
 }
 
@@ -134,7 +258,6 @@ impl Bounds for KeyMetrics<'_> {
 
 /// Counts what a batch saw and kept.
 pub(super) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
-    seen.deletes_attached += batch.deletes.total() as u64;
     let columns = &batch.columns;
     for row in columns.rows() {
         let size = columns.size_bytes[row].max(0) as u64;
@@ -149,5 +272,21 @@ pub(super) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
         seen.files_kept += 1;
         seen.bytes_kept = seen.bytes_kept.saturating_add(columns.size_bytes[row as usize].max(0) as u64);
         seen.rows_kept = seen.rows_kept.saturating_add(columns.record_count[row as usize].max(0) as u64);
+    }
+}
+
+/// Counts what a batch of delete files saw and kept.
+pub(super) fn count_deletes(batch: &PlannedBatch, seen: &mut PlanCounters) {
+    let columns = &batch.columns;
+    let size = |row: usize| columns.size_bytes.get(row).map_or(0, |bytes| bytes.max(&0).unsigned_abs());
+    seen.delete_files += columns.len() as u64;
+    seen.delete_file_bytes = columns.rows().map(size).fold(seen.delete_file_bytes, u64::saturating_add);
+    for row in batch.rows.iter().map(|row| *row as usize) {
+        seen.delete_bytes_kept = seen.delete_bytes_kept.saturating_add(size(row));
+        *match (columns.content.get(row), columns.format.get(row)) {
+            (Some(FileContent::EqualityDeletes), _) => &mut seen.equality_deletes,
+            (_, Some(FileFormat::Puffin)) => &mut seen.deletion_vectors,
+            _ => &mut seen.position_deletes,
+        } += 1;
     }
 }

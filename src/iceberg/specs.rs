@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::may_match;
+use crate::expr::explain::explain;
 use crate::expr::residual::residual;
 use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::TableMetadata;
@@ -48,6 +49,13 @@ impl Specs {
         };
         Ok(may_match(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, summaries)))
     }
+
+    /// The clause and the summary by which [`Specs::summary_may_match`] excludes a manifest; `None` if it does not.
+    pub fn why_excluded(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<Option<String>> {
+        let spec = self.get(m.spec_id).with("path", &m.path)?;
+        let summaries = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len());
+        Ok(summaries.and_then(|s| explain(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, s))))
+    }
 }
 
 /// The schema to look a source column up in: the scan's, or an older one that still has a column dropped since.
@@ -57,6 +65,12 @@ fn source_schema<'a>(metadata: &'a TableMetadata, schema: &'a Schema, source_id:
 }
 
 impl SpecContext {
+    /// The clause and the value by which [`SpecContext::group`] drops a tuple; `None` if it keeps it.
+    pub fn why_excluded(&self, partition: &Partition, filter: &BoundPredicate) -> Option<String> {
+        let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
+        explain(filter, &PartitionBounds::new(&self.spec.fields, &self.types, &values))
+    }
+
     /// Judges a tuple: `None` if no row of its files can match.
     pub fn group(&self, partition: Partition, filter: &Arc<BoundPredicate>) -> Option<PartitionGroup> {
         let left = if **filter == BoundPredicate::True {
@@ -64,7 +78,9 @@ impl SpecContext {
         } else {
             let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
             let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
-            Arc::new(residual(filter, &bounds))
+            let left = residual(filter, &bounds);
+            // One object for all that the tuple says nothing about.
+            if left == **filter { filter.clone() } else { Arc::new(left) }
         };
         (*left != BoundPredicate::False).then(|| PartitionGroup { partition: Arc::new(partition), residual: left })
     }

@@ -7,6 +7,7 @@ mod arrow;
 mod call;
 mod catalog;
 mod errors;
+mod explain;
 mod scan;
 mod schema;
 mod signals;

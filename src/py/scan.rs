@@ -5,19 +5,20 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
 use super::call::{run, run_attached, run_watched};
+use super::explain;
 use super::schema::Schema;
 use super::signals::Watch;
 use super::task::ScanTask;
 use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
 use crate::error::Result;
+use crate::explain::{file_schema, manifest_schema};
 use crate::expr;
-use crate::plan_table;
-use crate::scan::{self, Explain, SplitRequest};
+use crate::scan::{self, SplitRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json};
 use crate::types;
@@ -77,7 +78,7 @@ impl Scan {
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
         let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
-        Ok(Batches::new(plan_table::schema(), batches))
+        Ok(Batches::new(self.inner.plan_schema(), batches))
     }
 
     #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
@@ -97,9 +98,21 @@ impl Scan {
         run_watched(py, &Watch::new(), |go_on| self.inner.count_files(go_on))
     }
 
-    fn explain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let explain = run_watched(py, &Watch::new(), |go_on| self.inner.explain(go_on))?;
-        explain_dict(py, &explain)
+    fn explain<'py>(&self, py: Python<'py>, files: bool) -> PyResult<(Bound<'py, PyDict>, Batches, Option<Batches>)> {
+        let explained = run_watched(py, &Watch::new(), |go_on| self.inner.explain(files, go_on))?;
+        let facts = explain::explain_dict(py, &explained.explain)?;
+        let manifests = Batches::new(manifest_schema(), vec![explained.manifests]);
+        Ok((facts, manifests, explained.files.map(|files| Batches::new(file_schema(), files))))
+    }
+
+    fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let estimate = run(py, || self.inner.estimate())?;
+        explain::estimate_dict(py, &estimate)
+    }
+
+    fn statistics<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
+        let statistics = run_watched(py, &Watch::new(), |go_on| self.inner.statistics(&columns, go_on))?;
+        explain::statistics_dict(py, &statistics)
     }
 
     fn read(&self, py: Python<'_>) -> PyResult<BatchStream> {
@@ -116,30 +129,6 @@ impl Scan {
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         run_watched(py, &Watch::new(), |go_on| self.inner.count(go_on))
     }
-}
-
-fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<Bound<'py, PyDict>> {
-    let stages = PyList::empty(py);
-    for stage in &explain.stages {
-        let out = PyDict::new(py);
-        out.set_item("name", stage.name)?;
-        out.set_item("unit", stage.unit)?;
-        out.set_item("considered", stage.considered)?;
-        out.set_item("kept", stage.kept)?;
-        out.set_item("considered_bytes", stage.considered_bytes)?;
-        out.set_item("kept_bytes", stage.kept_bytes)?;
-        out.set_item("reason", stage.reason)?;
-        out.set_item("time_ms", stage.time_ms)?;
-        stages.append(out)?;
-    }
-    let out = PyDict::new(py);
-    out.set_item("table", &explain.table)?;
-    out.set_item("snapshot_id", explain.snapshot_id)?;
-    out.set_item("filter", &explain.filter)?;
-    out.set_item("select", &explain.select)?;
-    out.set_item("stages", stages)?;
-    out.set_item("rows", explain.rows)?;
-    Ok(out)
 }
 
 /// Most tasks fetched from the planner at once.

@@ -111,7 +111,10 @@ impl Table {
         Ok(run(py, || self.inner.refresh())?.into())
     }
 
-    #[pyo3(signature = (*, filter=None, select=None, snapshot_id=None, reference=None, timestamp_ms=None, options=None))]
+    #[pyo3(signature = (
+        *, filter=None, select=None, snapshot_id=None, reference=None, timestamp_ms=None, since_snapshot_id=None,
+        since_reference=None, since_timestamp_ms=None, changes=false, options=None
+    ))]
     #[allow(clippy::too_many_arguments)]
     fn scan(
         &self,
@@ -121,12 +124,21 @@ impl Table {
         snapshot_id: Option<i64>,
         reference: Option<String>,
         timestamp_ms: Option<i64>,
+        since_snapshot_id: Option<i64>,
+        since_reference: Option<String>,
+        since_timestamp_ms: Option<i64>,
+        changes: bool,
         options: Option<BTreeMap<String, String>>,
     ) -> PyResult<Scan> {
-        let at = (snapshot_id.map(At::Snapshot)).or(reference.map(At::Ref)).or(timestamp_ms.map(At::TimestampMs));
+        let version = |id: Option<i64>, reference: Option<String>, ms: Option<i64>| {
+            (id.map(At::Snapshot)).or(reference.map(At::Ref)).or(ms.map(At::TimestampMs))
+        };
+        let at = version(snapshot_id, reference, timestamp_ms);
+        let since = version(since_snapshot_id, since_reference, since_timestamp_ms);
         let inner = run(py, || {
             let filter = filter.map(expr::parse).transpose()?;
-            self.inner.scan(ScanRequest { filter, select, at, options: options.unwrap_or_default() })
+            let options = options.unwrap_or_default();
+            self.inner.scan(ScanRequest { filter, select, at, since, changes, options })
         })?;
         Ok(Scan { inner })
     }

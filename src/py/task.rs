@@ -209,6 +209,32 @@ impl ScanTask {
         PREDICATE.import(py, "frazil.expr", "Predicate")?.call1((self.inner.residual.to_string(),))
     }
 
+    /// In a changelog `insert` or `delete`: whether the commit added the task's rows or removed them.
+    #[getter]
+    fn operation(&self) -> Option<&'static str> {
+        self.inner.change.as_ref().map(|c| c.operation.as_str())
+    }
+
+    /// In a changelog the place of the commit among those that count, from 0.
+    #[getter]
+    fn change_ordinal(&self) -> Option<i32> {
+        self.inner.change.as_ref().map(|c| c.ordinal)
+    }
+
+    /// In a changelog the commit.
+    #[getter]
+    fn commit_snapshot_id(&self) -> Option<i64> {
+        self.inner.change.as_ref().map(|c| c.commit_snapshot_id)
+    }
+
+    /// In a changelog, where the file itself stayed: the deletes on the other side of the commit. The task's rows are those
+    /// that they remove and that `deletes` leave.
+    #[getter]
+    fn removed_by(&self) -> Option<Vec<DeleteFile>> {
+        let deletes = self.inner.change.as_ref()?.removed_by.as_ref()?;
+        Some(deletes.iter().map(|d| DeleteFile { inner: Arc::clone(&d.file) }).collect())
+    }
+
     /// The `file-scan-task` JSON of the Iceberg specification.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         run_attached(py, || task_to_json(&self.inner, &self.schema))
@@ -227,7 +253,9 @@ impl ScanTask {
 
     fn __repr__(&self) -> String {
         let t = &self.inner;
-        format!("ScanTask({:?}, start={}, length={}, deletes={})", t.data_file.path, t.start, t.length, t.deletes.len())
+        let change = t.change.as_ref().map(|c| format!(", {} {}", c.operation.as_str(), c.ordinal)).unwrap_or_default();
+        let deletes = t.deletes.len();
+        format!("ScanTask({:?}, start={}, length={}, deletes={deletes}{change})", t.data_file.path, t.start, t.length)
     }
 
     /// Reads what pickling wrote: more than `to_json`, whose form the specification fixes, has room for.
@@ -246,6 +274,7 @@ impl ScanTask {
             schema: Arc::clone(&self.schema),
             projection: Arc::clone(&self.schema),
             dropped: [].into(),
+            change_filter: Arc::new(crate::expr::BoundPredicate::True),
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
             name_mapping: None,

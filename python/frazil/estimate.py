@@ -1,0 +1,84 @@
+"""What planning will cost, before paying."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from frazil.figures import amount, bytes_text, number
+
+__all__ = ["Estimate"]
+
+
+_KINDS = {
+    "bytes": "exact",
+    "data_manifests": "exact",
+    "delete_manifests": "exact",
+    "total_bytes": "exact",
+    "total_manifests": "exact",
+    "data_files": "at most",
+    "delete_files": "at most",
+    "rows": "at most",
+    "streamed_memory_bytes": "about",
+    "table_memory_bytes": "about",
+}
+
+
+class Estimate(NamedTuple):
+    """What planning a scan will cost, by the manifest list alone.
+
+    `certainty` says what each figure is: `exact`, `at most`, `about`, or `unknown` where it is None because the
+    manifest list, of an old writer, has no counts.
+
+    Attributes:
+        bytes: Bytes of manifests to read.
+        data_manifests: Data manifests to open.
+        delete_manifests: Delete manifests to open.
+        total_bytes: Bytes of all manifests of the snapshot.
+        total_manifests: Manifests of the snapshot.
+        data_files: Entries of live data files in those manifests: the most tasks there can be.
+        delete_files: Entries of live delete files.
+        rows: Rows in those data files, before deletes.
+        streamed_memory_bytes: Memory of planning when tasks are taken one by one (`plan_files`).
+        table_memory_bytes: Memory of planning when all tasks are held (`plan_table`).
+    """
+
+    bytes: int
+    data_manifests: int
+    delete_manifests: int
+    total_bytes: int
+    total_manifests: int
+    data_files: int | None
+    delete_files: int | None
+    rows: int | None
+    streamed_memory_bytes: int | None
+    table_memory_bytes: int | None
+
+    @property
+    def certainty(self) -> dict[str, str]:
+        """Each figure's name, and what it is: `exact`, `at most`, `about` or `unknown`."""
+        return {name: "unknown" if getattr(self, name) is None else kind for name, kind in _KINDS.items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures by name, and `certainty`."""
+        return {**self._asdict(), "certainty": self.certainty}
+
+    def __str__(self) -> str:
+        manifests = [amount(self.data_manifests, "data manifest"), amount(self.delete_manifests, "delete manifest")]
+        whole = f"{bytes_text(self.total_bytes)} in {amount(self.total_manifests, 'manifest')}"
+        lines = [
+            f"Planning will read {bytes_text(self.bytes)}: {' and '.join(manifests)} (of {whole})",
+            f"  data files     {_at_most(self.data_files)}",
+            f"  delete files   {_at_most(self.delete_files)}",
+            f"  rows           {_at_most(self.rows)}",
+            f"  memory         {_about(self.streamed_memory_bytes)} streamed, "
+            f"{_about(self.table_memory_bytes)} as a table",
+        ]
+        return "\n".join(lines)
+
+
+def _at_most(n: int | None) -> str:
+    return "unknown" if n is None else f"at most {number(n)}"
+
+
+def _about(n: int | None) -> str:
+    return "unknown" if n is None else f"about {bytes_text(n)}"

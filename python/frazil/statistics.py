@@ -1,0 +1,100 @@
+"""Counts, minima and maxima from metadata alone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from frazil.figures import amount, plain
+
+__all__ = ["ColumnStatistics", "Fact", "Statistics"]
+
+
+class Fact(NamedTuple):
+    """A figure, exact or a bound.
+
+    Attributes:
+        value: The figure. Where it is not exact, counts and maxima are at most this and minima at least. None where
+            nothing is known (not exact), or where there is no such value (exact).
+        exact: Whether it is the truth itself.
+    """
+
+    value: Any
+    exact: bool
+
+
+class ColumnStatistics(NamedTuple):
+    """What metadata says of one column of a scan's rows.
+
+    Attributes:
+        name: Its dotted path.
+        field_id: Its id.
+        type: Its type.
+        value_count: Values, nulls and NaNs included: one for each row.
+        null_count: Nulls, those of structs around it included.
+        nan_count: NaNs.
+        min: The least value: NaN only if there is no other, as in SQL; None if there is none.
+        max: The greatest value: NaN if there is one.
+    """
+
+    name: str
+    field_id: int
+    type: str
+    value_count: Fact
+    null_count: Fact
+    nan_count: Fact
+    min: Fact
+    max: Fact
+
+
+class Statistics:
+    """What metadata says of the rows of a scan; `statistics["id"].max` is the figure for one column.
+
+    Attributes:
+        row_count: Rows.
+        files: Data files that may have rows.
+        columns: Each column's statistics by its dotted path.
+    """
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        self.row_count = Fact(*facts["row_count"])
+        self.files: int = facts["files"]
+        self.columns: dict[str, ColumnStatistics] = {c["name"]: _column(c) for c in facts["columns"]}
+
+    def __getitem__(self, name: str) -> ColumnStatistics:
+        return self.columns[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The figures; each fact is `{"value": …, "exact": …}`."""
+        columns = {
+            name: {key: v._asdict() if isinstance(v, Fact) else v for key, v in column._asdict().items()}
+            for name, column in self.columns.items()
+        }
+        return {"row_count": self.row_count._asdict(), "files": self.files, "columns": columns}
+
+    def __str__(self) -> str:
+        header = ("column", "min", "max", "nulls", "NaNs")
+        rows = [header]
+        for c in self.columns.values():
+            nans = _shown(c.nan_count, "≤") if c.type in ("float", "double") else ""
+            rows.append((plain(c.name), _shown(c.min, "≥"), _shown(c.max, "≤"), _shown(c.null_count, "≤"), nans))
+        widths = [max(len(row[i]) for row in rows) for i in range(len(header))]
+        lines = [f"{_shown(self.row_count, '≤')} rows in {amount(self.files, 'file')}", ""]
+        for row in rows:
+            lines.append("  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip())
+        return "\n".join(lines if self.columns else lines[:1])
+
+    __repr__ = __str__
+
+
+def _column(facts: dict[str, Any]) -> ColumnStatistics:
+    read: dict[str, Any] = {key: Fact(*v) if isinstance(v, tuple) else v for key, v in facts.items()}
+    return ColumnStatistics(**read)
+
+
+def _shown(fact: Fact, sign: str, most: int = 26) -> str:
+    """A figure for people: `5`, `≤ 5` for a bound, `?` where nothing is known, `-` where there is none."""
+    if fact.value is None:
+        return "-" if fact.exact else "?"
+    text = plain(f"{fact.value:,}" if type(fact.value) is int else str(fact.value))
+    text = text if len(text) <= most else text[: most - 1] + "…"
+    return text if fact.exact else f"{sign} {text}"

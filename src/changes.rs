@@ -1,0 +1,127 @@
+//! Scans of what happened between two versions: which snapshots they cover and which columns they have.
+
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::BoundPredicate;
+use crate::iceberg::changes::snapshots_between;
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::plan::PlannedBatch;
+use crate::iceberg::snapshot::Snapshot;
+use crate::scan::version;
+use crate::table::{At, ScanRequest};
+use crate::task::ReadContext;
+use crate::types::Schema;
+use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
+use crate::types::schema::LAST_USER_FIELD_ID;
+
+/// What a scan looks at besides a version.
+#[derive(Clone, Debug)]
+pub(crate) enum History {
+    /// Nothing: the version itself.
+    None,
+    /// What these snapshots appended.
+    Appends(Arc<[Arc<Snapshot>]>),
+    /// What these snapshots changed.
+    Changes(Arc<[Arc<Snapshot>]>),
+}
+
+impl History {
+    /// What a request asks for, with `at` being found already.
+    ///
+    /// # Errors
+    /// `NotFound` for a branch, tag or time that does not exist; `InvalidInput` if `at` does not come from `since`.
+    pub(crate) fn new(metadata: &TableMetadata, request: &ScanRequest, at: Option<&Snapshot>) -> Result<History> {
+        if request.since.is_none() && !request.changes {
+            return Ok(History::None);
+        }
+        let since = request.since.as_ref().map(|since| snapshot_id(metadata, since)).transpose()?;
+        let snapshots: Arc<[_]> = match (at, since) {
+            (Some(at), since) => snapshots_between(metadata, since.flatten(), at)?.into(),
+            // A branch without commits has no history either.
+            (None, None | Some(None)) => [].into(),
+            (None, Some(Some(since))) => {
+                return Err(Error::invalid("there is no snapshot to read up to").with("since", since).hint("Give at="));
+            }
+        };
+        Ok(if request.changes { History::Changes(snapshots) } else { History::Appends(snapshots) })
+    }
+
+    /// The columns that rows have unless others are selected.
+    ///
+    /// # Errors
+    /// `Unsupported` if the table has a column of such a name itself.
+    pub(crate) fn default_columns(&self, schema: &Arc<Schema>) -> Result<Arc<Schema>> {
+        if !matches!(self, History::Changes(_)) {
+            return Ok(schema.clone());
+        }
+        let is_taken = |name: &str| schema.fields.iter().any(|f| f.name == name);
+        let mut names = CHANGE_COLUMNS.into_iter().filter_map(metadata_column).map(|c| c.name);
+        match names.find(|name| is_taken(name)) {
+            Some(name) => Err(Error::unsupported("the table has a column with the name of one of a change log")
+                .with("column", name)
+                .hint("Rename the column")),
+            None => Ok(with_columns(schema, &CHANGE_COLUMNS)),
+        }
+    }
+
+    /// The columns that can be selected.
+    pub(crate) fn all_columns(&self, schema: &Arc<Schema>) -> Arc<Schema> {
+        match self {
+            History::Changes(_) => with_columns(&with_columns(schema, &CHANGE_COLUMNS), &LINEAGE_COLUMNS),
+            _ => schema.clone(),
+        }
+    }
+}
+
+/// The snapshot that `since` names; a snapshot id may be that of an expired one.
+fn snapshot_id(metadata: &TableMetadata, since: &At) -> Result<Option<i64>> {
+    match since {
+        At::Snapshot(id) => Ok(Some(*id)),
+        since => match version(metadata, Some(since)) {
+            Ok((snapshot, _)) => Ok(snapshot.map(|s| s.id)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(e.with("since", format!("{since:?}"))),
+            Err(e) => Err(e),
+        },
+    }
+}
+
+fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
+    let mut fields = schema.fields.to_vec();
+    fields.extend(
+        ids.iter().filter_map(|id| metadata_column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)),
+    );
+    Arc::new(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
+}
+
+/// Parts a filter into what it asks of the table's columns and what it asks of those that say what happened to a row.
+///
+/// # Errors
+/// `Unsupported` for alternatives between the two.
+pub(crate) fn split_filter(filter: BoundPredicate) -> Result<(BoundPredicate, BoundPredicate)> {
+    let clauses = match filter {
+        BoundPredicate::And(clauses) => clauses,
+        other => vec![other],
+    };
+    let (mut own, mut of_change) = (Vec::new(), Vec::new());
+    for clause in clauses {
+        let ids = clause.field_ids();
+        match ids.iter().filter(|id| **id > LAST_USER_FIELD_ID).count() {
+            0 => own.push(clause),
+            all if all == ids.len() => of_change.push(clause),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "a condition on a change can't be an alternative to one on the table's columns: {clause}"
+                ))
+                .hint("Join them with 'and', or read two scans"));
+            }
+        }
+    }
+    Ok((BoundPredicate::all(own), BoundPredicate::all(of_change)))
+}
+
+/// Whether the rows of a batch's files are all rows that their deletes leave.
+pub(crate) fn keeps_all(context: &ReadContext, batch: &PlannedBatch) -> bool {
+    *context.change_filter == BoundPredicate::True
+        && batch.change.as_ref().is_none_or(|c| c.removed_by.is_none() && c.commit.is_none())
+}
