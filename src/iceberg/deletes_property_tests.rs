@@ -288,8 +288,10 @@ fn cases() -> impl Strategy<Value = Case> {
     })
 }
 
-/// A filter and whether it is true on a row.
-const FILTERS: [(&str, fn(&Row) -> bool); 6] = [
+/// Whether a filter is true on a row.
+type Holds = fn(&Row) -> bool;
+
+const FILTERS: [(&str, Holds); 6] = [
     ("true", |_| true),
     ("k = 3", |r| r[0] == Some(Value::Long(3))),
     ("k is null", |r| r[0].is_none()),

@@ -250,29 +250,25 @@ fn alike(a: &[Option<Value>], b: &[Option<Value>]) -> bool {
     a.iter().zip(b).all(|(a, b)| format!("{a:?}") == format!("{b:?}"))
 }
 
-/// Cut text or bytes; an upper bound is the next one of that length, or none.
+/// Cut text or bytes; an upper bound is the next one of at most that length, or none.
 fn cut(v: &Value, length: usize, upper: bool) -> Option<Value> {
+    let raise = |c: &char| if *c == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(*c as u32 + 1) };
     match v {
         Value::String(s) if s.chars().count() > length => {
             let mut chars: Vec<char> = s.chars().take(length).collect();
-            while upper {
-                let last = chars.pop()?;
-                let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(last as u32 + 1) };
-                if let Some(next) = next {
-                    chars.push(next);
-                    break;
-                }
+            if upper {
+                let at = chars.iter().rposition(|c| raise(c).is_some())?;
+                chars.truncate(at + 1);
+                chars[at] = raise(&chars[at])?;
             }
             Some(Value::String(chars.into_iter().collect()))
         }
         Value::Bytes(b) if b.len() > length => {
             let mut b = b[..length].to_vec();
-            while upper {
-                let last = b.pop()?;
-                if last < 255 {
-                    b.push(last + 1);
-                    break;
-                }
+            if upper {
+                let at = b.iter().rposition(|b| *b < 255)?;
+                b.truncate(at + 1);
+                b[at] += 1;
             }
             Some(Value::Bytes(b))
         }

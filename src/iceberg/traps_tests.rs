@@ -42,7 +42,7 @@ fn spec(id: i32, fields: &[(i32, i32, Transform)]) -> PartitionSpec {
 /// A table with one file for each partition value of `x`, named by its number.
 fn partitioned(ty: P, transform: Transform, values: &[Option<Value>]) -> TestTable {
     let (schema, spec) = (schema(ty), by(transform));
-    let mut table = TestTable::new(3, &[schema.clone()], &[spec.clone()]);
+    let mut table = TestTable::new(3, std::slice::from_ref(&schema), std::slice::from_ref(&spec));
     let one = |(n, v): (usize, &Option<Value>)| {
         added(file(&n.to_string(), &partition(&spec, &schema, std::slice::from_ref(v))), 1)
     };
@@ -64,7 +64,7 @@ fn bounds(lower: ValueRef<'_>, upper: ValueRef<'_>) -> ColumnMetrics {
 /// An unpartitioned table with a file for each of these metrics of `x`.
 fn measured(ty: P, files: Vec<ColumnMetrics>) -> TestTable {
     let (schema, spec) = (schema(ty), PartitionSpec::default());
-    let mut table = TestTable::new(3, &[schema.clone()], &[spec.clone()]);
+    let mut table = TestTable::new(3, std::slice::from_ref(&schema), std::slice::from_ref(&spec));
     let nowhere = partition(&spec, &schema, &[]);
     let one = |(n, m): (usize, ColumnMetrics)| {
         let data = file(&n.to_string(), &nowhere);
@@ -108,7 +108,7 @@ fn trap_01_a_day_is_an_int_or_a_date() {
     let as_date = encode_manifest(&[one], &header).unwrap();
     let as_int = with_schema(&as_date, r#"{"type":"int","logicalType":"date"}"#, r#""int""#);
     for manifest in [as_date, as_int] {
-        let mut table = TestTable::new(2, &[schema.clone()], &[spec.clone()]);
+        let mut table = TestTable::new(2, std::slice::from_ref(&schema), std::slice::from_ref(&spec));
         table.add_encoded(DATA, 0, manifest);
         for (filter, found) in [("day(x) = '2023-01-01'", 1), ("x >= '2023-01-02'", 0), ("day(x) = 19358", 1)] {
             let tasks = table.plan(filter).unwrap();
@@ -228,7 +228,7 @@ fn trap_10_zero_and_empty_are_values() {
     // A sequence number of 0 is one: a delete of 1 is younger.
     let (schema, unpartitioned) = (schema(P::Int), PartitionSpec::default());
     let nowhere = partition(&unpartitioned, &schema, &[]);
-    let mut table = TestTable::new(2, &[schema.clone()], &[unpartitioned]);
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[unpartitioned]);
     table.add(DATA, &schema, 0, &[added(file("old", &nowhere), 0)]);
     table.add(DELETES, &schema, 0, &[added(equality("e", &nowhere, &[1]), 1)]);
     assert_eq!(deletes_of(&table, "true"), [["e"]]);
@@ -275,7 +275,7 @@ fn trap_12_in_is_narrowed_by_both_bounds() {
 fn trap_13_residuals_follow_the_files_own_spec() {
     let schema = schema(P::Double);
     let specs = [by(Transform::Identity), spec(1, &[])];
-    let mut table = TestTable::new(2, &[schema.clone()], &specs);
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), &specs);
     table.metadata.default_spec_id = 1;
     let five = partition(&specs[0], &schema, &[Some(Value::Double(5.0))]);
     let null = partition(&specs[0], &schema, &[None]);
@@ -323,7 +323,7 @@ fn trap_18_partition_fields_meet_by_id() {
         spec(0, &[(1, 1000, Transform::Identity), (2, 1001, Transform::Identity)]),
         spec(0, &[(2, 1001, Transform::Identity), (1, 1000, Transform::Identity)]),
     );
-    let mut table = TestTable::new(2, &[schema.clone()], std::slice::from_ref(&xy));
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), std::slice::from_ref(&xy));
     let swapped = partition(&yx, &schema, &[Some(Value::Int(7)), Some(Value::Int(3))]);
     table.add(DATA, &schema, 0, &[added(file("f", &swapped), 1)]);
     // The manifest was written in the other order.
@@ -381,7 +381,7 @@ fn traps_21_22_only_added_entries_inherit_and_files_have_two_numbers() {
         file_sequence_number: numbers.1,
         file: file(path, &nowhere),
     };
-    let mut table = TestTable::new(2, &[schema.clone()], &[none]);
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[none]);
     let entries = [entry("new", ADDED, (None, None)), entry("moved", EXISTING, (Some(2), Some(6)))];
     table.add(DATA, &schema, 0, &entries).sequence_number = 7;
     table.add(DELETES, &schema, 0, &[added(equality("e", &nowhere, &[1]), 4)]);
@@ -400,7 +400,7 @@ fn traps_23_24_scope_of_deletes() {
     let at = |v: f64| partition(&specs[0], &schema, &[Some(Value::Double(v))]);
     let (nan, other_nan, zero, minus, nowhere) =
         (at(f64::NAN), at(-f64::NAN), at(0.0), at(-0.0), partition(&specs[1], &schema, &[]));
-    let mut table = TestTable::new(2, &[schema.clone()], &specs);
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), &specs);
     let data = [added(file("nan", &nan), 3), added(file("zero", &zero), 3), added(file("minus", &minus), 5)];
     table.add(DATA, &schema, 0, &data);
     let local = [
@@ -478,7 +478,7 @@ fn trap_25_a_required_key_in_a_null_struct() {
         metrics: Some(counted(values).into()),
         ..f
     };
-    let mut table = TestTable::new(2, &[schema.clone()], &[none]);
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[none]);
     let data = [added(orc(file("some", &nowhere), 10, 8), 1), added(orc(file("none", &nowhere), 8, 8), 1)];
     table.add(DATA, &schema, 0, &data);
     let mut e = orc(equality("e", &nowhere, &[5]), 3, 2);
@@ -503,7 +503,7 @@ fn trap_27_vectors_replace_position_deletes_and_are_told_apart_by_place() {
         content_size_bytes: Some(40),
         ..positions("one.puffin", &nowhere)
     };
-    let mut table = TestTable::new(3, &[schema.clone()], &[none]);
+    let mut table = TestTable::new(3, std::slice::from_ref(&schema), &[none]);
     table.add(
         DATA,
         &schema,
@@ -534,7 +534,7 @@ fn trap_28_cut_path_bounds_name_no_file() {
         let m = ColumnMetrics { lower_bounds: bound(low), upper_bounds: bound(high), ..Default::default() };
         added(DataFile { metrics: Some(m.into()), ..positions(name, &nowhere) }, 2)
     };
-    let mut table = TestTable::new(2, &[schema.clone()], &[none]);
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), &[none]);
     table.add(DATA, &schema, 0, &[added(file("dir/a1", &nowhere), 1), added(file("dir/b2", &nowhere), 1)]);
     let all = [with("exact", "dir/a1", "dir/a1"), with("cut", "dir/", "dir0"), with("after", "dir/b", "dir/c")];
     table.add(DELETES, &schema, 0, &all);
@@ -546,7 +546,7 @@ fn trap_29_row_ids_run_over_entries_without_one() {
     let (schema, none) = (schema(P::Int), PartitionSpec::default());
     let nowhere = partition(&none, &schema, &[]);
     let rows = |path: &str, n, first| DataFile { record_count: n, first_row_id: first, ..file(path, &nowhere) };
-    let mut table = TestTable::new(3, &[schema.clone()], &[none]);
+    let mut table = TestTable::new(3, std::slice::from_ref(&schema), &[none]);
     let mut gone = added(rows("gone", 50, None), 1);
     gone.status = super::entries::DELETED;
     let entries = [added(rows("a", 10, None), 1), added(rows("b", 5, Some(7)), 1), gone, added(rows("c", 2, None), 1)];

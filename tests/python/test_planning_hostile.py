@@ -24,7 +24,13 @@ from pyiceberg.table import StaticTable
 import frazil as fz
 from conftest import event_rows
 
-FILTERS = ["true", "country = 'NO'", "ts >= '2023-01-05T00:00:00Z'", "day(ts) = '2023-01-03' and score > 20", "id in (3, 99)"]
+FILTERS = [
+    "true",
+    "country = 'NO'",
+    "ts >= '2023-01-05T00:00:00Z'",
+    "day(ts) = '2023-01-03' and score > 20",
+    "id in (3, 99)",
+]
 
 
 def plan(table: fz.Table, filter: str) -> list[tuple[str, str, list[str]]]:
@@ -177,7 +183,9 @@ def test_trap_32_time_travel_is_by_the_log(events: fz.Table) -> None:
     assert [rows(0), rows(999), rows(1000), rows(2999), rows(3000)] == [100, 100, 200, 200, 100]
 
 
-@pytest.mark.parametrize("filter", ["id = 42", "country = 'NO'", "score is nan", "ts < '2023-01-02T00:00:00Z'", "country is null"])
+@pytest.mark.parametrize(
+    "filter", ["id = 42", "country = 'NO'", "score is nan", "ts < '2023-01-02T00:00:00Z'", "country is null"]
+)
 def test_files_are_among_pyicebergs(events: fz.Table, filter: str) -> None:
     """PyIceberg prunes by the same metadata; what it drops for these filters holds no row, as the counts show."""
     theirs = StaticTable.from_metadata(events.metadata_location).scan(row_filter=filter.replace("Z'", "+00:00'"))
