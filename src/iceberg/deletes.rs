@@ -225,11 +225,11 @@ impl DeleteIndex {
     ) -> Result<()> {
         let ids = batch.columns.equality_ids.get(row).filter(|ids| !ids.is_empty());
         let ids = ids.ok_or_else(|| Error::corrupt("an equality delete file names no key columns"))?;
-        let field = |id: &i64| -> Option<&Field> {
+        let path = |id: &i64| -> Option<Vec<&Field>> {
             let id = FieldId::try_from(*id).ok()?;
-            schema.field(id).or_else(|| metadata.schemas.iter().find_map(|s| s.field(id)))
+            schema.path(id).or_else(|| metadata.schemas.iter().find_map(|s| s.path(id)))
         };
-        let keys = ids.iter().filter_map(|id| KeyColumn::new(field(id)?, &batch.columns, row)).collect();
+        let keys = ids.iter().filter_map(|id| KeyColumn::new(&path(id)?, &batch.columns, row)).collect();
         let spec_id = batch.group(row)?.partition.spec_id;
         let spec = metadata.partition_specs.iter().find(|s| s.id == spec_id);
         let entry = EqualityDelete { reaches: self.sequence_number(file) - 1, file, keys };
@@ -373,3 +373,7 @@ fn partition_key(partition: &Partition) -> Vec<u8> {
 #[cfg(test)]
 #[path = "deletes_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "deletes_property_tests.rs"]
+mod property_tests;

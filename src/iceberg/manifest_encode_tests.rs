@@ -148,12 +148,33 @@ fn header<'a>(schema: &'a Schema, spec: &'a PartitionSpec, format_version: u8) -
     ManifestHeader { format_version, schema, spec, content, codec: Codec::Deflate, compression_level: None }
 }
 
+/// As a kind of delete file has it.
+fn as_delete(mut entry: ManifestEntry, kind: u8, numbers: (i64, i64), ids: Vec<i32>) -> ManifestEntry {
+    let f = &mut entry.file;
+    f.first_row_id = None;
+    match kind {
+        0 => (f.content, f.equality_ids) = (FileContent::EqualityDeletes, Some(ids)),
+        1 => (f.content, f.referenced_data_file) = (FileContent::PositionDeletes, Some("d\u{10ffff}".into())),
+        2 => f.content = FileContent::PositionDeletes,
+        _ => {
+            (f.content, f.format) = (FileContent::PositionDeletes, FileFormat::Puffin);
+            f.referenced_data_file = Some("file:/d".into());
+            (f.content_offset, f.content_size_bytes) = (Some(numbers.0), Some(numbers.1));
+        }
+    }
+    entry
+}
+
 fn read_back(bytes: &[u8], schema: &Schema, spec: &PartitionSpec) -> Vec<ManifestEntry> {
+    let request = EntryRequest { all_metrics: true, deleted_too: true, ..Default::default() };
+    read_back_as(bytes, schema, spec, &request)
+}
+
+fn read_back_as(bytes: &[u8], schema: &Schema, spec: &PartitionSpec, request: &EntryRequest) -> Vec<ManifestEntry> {
     let m = Manifest::parse(bytes).unwrap();
     assert_eq!(&m.spec_fields[..], &spec.fields[..]);
     assert_eq!((m.spec_id, m.schema_id), (Some(spec.id), Some(schema.id)));
-    let request = EntryRequest { all_metrics: true, deleted_too: true, ..Default::default() };
-    let c = m.decode(0..m.block_count(), &request, &Inherited::default()).unwrap();
+    let c = m.decode(0..m.block_count(), request, &Inherited::default()).unwrap();
     c.rows()
         .map(|row| {
             let tuple = &c.partitions[c.partition[row] as usize];
@@ -185,6 +206,51 @@ proptest! {
         prop_assert_eq!(oracle.len(), entries.len());
         let live = entries.iter().filter(|e| e.status != DELETED);
         prop_assert_eq!(out.min_sequence_number, live.filter_map(|e| e.sequence_number).min());
+        // Metrics kept as they are in the file decode to the same.
+        let request = EntryRequest { encoded_metrics: true, deleted_too: true, ..Default::default() };
+        for (a, b) in read_back_as(&out.bytes, &schema, &spec, &request).iter().zip(&entries) {
+            prop_assert_eq!(&a.file, &b.file);
+            let metrics = |e: &ManifestEntry| e.file.metrics.as_ref().unwrap().get().unwrap().clone();
+            prop_assert_eq!(metrics(a), metrics(b));
+        }
+    }
+
+    #[test]
+    fn delete_files_are_read_as_written(
+        entries in prop::collection::vec(
+            (entry(), 0u8..4, (0..i64::MAX, 0..i64::MAX), prop::collection::vec(any::<i32>(), 1..4)), 0..8),
+    ) {
+        let entries: Vec<ManifestEntry> =
+            entries.into_iter().map(|(e, kind, numbers, ids)| as_delete(e, kind, numbers, ids)).collect();
+        let (schema, spec) = schema_and_spec();
+        let header = ManifestHeader { content: ManifestContent::Deletes, ..header(&schema, &spec, 3) };
+        let out = encode_manifest(&entries, &header).unwrap();
+        let back = read_back(&out.bytes, &schema, &spec);
+        prop_assert_eq!(back.len(), entries.len());
+        for (a, b) in back.iter().zip(&entries) {
+            prop_assert_eq!(&a.file, &b.file);
+        }
+    }
+
+    /// Metrics that are decoded late come from bytes that were only skipped before.
+    #[test]
+    fn any_bytes_of_encoded_metrics_are_harmless(bytes in prop::collection::vec(any::<u8>(), 0..80), damage: (u8, u8)) {
+        let (schema, spec) = schema_and_spec();
+        let out = encode_manifest(&[], &header(&schema, &spec, 3)).unwrap();
+        let layout = Manifest::parse(&out.bytes).unwrap().layout().clone();
+        let _ = FileMetrics::encoded(&bytes, layout.clone()).get();
+        let one = Some(FieldMap::from([(1, 3)]));
+        let bound = Some(FieldMap::from([(1, vec![0; 8]), (2, vec![])]));
+        let m = ColumnMetrics { value_counts: one, lower_bounds: bound, ..Default::default() };
+        let mut written = Vec::new();
+        put_metrics(&mut written, Some(&m));
+        let whole = FileMetrics::encoded(&written, layout.clone());
+        prop_assert_eq!(whole.get().unwrap(), &m);
+        let at = usize::from(damage.0) % written.len();
+        written[at] ^= damage.1;
+        let _ = FileMetrics::encoded(&written, layout.clone()).get();
+        written.truncate(at);
+        prop_assert!(FileMetrics::encoded(&written, layout).get().is_err());
     }
 }
 

@@ -29,6 +29,8 @@ mod path_index;
 pub mod plan;
 pub mod plan_cache;
 mod plan_cached;
+#[cfg(test)]
+mod plan_testing;
 mod planned;
 pub mod schema;
 mod screen;
@@ -36,4 +38,6 @@ pub mod snapshot;
 pub mod sort_order;
 mod specs;
 pub mod statistics;
+#[cfg(test)]
+mod traps_tests;
 pub mod why;

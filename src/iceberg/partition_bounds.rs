@@ -45,6 +45,9 @@ impl Bounds for PartitionBounds<'_> {
 
     fn transformed<'a>(&'a self, field: FieldId, transform: &Transform) -> Option<ColumnBounds<'a>> {
         let (field, value) = self.values_of(field).find(|(f, _)| f.transform == *transform)?;
+        if value.is_some_and(|v| may_be_of_ints(transform, v.as_ref(), v.as_ref())) {
+            return None;
+        }
         Some(match value {
             None => ALL_NULL,
             Some(v) => ColumnBounds {
@@ -99,6 +102,11 @@ impl Bounds for SummaryBounds<'_> {
 
     fn transformed<'a>(&'a self, field: FieldId, transform: &Transform) -> Option<ColumnBounds<'a>> {
         let (field, stored) = self.summaries_of(field).find(|(f, _)| f.transform == *transform)?;
+        let (low, high) =
+            (stored.lower.unwrap_or(ValueRef::Long(i64::MIN)), stored.upper.unwrap_or(ValueRef::Long(i64::MAX)));
+        if may_be_of_ints(transform, low, high) {
+            return None;
+        }
         let lower = stored.lower.map(|v| with_old_bug(&field.transform, v));
         Some(ColumnBounds {
             lower,
@@ -308,6 +316,16 @@ fn may_hide_wrapped(transform: &Transform, stored: &Stored<'_>, ty: &PrimitiveTy
     let (Some(low), Some(high)) = (number(stored.lower), number(stored.upper)) else { return true };
     let wrapped = [32, 64].into_iter().filter_map(|bits| Wrapped::at(i128::from(*width), bits));
     wrapped.map(|w| w.value).any(|v| (low..=high).contains(&v))
+}
+
+/// Whether cut `long`s from `low` to `high` may hold the one that wrapped when the column was `int`. The column's value now
+/// is cut to another number.
+fn may_be_of_ints(transform: &Transform, low: ValueRef<'_>, high: ValueRef<'_>) -> bool {
+    let (Transform::Truncate(width), ValueRef::Long(low), ValueRef::Long(high)) = (transform, low, high) else {
+        return false;
+    };
+    let wrapped = Wrapped::at(i128::from(*width), 32);
+    wrapped.is_some_and(|w| (i128::from(low)..=i128::from(high)).contains(&w.value))
 }
 
 /// All of a year, month, day or hour, in the units of `ty`. `None` if the type has none.

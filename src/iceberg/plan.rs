@@ -131,11 +131,14 @@ impl Plan {
     pub fn start(input: PlanInput, go_on: GoOn) -> Result<Plan> {
         let began = Instant::now();
         let manifests = match &input.snapshot {
-            Some(s) => load_manifests(input.store.as_ref(), &input.location, s).with("snapshot", s.id)?,
+            Some(s) => {
+                load_manifests_watched(input.store.as_ref(), &input.location, s, go_on).with("snapshot", s.id)?
+            }
             None => Vec::new(),
         };
+        let snapshot = input.snapshot.as_ref().map_or(-1, |s| s.id);
         // Writers list the newest manifest first; files are planned in the order of their commits.
-        Plan::over(input, manifests.into_iter().rev(), began, go_on)
+        Plan::over(input, manifests.into_iter().rev(), began, go_on).with("snapshot", snapshot)
     }
 
     /// As [`Plan::start`], over these manifests in this order instead of those of the snapshot. Delete manifests among
@@ -378,6 +381,9 @@ impl Plan {
     ) -> Result<PlannedBatch> {
         let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
         let columns = manifest.decode_with(inflater, blocks, request, &inherited)?;
+        if file.content == ManifestContent::Data && columns.content.iter().any(|c| *c != FileContent::Data) {
+            return Err(Error::corrupt("a data manifest lists a delete file"));
+        }
         let spec = self.specs.get(file.spec_id)?;
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {
@@ -433,12 +439,23 @@ fn even_pieces(blocks: usize) -> Vec<Range<usize>> {
 /// # Errors
 /// As the store's and [`decode_manifest_list`]'s, naming the file.
 pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    load_manifests_watched(store, location, snapshot, &|| Ok(()))
+}
+
+/// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, all of which are opened.
+fn load_manifests_watched(
+    store: &dyn Store,
+    location: &Location,
+    snapshot: &Snapshot,
+    go_on: GoOn,
+) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
         let bytes = store.get(&location.resolve(path)?)?;
         return decode_manifest_list(&bytes).with("path", path);
     }
     let paths = snapshot.manifests.iter().flatten();
-    paths.map(|path| inline_manifest(store, location, path, snapshot.id)).collect()
+    let opened = paths.map(|path| go_on().and_then(|()| inline_manifest(store, location, path, snapshot.id)));
+    opened.collect()
 }
 
 /// What a manifest list would say of a manifest that v1 lists inline: nothing is known but its spec and length.
@@ -453,3 +470,7 @@ fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_
         ..ManifestFile::default()
     })
 }
+
+#[cfg(test)]
+#[path = "plan_property_tests.rs"]
+mod property_tests;

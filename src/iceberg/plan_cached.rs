@@ -16,9 +16,13 @@ use crate::iceberg::plan::Plan;
 use crate::iceberg::plan_cache::{CachedManifest, LoadedSections, PlanCache};
 use crate::iceberg::planned::{PartitionGroup, PlannedBatch, count, survivors};
 use crate::iceberg::specs::SpecContext;
-use crate::types::{FieldId, Transform};
+use crate::task::{FileContent, FileFormat};
+use crate::types::{FieldId, PrimitiveType, Transform};
 
 const METRICS: [Kind; 5] = [Kind::ValueCount, Kind::NullCount, Kind::NanCount, Kind::Lower, Kind::Upper];
+
+/// What tells whether bounds of uuids hold.
+const JUDGE_UUIDS: [Kind; 2] = [Kind::Format, Kind::SplitOffsets];
 
 /// Reserved columns of delete files and row lineage that may have metrics.
 const RESERVED: [FieldId; 4] = [2_147_483_539, 2_147_483_540, 2_147_483_545, PATH_FIELD];
@@ -67,11 +71,25 @@ impl Plan {
         }
     }
 
+    /// Whether bounds of uuids are looked at, which hold or not by the row groups of the file.
+    fn asks_about_uuids(&self, request: &EntryRequest) -> bool {
+        let ty = |id: &FieldId| self.input.schema.field(*id).and_then(|f| f.ty.as_primitive());
+        request.metric_fields.iter().any(|id| ty(id) == Some(&PrimitiveType::Uuid))
+    }
+
     fn batch_of(&self, file: &ManifestFile, found: &CachedManifest, request: &EntryRequest) -> Result<PlannedBatch> {
         let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
         let metrics = request.metric_fields.iter().flat_map(|id| METRICS.map(|kind| (kind, *id)));
         let to_judge = found.load(TO_JUDGE.map(|kind| (kind, 0)).into_iter().chain(metrics))?;
-        let (entries, columns) = columns_to_judge(found, &to_judge, request)?;
+        let (entries, mut columns) = columns_to_judge(found, &to_judge, request)?;
+        if file.content == ManifestContent::Data && columns.content.iter().any(|c| *c != FileContent::Data) {
+            return Err(Error::corrupt("a data manifest lists a delete file"));
+        }
+        if self.asks_about_uuids(request) {
+            let (more, rows) = (found.load(JUDGE_UUIDS.map(|kind| (kind, 0)))?, found.sections.rows);
+            columns.format = formats(&more, rows, entries.as_deref())?;
+            columns.split_offsets = lists(&more, Kind::SplitOffsets, rows, entries.as_deref())?;
+        }
         let spec = self.specs.get(file.spec_id)?;
         let mut batch = PlannedBatch { columns, ..PlannedBatch::default() };
         batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
@@ -199,6 +217,10 @@ fn required(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option
     if all.iter().any(|v| *v < 0) { Err(incomplete()) } else { Ok(all) }
 }
 
+fn formats(loaded: &LoadedSections<'_>, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<FileFormat>> {
+    required(loaded, Kind::Format, rows, wanted)?.iter().map(|v| format_of(*v)).collect()
+}
+
 /// The columns that judge the live entries (or all, if asked for), and which entries those are if not all.
 fn columns_to_judge(
     found: &CachedManifest,
@@ -249,7 +271,7 @@ fn fill_in(found: &CachedManifest, c: &mut EntryColumns, wanted: Option<&[u32]>,
     c.sequence_number = numbers(Kind::SequenceNumber)?;
     c.file_sequence_number = numbers(Kind::FileSequenceNumber)?;
     c.path = bytes(Kind::Path)?;
-    c.format = required(loaded, Kind::Format, rows, wanted)?.iter().map(|v| format_of(*v)).collect::<Result<_>>()?;
+    c.format = formats(loaded, rows, wanted)?;
     c.key_metadata = bytes(Kind::KeyMetadata)?;
     c.split_offsets = lists(loaded, Kind::SplitOffsets, rows, wanted)?;
     c.sort_order_id = numbers(Kind::SortOrderId)?.into_iter().map(|v| v.map(|v| v as i32)).collect();

@@ -4,6 +4,7 @@
 
 use super::entries::{EntryColumns, MISSING, MetricColumn};
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
+use crate::task::FileFormat;
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, PrimitiveType};
 
@@ -34,9 +35,10 @@ impl Bounds for MetricsBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
         let Some(metrics) = self.metrics(field) else { return ColumnBounds::default() };
         let decode = |bytes: Option<&'a [u8]>| decode_bound(bytes?, ty).ok().flatten();
-        let (lower, upper) = match (decode(metrics.lower.get(self.row)), decode(metrics.upper.get(self.row))) {
-            // Some writers compared uuids as signed numbers; that shows only in a pair of crossed bounds.
-            (Some(_), None) | (None, Some(_)) if *ty == PrimitiveType::Uuid => (None, None),
+        let bounds = (decode(metrics.lower.get(self.row)), decode(metrics.upper.get(self.row)));
+        let (lower, upper) = match bounds {
+            (Some(_), Some(_)) if *ty == PrimitiveType::Uuid && uuid_bounds_hold(self.columns, self.row) => bounds,
+            _ if *ty == PrimitiveType::Uuid => (None, None),
             bounds => bounds,
         };
         let counts = Counts::of(metrics, self.row);
@@ -52,6 +54,14 @@ impl Bounds for MetricsBounds<'_> {
     fn nested_nulls(&self, field: FieldId) -> Presence {
         self.metrics(field).map_or(Presence::Possible, |m| Counts::of(m, self.row).nulls(self.records()))
     }
+}
+
+/// Whether the bounds of a uuid are what they should be. Java Iceberg orders uuids as pairs of signed numbers. Within a row
+/// group of Parquet the order is that of the file format, right; but of the row groups' bounds it picks the wrong ones if
+/// there are several, and that does not always show.
+pub(super) fn uuid_bounds_hold(columns: &EntryColumns, row: usize) -> bool {
+    let parquet = columns.format.get(row).is_none_or(|f| *f == FileFormat::Parquet);
+    !parquet || columns.split_offsets.get(row).is_some_and(|offsets| offsets.len() == 1)
 }
 
 struct Counts {

@@ -2,7 +2,7 @@ use super::*;
 use crate::expr::bounds::{Verdict, evaluate};
 use crate::expr::oracle::{self, COLUMN, NAME};
 use crate::expr::{bind, parse};
-use crate::iceberg::entries::BytesColumn;
+use crate::iceberg::entries::{BytesColumn, ListColumn};
 use crate::types::Value;
 use crate::types::value::encode_bound;
 use proptest::prelude::*;
@@ -24,8 +24,11 @@ impl File {
             assert!(column.push(v.as_deref()));
             column
         };
+        let mut split_offsets = ListColumn::default();
+        assert!(split_offsets.push(Some(&[4])));
         EntryColumns {
             status: vec![1],
+            split_offsets,
             record_count: vec![self.records],
             metrics: vec![MetricColumn {
                 field_id: COLUMN,
@@ -130,6 +133,19 @@ fn signed_uuid_bounds() {
     assert_eq!(bounded(Value::Uuid(2), Value::Uuid(2)).verdict(one, &uuid), Never);
     let half = File { upper: None, ..bounded(Value::Uuid(1 << 127), Value::Uuid(5)) };
     assert_eq!(half.verdict(one, &uuid), Maybe);
+    // Row groups [00, 40] and [40, ff] are summed up as [00, 40] by signed numbers: several row groups prove nothing.
+    let filter = bind(
+        &parse(&format!("\"{}\" = 'ffffffff-ffff-ffff-ffff-ffffffffffff'", NAME.replace('"', "\"\""))).unwrap(),
+        &oracle::schema(&uuid),
+        true,
+    )
+    .unwrap();
+    for (offsets, want) in [(Some(&[4][..]), Never), (Some(&[4, 900]), Maybe), (None, Maybe)] {
+        let mut entry = bounded(Value::Uuid(0), Value::Uuid(0x40 << 120)).entry();
+        entry.split_offsets = ListColumn::default();
+        assert!(entry.split_offsets.push(offsets));
+        assert_eq!(evaluate(&filter, &MetricsBounds::new(&entry, 0)), want, "{offsets:?}");
+    }
 }
 
 /// ORC files have null counts of structs, lists and maps.

@@ -17,13 +17,14 @@ pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
 }
 
 /// Runs long `work` detached; it asks between its steps whether to go on. A signal's exception goes before the error that
-/// it caused.
+/// it caused, and before a result: the error may lie in it, behind what was done until then.
 pub(super) fn run_watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,
     work: impl FnOnce(GoOn) -> Result<T> + Send,
 ) -> PyResult<T> {
-    run(py, || work(&|| watch.go_on())).map_err(|error| watch.raised().unwrap_or(error))
+    let done = run(py, || work(&|| watch.go_on()));
+    watch.raised().map_or(done, Err)
 }
 
 /// Runs `work` where it is; for what costs less than detaching.
