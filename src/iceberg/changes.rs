@@ -23,7 +23,7 @@ use crate::iceberg::plan::{BatchChange, EntryScope, Plan, PlanCounters, PlanInpu
 use crate::iceberg::snapshot::Snapshot;
 use crate::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
 use crate::types::value::decode_bound;
-use crate::types::{FieldId, Value};
+use crate::types::{FieldId, Value, ValueRef};
 use crate::workers::{GoOn, in_parallel};
 
 /// The snapshots after `since` up to `at`, oldest first; all that are still there if `since` is `None`.
@@ -366,8 +366,9 @@ fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
         let Some(value) = v.value.as_ref().map(Value::as_ref) else { return summary.contains_null };
         let bound = |bytes: &Option<Vec<u8>>, outside: Ordering| {
             let bound = bytes.as_ref().and_then(|b| decode_bound(b, &v.ty).ok().flatten());
-            // NaN is no part of the bounds.
-            bound.is_some_and(|b| !value.is_nan() && !b.is_nan() && value.sql_cmp(b) == Some(outside))
+            // NaN is no part of the bounds, and of uuids Java Iceberg gives them in the order of signed numbers.
+            let comparable = !value.is_nan() && !matches!(value, ValueRef::Uuid(_));
+            bound.is_some_and(|b| comparable && !b.is_nan() && value.sql_cmp(b) == Some(outside))
         };
         !bound(&summary.lower, Ordering::Less) && !bound(&summary.upper, Ordering::Greater)
     };
