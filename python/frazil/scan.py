@@ -219,7 +219,7 @@ class Scan:
         return pl.DataFrame(self._core.read_all())
 
     def to_spark(self, spark: SparkSession, planning: Planning = "auto") -> DataFrame:
-        """The rows as a Spark DataFrame: planned by the driver or executors (see `frazil.spark.read`), read by these."""
+        """The rows as a Spark DataFrame; the driver or executors plan (see `frazil.spark.read`), executors read."""
         from frazil.spark.read import read_scan
 
         return read_scan(spark, self, planning)

@@ -1,7 +1,7 @@
 """Planning by executors, for tables with very many manifests.
 
 The driver reads and prunes the manifest list and deals the manifests out in parts. Executors plan a part each, in a
-first `mapInArrow`; a shuffle deals the tasks out; executors read them in a second one. The tasks never come to the driver.
+first `mapInArrow`; a shuffle deals the tasks out; executors read them in a second one. No task comes to the driver.
 """
 
 from __future__ import annotations
