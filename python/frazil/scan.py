@@ -219,7 +219,7 @@ class Scan:
         return pl.DataFrame(self._core.read_all())
 
     def to_spark(self, spark: SparkSession, planning: Planning = "auto") -> DataFrame:
-        """The rows as a Spark DataFrame: planned by the driver or by executors (see `frazil.spark.read`), read by these."""
+        """The rows as a Spark DataFrame; the driver or executors plan (see `frazil.spark.read`), executors read."""
         from frazil.spark.read import read_scan
 
         return read_scan(spark, self, planning)
@@ -345,7 +345,7 @@ class PlanPart:
         return [Split(split) for split in self._core.splits()]
 
     def plan_table(self) -> pa.Table:
-        """The part's tasks as one pyarrow table: the columns of `Scan.plan_table`, and each task as bytes in `split`."""
+        """The part's tasks as a pyarrow table: the columns of `Scan.plan_table`, and each task as bytes in `split`."""
         from frazil import interop
 
         return interop.table_of(self._core.plan_table())

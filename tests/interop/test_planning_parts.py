@@ -1,4 +1,4 @@
-"""Java writes tables of many manifests with deletes, Spark's executors plan them: rows and tasks are those of one plan."""
+"""Java writes tables of many manifests with deletes; Spark's executors plan them: tasks and rows are the same."""
 
 import pickle
 

@@ -208,3 +208,13 @@ def test_a_missing_manifest_is_named(spark, small_parts, many: fz.Table) -> None
     with pytest.raises(Exception, match="NotFoundError") as caught:
         df.count()
     assert gone.name in str(caught.value)
+
+
+def test_what_parts_can_not_do(spark, small_parts, many: fz.Table) -> None:
+    appended = many.scan(since=many.snapshots[9].id, select=["id"])
+    with pytest.raises(fz.UnsupportedError):
+        appended.to_spark(spark, planning="executors")
+    assert "PlanOnExecutors" not in plan_of(appended.to_spark(spark))
+    assert appended.to_spark(spark).count() == 40
+    with pytest.raises(fz.InvalidInputError, match="more than the limit of 1000"):
+        many.scan(max_plan_bytes=1000).plan_parts()

@@ -8,8 +8,8 @@
     spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own words
     df.write.format("frazil").mode("append").save("/warehouse/db/events_no")
 
-`read` plans once on the driver, or has executors plan (`planning=`); executors read splits with Frazil's reader and hand
-Arrow batches to Spark. Give it the filter and the columns: Spark does not pass on its own. `plan` gives the tasks
+`read` plans once on the driver, or has executors plan (`planning=`); executors read splits with Frazil's reader and
+hand Arrow batches to Spark. Give it the filter and the columns: Spark does not pass on its own. `plan` gives the tasks
 themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed
 (package `pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
 """

@@ -56,8 +56,8 @@ def scattered(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
 def with_unknown_size(spark: SparkSession, rows: DataFrame, schema: StructType) -> DataFrame:
     """The same rows, whose size Spark can't know.
 
-    Once a shuffle of tasks has run, adaptive execution knows its few bytes, takes what is read of them for as small, and
-    would broadcast it into a join whatever it really is. Of a union with an RDD without partitions, or with a data
+    Once a shuffle of tasks has run, adaptive execution knows its few bytes, takes what is read of them for as small,
+    and would broadcast it into a join whatever it really is. Of a union with an RDD without partitions, or with a data
     source, it never knows the size.
     """
     if _is_connect(spark):

@@ -1,7 +1,7 @@
 """Planning by executors, for tables with very many manifests.
 
-The driver reads and prunes the manifest list and deals the manifests out in parts. Executors plan a part each, in a first
-`mapInArrow`; a shuffle deals the tasks out; executors read them in a second one. The tasks never come to the driver.
+The driver reads and prunes the manifest list and deals the manifests out in parts. Executors plan a part each, in a
+first `mapInArrow`; a shuffle deals the tasks out; executors read them in a second one. No task comes to the driver.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def plan(
 ) -> DataFrame:
     """A scan's tasks as a Spark DataFrame, planned by executors whenever Spark runs it.
 
-    The columns are those of `Scan.plan_table()`, and `split` with the task itself for `read_tasks`. The driver reads the
-    manifest list only, here and now: later commits change nothing.
+    The columns are those of `Scan.plan_table()`, and `split` with the task itself for `read_tasks`. The driver reads
+    the manifest list only, here and now: later commits change nothing.
 
     Args:
         spark: The session, classic or Connect.
@@ -149,7 +149,7 @@ def readers_of(scan: Scan, parts: Sequence[PlanPart]) -> int:
 
 def _read(spark: SparkSession, splits: DataFrame, reader: Split, readers: int) -> DataFrame:
     schema = spark_schema(reader.schema)
-    # Adaptive execution leaves partitions alone whose number was asked for; others, being small, it would join into one.
+    # Adaptive execution leaves partitions alone whose number was asked for; others, being small, it would join.
     rows = splits.repartition(readers).mapInArrow(ReadPlanned(reader), schema)
     return with_unknown_size(spark, rows, schema)
 
