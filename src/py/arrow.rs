@@ -24,12 +24,12 @@ use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
+use crate::scan;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-type Iter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 type Reader = Box<dyn RecordBatchReader + Send>;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -132,21 +132,21 @@ impl Batches {
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct BatchStream {
     schema: SchemaRef,
-    iter: Mutex<Option<Iter>>,
+    batches: Mutex<Option<scan::BatchStream>>,
 }
 
 impl BatchStream {
-    pub(super) fn new(schema: SchemaRef, iter: Iter) -> Self {
-        BatchStream { schema, iter: Mutex::new(Some(iter)) }
+    pub(super) fn new(batches: scan::BatchStream) -> Self {
+        BatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
     }
 
     /// The next batch; an error or the end closes the stream.
     fn pull(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        run(py, || {
-            let mut iter = lock(&self.iter);
-            let next = guarded(|| iter.as_mut().and_then(Iterator::next).transpose());
+        run_watched(py, &Watch::new(), |go_on| {
+            let mut batches = lock(&self.batches);
+            let next = guarded(|| batches.as_mut().map_or(Ok(None), |b| b.next_batch(go_on)));
             if !matches!(next, Ok(Some(_))) {
-                *iter = None;
+                *batches = None;
             }
             next
         })
@@ -184,30 +184,32 @@ impl BatchStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let iter = lock(&self.iter).take().ok_or_else(|| {
+        let batches = lock(&self.batches).take().ok_or_else(|| {
             to_exception(py, &Error::invalid("the stream was read already").hint("Make a new one from the scan"))
         })?;
-        stream_capsule(py, Box::new(Outgoing { schema: self.schema.clone(), iter: Some(iter), watch: Watch::new() }))
+        stream_capsule(
+            py,
+            Box::new(Outgoing { schema: self.schema.clone(), batches: Some(batches), watch: Watch::new() }),
+        )
     }
 }
 
 /// A stream that a consumer pulls from compiled code. Never panics, since a panic there would end the process.
 struct Outgoing {
     schema: SchemaRef,
-    iter: Option<Iter>,
+    batches: Option<scan::BatchStream>,
     watch: Watch,
 }
 
 impl Outgoing {
     fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        if let Err(stop) = self.watch.go_on() {
+        let (batches, watch) = (self.batches.as_mut(), &self.watch);
+        let next = guarded(|| batches.map_or(Ok(None), |b| b.next_batch(&|| watch.go_on())));
+        if watch.is_stopped() {
             self.raise_later();
-            return Err(ArrowError::ExternalError(Box::new(stop)));
         }
-        let iter = self.iter.as_mut();
         // Arrow's C interface can't carry a NUL in a message.
-        guarded(|| iter.and_then(Iterator::next).transpose())
-            .map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
+        next.map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
     }
 
     /// The consumer will raise an error of its own; Ctrl-C asked for again raises `KeyboardInterrupt` after it.
@@ -227,7 +229,7 @@ impl Iterator for Outgoing {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.pull();
         if !matches!(next, Ok(Some(_))) {
-            self.iter = None;
+            self.batches = None;
         }
         next.transpose()
     }
