@@ -312,7 +312,8 @@ impl Plan {
             }
         }
         self.counters.add_files(&seen);
-        if let Some(cache) = self.input.cache.as_ref().filter(|_| self.queue.is_empty()) {
+        // Now, for who takes only some of the tasks never comes to the last wave.
+        if let Some(cache) = &self.input.cache {
             cache.trim();
         }
         self.counters.entries_ms += began.elapsed().as_secs_f64() * 1e3;
