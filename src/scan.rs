@@ -167,9 +167,10 @@ impl Scan {
         match self.history {
             History::None => Ok(self.plan_input()),
             _ => Err(Error::unsupported(
-                "scans of what happened between versions are not explained, estimated or summed up",
+                "scans of what happened between versions are not explained, estimated, summed up or planned in parts",
             )
-            .hint("plan_table() lists what is read; or explain a scan of the version")),
+            .with("table", &self.table.inner.metadata.location)
+            .hint("plan_table() lists what is read, plan() packs it for readers")),
         }
     }
 
