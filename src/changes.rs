@@ -47,6 +47,12 @@ impl History {
         Ok(if request.changes { History::Changes(snapshots) } else { History::Appends(snapshots) })
     }
 
+    /// The appends that a scan of appended rows covers.
+    pub(crate) fn appends(&self) -> impl Iterator<Item = &Arc<Snapshot>> {
+        let snapshots = if let History::Appends(snapshots) = self { &snapshots[..] } else { &[] };
+        snapshots.iter().filter(|s| s.operation() == Some("append"))
+    }
+
     /// The columns that rows have unless others are selected.
     ///
     /// # Errors

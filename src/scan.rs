@@ -15,6 +15,7 @@ use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::plan_cache::PlanCache;
+use crate::iceberg::read_budget::ReadBudget;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
 use crate::scan_options::ScanOptions;
@@ -167,11 +168,20 @@ impl Scan {
         match self.history {
             History::None => Ok(self.plan_input()),
             _ => Err(Error::unsupported(
-                "scans of what happened between versions are not explained, estimated, summed up or planned in parts",
+                "scans of what happened between versions have no plan in parts, and change logs no statistics",
             )
             .with("table", &self.table.inner.metadata.location)
             .hint("plan_table() lists what is read, plan() packs it for readers")),
         }
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether the rows are those that changed.
+    pub fn is_of_changes(&self) -> bool {
+        matches!(self.history, History::Changes(_))
     }
 
     /// Whether [`Scan::version_input`] gives something.
@@ -180,7 +190,7 @@ impl Scan {
     }
 
     /// What is planned.
-    fn plan_input(&self) -> PlanInput {
+    pub(crate) fn plan_input(&self) -> PlanInput {
         PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
@@ -191,7 +201,7 @@ impl Scan {
             entries: EntryScope::Live,
             column_metrics: false,
             metric_fields: Vec::new(),
-            max_bytes: self.max_plan_bytes,
+            budget: Arc::new(ReadBudget::new(self.max_plan_bytes)),
             cache: self.plan_cache.clone(),
         }
     }

@@ -32,6 +32,7 @@ mod plan_cached;
 #[cfg(test)]
 mod plan_testing;
 mod planned;
+pub mod read_budget;
 pub mod schema;
 mod screen;
 pub mod snapshot;

@@ -23,6 +23,7 @@ use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manife
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::planned::{count, count_deletes, survivors};
+use crate::iceberg::read_budget::ReadBudget;
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
@@ -58,8 +59,8 @@ pub struct PlanInput {
     pub entries: EntryScope,
     /// Columns whose metrics the batches shall have beside the filter's.
     pub metric_fields: Vec<FieldId>,
-    /// Most bytes of manifests to read; a plan that would read more is refused before it opens one.
-    pub max_bytes: Option<u64>,
+    /// How many bytes of manifests may be read; what would read more is refused before it opens one.
+    pub budget: Arc<ReadBudget>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
     /// Where decoded manifests are kept.
@@ -93,6 +94,17 @@ impl EntryScope {
             EntryScope::RemovedBy(_) => some(m.deleted_files_count),
             EntryScope::Before(_) => added || existing || some(m.deleted_files_count),
         }
+    }
+
+    /// How many such entries a manifest has at most, by its counts of entries added, existing and deleted.
+    pub(super) fn count(&self, added: Option<i64>, existing: Option<i64>, deleted: Option<i64>) -> Option<u64> {
+        let counts: &[Option<i64>] = match self {
+            EntryScope::Live | EntryScope::KeptBy(_) => &[added, existing],
+            EntryScope::AddedBy(_) => &[added],
+            EntryScope::RemovedBy(_) => &[deleted],
+            EntryScope::Before(_) => &[added, existing, deleted],
+        };
+        counts.iter().try_fold(0u64, |sum, n| Some(sum.saturating_add((*n)?.max(0).unsigned_abs())))
     }
 
     pub(super) fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
@@ -164,7 +176,7 @@ impl Plan {
         }
         plan.counters.read_ms = read_ms;
         plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
-        plan.counters.check_bytes(plan.input.max_bytes)?;
+        plan.input.budget.take(plan.counters.to_open())?;
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
             plan.load_deletes(delete_manifests, go_on)?;
         }
@@ -192,13 +204,14 @@ impl Plan {
         }
     }
 
-    /// The delete files among these manifests that `input` asks for; none if there are none.
+    /// The delete files among these manifests that `input` asks for, added to `counters`; none if there are none.
     ///
     /// # Errors
     /// As [`Plan::start`].
     pub(super) fn index_deletes<'m>(
         input: PlanInput,
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
+        counters: &mut PlanCounters,
         go_on: GoOn,
     ) -> Result<Option<Arc<DeleteIndex>>> {
         let mut plan = Plan::new(input);
@@ -208,9 +221,11 @@ impl Plan {
                 wanted.push_back(m.clone());
             }
         }
+        plan.input.budget.take([ManifestCount::default(), plan.counters.matching_delete_manifests])?;
         if !wanted.is_empty() {
             plan.load_deletes(wanted, go_on)?;
         }
+        counters.add_deletes(&plan.counters);
         Ok(plan.deletes)
     }
 
@@ -446,7 +461,10 @@ pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapsho
 }
 
 /// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, all of which are opened.
-fn load_manifests_watched(
+///
+/// # Errors
+/// As [`load_manifests`]; what `go_on` gives.
+pub fn load_manifests_watched(
     store: &dyn Store,
     location: &Location,
     snapshot: &Snapshot,

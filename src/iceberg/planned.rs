@@ -29,7 +29,8 @@ impl ManifestCount {
         self.bytes = self.bytes.saturating_add(more.bytes);
     }
 
-    pub(super) fn add(&mut self, m: &ManifestFile) {
+    /// Adds a manifest.
+    pub fn add(&mut self, m: &ManifestFile) {
         self.manifests += 1;
         self.bytes = self.bytes.saturating_add(m.length_bytes.max(0) as u64);
     }
@@ -86,22 +87,18 @@ impl PlanCounters {
         ]
     }
 
-    /// Refuses to open more bytes than `most`.
-    pub(super) fn check_bytes(&self, most: Option<u64>) -> Result<()> {
-        let [data, deletes] = self.to_open();
-        let bytes = data.bytes.saturating_add(deletes.bytes);
-        match most {
-            Some(most) if bytes > most => {
-                let of_deletes = if deletes.manifests == 1 { "delete manifest" } else { "delete manifests" };
-                let of_data = if data.manifests == 1 { "manifest" } else { "manifests" };
-                Err(Error::invalid(format!(
-                    "planning would read {bytes} bytes of {} {of_data} and {} {of_deletes}, more than the limit of {most}",
-                    data.manifests, deletes.manifests
-                ))
-                .hint("Narrow the filter by the columns that the table is partitioned by, or raise max_plan_bytes"))
-            }
-            _ => Ok(()),
-        }
+    /// Adds what was seen of deletes.
+    pub(super) fn add_deletes(&mut self, other: &PlanCounters) {
+        self.delete_manifests.extend(other.delete_manifests);
+        self.live_delete_manifests.extend(other.live_delete_manifests);
+        self.matching_delete_manifests.extend(other.matching_delete_manifests);
+        self.delete_files += other.delete_files;
+        self.delete_file_bytes = self.delete_file_bytes.saturating_add(other.delete_file_bytes);
+        self.position_deletes += other.position_deletes;
+        self.equality_deletes += other.equality_deletes;
+        self.deletion_vectors += other.deletion_vectors;
+        self.delete_bytes_kept = self.delete_bytes_kept.saturating_add(other.delete_bytes_kept);
+        self.deletes_ms += other.deletes_ms;
     }
 
     pub(super) fn add_files(&mut self, other: &PlanCounters) {

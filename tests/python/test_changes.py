@@ -52,8 +52,8 @@ def test_appended_rows(log: fz.Table) -> None:
     assert log.scan(since=first.id).count() == 40
     scan = log.scan(since=first.id)
     assert scan.plan_table().num_rows == len(list(scan.plan_files())) == sum(len(s.tasks) for s in scan.plan())
-    with pytest.raises(fz.UnsupportedError, match="explained"):
-        scan.explain()
+    with pytest.raises(fz.UnsupportedError, match="in parts"):
+        scan.plan_parts()
     assert ids(pickle.loads(pickle.dumps(scan))) == list(range(10, 50))
     assert f"since {first.id}" in repr(scan)
 
@@ -230,3 +230,72 @@ def test_any_stretch_of_appends(log: fz.Table, data: st.DataObject) -> None:
     assert log.changes(filter, at=at, **since).count() == len(want)
     if since:
         assert ids(log.scan(filter, at=at, **since)) == want
+
+
+# ---------------------------------------------------------------- explained, estimated, bounded
+
+
+def test_appends_are_explained(log: fz.Table) -> None:
+    scan = log.scan("country = 'NO' and id < 32", since=log.snapshots[1].id)
+    explained = scan.explain(files=True)
+    facts = explained.to_dict()
+    assert [(c["snapshot_id"], c["operation"]) for c in facts["commits"]] == [
+        (s.id, "append") for s in log.snapshots[2:]
+    ]
+    # Of each commit's four countries one, but of the last commits all ids are above.
+    assert [c["inserts"] for c in facts["commits"]] == [1, 0, 0]
+    files = explained.files.to_pylist()
+    assert {f["file_path"] for f in files if f["kept"]} == {t.data_file.path for t in scan.plan_files()}
+    assert len(files) == log.scan(since=log.snapshots[1].id).plan_table().num_rows
+    assert {f["stage"] for f in files} == {"kept", "partition tuples", "column metrics"}
+    assert len(explained.manifests) == 3
+    assert "rows came in 1 file" in str(explained)
+    assert "rows came in 1 file" in explained._repr_html_()
+    estimate = scan.estimate()
+    assert estimate.bytes == sum(explained.manifests["manifest_length"].to_pylist())
+    assert estimate.certainty["bytes"] == "exact"
+    said = log.scan(since=log.snapshots[1].id).statistics("id")
+    assert (said.row_count, said["id"].min, said["id"].max) == ((30, True), (20, True), (49, True))
+    empty = log.scan(since=log.snapshots[-1].id)
+    assert empty.explain(files=True).files.num_rows == empty.estimate().bytes == 0
+
+
+def test_changes_are_explained(log: fz.Table) -> None:
+    scan = log.changes("id >= 25", since=log.snapshots[0].id)
+    explained = scan.explain(files=True)
+    tasks = list(scan.plan_files())
+    commits = explained.to_dict()["commits"]
+    assert [c["change_ordinal"] for c in commits] == [0, 1, 2, 3]
+    assert [c["inserts"] for c in commits] == [
+        sum(t.commit_snapshot_id == s.id for t in tasks) for s in log.snapshots[1:]
+    ]
+    assert {c["deletes"] for c in commits} == {0}
+    files = explained.files
+    assert files.schema.names[-3:] == ["operation", "change_ordinal", "commit_snapshot_id"]
+    kept = [(f["commit_snapshot_id"], f["file_path"]) for f in files.to_pylist() if f["kept"]]
+    assert sorted(kept) == sorted((t.commit_snapshot_id, t.data_file.path) for t in tasks)
+    assert "change 3, " in str(explained)
+    assert pickle.loads(pickle.dumps(explained)).to_dict() == explained.to_dict()
+    estimate = scan.estimate()
+    assert estimate.at_most
+    assert estimate.certainty["bytes"] == "at most"
+    assert estimate.bytes == sum(explained.manifests["manifest_length"].to_pylist())
+    assert estimate.data_files >= len(tasks)
+    with pytest.raises(fz.UnsupportedError, match="statistics"):
+        scan.statistics()
+
+
+def test_a_limit_bounds_all_commits_together(log: fz.Table) -> None:
+    sizes = log.inspect.manifests()["length"].to_pylist()
+    for scan in (log.scan, log.changes):
+        first = None if scan == log.changes else log.snapshots[0].id
+        total = sum(sizes) if first is None else scan(since=first).estimate().bytes
+        assert len(scan(since=first, max_plan_bytes=total).plan()) > 0
+        assert scan(since=first, max_plan_bytes=total).explain().to_dict()["rows"] > 0
+        refused = scan(since=first, max_plan_bytes=total - 1)
+        for plan in (refused.plan, refused.plan_table, refused.explain, refused.count, lambda: list(refused.plan_files())):
+            with pytest.raises(fz.InvalidInputError, match=f"would read {total} bytes"):
+                plan()
+        assert refused.estimate().bytes == total
+    with pytest.raises(fz.InvalidInputError, match="max_plan_bytes"):
+        log.changes(max_plan_bytes=-1)
