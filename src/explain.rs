@@ -15,6 +15,7 @@ use arrow::record_batch::RecordBatch;
 use crate::error::{Error, Result, ResultExt};
 use crate::changes::History;
 use crate::iceberg::changes::{AnyPlan, list_appends};
+use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::estimate::{Estimate, estimate_changes};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::{Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests_watched};
@@ -260,9 +261,9 @@ impl Survivors {
                 }
             }
         }
-        let numbers = if batch.change.is_some() { &[] } else { batch.deletes.numbers() };
-        for number in numbers {
-            let number = *number as usize;
+        let of_version = batch.change.is_none().then_some(&batch.deletes);
+        for number in of_version.into_iter().flat_map(AttachedDeletes::numbers) {
+            let number = number as usize;
             if number >= self.reached.len() {
                 self.reached.resize(number + 1, 0);
             }

@@ -62,7 +62,7 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
     /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
-    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<PlanPart>> {
+    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64, go_on: GoOn) -> Result<Vec<PlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
@@ -74,7 +74,7 @@ impl Scan {
             packing: self.split_plan(SplitRequest::default())?,
         });
         let bytes = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes))?;
+        let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes), go_on)?;
         let part = |manifests| PlanPart { scan: scan.clone(), manifests };
         let parts: Vec<PlanPart> = groups.into_iter().map(part).collect();
         let mut counts = [ManifestCount::default(); 2];
@@ -167,7 +167,7 @@ impl PlanPart {
     pub fn splits(&self, go_on: GoOn) -> Result<Vec<Split>> {
         let tasks = self.plan_files(false, go_on)?.collect_all(go_on)?;
         let split = |tasks| Split { context: self.scan.read.clone(), tasks };
-        Ok(splits::pack(tasks, &self.scan.packing).into_iter().map(split).collect())
+        Ok(splits::pack(tasks, &self.scan.packing, go_on)?.into_iter().map(split).collect())
     }
 
     /// The tasks as Arrow batches with the columns of [`table_schema`].

@@ -275,7 +275,7 @@ impl Scan {
         let request = self.split_plan(request)?;
         let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
         let pack = |tasks| Split { context: self.context.clone(), tasks };
-        Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
+        Ok(splits::pack(tasks, &request, go_on)?.into_iter().map(pack).collect())
     }
 
     pub(crate) fn split_plan(&self, request: SplitRequest) -> Result<SplitPlan> {

@@ -178,10 +178,11 @@ class Table:
             filter: Rows to keep, as text (`"country in ('NO', 'SE') and ts >= '2023-01-01T00:00:00Z'"`) or as an
                 expression (`col("x") > 5`).
             select: Columns to read, in this order; dotted paths reach into structs. None reads all.
-            at: The version to read: a snapshot's id, a branch or tag, or a point in time (with a time zone). None reads
-                the newest version that this table object knows.
+            at: The version to read: a snapshot's id, a branch or tag, or a point in time (UTC if it has no zone). None
+                reads the newest version that this table object knows.
             since: Only rows appended after this version (which is not included) up to `at`: those that commits of
-                operation `append` added. Deletes are not applied; `changes` tells of them as well.
+                operation `append` added. Deletes are not applied; `changes` tells of them as well. A time before the
+                table's first snapshot means from the beginning.
             options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`: `batch-rows`,
                 `case-sensitive`, `split-size`, `lookback`, `file-open-cost`, `max-plan-bytes`, `plan-cache` (a folder
                 for decoded manifests, so that the next plan is faster) and `plan-cache-bytes` (how large it grows).
@@ -220,7 +221,7 @@ class Table:
         Args:
             filter: Changed rows to keep, by the table's columns and the three above.
             select: Columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
-            since: The version to begin after; None begins with the oldest snapshot that the table still has. A snapshot
+            since: The version to begin after; None, or a time before the table's first snapshot, begins with the oldest snapshot that the table still has. A snapshot
                 that has expired will do if it is the parent of that one.
             at: The last version; None is the newest that this table object knows.
             options: As for `scan`.

@@ -10,7 +10,7 @@
 //! `BaseIncrementalAppendScan` and `BaseIncrementalChangelogScan`, which refuses delete files.
 
 use std::cmp::Ordering;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -271,8 +271,14 @@ impl ChangesPlan {
             deletes.load_before(go_on)?;
             deletes.load_after(go_on)?;
             let reached = deletes.partitions_reached();
-            let is_reached = |m: &&ManifestFile| reached.as_ref().is_none_or(|all| all.iter().any(|p| may_hold(m, p)));
-            add(What::Kept, EntryScope::KeptBy(snapshot.id), data().filter(is_reached).cloned().collect(), &deletes)?;
+            let mut manifests = Vec::new();
+            for m in data() {
+                go_on()?;
+                if reached.as_ref().is_none_or(|all| all.values().any(|p| may_hold(m, p))) {
+                    manifests.push(m.clone());
+                }
+            }
+            add(What::Kept, EntryScope::KeptBy(snapshot.id), manifests, &deletes)?;
         }
         add(What::Added, EntryScope::AddedBy(this), touched, &deletes)?;
         let commit = match self.with_commits {
@@ -341,7 +347,7 @@ impl CommitPlan {
     fn changes(&mut self, what: What, mut batch: PlannedBatch, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
         match what {
             What::Removed => {
-                batch.deletes = attach(self.deletes.load_before(go_on)?.as_ref(), &batch)?;
+                batch.deletes = attach(self.deletes.load_before(go_on)?.as_ref(), &batch, go_on)?;
                 batch.change = Some(self.change(ChangeOperation::Delete, None));
                 Ok(vec![batch])
             }
@@ -353,7 +359,7 @@ impl CommitPlan {
                     true => self.deletes.added.clone(),
                     false => self.deletes.load_after(go_on)?,
                 };
-                batch.deletes = attach(index.as_ref(), &batch)?;
+                batch.deletes = attach(index.as_ref(), &batch, go_on)?;
                 batch.change = Some(self.change(ChangeOperation::Insert, None));
                 Ok(vec![batch])
             }
@@ -363,14 +369,14 @@ impl CommitPlan {
 
     /// Of files that stayed those whose deletes changed: first the rows removed, then the rows that came back.
     fn row_changes(&mut self, mut batch: PlannedBatch, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
-        let added = attach(self.deletes.added.as_ref(), &batch)?;
-        let removed = attach(self.deletes.removed.as_ref(), &batch)?;
+        let added = attach(self.deletes.added.as_ref(), &batch, go_on)?;
+        let removed = attach(self.deletes.removed.as_ref(), &batch, go_on)?;
         batch.rows = pick(&batch.rows, |k| added.count(k) + removed.count(k) > 0);
         if batch.rows.is_empty() {
             return Ok(Vec::new());
         }
         let (before, after) = (self.deletes.load_before(go_on)?, self.deletes.load_after(go_on)?);
-        let (old, new) = (attach(before.as_ref(), &batch)?, attach(after.as_ref(), &batch)?);
+        let (old, new) = (attach(before.as_ref(), &batch, go_on)?, attach(after.as_ref(), &batch, go_on)?);
         let (mut lost, mut regained) = (HashSet::new(), HashSet::new());
         for k in 0..batch.rows.len() {
             let (old, new) = (old.refs(k)?, new.refs(k)?);
@@ -386,13 +392,13 @@ impl CommitPlan {
             let rows = pick(&batch.rows, |k| regained.contains(&k));
             let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
             let mut back = PlannedBatch { columns, groups, rows, ..PlannedBatch::default() };
-            back.deletes = attach(after.as_ref(), &back)?;
-            back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back)?)));
+            back.deletes = attach(after.as_ref(), &back, go_on)?;
+            back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back, go_on)?)));
             out.push(back);
         }
         batch.rows = pick(&batch.rows, |k| lost.contains(&k));
-        batch.deletes = attach(before.as_ref(), &batch)?;
-        batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch)?)));
+        batch.deletes = attach(before.as_ref(), &batch, go_on)?;
+        batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch, go_on)?)));
         out.insert(0, batch);
         Ok(out)
     }
@@ -425,8 +431,8 @@ fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
     m.spec_id == partition.spec_id && summaries.is_none_or(|s| s.iter().zip(values).all(field))
 }
 
-fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch) -> Result<AttachedDeletes> {
-    index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch))
+fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch, go_on: GoOn) -> Result<AttachedDeletes> {
+    index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch, go_on))
 }
 
 /// Those of the rows whose place is wanted.
@@ -493,10 +499,10 @@ impl CommitDeletes {
     }
 
     /// The partitions in which rows may have changed; `None` for all.
-    fn partitions_reached(&self) -> Option<Vec<Arc<Partition>>> {
+    fn partitions_reached(&self) -> Option<HashMap<Vec<u8>, Arc<Partition>>> {
         let indexes = [&self.added, &self.removed].into_iter().flatten();
         let all: Option<Vec<_>> = indexes.map(|index| index.partitions_reached()).collect();
-        all.map(|lists| lists.into_iter().flatten().collect())
+        all.map(|partitions| partitions.into_iter().flatten().collect())
     }
 
     fn load_before(&mut self, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {

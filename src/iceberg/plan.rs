@@ -9,6 +9,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -37,6 +38,8 @@ pub use crate::iceberg::planned::{BatchChange, ManifestCount, PartitionGroup, Pl
 pub(super) const WAVE_BYTES: i64 = 32 << 20;
 /// The first wave is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
+/// Numbers of attached deletes that a wave, or a batch that was left over from one, holds: 4 MiB.
+const MOST_ATTACHED: usize = 1 << 20;
 /// Blocks of a manifest that one piece of work decodes.
 const BLOCKS_PER_PIECE: usize = 32;
 
@@ -270,7 +273,27 @@ impl Plan {
                 return Err(e.with("snapshot", snapshot));
             }
         }
-        Ok(self.ready.pop_front())
+        let Some(batch) = self.ready.pop_front() else { return Ok(None) };
+        let snapshot = self.input.snapshot.as_ref().map_or(-1, |s| s.id);
+        let batch = self.attach_now(batch, go_on).with("snapshot", snapshot).inspect_err(|_| {
+            self.failed = true;
+            self.ready.clear();
+        })?;
+        self.counters.deletes_attached += batch.deletes.total() as u64;
+        Ok(Some(batch))
+    }
+
+    /// Attaches deletes where they were too many to attach them all at once; of files with very many only to some of them.
+    fn attach_now(&mut self, mut batch: PlannedBatch, go_on: GoOn) -> Result<PlannedBatch> {
+        let Some(index) = self.deletes.as_ref().filter(|_| !batch.is_attached) else { return Ok(batch) };
+        batch.deletes = index.attach_some(&batch, MOST_ATTACHED, go_on)?;
+        batch.is_attached = true;
+        let rows = batch.rows.split_off(batch.deletes.len());
+        if !rows.is_empty() {
+            let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
+            self.ready.push_front(PlannedBatch { columns, groups, rows, ..PlannedBatch::default() });
+        }
+        Ok(batch)
     }
 
     /// What was seen and kept so far; complete once the iterator has ended.
@@ -283,17 +306,17 @@ impl Plan {
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
-        let mut batches = self.decode_wave(&wave, &request, false, go_on)?;
+        let mut batches = self.decode_wave(&wave, &request, None, go_on)?;
         // Equality deletes are matched by the metrics of their key columns, which the first look finds.
         let keys = key_fields(&batches);
         if keys.iter().any(|key| request.metric_fields.binary_search(key).is_err()) {
             request.metric_fields.extend(keys);
             request.metric_fields.sort_unstable();
             request.metric_fields.dedup();
-            batches = self.decode_wave(&wave, &request, false, go_on)?;
+            batches = self.decode_wave(&wave, &request, None, go_on)?;
         }
         batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
-        let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
+        let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata, go_on)?;
         self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -317,11 +340,11 @@ impl Plan {
     fn run_wave(&mut self, go_on: GoOn) -> Result<()> {
         let began = Instant::now();
         let wave = self.take_wave();
-        let batches = self.decode_wave(&wave, &self.request, true, go_on)?;
+        let room = AtomicUsize::new(MOST_ATTACHED);
+        let batches = self.decode_wave(&wave, &self.request, Some(&room), go_on)?;
         let mut seen = PlanCounters::default();
         for batch in batches {
             seen.add_files(&batch.seen);
-            seen.deletes_attached += batch.deletes.total() as u64;
             if !batch.rows.is_empty() {
                 self.ready.push_back(batch);
             }
@@ -335,12 +358,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Reads, decodes and prunes manifests in parallel; the batches keep the order of the manifests.
+    /// Reads, decodes and prunes manifests in parallel; the batches keep the order of the manifests. Deletes are attached
+    /// as long as there is room for their numbers.
     fn decode_wave(
         &self,
         wave: &[ManifestFile],
         request: &EntryRequest,
-        attach: bool,
+        room: Option<&AtomicUsize>,
         go_on: GoOn,
     ) -> Result<Vec<PlannedBatch>> {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
@@ -366,11 +390,11 @@ impl Plan {
             if let Some(cache) = &self.input.cache {
                 let batch = self.cached_batch(&wave[i], cache, request, inflater);
                 let batch = batch.with("path", found(&wave[i].path))?;
-                return self.attached(batch, attach);
+                return self.attached(batch, room, go_on);
             }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
             let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
-            self.attached(batch.with("path", found(&wave[i].path))?, attach)
+            self.attached(batch.with("path", found(&wave[i].path))?, room, go_on)
         };
         let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
         if self.input.cache.is_none() {
@@ -381,9 +405,19 @@ impl Plan {
         Ok(batches.into_iter().flatten().collect())
     }
 
-    fn attached(&self, mut batch: PlannedBatch, attach: bool) -> Result<PlannedBatch> {
-        if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
-            batch.deletes = index.attach(&batch)?;
+    fn attached(&self, mut batch: PlannedBatch, room: Option<&AtomicUsize>, go_on: GoOn) -> Result<PlannedBatch> {
+        let Some((index, room)) = self.deletes.as_ref().zip(room) else { return Ok(batch) };
+        let left = room.load(Ordering::Relaxed);
+        if left == 0 {
+            return Ok(batch);
+        }
+        let deletes = index.attach_some(&batch, left, go_on)?;
+        batch.is_attached = deletes.len() == batch.rows.len();
+        let taken = if batch.is_attached { deletes.held().min(left) } else { left };
+        // Threads that race may take the same room, so that a wave holds a few times as much at most.
+        room.store(left - taken, Ordering::Relaxed);
+        if batch.is_attached {
+            batch.deletes = deletes;
         }
         Ok(batch)
     }

@@ -133,6 +133,8 @@ pub struct PlannedBatch {
     pub groups: Vec<Option<PartitionGroup>>,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
+    /// Whether `deletes` is filled in already, where there are any.
+    pub(super) is_attached: bool,
     /// What was seen and kept, of entries that `columns` may not hold any more as well.
     pub(super) seen: PlanCounters,
     /// In a changelog: what a commit did to the survivors.

@@ -3,6 +3,7 @@ are Java's (tests/interop/test_changes.py) or made by hand (src/iceberg/changes_
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import pickle
 from pathlib import Path
@@ -299,3 +300,35 @@ def test_a_limit_bounds_all_commits_together(log: fz.Table) -> None:
         assert refused.estimate().bytes == total
     with pytest.raises(fz.InvalidInputError, match="max_plan_bytes"):
         log.changes(max_plan_bytes=-1)
+
+
+def test_since_the_beginning(log: fz.Table, catalog: fz.Catalog) -> None:
+    before = log.snapshots[0].timestamp - dt.timedelta(days=1)
+    assert ids(log.scan(since=before)) == ids(log.changes(since=before)) == list(range(50))
+    assert ids(log.scan(since=before, at=log.snapshots[1].id)) == list(range(20))
+    empty = catalog.create_table("db.empty", log.schema)
+    assert empty.scan(since=before).count() == empty.changes(since=before).count() == 0
+    with pytest.raises(fz.NotFoundError):
+        log.scan(at=before)
+
+    def cut(metadata) -> None:
+        first = metadata["snapshots"].pop(0)["snapshot-id"]
+        metadata["snapshot-log"] = [e for e in metadata["snapshot-log"] if e["snapshot-id"] != first]
+
+    # What was there before the oldest snapshot left is not known any more.
+    later = edit(log, cut)
+    assert ids(later.changes()) == list(range(10, 50))
+    with pytest.raises(fz.NotFoundError, match="no snapshot yet"):
+        later.changes(since=before)
+
+
+def test_a_time_without_a_zone_is_utc(log: fz.Table) -> None:
+    second = log.snapshots[1].timestamp
+    naive = second.replace(tzinfo=None)
+    elsewhere = second.astimezone(dt.timezone(dt.timedelta(hours=5)))
+    for at in (second, naive, elsewhere):
+        assert log.scan(at=at).count() == 20
+        assert log.scan(since=at).count() == 30
+    moment = event_rows(0, 50)["ts"][20].as_py()
+    for value in (moment, moment.replace(tzinfo=None)):
+        assert log.scan(fz.col("ts") >= value).count() == log.scan(f"ts >= '{value.isoformat()}'").count() == 30
