@@ -69,6 +69,19 @@ pub struct DeleteFacts {
     pub attachments: u64,
 }
 
+/// What the plan cache did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CacheFacts {
+    /// Its folder.
+    pub folder: String,
+    /// Manifests that it had.
+    pub served: u64,
+    /// Manifests that planning read, from it or from the table.
+    pub read: u64,
+    /// Why it could not serve or keep some, if there was a reason.
+    pub trouble: Option<String>,
+}
+
 /// What planning did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explain {
@@ -98,6 +111,8 @@ pub struct Explain {
     pub deletes: DeleteFacts,
     /// Of a scan of what happened between versions: what each commit did, oldest first.
     pub commits: Vec<CommitFacts>,
+    /// The plan cache, if the scan has one.
+    pub cache: Option<CacheFacts>,
     /// Rows in the files kept.
     pub rows: u64,
     /// Wall time of planning, milliseconds.
@@ -184,6 +199,12 @@ impl Scan {
             stages: funnel(counters, &deletes),
             deletes,
             commits: survivors.commits.facts.clone(),
+            cache: input.cache.as_ref().map(|cache| CacheFacts {
+                folder: cache.folder().to_owned(),
+                served: counters.from_cache.manifests,
+                read: counters.to_open().iter().map(|m| m.manifests).sum(),
+                trouble: cache.trouble(),
+            }),
             rows: counters.rows_kept,
             time_ms: 0.0,
         }
@@ -200,7 +221,7 @@ impl Scan {
         let (input, listed) = self.listed(go_on)?;
         let judge = Judge::new(&input);
         let verdicts = listed.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
-        Ok(Estimate::new(&verdicts, &input.entries, &input.filter))
+        Ok(Estimate::new(&verdicts, &input.entries, &input.filter, input.cache.as_deref()))
     }
 
     /// The manifests in the order of planning, and what is planned of them; not of a changelog.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, number
+from frazil.figures import amount, bytes_text, number, plain
 
 __all__ = ["Estimate"]
 
@@ -43,6 +43,8 @@ class Estimate(NamedTuple):
         rows: Rows in those data files, before deletes.
         streamed_memory_bytes: Memory of planning when tasks are taken one by one (`plan_files`).
         table_memory_bytes: Memory of planning when all tasks are held (`plan_table`).
+        cached_manifests: How many of the manifests to open the plan cache has; None without one.
+        cache_trouble: Why the plan cache can't be read, if it can't.
         at_most: Whether the bytes and manifests to read are upper bounds: those of a change log are, for what the
             deletes of a commit reach is not known before they are read.
     """
@@ -57,6 +59,8 @@ class Estimate(NamedTuple):
     rows: int | None
     streamed_memory_bytes: int | None
     table_memory_bytes: int | None
+    cached_manifests: int | None
+    cache_trouble: str | None
     at_most: bool
 
     @property
@@ -81,6 +85,9 @@ class Estimate(NamedTuple):
             f"  memory         {_about(self.streamed_memory_bytes)} streamed, "
             f"{_about(self.table_memory_bytes)} as a table",
         ]
+        if self.cached_manifests is not None:
+            trouble = "" if self.cache_trouble is None else f"; {plain(self.cache_trouble)}"
+            lines.append(f"  plan cache     {amount(self.cached_manifests, 'manifest')}{trouble}")
         return "\n".join(lines)
 
 

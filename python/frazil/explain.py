@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, picture
 from frazil.exceptions import InvalidInputError
-from frazil.figures import amount, bytes_text, commit_lines, moment, number, plain, rows_kept, time_text
+from frazil.figures import amount, bytes_text, cache_text, commit_lines, moment, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +59,9 @@ class Explain:
         Other figures of changes are sums over the commits: a manifest or delete file that is looked at again counts
         again. Their last stage, `changed rows`, leaves out files that stayed and whose rows did not change.
 
+        `cache`: None, or of the plan cache its `folder`, how many manifests it `served` of those that planning `read`,
+        and its `trouble`: why it could not serve or keep some, None if there was no reason.
+
         `rows`: rows in the files kept. `time_ms`: all of planning.
         """
         facts = self._facts
@@ -69,6 +72,7 @@ class Explain:
             "clauses": [{**c, "stages": list(c["stages"]), "limits": list(c["limits"])} for c in facts["clauses"]],
             "stages": [dict(stage) for stage in facts["stages"]],
             "deletes": dict(facts["deletes"]),
+            "cache": None if facts["cache"] is None else dict(facts["cache"]),
             "commits": [dict(commit) for commit in facts["commits"]],
         }
 
@@ -105,6 +109,7 @@ class Explain:
         lines = [*_head(facts), "", *_clauses(facts), *_funnel(facts)]
         lines += commit_lines(facts["commits"])
         lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += textwrap.wrap(cache_text(facts["cache"]), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines.append(f"  {rows_kept(facts)}")
         return "\n".join(lines)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from frazil.arguments import EPOCH
 
-__all__ = ["amount", "bytes_text", "commit_lines", "commit_text", "moment", "number", "plain", "rows_kept", "time_text"]
+__all__ = ["amount", "bytes_text", "cache_text", "commit_lines", "commit_text", "moment", "number", "plain", "rows_kept", "time_text"]
 
 
 def number(n: int) -> str:
@@ -76,3 +76,11 @@ def commit_text(commit: dict[str, Any]) -> str:
         said += f" and went in {amount(commit['deletes'], 'file')}"
         name.insert(0, f"change {commit['change_ordinal']}")
     return plain(f"{', '.join(part for part in name if part)}: {said}")
+
+
+def cache_text(cache: dict[str, Any] | None) -> str:
+    """What the plan cache did, in a sentence; nothing if there is none."""
+    if cache is None:
+        return ""
+    said = f"{number(cache['served'])} of {amount(cache['read'], 'manifest')} came from the plan cache {cache['folder']}"
+    return plain(said if cache["trouble"] is None else f"{said}; {cache['trouble']}")

@@ -8,6 +8,7 @@ use crate::expr::BoundPredicate;
 use crate::iceberg::changes::{ChangesPlan, is_by, manifests_of};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::{EntryScope, ManifestCount, PlanInput, WAVE_BYTES};
+use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::why::{Judge, ManifestVerdict, Stage};
 use crate::workers::GoOn;
@@ -38,6 +39,10 @@ pub struct Estimate {
     pub streamed_memory_bytes: Option<u64>,
     /// Memory of all tasks as one table.
     pub table_memory_bytes: Option<u64>,
+    /// How many of the manifests to open the plan cache has; `None` without one.
+    pub cached_manifests: Option<u64>,
+    /// Why the plan cache can't be used, if it can't.
+    pub cache_trouble: Option<String>,
     /// Whether the bytes and manifests to open are upper bounds too.
     pub at_most: bool,
 }
@@ -56,7 +61,12 @@ type Opened<'m> = Vec<(&'m ManifestFile, &'m EntryScope)>;
 
 impl Estimate {
     /// Of a plan of these entries with this filter over manifests, judged.
-    pub fn new(verdicts: &[ManifestVerdict], scope: &EntryScope, filter: &BoundPredicate) -> Estimate {
+    pub fn new(
+        verdicts: &[ManifestVerdict],
+        scope: &EntryScope,
+        filter: &BoundPredicate,
+        cache: Option<&PlanCache>,
+    ) -> Estimate {
         let kept = |content| {
             let of = verdicts.iter().filter(move |v| v.stage == Stage::Kept && v.manifest.content == content);
             of.map(|v| (&v.manifest, scope)).collect::<Opened<'_>>()
@@ -65,12 +75,12 @@ impl Estimate {
         if data.is_empty() {
             deletes.clear();
         }
-        let mut out = Estimate::of(&data, &deletes, filter);
+        let mut out = Estimate::of(&data, &deletes, filter, cache);
         verdicts.iter().for_each(|v| out.list(&v.manifest));
         out
     }
 
-    fn of(data: &Opened<'_>, deletes: &Opened<'_>, filter: &BoundPredicate) -> Estimate {
+    fn of(data: &Opened<'_>, deletes: &Opened<'_>, filter: &BoundPredicate, cache: Option<&PlanCache>) -> Estimate {
         let count = |opened: &Opened<'_>| {
             let mut count = ManifestCount::default();
             opened.iter().for_each(|(m, _)| count.add(m));
@@ -90,6 +100,8 @@ impl Estimate {
             data_files: data.iter().map(files).try_fold(0, add),
             rows: data.iter().map(rows).try_fold(0, add),
             delete_files: deletes.iter().map(files).try_fold(0, add),
+            cached_manifests: cache.map(|c| data.iter().chain(deletes).filter(|(m, _)| c.has(m)).count() as u64),
+            cache_trouble: cache.and_then(PlanCache::trouble),
             ..Estimate::default()
         };
         out.estimate_memory(of_data.bytes, filter);
@@ -110,6 +122,8 @@ impl Estimate {
         self.data_files = sum(self.data_files, then.data_files);
         self.rows = sum(self.rows, then.rows);
         self.delete_files = sum(self.delete_files, then.delete_files);
+        self.cached_manifests = sum(self.cached_manifests, then.cached_manifests);
+        self.cache_trouble = then.cache_trouble.clone().or(self.cache_trouble.take());
         let larger = self.streamed_memory_bytes.zip(then.streamed_memory_bytes).map(|(a, b)| a.max(b));
         self.streamed_memory_bytes = larger;
         let tasks = self.data_files.map(|files| files.saturating_mul(TASK_BYTES));
@@ -138,6 +152,7 @@ pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>], go_on: G
     let zero = Some(0);
     let mut out = Estimate {
         at_most: true,
+        cached_manifests: input.cache.is_some().then_some(0),
         data_files: zero,
         rows: zero,
         delete_files: zero,
@@ -187,7 +202,7 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
             }
         }
     }
-    let mut out = Estimate::of(&of_data, &of_deletes, &input.filter);
+    let mut out = Estimate::of(&of_data, &of_deletes, &input.filter, input.cache.as_deref());
     // Where rows keep their ids, a commit that adds and removes rows is planned once more, to tell updates.
     let both = (changes || removes) && data.iter().filter(own).any(|m| added.may_be_in(m));
     if snapshot.first_row_id.is_some() && both {
@@ -222,7 +237,7 @@ mod tests {
     #[test]
     fn counts_what_will_be_opened() {
         use ManifestContent::{Data, Deletes};
-        let of = |verdicts: &[ManifestVerdict]| Estimate::new(verdicts, &EntryScope::Live, &BoundPredicate::True);
+        let of = |verdicts: &[ManifestVerdict]| Estimate::new(verdicts, &EntryScope::Live, &BoundPredicate::True, None);
         let kept = manifest(Data, Some(7), Stage::Kept);
         let pruned = manifest(Data, None, Stage::PartitionSummaries);
         let deletes = manifest(Deletes, Some(2), Stage::Kept);

@@ -69,6 +69,8 @@ pub struct PlanCounters {
     pub rows_kept: u64,
     /// Delete files attached, counted once for each task.
     pub deletes_attached: u64,
+    /// Manifests that the plan cache had, of data and deletes, each time they were read.
+    pub from_cache: ManifestCount,
     /// Reading the manifest list.
     pub read_ms: f64,
     /// Judging what it says of manifests.
@@ -99,6 +101,7 @@ impl PlanCounters {
         self.deletion_vectors += other.deletion_vectors;
         self.delete_bytes_kept = self.delete_bytes_kept.saturating_add(other.delete_bytes_kept);
         self.deletes_ms += other.deletes_ms;
+        self.from_cache.extend(other.from_cache);
     }
 
     pub(super) fn add_files(&mut self, other: &PlanCounters) {
@@ -110,6 +113,7 @@ impl PlanCounters {
         self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
         self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
         self.deletes_attached += other.deletes_attached;
+        self.from_cache.extend(other.from_cache);
     }
 }
 
@@ -277,6 +281,7 @@ pub(super) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
 /// Counts what a batch of delete files saw and kept.
 pub(super) fn count_deletes(batch: &PlannedBatch, seen: &mut PlanCounters) {
     let columns = &batch.columns;
+    seen.from_cache.extend(batch.seen.from_cache);
     let size = |row: usize| columns.size_bytes.get(row).map_or(0, |bytes| bytes.max(&0).unsigned_abs());
     seen.delete_files += columns.len() as u64;
     seen.delete_file_bytes = columns.rows().map(size).fold(seen.delete_file_bytes, u64::saturating_add);
