@@ -140,6 +140,12 @@ impl AttachedDeletes {
             self.ranges.push(range);
             return;
         }
+        // Neighbours are alike most often; comparing is cheaper than hashing.
+        if let Some(last) = self.ranges.last().copied().filter(|last| list(*last) == own) {
+            self.files.truncate(range.0 as usize);
+            self.ranges.push(last);
+            return;
+        }
         let mut hasher = DefaultHasher::new();
         own.hash(&mut hasher);
         let same = *known.entry(hasher.finish()).or_insert(range);
