@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import platform
+import select
 import statistics
 import subprocess
 import sys
@@ -44,6 +45,8 @@ class Engine:
     command: Callable[[], list[str]]
     # Prints the version.
     version: Callable[[], str] = field(default=lambda: "")
+    # Seconds after which an engine is stopped and its answer is an error with `longer_than`; None for never.
+    limit: float | None = None
     _process: "subprocess.Popen[str] | None" = field(default=None, init=False)
     _said: "IO[str]" = field(init=False, repr=False)
 
@@ -57,6 +60,9 @@ class Engine:
                     self.command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, text=True
                 )
             answer = self._exchange(self._process, line)
+            if answer is None:
+                self.stop()
+                return {"error": f"no answer within {self.limit:.0f} s", "longer_than": self.limit}
             if not answer:
                 self._said.seek(0)
                 said = self._said.read().strip().splitlines()
@@ -68,12 +74,15 @@ class Engine:
             self.stop()
             return {"error": f"{type(error).__name__}: {error}"[:160]}
 
-    @staticmethod
-    def _exchange(process: "subprocess.Popen[str]", line: str) -> str:
+    def _exchange(self, process: "subprocess.Popen[str]", line: str) -> str | None:
+        """The line that answers, empty if the process has ended; None if there is none in time."""
         if process.stdin is None or process.stdout is None:
             raise OSError("the engine has no pipes")
         process.stdin.write(line + "\n")
         process.stdin.flush()
+        # Nothing is left over from before: each line was answered by one.
+        if not select.select([process.stdout], [], [], self.limit)[0]:
+            return None
         return process.stdout.readline()
 
     def stop(self) -> None:

@@ -12,11 +12,14 @@ from beside import Answer, Engine, own_python, package_version, peers_python  # 
 from reads import Read  # noqa: E402
 from tables import TABLES  # noqa: E402
 
+# Seconds for one read.
+LIMIT = 60.0
+
 
 def reader(name: str, title: str, python: Callable[[], str], *packages: str) -> "Reader":
-    return Reader(
-        name, title, lambda: [python(), str(HERE / "workers.py"), name], package_version(python, *(packages or [name]))
-    )
+    command = [str(HERE / "workers.py"), name]
+    version = package_version(python, *(packages or [name]))
+    return Reader(name, title, lambda: [python(), *command], version, LIMIT)
 
 
 @dataclass

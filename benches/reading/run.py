@@ -46,6 +46,8 @@ def read_all(engines: list[Reader], reads: list[str], warehouse: Path, rounds: i
             if name in reads
             for engine in engines
         }
+        if asks:
+            print(f"== {', '.join(READS[name].title for name in group if name in reads)}", flush=True)
         found = in_turns(asks, rounds)
         for (name, engine_name), answer in found.items():
             print(f"   {READS[name].title}: {engine_name} {answer}", flush=True)
@@ -57,6 +59,8 @@ def cell(answer: Answer | None, ours: float | None, rows: int) -> str:
     """Seconds and how many times Frazil's; a wrong count of rows is named."""
     if answer is None:
         return "–"
+    if "longer_than" in answer:
+        return f"> {answer['longer_than']:.0f}"
     if "error" in answer:
         return "–" if "NotImplementedError" in answer["error"] else "fails"
     text = f"{answer['seconds']:.3f}"
@@ -97,7 +101,7 @@ def reads_table(answers: Answers, engines: list[Reader], counts: dict[str, int])
         lines.append([READS[name].title, f"{rows:,}", *cells, best(answers, name, rows)])
         for engine in engines:
             error = answers[name, engine.name].get("error", "")
-            if error and "NotImplementedError" not in error:
+            if error and "NotImplementedError" not in error and "longer_than" not in answers[name, engine.name]:
                 notes.append(f"- {READS[name].title}: {engine.title} says `{error}`")
     head = ["read", "rows", *(engine.title for engine in engines), "fastest peer / Frazil"]
     return [*markdown(head, lines), *(["", "Failures:", "", *notes] if notes else [])]
