@@ -55,10 +55,8 @@ def read_all(engines: list[Reader], reads: list[str], warehouse: Path, rounds: i
     return out
 
 
-def cell(answer: Answer | None, ours: float | None, rows: int) -> str:
+def cell(answer: Answer, ours: float | None, rows: int) -> str:
     """Seconds and how many times Frazil's; a wrong count of rows is named."""
-    if answer is None:
-        return "–"
     if "longer_than" in answer:
         return f"> {answer['longer_than']:.0f}"
     if "error" in answer:
@@ -92,18 +90,18 @@ def best(answers: Answers, read: str, rows: int) -> str:
 
 def reads_table(answers: Answers, engines: list[Reader], counts: dict[str, int]) -> list[str]:
     """A row for each read; failures below."""
-    lines, notes = [], []
+    lines = []
+    failures: dict[tuple[str, str], list[str]] = {}
     for name, rows in counts.items():
         ours = seconds(answers, name, "frazil")
-        cells = [
-            cell(answers[name, engine.name], None if engine.name == "frazil" else ours, rows) for engine in engines
-        ]
+        found = {engine.name: answers[name, engine.name] for engine in engines}
+        cells = [cell(answer, None if engine == "frazil" else ours, rows) for engine, answer in found.items()]
         lines.append([READS[name].title, f"{rows:,}", *cells, best(answers, name, rows)])
-        for engine in engines:
-            error = answers[name, engine.name].get("error", "")
-            if error and "NotImplementedError" not in error and "longer_than" not in answers[name, engine.name]:
-                notes.append(f"- {READS[name].title}: {engine.title} says `{error}`")
+        for engine, answer in found.items():
+            if cell(answer, ours, rows) == "fails":
+                failures.setdefault((engine, answer["error"]), []).append(READS[name].title)
     head = ["read", "rows", *(engine.title for engine in engines), "fastest peer / Frazil"]
+    notes = [f"- {ENGINES[engine].title}, {'; '.join(of)}: `{error}`" for (engine, error), of in failures.items()]
     return [*markdown(head, lines), *(["", "Failures:", "", *notes] if notes else [])]
 
 
@@ -169,7 +167,7 @@ def main() -> None:
     for engine in engines:
         engine.stop()
     others = [row for name in options.measures for row in measures.MEASURES[name](reads, warehouse, rounds)]
-    text = report(answers, engines, counts, others, rounds)
+    text = report(answers, engines, counts, others, rounds).replace(f"{warehouse}/", "")
     print(f"\n{text}")
     if options.write:
         write_section(options.write, "reading", text)
