@@ -4,7 +4,7 @@
 //! `parquet_file` opens and fetches, `row_groups` skips what the filter rules out, `project` turns the file's columns into
 //! the table's (`cast` for single values), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
+//! [`variant`] puts shredded variants together. [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
 //! Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
@@ -36,4 +36,5 @@ mod testing;
 mod thrift;
 mod transform_array;
 pub mod transform_column;
+pub mod variant;
 pub mod write;
