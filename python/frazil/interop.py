@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -109,10 +110,12 @@ def python_values(array: pa.Array | pa.ChunkedArray, variant: bool) -> list[Any]
     else:
         elements = python_values(array.values, _is_variant(type_.value_field))
     if pa.types.is_fixed_size_list(type_):
-        spans = [(i * type_.list_size, (i + 1) * type_.list_size) for i in range(array.offset, array.offset + len(array))]
+        spans = [
+            (i * type_.list_size, (i + 1) * type_.list_size) for i in range(array.offset, array.offset + len(array))
+        ]
     else:
         offsets = array.offsets.to_pylist()
-        spans = list(zip(offsets[:-1], offsets[1:], strict=True))
+        spans = list(itertools.pairwise(offsets))
     return [elements[begin:end] if ok else None for (begin, end), ok in zip(spans, valid, strict=True)]
 
 

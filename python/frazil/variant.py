@@ -25,7 +25,7 @@ __all__ = ["to_json", "to_python"]
 
 
 def to_python(data: Any) -> list[Any]:
-    """The values as Python objects, None for null; like pyarrow's `to_pylist`, but variants are decoded.
+    r"""The values as Python objects, None for null; like pyarrow's `to_pylist`, but variants are decoded.
 
     An object is a dict, an array a list. Booleans, numbers, text and bytes are what they are in Python, a decimal is a
     `Decimal`, a uuid a `UUID`; dates, times and timestamps are `date`, `time` and `datetime` (aware if in UTC). What
@@ -42,7 +42,7 @@ def to_python(data: Any) -> list[Any]:
 
     Examples:
         >>> import pyarrow as pa
-        >>> parts = [pa.array([b"\\x01\\x01\\x00\\x01a"]), pa.array([b"\\x02\\x01\\x00\\x00\\x02\\x0c\\x07"])]
+        >>> parts = [pa.array([b"\x01\x01\x00\x01a"]), pa.array([b"\x02\x01\x00\x00\x02\x0c\x07"])]
         >>> to_python(pa.StructArray.from_arrays(parts, ["metadata", "value"]))
         [{'a': 7}]
     """
@@ -55,7 +55,7 @@ def to_python(data: Any) -> list[Any]:
 
 
 def to_json(array: Any) -> pa.Array | pa.ChunkedArray:
-    """Each variant as JSON text, null for null; chunked if the input was.
+    r"""Each variant as JSON text, null for null; chunked if the input was.
 
     Numbers of every kind are JSON numbers with all their digits; NaN and infinities are the strings "NaN", "Infinity"
     and "-Infinity". Dates, times and timestamps are ISO 8601 text (in UTC with `+00:00`), uuids text, bytes Base64.
@@ -71,7 +71,7 @@ def to_json(array: Any) -> pa.Array | pa.ChunkedArray:
 
     Examples:
         >>> import pyarrow as pa
-        >>> parts = [pa.array([b"\\x01\\x01\\x00\\x01a"]), pa.array([b"\\x02\\x01\\x00\\x00\\x02\\x0c\\x07"])]
+        >>> parts = [pa.array([b"\x01\x01\x00\x01a"]), pa.array([b"\x02\x01\x00\x00\x02\x0c\x07"])]
         >>> to_json(pa.StructArray.from_arrays(parts, ["metadata", "value"])).to_pylist()
         ['{"a":7}']
     """

@@ -21,7 +21,8 @@ use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Field as ArrowField, Fields, Float32Type, Float64Type, Int8Type, Int16Type,
-    Int32Type, Int64Type, Schema as ArrowSchema, SchemaRef, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
+    Int32Type, Int64Type, Schema as ArrowSchema, SchemaRef, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
+    TimestampNanosecondType,
 };
 
 use crate::codec::variant::encode::{put, wrap_array, wrap_object};
@@ -94,7 +95,8 @@ pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     let given = array.as_struct_opt().ok_or_else(foreign)?;
     let column = |(field, column): (&Arc<ArrowField>, &ArrayRef)| {
         let bytes = field.name() == METADATA || field.name() == VALUE;
-        let column = if bytes { cast(column, &DataType::Binary).map_err(|e| foreign().because(e))? } else { column.clone() };
+        let column =
+            if bytes { cast(column, &DataType::Binary).map_err(|e| foreign().because(e))? } else { column.clone() };
         Ok((Arc::new(ArrowField::new(field.name(), column.data_type().clone(), true)), column))
     };
     let columns = given.fields().iter().zip(given.columns()).map(column).collect::<Result<Vec<_>>>()?;
@@ -347,7 +349,8 @@ impl<'a> Typed<'a> {
                 let column = Shredded::of(group, depth + 1)?;
                 Ok(Member { name: field.name(), nulls: group.nulls(), column })
             };
-            let members: Vec<Member<'a>> = object.fields().iter().zip(object.columns()).map(member).collect::<Result<_>>()?;
+            let members: Vec<Member<'a>> =
+                object.fields().iter().zip(object.columns()).map(member).collect::<Result<_>>()?;
             let names: HashSet<&str> = members.iter().map(|m| m.name).collect();
             if names.len() < members.len() {
                 return Err(Error::corrupt("a variant has two shredded fields of one name"));

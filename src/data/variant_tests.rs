@@ -30,7 +30,8 @@ fn id(field: ArrowField, id: i32) -> ArrowField {
 
 /// A file with these arrays as columns 1, 2 and so on.
 fn file(dir: &TempDir, columns: Vec<ArrayRef>) -> String {
-    let field = |(i, c): (usize, &ArrayRef)| id(ArrowField::new(format!("c{i}"), c.data_type().clone(), true), i as i32 + 1);
+    let field =
+        |(i, c): (usize, &ArrayRef)| id(ArrowField::new(format!("c{i}"), c.data_type().clone(), true), i as i32 + 1);
     let fields: Vec<ArrowField> = columns.iter().enumerate().map(field).collect();
     let batch = RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns).unwrap();
     write_batch(dir, &batch, WriterProperties::default())
@@ -114,14 +115,16 @@ fn variants_are_read_inside_of_everything() {
     let rows = [Some(json!({"a": 1})), None, Some(json!([2])), Some(json!({"a": "x", "b": null}))];
     let ty = DataType::Struct(vec![ArrowField::new("a", DataType::Int64, true)].into());
     let stored = shredded(&rows, &ty);
-    let member = |number: i32, name: &str| Arc::new(id(ArrowField::new(name, stored.data_type().clone(), true), number));
+    let member =
+        |number: i32, name: &str| Arc::new(id(ArrowField::new(name, stored.data_type().clone(), true), number));
     let nulls = NullBuffer::from(vec![true, true, false, true]);
     let within = StructArray::new(vec![member(11, "v")].into(), vec![stored.clone()], Some(nulls));
     let offsets = OffsetBuffer::new(vec![0, 2, 2, 4].into());
     let valid = NullBuffer::from(vec![true, false, true]);
     let lists = ListArray::new(member(21, "element"), offsets.clone(), stored.clone(), Some(valid));
     let keys: ArrayRef = Arc::new(StringArray::from(vec!["p", "q", "r", "s"]));
-    let entry = Fields::from(vec![id(ArrowField::new("key", DataType::Utf8, false), 31), member(32, "value").as_ref().clone()]);
+    let entry =
+        Fields::from(vec![id(ArrowField::new("key", DataType::Utf8, false), 31), member(32, "value").as_ref().clone()]);
     let entries = StructArray::new(entry.clone(), vec![keys, stored.clone()], None);
     let maps = MapArray::new(
         Arc::new(ArrowField::new("key_value", DataType::Struct(entry), false)),
@@ -185,7 +188,8 @@ fn contradictions_are_refused() {
     let none = group(vec![("metadata", bytes(&[None])), ("value", bytes(&[Some(&[0])]))]);
     assert!(refusal(none).1.contains("no metadata"));
     assert_eq!(refusal(group(vec![("value", bytes(&[None]))])).0, ErrorKind::CorruptTable);
-    let wide = arrow::array::Decimal128Array::from(vec![i128::from(i32::MAX) + 1]).with_precision_and_scale(9, 0).unwrap();
+    let wide =
+        arrow::array::Decimal128Array::from(vec![i128::from(i32::MAX) + 1]).with_precision_and_scale(9, 0).unwrap();
     assert!(refusal(one(None, &(Arc::new(wide) as ArrayRef))).1.contains("digits"));
     assert_eq!(parts(&int).unwrap_err().kind(), ErrorKind::InvalidInput);
 }

@@ -19,7 +19,7 @@ const ROWS_A_LOOK: usize = 1024;
 /// The variants of the first column of `data` as JSON text.
 #[pyfunction]
 pub(super) fn variant_json(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Batches> {
-    let (schema, batches) = Input::new(data)?.run(py, |rows| variant::to_json(rows))?;
+    let (schema, batches) = Input::new(data)?.run(py, variant::to_json)?;
     Ok(Batches::new(schema, batches))
 }
 

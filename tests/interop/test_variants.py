@@ -18,8 +18,9 @@ ROWS = [
     """parse_json('{"a": "text", "b": 7}')""",
     "parse_json('null')",
     "cast(null as variant)",
-    "to_variant_object(named_struct('ts', timestamp'2020-01-01 00:00:00', 'n', timestamp_ntz'1960-01-01 00:00:00.000001', "
-    "'d', date'2020-02-29', 'bin', X'00ff', 'dec', 123.45bd, 'f', 0.5f, 's', 7s, 'long', 'y' || repeat('y', 80)))",
+    "to_variant_object(named_struct('ts', timestamp'2020-01-01 00:00:00', "
+    "'n', timestamp_ntz'1960-01-01 00:00:00.000001', 'd', date'2020-02-29', 'bin', X'00ff', 'dec', 123.45bd, "
+    "'f', 0.5f, 's', 7s, 'long', 'y' || repeat('y', 80)))",
     "cast(9007199254740993 as variant)",
 ]
 

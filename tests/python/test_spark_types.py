@@ -74,7 +74,12 @@ def test_nullability_and_comments() -> None:
 
 def test_what_spark_has_no_type_for() -> None:
     schema = schema_of(
-        a="time", b="timestamp_ns", c="timestamptz_ns", d=list_of("timestamp_ns", 150), e=list_of("time"), f=struct_of(ok="int", no="time")
+        a="time",
+        b="timestamp_ns",
+        c="timestamptz_ns",
+        d=list_of("timestamp_ns", 150),
+        e=list_of("time"),
+        f=struct_of(ok="int", no="time"),
     )
     with pytest.raises(fz.UnsupportedError) as caught:
         spark_schema(schema)
@@ -97,7 +102,9 @@ def test_variants_are_sparks() -> None:
     fields = [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]
     variants = pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([False, True, False]))
     lists = pa.ListArray.from_arrays([0, 2, 2, 3], variants)
-    batch = pa.RecordBatch.from_arrays([variants, lists, pa.StructArray.from_arrays([variants], ["v"])], ["v", "l", "st"])
+    batch = pa.RecordBatch.from_arrays(
+        [variants, lists, pa.StructArray.from_arrays([variants], ["v"])], ["v", "l", "st"]
+    )
     for start in (0, 1):
         made = conform(batch[start:], target)
         assert made.schema == target

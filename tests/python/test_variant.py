@@ -52,7 +52,11 @@ VALUES: list[tuple[tuple[bytes, bytes], Any, str]] = [
     (primitive(15, b"\x02\0\0\0\x00\xff"), b"\x00\xff", '"AP8="'),
     (primitive(16, b"\x03\0\0\0abc"), "abc", '"abc"'),
     (primitive(17, struct.pack("<q", 43_200_000_001)), dt.time(12, 0, 0, 1), '"12:00:00.000001"'),
-    (primitive(18, MICROS), pa.scalar(1_700_000_000_000_001, pa.timestamp("ns", "UTC")), '"1970-01-20T16:13:20.000000001+00:00"'),
+    (
+        primitive(18, MICROS),
+        pa.scalar(1_700_000_000_000_001, pa.timestamp("ns", "UTC")),
+        '"1970-01-20T16:13:20.000000001+00:00"',
+    ),
     (primitive(19, MICROS), pa.scalar(1_700_000_000_000_001, pa.timestamp("ns")), '"1970-01-20T16:13:20.000000001"'),
     (primitive(20, ID.bytes), ID, f'"{ID}"'),
     (primitive(13, FAR), pa.scalar(-(2**62), pa.timestamp("us")), '"-144169-06-28T09:59:32.612096"'),
