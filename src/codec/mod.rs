@@ -3,3 +3,4 @@
 pub mod avro;
 pub mod bitmap;
 pub mod puffin;
+pub mod variant;

@@ -5,8 +5,8 @@
 //! for single values), and [`filter`] keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches,
 //! `row_groups` skips what the filter rules out. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
-//! Arrow types rows have.
+//! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
+//! what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
@@ -41,4 +41,5 @@ mod testing;
 mod thrift;
 mod transform_array;
 pub mod transform_column;
+pub mod variant;
 pub mod write;

@@ -16,6 +16,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::arrow_schema::{FIELD_ID_KEY, arrow_field};
 use super::cast::{Cast, constant};
+use super::variant;
 use crate::error::{Error, Result};
 use crate::task::{Partition, ReadContext};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
@@ -112,6 +113,7 @@ enum Source {
 #[derive(Clone, Debug)]
 enum Node {
     Leaf(Cast),
+    Variant,
     Struct(Members),
     List(FieldRef, Box<Node>),
     Map(FieldRef, Fields, Box<(Node, Node)>),
@@ -194,6 +196,10 @@ impl Planner<'_> {
                 let value = self.node(&value.ty, stored_value, &value_path)?;
                 return Ok(Node::Map(entries, fields, Box::new((key, value))));
             }
+            (Type::Primitive(PrimitiveType::Variant), stored, _) if variant::is_stored(stored) => {
+                self.leaves.extend(column.leaves.clone());
+                return Ok(Node::Variant);
+            }
             (Type::Primitive(ty), stored, []) => {
                 if let Some(cast) = Cast::plan(stored, ty).map_err(|e| e.with("column", path))? {
                     self.leaves.insert(column.leaves.start);
@@ -261,6 +267,7 @@ impl Node {
         let shape = || Error::internal("a column has another shape than its schema");
         Ok(match self {
             Node::Leaf(cast) => cast.apply(array)?,
+            Node::Variant => variant::unshred(array)?,
             Node::Struct(members) => {
                 let stored = array.as_struct_opt().ok_or_else(shape)?;
                 let arrays = members.arrays(stored.columns(), stored.len())?;
@@ -426,12 +433,13 @@ pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>
         Error::corrupt(format!("an equality delete file has the key column {id}, which no schema of the table has"))
     })?;
     let (leaf, around) = path.split_last().ok_or_else(|| Error::internal("a path has no end"))?;
-    match leaf.ty.as_primitive().is_some() && around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
+    let is_key = leaf.ty.as_primitive().is_some_and(|ty| *ty != PrimitiveType::Variant);
+    match is_key && around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
         true => Ok(path),
         false => {
             let name = path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".");
             Err(Error::unsupported(
-                "equality deletes cannot be keyed on lists, maps, structs, or what is inside lists and maps",
+                "equality deletes cannot be keyed on variants, lists, maps, structs, or what is inside lists and maps",
             )
             .with("column", name))
         }
@@ -453,8 +461,8 @@ fn cut_down(path: &[&Field]) -> Option<Field> {
 fn shell(ty: &Type) -> Type {
     let below = |f: &Field| Arc::new(Field { ty: shell(&f.ty), ..f.clone() });
     match ty {
+        Type::Primitive(PrimitiveType::Variant) | Type::Struct(_) => Type::Struct(Vec::new().into()),
         Type::Primitive(_) => ty.clone(),
-        Type::Struct(_) => Type::Struct(Vec::new().into()),
         Type::List(element) => Type::List(below(element)),
         Type::Map(key, value) => Type::Map(below(key), below(value)),
     }

@@ -342,7 +342,7 @@ fn what_is_not_read_yet_says_so() {
     unsupported(&context(&s), &encrypted);
     let file_column = schema(vec![field(i32::MAX - 1, "_file", P::String)]);
     unsupported(&projecting(&s, &file_column), &all());
-    unsupported(&context(&schema(vec![field(1, "v", P::Variant)])), &all());
+    unsupported(&context(&schema(vec![field(1, "g", P::Geometry { crs: None })])), &all());
 
     let bare = Arc::new(ArrowSchema::new(vec![ArrowField::new("a", DataType::Int32, true)]));
     let batch = RecordBatch::try_new(bare, vec![ints(vec![Some(1)])]).unwrap();
