@@ -12,6 +12,9 @@
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
 
 pub mod arrow_schema;
+mod avro_decode;
+mod avro_read;
+mod avro_schema;
 mod bounds_truncate;
 mod bucket_array;
 mod cast;
