@@ -12,8 +12,9 @@ use arrow::array::{
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{
-    DataType, Date32Type, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, Time32MillisecondType,
-    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    DataType, Date32Type, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef,
+    Time32MillisecondType, Time64MicrosecondType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType,
 };
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};

@@ -265,7 +265,9 @@ impl AvroBatches {
             bytes => count.saturating_mul(bytes as u64) <= data.len() as u64,
         };
         if !fits {
-            return Err(Error::corrupt(format!("a block of the Avro file claims {count} records, too many for its size")));
+            return Err(Error::corrupt(format!(
+                "a block of the Avro file claims {count} records, too many for its size"
+            )));
         }
         self.block.clear();
         self.block.extend_from_slice(data);
@@ -329,3 +331,7 @@ impl Iterator for AvroBatches {
 #[cfg(test)]
 #[path = "avro_read_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "avro_property_tests.rs"]
+mod property_tests;

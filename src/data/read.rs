@@ -36,7 +36,7 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 /// batch is empty; after an error the stream ends. Tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet (and Puffin), encrypted
+/// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet and Avro (and Puffin), encrypted
 /// files, files without field ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes
 /// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
 /// the file; errors met on the way come from the stream.

@@ -131,7 +131,8 @@ impl Node {
     }
 
     fn with_inner_ids(self, j: &Map<String, Json>, keys: [&str; 2]) -> Result<Node> {
-        let id = |key: &str| j.get(key).map(|id| integer(id).ok_or_else(|| bad(&format!("has a bad {key}")))).transpose();
+        let id =
+            |key: &str| j.get(key).map(|id| integer(id).ok_or_else(|| bad(&format!("has a bad {key}")))).transpose();
         Ok(Node { inner_ids: [id(keys[0])?, id(keys[1])?], ..self })
     }
 
