@@ -43,7 +43,7 @@ impl DeleteFilter {
     /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
     ///
     /// # Errors
-    /// `Unsupported` for delete files that are not Parquet or Puffin, or encrypted; `CorruptTable` for damaged files, two
+    /// `Unsupported` for delete files that are not Parquet, Avro or Puffin, or encrypted; `CorruptTable` for damaged files, two
     /// deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
     /// no schema of the table has; the store's errors. All name the delete file.
     pub fn load(

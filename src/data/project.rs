@@ -37,10 +37,10 @@ pub(crate) struct FileColumn {
     id: Option<FieldId>,
     /// What its values are read as.
     pub field: FieldRef,
-    /// The Parquet leaf columns below it.
-    leaves: Range<usize>,
+    /// The leaf columns below it.
+    pub leaves: Range<usize>,
     /// Of a struct its members, of a list its element, of a map key and value.
-    children: Vec<FileColumn>,
+    pub children: Vec<FileColumn>,
 }
 
 impl FileColumn {
@@ -67,7 +67,8 @@ impl FileColumn {
         self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
     }
 
-    fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
+    /// Whether it is there where just `leaves` are read.
+    pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
         leaves.range(self.leaves.clone()).next().is_some()
     }
 }
@@ -77,10 +78,15 @@ impl FileColumn {
 pub(crate) struct FileColumns(Vec<FileColumn>);
 
 impl FileColumns {
-    /// Of the Arrow schema that the Parquet reader gives for the whole file.
+    /// Of the Arrow schema of the whole file, as its format gives it.
     pub(crate) fn new(schema: &ArrowSchema) -> FileColumns {
         let mut next_leaf = 0;
         FileColumns(schema.fields().iter().map(|f| FileColumn::new(f, &mut next_leaf)).collect())
+    }
+
+    /// In the file's order.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileColumn> {
+        self.0.iter()
     }
 
     /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).
@@ -319,7 +325,7 @@ impl Projection {
         Ok(Projection { schema, members, leaves: planner.leaves })
     }
 
-    /// The Parquet leaf columns it needs.
+    /// The leaf columns it needs.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         &self.leaves
     }
@@ -387,7 +393,7 @@ impl FilterColumns {
         self.ids.is_empty()
     }
 
-    /// The Parquet leaf columns they need.
+    /// The leaf columns they need.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         self.projection.leaves()
     }
@@ -490,7 +496,7 @@ fn descend(column: &ArrayRef, steps: usize) -> Result<ArrayRef> {
 /// Where a filter's leaf column is in a file, for pruning.
 #[derive(Debug)]
 pub(crate) enum Located {
-    /// A Parquet leaf column, not inside any list or map, and its way to the table's type.
+    /// A leaf column, not inside any list or map, and its way to the table's type.
     Leaf { index: usize, field: FieldRef, cast: Cast },
     /// Absent from the file: this in every row.
     Constant(Option<Value>),

@@ -62,6 +62,8 @@ pub(crate) struct Part<'a> {
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
+    /// Rows that the file was recorded with, if it is read whole.
+    pub recorded_rows: Option<u64>,
 }
 
 /// What of the rows is wanted.
