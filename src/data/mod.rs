@@ -6,7 +6,7 @@
 //! `row_groups` skips what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells
 //! and `avro_decode` fills. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
+//! [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
 //! Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
@@ -36,6 +36,7 @@ pub mod partition_rows;
 pub mod positions;
 mod project;
 pub mod read;
+pub mod read_ahead;
 mod row_groups;
 mod row_lineage;
 mod task_reader;
