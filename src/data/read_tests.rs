@@ -331,12 +331,12 @@ fn what_is_not_read_yet_says_so() {
     let mut deleted = all();
     let mut delete = (*deleted.data_file).clone();
     (delete.path, delete.content, delete.format) =
-        ("deletes.avro".into(), FileContent::PositionDeletes, FileFormat::Avro);
+        ("deletes.orc".into(), FileContent::PositionDeletes, FileFormat::Orc);
     deleted.deletes.push(DeleteRef { file: Arc::new(delete) });
-    assert!(unsupported(&context(&s), &deleted).contains("deletes.avro"));
-    let mut avro = all();
-    Arc::make_mut(&mut avro.data_file).format = FileFormat::Avro;
-    unsupported(&context(&s), &avro);
+    assert!(unsupported(&context(&s), &deleted).contains("deletes.orc"));
+    let mut orc = all();
+    Arc::make_mut(&mut orc.data_file).format = FileFormat::Orc;
+    unsupported(&context(&s), &orc);
     let mut encrypted = all();
     Arc::make_mut(&mut encrypted.data_file).key_metadata = Some(vec![1]);
     unsupported(&context(&s), &encrypted);

@@ -505,7 +505,7 @@ def test_avro_with_deletes_in_avro(java: Java) -> None:
     where = "id > 1000 and r is not null and n < 600"
     assert_same_rows(exact(scan.where(where).to_arrow()), java.read(table, where))
     # Splits of one file: positions count from its start.
-    splits = scan.select("id", "m").plan(split_size_bytes=40_000, open_file_cost_bytes=1)
+    splits = scan.select("id", "m").plan(split_size_bytes=12_000, open_file_cost_bytes=1)
     assert len(splits) > 3
     rows = [row for split in splits for row in exact(split.to_arrow_batch_reader().read_all())]
     assert_same_rows(sorted(rows), java.read(table, columns="id, m"))
