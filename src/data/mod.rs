@@ -27,6 +27,7 @@ mod delete_keys;
 pub mod deletes;
 pub mod filter;
 mod guard;
+mod long_keys;
 pub mod metrics;
 mod parquet_file;
 mod parquet_read;
