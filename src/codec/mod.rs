@@ -2,4 +2,5 @@
 
 pub mod avro;
 pub mod bitmap;
+pub mod orc;
 pub mod puffin;
