@@ -13,6 +13,7 @@ use arrow::record_batch::RecordBatch;
 use super::change_rows::read_changes;
 use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
+use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
 use super::project::{FileColumns, FilterColumns, Projection, constants};
 pub use super::task_reader::Rows;
@@ -35,7 +36,7 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 /// batch is empty; after an error the stream ends. Tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet (and Puffin), encrypted
+/// `Unsupported` for what is not read yet: data and delete files in Avro, encrypted
 /// files, files without field ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes
 /// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
 /// the file; errors met on the way come from the stream.
@@ -179,7 +180,8 @@ fn open_at(
 fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FileSource>> {
     Ok(match format {
         FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
-        FileFormat::Avro | FileFormat::Orc | FileFormat::Puffin => {
+        FileFormat::Orc => Box::new(OrcSource::open(store, path)?),
+        FileFormat::Avro | FileFormat::Puffin => {
             return Err(Error::unsupported(format!("rows in files of format {} cannot be read yet", format.as_str())));
         }
     })
