@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::orc_schema::{OrcColumn, columns};
 use super::orc_time::Zone;
-use crate::codec::orc::{Encoding, Footer, PostScript, Stream, StreamKind, StripeFooter, StripeInfo};
+use crate::codec::orc::{Encoding, Footer, MAGIC, PostScript, Stream, StreamKind, StripeFooter, StripeInfo};
 use crate::error::{Error, Result};
 use crate::store::Store;
 
@@ -42,6 +42,9 @@ impl OrcFile {
         let at = before.len().checked_sub(usize::from(*length)).ok_or_else(short)?;
         let (before, postscript) = before.split_at_checked(at).ok_or_else(short)?;
         let postscript = PostScript::parse(postscript)?;
+        if !postscript.is_named && (size < 3 || store.get_range(path, 0, MAGIC.len())? != MAGIC) {
+            return Err(Error::corrupt("the file neither begins nor ends as ORC files do: it is cut off or no ORC"));
+        }
         let end = size - tail_bytes + at as u64;
         let start = end.checked_sub(postscript.footer_length).ok_or_else(|| {
             Error::corrupt(format!("the footer claims {} bytes in a file of {size}", postscript.footer_length))

@@ -117,3 +117,7 @@ impl Iterator for OrcBatches {
         self.next_batch().transpose()
     }
 }
+
+#[cfg(test)]
+#[path = "orc_read_tests.rs"]
+mod tests;

@@ -8,6 +8,7 @@ use arrow::datatypes::TimestampSecondType;
 use arrow::temporal_conversions::as_datetime_with_timezone;
 
 use crate::error::{Error, Result};
+use crate::types::temporal::{days_of_civil, year_of_days};
 
 /// 2015-01-01T00:00:00Z.
 const BASE: i64 = 1_420_070_400;
@@ -15,8 +16,10 @@ const BASE: i64 = 1_420_070_400;
 /// 1900-01-01T00:00:00Z.
 const YEAR_1900: i64 = -2_208_988_800;
 
-/// Seconds of half a year.
-const HALF_YEAR: i64 = 182 * 86_400;
+const DAY: i64 = 86_400;
+
+/// The last year for which tables of zones are relied on. Rules that hold then hold in later years too.
+const LAST_YEAR: i64 = 2037;
 
 /// The zone of a writer.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +45,7 @@ impl Zone {
             Error::unsupported(format!("the ORC file has timestamps of the unknown zone '{name}'")).because(e)
         })?;
         // The standard time is the lesser of the two offsets of a year.
-        let (winter, summer) = (offset_at(zone, BASE)?, offset_at(zone, BASE + HALF_YEAR)?);
+        let (winter, summer) = (offset_at(zone, BASE)?, offset_at(zone, BASE + 182 * DAY)?);
         Ok(Zone::Other { zone, early: winter.min(summer) })
     }
 
@@ -51,7 +54,7 @@ impl Zone {
         match self {
             Zone::Utc => Ok(0),
             Zone::Other { early, .. } if instant < YEAR_1900 => Ok(early),
-            Zone::Other { zone, .. } => offset_at(zone, instant),
+            Zone::Other { zone, .. } => offset_at(zone, within_tables(instant)),
         }
     }
 
@@ -77,6 +80,21 @@ impl Zone {
         let whole = i128::from(local) * i128::from(per_second);
         i64::try_from(whole + i128::from(nanos / (1_000_000_000 / per_second))).map_err(|_| wrong())
     }
+}
+
+/// The same second of an earlier year that begins on the same day of the week and is as long.
+fn within_tables(instant: i64) -> i64 {
+    let year = 1970 + year_of_days(instant.div_euclid(DAY));
+    if year <= LAST_YEAR {
+        return instant;
+    }
+    let shape = |year| {
+        let first = days_of_civil(year, 1, 1);
+        (first.rem_euclid(7), days_of_civil(year + 1, 1, 1) - first)
+    };
+    // Any 28 years without a century have years of all fourteen shapes.
+    let like = (LAST_YEAR - 27..=LAST_YEAR).find(|like| shape(*like) == shape(year)).unwrap_or(LAST_YEAR);
+    instant - (days_of_civil(year, 1, 1) - days_of_civil(like, 1, 1)) * DAY
 }
 
 fn offset_at(zone: Tz, instant: i64) -> Result<i64> {
@@ -135,6 +153,9 @@ mod tests {
         assert_eq!(micros("GMT-03:30", 43_200, 0), noon(16_436));
         // In 1890 standard time, where the tables of zones have the time of the sun.
         assert_eq!(micros("America/New_York", (-29_219 - 16_436) * 86_400 + 43_200, 0), noon(-29_219));
+        // In the summer of 2150 as in those of today.
+        let summer = days_of_civil(2150, 7, 1);
+        assert_eq!(micros("Europe/Oslo", (summer - 16_436) * DAY + 43_200 - 3600, 0), noon(summer));
         assert!(Zone::parse(Some("Mars/Olympus")).is_err());
     }
 

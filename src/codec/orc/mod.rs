@@ -20,4 +20,4 @@ pub use bytes::{Bits, ByteRuns};
 pub use compression::{Codec, Compression};
 pub use integers::{IntegerEncoding, Integers};
 pub use stream::Stream;
-pub use tail::{Encoding, Footer, Kind, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo};
+pub use tail::{Encoding, Footer, Kind, MAGIC, PostScript, StreamInfo, StreamKind, StripeFooter, StripeInfo, TypeInfo};

@@ -5,6 +5,9 @@ use super::protobuf::Message;
 use super::stream::Stream;
 use crate::error::{Error, Result};
 
+/// What files begin with, and postscripts end with.
+pub const MAGIC: &[u8] = b"ORC";
+
 /// The field number of the magic in a postscript.
 const MAGIC_FIELD: u64 = 8000;
 
@@ -27,6 +30,8 @@ pub struct PostScript {
     pub footer_length: u64,
     /// How metadata and streams are compressed.
     pub compression: Compression,
+    /// Whether it ends with the name of the format; the oldest files only begin with it.
+    pub is_named: bool,
     /// Whether decimals of up to 18 digits are stored as integers.
     pub has_short_decimals: bool,
 }
@@ -49,10 +54,11 @@ impl PostScript {
                 _ => {}
             }
         }
-        if magic != Some(b"ORC") {
+        if magic.is_some_and(|magic| magic != MAGIC) {
             return Err(Error::corrupt("the file does not end as ORC files do: it is cut off or no ORC"));
         }
         Ok(PostScript {
+            is_named: magic.is_some(),
             footer_length: footer_length.ok_or_else(|| Error::corrupt("the ORC file has no footer"))?,
             compression: Compression::new(codec, block_size)?,
             has_short_decimals: version == UNSTABLE_V2,

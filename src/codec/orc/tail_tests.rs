@@ -27,12 +27,14 @@ fn stripe(rows: u8) -> Vec<u8> {
 fn a_postscript_says_where_and_how() {
     let mut file = [number(1, 9), number(2, 2), vec![0x18, 0x80, 0x08], bytes(4, &[0, 12])].concat();
     let magic = [&[0x82, 0xf4, 0x03, 3][..], b"ORC"].concat();
-    assert_eq!(PostScript::parse(&file).unwrap_err().kind(), ErrorKind::CorruptTable);
+    assert!(!PostScript::parse(&file).unwrap().is_named);
+    let other = [&file[..], &[0x82, 0xf4, 0x03, 3], b"OCR"].concat();
+    assert_eq!(PostScript::parse(&other).unwrap_err().kind(), ErrorKind::CorruptTable);
     file.extend(&magic);
     let compression = Compression { codec: Codec::Snappy, block_size: 1024 };
     assert_eq!(
         PostScript::parse(&file).unwrap(),
-        PostScript { footer_length: 9, compression, has_short_decimals: false }
+        PostScript { footer_length: 9, compression, is_named: true, has_short_decimals: false }
     );
     let lzo = [number(1, 9), number(2, 3), magic.clone()].concat();
     assert_eq!(PostScript::parse(&lzo).unwrap_err().kind(), ErrorKind::Unsupported);
