@@ -5,7 +5,7 @@
 //! for single values), and [`filter`] keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches,
 //! `row_groups` skips what the filter rules out. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
+//! [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
 //! Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
@@ -37,6 +37,7 @@ pub mod partition_rows;
 pub mod positions;
 mod project;
 pub mod read;
+pub mod read_ahead;
 mod row_groups;
 mod row_lineage;
 mod task_reader;

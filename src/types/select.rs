@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::near::near;
 use super::schema::{Field, FieldId, Schema, Type};
 use crate::error::{Error, Result};
 
@@ -70,10 +71,13 @@ fn unknown(schema: &Schema, column: &str) -> Error {
     if METADATA_COLUMNS.contains(&column) {
         return Error::unsupported("metadata columns can't be selected yet").with("column", column);
     }
+    let paths: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).take(5000).collect();
+    let near: Vec<String> = near(&paths, column).into_iter().map(|name| format!("'{name}'")).collect();
     let names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).take(50).collect();
-    Error::invalid(format!("there is no column '{column}'"))
-        .with("column", column)
-        .hint(format!("Columns are: {}", names.join(", ")))
+    Error::invalid(format!("there is no column '{column}'")).with("column", column).hint(match near.is_empty() {
+        true => format!("Columns are: {}", names.join(", ")),
+        false => format!("Did you mean {}?", near.join(", ")),
+    })
 }
 
 /// The field cut to the wanted ids; `None` if nothing of it is wanted.
