@@ -125,7 +125,7 @@ fn a_stripe_belongs_to_the_part_with_its_first_byte() {
                 continue;
             }
             for (batch, positions) in read_all(source, 1000).unwrap() {
-                assert_eq!(positions.ranges(), [next..next + batch.num_rows() as u64]);
+                assert_eq!(positions, RowPositions::from(next..next + batch.num_rows() as u64));
                 let expected = &values[next as usize..next as usize + batch.num_rows()];
                 assert_eq!(batch.column(0).as_ref(), &Int64Array::from(expected.to_vec()));
                 next += batch.num_rows() as u64;
@@ -187,7 +187,7 @@ proptest! {
         let read = read_all(open(&path).unwrap(), batch_rows).unwrap();
         let mut next = 0;
         for (part, positions) in read {
-            prop_assert_eq!(positions.ranges(), [next as u64..(next + part.num_rows()) as u64]);
+            prop_assert_eq!(positions, RowPositions::from(next as u64..(next + part.num_rows()) as u64));
             let expected = batch.slice(next, part.num_rows());
             prop_assert_eq!(part.columns(), expected.columns());
             next += part.num_rows();

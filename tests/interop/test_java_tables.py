@@ -482,10 +482,26 @@ def test_merge_on_read(java: Java, version: int) -> None:
     assert_same_rows(sorted(rows), java.read(table, columns="s"))
 
 
-# ---------------------------------------------------------------- what Frazil does not read yet
+# ---------------------------------------------------------------- file formats
 
 
-@pytest.mark.parametrize("format", ["orc", "avro"])
+@pytest.mark.parametrize("codec", ["zlib", "snappy", "lz4", "zstd", "none"])
+def test_orc(java: Java, codec: str) -> None:
+    properties = {
+        "write.format.default": "orc",
+        "write.delete.format.default": "orc",
+        "write.orc.compression-codec": codec,
+        "write.delete.mode": "merge-on-read",
+    }
+    table = java.create(f"orc_{codec}", ALL_TYPES, properties=properties)
+    java.insert(table, ALL_VALUES)
+    java.sql(f"INSERT INTO {table} SELECT id + 100, * EXCEPT (id) FROM {table} CROSS JOIN range(300)")
+    java.sql(f"DELETE FROM {table} WHERE d9 = 14.20 AND id > 100")
+    filters = ["id in (1, 2)", "s = 'iceberg'", "st.x is null", "l > 0 and b is null", "tz < '1970-01-01T00:00:00Z'"]
+    assert_reads_alike(java, table, [(text, text.replace("T00:00:00Z", " 00:00:00Z")) for text in filters])
+
+
+@pytest.mark.parametrize("format", ["avro"])
 def test_other_file_formats_are_refused_by_name(java: Java, format: str) -> None:
     table = java.create("format", "id int", properties={"write.format.default": format})
     java.insert(table, "(1)")

@@ -103,7 +103,7 @@ impl Bits {
             None => self.current.checked_shr(count as u32).unwrap_or(0),
         };
         if let Some(last) = out.last_mut()
-            && count % 8 != 0
+            && !count.is_multiple_of(8)
         {
             *last &= (1 << (count % 8)) - 1;
         }
