@@ -495,8 +495,10 @@ def test_orc(java: Java, codec: str) -> None:
     }
     table = java.create(f"orc_{codec}", ALL_TYPES, properties=properties)
     java.insert(table, ALL_VALUES)
-    java.sql(f"INSERT INTO {table} SELECT id + 100, * EXCEPT (id) FROM {table} CROSS JOIN range(300)")
-    java.sql(f"DELETE FROM {table} WHERE d9 = 14.20 AND id > 100")
+    name = f"ice.{NAMESPACE}.{table}"
+    copies = f"select cast(t.id + 100 * (n + 1) as int), t.* except (id) from {name} t cross join range(300) as r(n)"
+    java.sql(f"insert into {name} {copies}")
+    java.sql(f"delete from {name} where d9 = 14.20 and id > 100")
     filters = ["id in (1, 2)", "s = 'iceberg'", "st.x is null", "l > 0 and b is null", "tz < '1970-01-01T00:00:00Z'"]
     assert_reads_alike(java, table, [(text, text.replace("T00:00:00Z", " 00:00:00Z")) for text in filters])
 
