@@ -74,6 +74,14 @@ impl RowPositions {
     }
 }
 
+impl From<Range<u64>> for RowPositions {
+    fn from(range: Range<u64>) -> Self {
+        let mut out = RowPositions::default();
+        out.push(range);
+        out
+    }
+}
+
 /// Positions of rows that are yet to come, in the order in which they come.
 #[derive(Debug, Default)]
 pub(crate) struct Upcoming(VecDeque<Range<u64>>);

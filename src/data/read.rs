@@ -14,6 +14,7 @@ use super::avro_read::AvroSource;
 use super::change_rows::read_changes;
 use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
+use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
 use super::project::{FileColumns, FilterColumns, Projection, constants};
 pub use super::task_reader::Rows;
@@ -36,10 +37,9 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 /// batch is empty; after an error the stream ends. Tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet and Avro (and Puffin), encrypted
-/// files, files without field ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes
-/// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
-/// the file; errors met on the way come from the stream.
+/// `Unsupported` for what is not read yet: encrypted files, files without field ids, columns with default values, metadata
+/// columns. `CorruptTable` if the file's bytes contradict themselves or the table's schema, and as [`DeleteFilter::load`].
+/// All of them, and the store's errors, name the file; errors met on the way come from the stream.
 pub fn read_task(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -183,7 +183,8 @@ fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<B
     Ok(match format {
         FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
         FileFormat::Avro => Box::new(AvroSource::open(store, path)?),
-        FileFormat::Orc | FileFormat::Puffin => {
+        FileFormat::Orc => Box::new(OrcSource::open(store, path)?),
+        FileFormat::Puffin => {
             return Err(Error::unsupported(format!("rows in files of format {} cannot be read yet", format.as_str())));
         }
     })

@@ -17,7 +17,7 @@ use super::super::testing::{
 use super::*;
 use crate::error::ErrorKind;
 use crate::expr::Op;
-use crate::task::{DeleteRef, FileContent, Partition, PartitionValue};
+use crate::task::{Partition, PartitionValue};
 use crate::types::{PrimitiveType as P, Schema, Transform, Type, Value};
 
 fn dir() -> TempDir {
@@ -328,15 +328,9 @@ fn what_is_not_read_yet_says_so() {
         assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}");
         e.to_string()
     };
-    let mut deleted = all();
-    let mut delete = (*deleted.data_file).clone();
-    (delete.path, delete.content, delete.format) =
-        ("deletes.orc".into(), FileContent::PositionDeletes, FileFormat::Orc);
-    deleted.deletes.push(DeleteRef { file: Arc::new(delete) });
-    assert!(unsupported(&context(&s), &deleted).contains("deletes.orc"));
-    let mut orc = all();
-    Arc::make_mut(&mut orc.data_file).format = FileFormat::Orc;
-    unsupported(&context(&s), &orc);
+    let mut puffin = all();
+    Arc::make_mut(&mut puffin.data_file).format = FileFormat::Puffin;
+    unsupported(&context(&s), &puffin);
     let mut encrypted = all();
     Arc::make_mut(&mut encrypted.data_file).key_metadata = Some(vec![1]);
     unsupported(&context(&s), &encrypted);

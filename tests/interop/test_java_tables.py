@@ -511,11 +511,22 @@ def test_avro_with_deletes_in_avro(java: Java) -> None:
     assert_same_rows(sorted(rows), java.read(table, columns="id, m"))
 
 
-# ---------------------------------------------------------------- what Frazil does not read yet
+# ---------------------------------------------------------------- file formats
 
 
-def test_other_file_formats_are_refused_by_name(java: Java) -> None:
-    table = java.create("format", "id int", properties={"write.format.default": "orc"})
-    java.insert(table, "(1)")
-    with pytest.raises(fz.UnsupportedError, match=r"\.orc"):
-        fz.open_table(java.root(table)).scan().to_arrow()
+@pytest.mark.parametrize("codec", ["zlib", "snappy", "lz4", "zstd", "none"])
+def test_orc(java: Java, codec: str) -> None:
+    properties = {
+        "write.format.default": "orc",
+        "write.delete.format.default": "orc",
+        "write.orc.compression-codec": codec,
+        "write.delete.mode": "merge-on-read",
+    }
+    table = java.create(f"orc_{codec}", ALL_TYPES, properties=properties)
+    java.insert(table, ALL_VALUES)
+    name = f"ice.{NAMESPACE}.{table}"
+    copies = f"select cast(t.id + 100 * (n + 1) as int), t.* except (id) from {name} t cross join range(300) as r(n)"
+    java.sql(f"insert into {name} {copies}")
+    java.sql(f"delete from {name} where d9 = 14.20 and id > 100")
+    filters = ["id in (1, 2)", "s = 'iceberg'", "st.x is null", "l > 0 and b is null", "tz < '1970-01-01T00:00:00Z'"]
+    assert_reads_alike(java, table, [(text, text.replace("T00:00:00Z", " 00:00:00Z")) for text in filters])
