@@ -145,6 +145,12 @@ bench: ## time cold plans beside Java Iceberg, PyIceberg, the iceberg crate and 
 	@$(MAKE) $(VENV)/.built bench-peers
 	@$(BIN)/python benches/planning/run.py $(BENCH) --write benches/RESULTS.md
 
+.PHONY: bench-reading
+bench-reading: ## time reads to Arrow beside pyarrow, DuckDB, Polars, Daft and PyIceberg (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench-reading" python rust java mvn
+	@$(MAKE) $(VENV)/.built .venv-peers/.installed
+	@$(BIN)/python benches/reading/run.py $(BENCH) --write benches/RESULTS.md
+
 .PHONY: bench-peers
 bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)
 	@tools/need.sh "make bench-peers" python rust

@@ -1,44 +1,28 @@
 """What else is measured of planning, and the bucket transform: each gives rows of a table, (what, result)."""
 
-import json
-import statistics
-import subprocess
 import sys
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engines import ENGINES, HERE, Engine, peers_python, worker
+import beside
+from beside import own_python, peers_python
+from engines import ENGINES, HERE, Planner, worker
 
 Rows = Iterable[tuple[str, str]]
 
 
 def probe(name: str, *arguments: str, python: str = sys.executable) -> dict[str, Any]:
-    """What `probes.py` says in a fresh process, or `error`."""
-    try:
-        done = subprocess.run([python, str(HERE / "probes.py"), name, *arguments], capture_output=True, text=True)
-    except OSError as error:
-        return {"error": str(error)}
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        return {"error": lines[-1][:160] if lines else f"ended with {done.returncode}"}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    """What `probes.py` says, or `error`."""
+    return beside.probe(HERE / "probes.py", name, *arguments, python=python)
 
 
-def medians(engines: list[Engine], folder: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
-    """Median seconds of each engine, in turns, after one plan that does not count."""
-    answers = {engine.name: engine.plan(folder, filter) for engine in engines}
-    seconds: dict[str, list[float]] = {engine.name: [] for engine in engines}
-    for number in range(rounds):
-        for engine in engines:
-            slow = answers[engine.name].get("seconds", 0) > 4 and number >= 3
-            if "error" not in answers[engine.name] and not slow:
-                seconds[engine.name].append(engine.plan(folder, filter)["seconds"])
+def medians(engines: list[Planner], folder: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
+    """Median seconds of each engine, in turns."""
+    answers = beside.in_turns({engine.name: partial(engine.plan, folder, filter) for engine in engines}, rounds)
     for engine in engines:
         engine.stop()
-        if seconds[engine.name]:
-            answers[engine.name]["seconds"] = statistics.median(seconds[engine.name])
     return answers
 
 
@@ -52,8 +36,8 @@ def times(answers: dict[str, dict[str, Any]], ours: str, theirs: str) -> str:
     return f"{text}; {theirs} {answers[theirs]['seconds']:.3f} s: {factor:.1f}×"
 
 
-def own(name: str) -> Engine:
-    return Engine(name, name, worker(lambda: sys.executable, name))
+def own(name: str) -> Planner:
+    return Planner(name, name, worker(own_python, name))
 
 
 def python_tasks(folders: dict[str, Path], rounds: int) -> Rows:

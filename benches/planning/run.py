@@ -10,19 +10,18 @@ all cores. A planner that is missing or fails is said to be so in its row.
 """
 
 import argparse
-import os
-import platform
-import statistics
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measures
-from engines import ENGINES, Engine, Floor, version_line
+from beside import cache, in_turns, machine_line, markdown, names, patience_line, ratio, version_line, write_section
+from engines import ENGINES, Floor, Planner
 from filters import TITLES
-from tables import TABLES, cache, make
+from tables import TABLES, make
 
-START, END = "<!-- planning -->", "<!-- /planning -->"
 # Which filters each table is planned with.
 PLANS = {
     "t100k": ["none", "day", "metrics", "mixed"],
@@ -32,42 +31,16 @@ PLANS = {
     "s100k": ["none"],
     "t1m": ["none", "metrics"],
 }
-# Rounds that a planner takes part in, by the seconds its first plan took: nobody waits for the tenth of 90 seconds.
-PATIENCE = [(20.0, 1), (4.0, 3)]
 WARM_UPS = {"java": 4}
 
 
-def rounds_of(first: float, rounds: int) -> int:
-    return next((min(rounds, most) for seconds, most in PATIENCE if first > seconds), rounds)
-
-
-def plan_row(engines: list[Engine], table: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
+def plan_row(engines: list[Planner], table: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
     """For each engine its median seconds, tasks and deletes, or its error."""
-    out: dict[str, dict[str, Any]] = {}
-    taken: dict[str, list[float]] = {engine.name: [] for engine in engines}
-    wanted: dict[str, int] = {}
-    for engine in engines:
-        for _ in range(WARM_UPS.get(engine.name, 1)):
-            out[engine.name] = engine.plan(table, filter)
-            if "error" in out[engine.name]:
-                break
-        wanted[engine.name] = rounds_of(out[engine.name].get("seconds", 0), rounds)
-    for number in range(rounds):
-        for engine in engines:
-            if number < wanted[engine.name] and "error" not in out[engine.name]:
-                answer = engine.plan(table, filter)
-                out[engine.name] |= answer
-                taken[engine.name].append(answer.get("seconds", float("nan")))
-    for name, seconds in taken.items():
-        if "error" not in out[name]:
-            out[name] |= {"seconds": statistics.median(seconds), "rounds": len(seconds)}
-        print(f"   {table.name}, {TITLES[filter]}: {name} {out[name]}", flush=True)
+    asks = {engine.name: partial(engine.plan, table, filter) for engine in engines}
+    out = in_turns(asks, rounds, lambda name: WARM_UPS.get(name, 1))
+    for name, answer in out.items():
+        print(f"   {table.name}, {TITLES[filter]}: {name} {answer}", flush=True)
     return out
-
-
-def ratio(theirs: float, ours: float) -> str:
-    value = theirs / ours
-    return f"{value:.0f}×" if value >= 20 else f"{value:.1f}×"
 
 
 def cell(answer: dict[str, Any] | None, ours: float | None, tasks: int | None) -> str:
@@ -86,8 +59,7 @@ def cell(answer: dict[str, Any] | None, ours: float | None, tasks: int | None) -
 
 def plans_table(rows: list[tuple[str, str, dict[str, dict[str, Any]], float | None]], peers: list[str]) -> list[str]:
     head = ["table", "filter", "tasks", "Frazil", "floor", "× floor", *(ENGINES[p].title for p in peers)]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    notes = []
+    lines, notes = [], []
     for name, filter, answers, least in rows:
         own = answers["frazil"]
         ours, tasks = own.get("seconds"), own.get("tasks")
@@ -100,57 +72,32 @@ def plans_table(rows: list[tuple[str, str, dict[str, dict[str, Any]], float | No
             f"{ours / least:.2f}" if ours and least else "–",
             *(cell(answers.get(peer), ours, tasks) for peer in peers),
         ]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append(cells)
         said = {engine: answer["error"] for engine, answer in answers.items() if "error" in answer}
         notes += [
             f"- {TABLES[name].title}, {TITLES[filter]}: {ENGINES[e].title} says `{text}`" for e, text in said.items()
         ]
-    return [*lines, *(["", "Failures:", "", *notes] if notes else [])]
+    return [*markdown(head, lines), *(["", "Failures:", "", *notes] if notes else [])]
 
 
 def report(
     rows: list[tuple[str, str, dict[str, dict[str, Any]], float | None]],
     others: list[tuple[str, str]],
-    engines: list[Engine],
+    engines: list[Planner],
     rounds: int,
 ) -> str:
-    model = next((ln.split(":", 1)[1].strip() for ln in _cpuinfo() if ln.startswith("model name")), platform.machine())
     command = "python benches/planning/run.py " + " ".join(sys.argv[1:])
-    patience = ", ".join(f"{most} of planners slower than {seconds:.0f} s" for seconds, most in PATIENCE)
     lines = [
-        f"Cold plans, seconds: median of {rounds} rounds in turns ({patience}).",
+        f"Cold plans, seconds: median of {rounds} rounds in turns ({patience_line()}).",
         "In brackets: how many times Frazil's time.",
         "",
-        f"{os.cpu_count()} cores, {model}; {version_line(engines)}. Command: `{command.strip()}`.",
+        f"{machine_line()}; {version_line(engines)}. Command: `{command.strip()}`.",
         "",
         *plans_table(rows, [engine.name for engine in engines if engine.name != "frazil"]),
     ]
     if others:
-        lines += ["", "| measure | result |", "|---|---|", *(f"| {what} | {said} |" for what, said in others)]
+        lines += ["", *markdown(["measure", "result"], [[what, said] for what, said in others])]
     return "\n".join(lines)
-
-
-def _cpuinfo() -> list[str]:
-    path = Path("/proc/cpuinfo")
-    return path.read_text().splitlines() if path.exists() else []
-
-
-def write_section(path: Path, text: str) -> None:
-    """Replaces the part of the results page between this benchmark's marks."""
-    page = path.read_text("utf-8")
-    before, rest = page.split(START, 1)
-    after = rest.split(END, 1)[1]
-    path.write_text(f"{before}{START}\n{text}\n{END}{after}", "utf-8")
-
-
-def names(known: list[str]) -> Any:
-    def parse(text: str) -> list[str]:
-        found = [name for name in text.split(",") if name]
-        if odd := [name for name in found if name not in known]:
-            raise argparse.ArgumentTypeError(f"{odd[0]} is none of {', '.join(known)}")
-        return found
-
-    return parse
 
 
 def main() -> None:
@@ -183,7 +130,7 @@ def main() -> None:
     text = report(rows, others, engines, options.rounds)
     print(f"\n{text}")
     if options.write:
-        write_section(options.write, text)
+        write_section(options.write, "planning", text)
 
 
 if __name__ == "__main__":

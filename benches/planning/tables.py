@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests" / "interop"))
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "interop")]
+from beside import cache  # noqa: E402 - the folder above
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,6 @@ TABLES = {
     "t1m": Shape("1,000,000 files", 1_000_000, 10_000, 2, "none"),
 }
 NEEDED_JARS = ("hadoop-client-api", "hadoop-client-runtime", "slf4j-api", "commons-logging", "log4j", "scala-library")
-
-
-def cache() -> Path:
-    """Where tables and compiled peers are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "frazil-bench"
 
 
 def java() -> list[str]:

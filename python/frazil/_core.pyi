@@ -1,4 +1,5 @@
 # The compiled half of frazil; the package's own modules wrap and document it.
+from collections.abc import Callable
 from typing import Any, Final, final
 
 from frazil.expr import Predicate
@@ -25,12 +26,16 @@ __all__ = [
     "__version__",
     "check_filter",
     "transform_array",
+    "variant_json",
+    "variant_objects",
 ]
 
 _Snapshot = tuple[int, int | None, int, int, str | None, dict[str, str], int | None]
 
 def check_filter(text: str) -> None: ...
 def transform_array(transform: str, data: Any) -> Batches: ...
+def variant_json(data: Any) -> Batches: ...
+def variant_objects(data: Any, scalar: Callable[[str, int], Any]) -> list[Any]: ...
 
 @final
 class Batch:

@@ -152,7 +152,7 @@ class Inspect:
         `partition` where the table was never partitioned.
 
         Raises:
-            UnsupportedError: A delete file is Avro or ORC.
+            UnsupportedError: A delete file is encrypted.
         """
         return self._rows("position_deletes", at)
 

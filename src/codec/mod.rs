@@ -2,4 +2,6 @@
 
 pub mod avro;
 pub mod bitmap;
+pub mod orc;
 pub mod puffin;
+pub mod variant;

@@ -19,11 +19,13 @@ pub const DOC_KEY: &str = "doc";
 pub const EXTENSION_KEY: &str = "ARROW:extension:name";
 /// The extension type of uuids.
 pub const UUID_EXTENSION: &str = "arrow.uuid";
+/// The extension type of variants.
+pub const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 
 /// The Arrow schema of rows that have this table schema.
 ///
 /// # Errors
-/// `Unsupported` for variant, geometry and geography columns, naming the column.
+/// `Unsupported` for geometry and geography columns, naming the column.
 pub fn to_arrow(schema: &Schema) -> Result<SchemaRef> {
     let fields = schema.fields.iter().map(|f| arrow_field(f, &f.name)).collect::<Result<Fields>>()?;
     Ok(Arc::new(ArrowSchema::new(fields)))
@@ -35,8 +37,13 @@ pub(crate) fn arrow_field(field: &Field, path: &str) -> Result<FieldRef> {
     if let Some(doc) = &field.doc {
         metadata.insert(DOC_KEY.to_owned(), doc.clone());
     }
-    if field.ty == Type::Primitive(PrimitiveType::Uuid) {
-        metadata.insert(EXTENSION_KEY.to_owned(), UUID_EXTENSION.to_owned());
+    let extension = match field.ty.as_primitive() {
+        Some(PrimitiveType::Uuid) => Some(UUID_EXTENSION),
+        Some(PrimitiveType::Variant) => Some(VARIANT_EXTENSION),
+        _ => None,
+    };
+    if let Some(name) = extension {
+        metadata.insert(EXTENSION_KEY.to_owned(), name.to_owned());
     }
     let data_type = arrow_type(&field.ty, path)?;
     Ok(Arc::new(ArrowField::new(&field.name, data_type, !field.required).with_metadata(metadata)))
@@ -60,7 +67,7 @@ fn arrow_type(ty: &Type, path: &str) -> Result<DataType> {
 /// The Arrow type of a primitive column.
 ///
 /// # Errors
-/// `Unsupported` for variant, geometry and geography.
+/// `Unsupported` for geometry and geography.
 pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
     use PrimitiveType as P;
     let utc = || Some(Arc::from("UTC"));
@@ -85,7 +92,8 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
         ),
         P::Binary => DataType::Binary,
         P::Unknown => DataType::Null,
-        P::Variant | P::Geometry { .. } | P::Geography { .. } => {
+        P::Variant => super::variant::storage_type(),
+        P::Geometry { .. } | P::Geography { .. } => {
             return Err(Error::unsupported(format!("columns of type {ty} cannot be read or written yet"))
                 .hint("Select the other columns"));
         }
@@ -146,8 +154,15 @@ fn children(data_type: &DataType) -> Vec<&FieldRef> {
     }
 }
 
+/// Whether it is a variant, whose two columns are no columns of the table.
+fn is_variant(field: &ArrowField) -> bool {
+    let named = field.metadata().get(EXTENSION_KEY).is_some_and(|name| name == VARIANT_EXTENSION);
+    named && matches!(field.data_type(), DataType::Struct(_))
+}
+
 fn has_ids(field: &ArrowField) -> bool {
-    field.metadata().contains_key(FIELD_ID_KEY) && children(field.data_type()).iter().all(|f| has_ids(f))
+    let below = || children(field.data_type()).iter().all(|f| has_ids(f));
+    field.metadata().contains_key(FIELD_ID_KEY) && (is_variant(field) || below())
 }
 
 fn unique_ids(fields: &[Field], seen: &mut HashSet<FieldId>) -> Result<()> {
@@ -186,6 +201,7 @@ fn column(field: &ArrowField, id: FieldId, name: &str, ids: &mut Ids, prefix: &s
 fn table_type(field: &ArrowField, data_type: &DataType, ids: &mut Ids, path: &str) -> Result<Type> {
     let below = format!("{path}.");
     Ok(match data_type {
+        DataType::Struct(_) if is_variant(field) => Type::Primitive(PrimitiveType::Variant),
         DataType::Struct(fields) => Type::Struct(columns(fields, ids, &below)?.into()),
         DataType::List(e)
         | DataType::LargeList(e)
@@ -267,6 +283,7 @@ mod tests {
             Fixed(7),
             Binary,
             Unknown,
+            Variant,
         ]
     }
 
@@ -294,7 +311,7 @@ mod tests {
         let arrow = to_arrow(&schema).unwrap();
         assert_eq!(arrow.field(0).data_type(), &DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
         assert_eq!(arrow.field(0).metadata()[FIELD_ID_KEY], "1");
-        let inner = Field::new(2, "v", false, PrimitiveType::Variant);
+        let inner = Field::new(2, "v", false, PrimitiveType::Geometry { crs: None });
         let outer = Field::new(1, "s", false, Type::Struct(vec![inner].into()));
         let e = to_arrow(&Schema::new(0, vec![outer], vec![])).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Unsupported);

@@ -147,6 +147,8 @@ fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<Step> 
         (D::Date32, P::TimestampNs) => Step::Multiply(temporal::MICROS_PER_DAY * 1000),
         (D::Time32(TimeUnit::Millisecond), P::Time) => Step::Multiply(1000),
         (D::Time64(TimeUnit::Nanosecond), P::Time) => Step::Divide(1000),
+        // ORC has no type for times of day, and stores them as integers.
+        (D::Int64, P::Time) => Step::Zone,
         (D::Timestamp(stored, _), P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs) => {
             let D::Timestamp(wanted, _) = target else { return None };
             let (stored, wanted) = (per_second(stored), per_second(wanted));

@@ -11,11 +11,11 @@ use hashbrown::DefaultHashBuilder;
 
 use super::arrow_schema::arrow_primitive;
 use super::change_rows::RowMoves;
-use super::delete_keys::{KeyEncoder, KeySet};
+use super::delete_keys::{KeyDeletes, KeyEncoder, KeySet, Unions};
 use super::project::key_path;
 use super::read::read_delete_file;
 use crate::codec::bitmap::PositionSet;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::store::Store;
 use crate::task::{DataFile, ReadContext};
@@ -50,6 +50,7 @@ type Positions = HashMap<String, Arc<PositionSet>>;
 pub struct DeleteCache {
     positions: Shelf<PositionsKey, Positions>,
     keys: Shelf<(String, Vec<FieldId>), KeySet>,
+    unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
     /// What the last commits moved, by snapshot id; tasks come commit by commit.
     moves: Mutex<VecDeque<(i64, Arc<MovesPlace>)>>,
@@ -71,6 +72,7 @@ impl DeleteCache {
         DeleteCache {
             positions: Shelf::new(kept_bytes),
             keys: Shelf::new(kept_bytes),
+            unions: Arc::new(Shelf::new(kept_bytes)),
             hasher: Default::default(),
             moves: Mutex::default(),
         }
@@ -107,7 +109,7 @@ impl DeleteCache {
     /// # Errors
     /// `CorruptTable` for no columns and for those that no schema of the table has; `Unsupported` for those that are not
     /// primitive or inside lists or maps.
-    pub(crate) fn encoder(&self, context: &ReadContext, ids: &[FieldId]) -> Result<KeyEncoder> {
+    fn encoder(&self, context: &ReadContext, ids: &[FieldId]) -> Result<KeyEncoder> {
         if ids.is_empty() {
             return Err(Error::corrupt("an equality delete file names no key columns"));
         }
@@ -232,24 +234,29 @@ fn positions_bytes(positions: &Positions) -> u64 {
     positions.iter().map(|(path, set)| 128 + path.len() as u64 + set.memory_bytes()).sum()
 }
 
-/// The keys of an equality delete file.
+/// The keys of equality delete files of the same key columns.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,
     context: &ReadContext,
-    encoder: &KeyEncoder,
-    file: &DataFile,
+    ids: &[FieldId],
+    files: &[&DataFile],
     cache: &DeleteCache,
-) -> Result<Arc<KeySet>> {
-    let load = || {
+) -> Result<KeyDeletes> {
+    let at = files.first().map_or("", |f| f.path.as_str());
+    let encoder = Arc::new(cache.encoder(context, ids).with("path", at)?);
+    let load = |file: &DataFile| {
         let nothing = Arc::new(Schema::new(0, Vec::new(), Vec::new()));
         let own = delete_context(context, context.schema.clone(), nothing);
-        let mut set = KeySet::default();
-        for rows in read_delete_file(store, &own, file, BoundPredicate::True, encoder.ids())? {
-            set.extend(encoder, &rows?.keys)?;
-        }
-        Ok(set)
+        let rows = read_delete_file(store, &own, file, BoundPredicate::True, ids)?;
+        KeySet::collect(&encoder, rows.map(|rows| rows.map(|rows| rows.keys)))
     };
-    cache.keys.get((file.path.clone(), encoder.ids().to_vec()), load, KeySet::memory_bytes)
+    let set = |file: &&DataFile| {
+        let key = (file.path.clone(), ids.to_vec());
+        cache.keys.get(key, || load(file), KeySet::memory_bytes).with("path", &file.path)
+    };
+    let sets = files.iter().map(set).collect::<Result<_>>()?;
+    let paths = files.iter().map(|f| f.path.clone()).collect();
+    Ok(KeyDeletes::new(encoder, sets, paths, cache.unions.clone()))
 }
 
 /// Rejects delete files that cannot be read, whatever their format.
@@ -263,7 +270,7 @@ pub(crate) fn check_readable(file: &DataFile) -> Result<()> {
 /// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes first,
 /// roughly (second chance).
 #[derive(Debug)]
-struct Shelf<K, V> {
+pub(crate) struct Shelf<K, V> {
     most_bytes: u64,
     state: Mutex<ShelfState<K, V>>,
 }
@@ -289,7 +296,13 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
         Shelf { most_bytes, state: Mutex::new(state) }
     }
 
-    fn get(&self, key: K, load: impl FnOnce() -> Result<V>, weigh: impl FnOnce(&V) -> u64) -> Result<Arc<V>> {
+    /// The value of this key, else what `load` gives; `weigh` says how many bytes that takes.
+    pub(crate) fn get(
+        &self,
+        key: K,
+        load: impl FnOnce() -> Result<V>,
+        weigh: impl FnOnce(&V) -> u64,
+    ) -> Result<Arc<V>> {
         let place = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             let new = || Place { value: Arc::default(), bytes: 0, asked_again: false };

@@ -8,10 +8,13 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, Rows as EncodedRows, SortField};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::delete_files::Shelf;
+use super::long_keys::{self, LongKeys, LongSet, as_longs, fits_longs};
 use crate::error::{Error, Result};
 use crate::types::FieldId;
 
@@ -41,11 +44,25 @@ impl KeyEncoder {
         &self.ids
     }
 
+    /// Whether keys are of one column whose values fit 64 bits.
+    fn is_long(&self) -> bool {
+        matches!(&self.types[..], [ty] if fits_longs(ty))
+    }
+
+    /// The key column, if keys are of one.
+    fn longs<'a>(&self, arrays: &'a KeyArrays) -> Result<(ScalarBuffer<i64>, Option<&'a NullBuffer>)> {
+        let (Some(id), Some(ty)) = (self.ids.first(), self.types.first()) else {
+            return Err(Error::internal("a key has no columns"));
+        };
+        let array = arrays.get(id).filter(|a| a.data_type() == ty);
+        array.and_then(as_longs).ok_or_else(|| Error::internal(format!("the key column {id} was not read")))
+    }
+
     /// The key of every row.
     ///
     /// # Errors
     /// `Internal` if a column is not given or of another type.
-    pub(crate) fn encode(&self, arrays: &KeyArrays) -> Result<EncodedRows> {
+    fn encode(&self, arrays: &KeyArrays) -> Result<EncodedRows> {
         let column = |(id, ty): (&FieldId, &DataType)| {
             let array = arrays.get(id).filter(|a| a.data_type() == ty);
             array.map(canonical).ok_or_else(|| Error::internal(format!("the key column {id} was not read")))
@@ -55,7 +72,7 @@ impl KeyEncoder {
     }
 
     /// The hash of an encoded key.
-    pub(crate) fn hash(&self, key: &[u8]) -> u64 {
+    fn hash(&self, key: &[u8]) -> u64 {
         self.hasher.hash_one(key)
     }
 }
@@ -76,8 +93,155 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
 }
 
 /// The distinct keys of an equality delete file.
+#[derive(Debug)]
+pub(crate) enum KeySet {
+    /// Of one column whose values fit 64 bits.
+    Longs(LongKeys),
+    /// Of any columns.
+    Rows(RowKeys),
+}
+
+impl KeySet {
+    /// The keys of some rows, which come in batches.
+    ///
+    /// # Errors
+    /// Those of the batches; as [`KeyEncoder::encode`]; `Unsupported` for more than 2³² keys.
+    pub(crate) fn collect(encoder: &KeyEncoder, batches: impl Iterator<Item = Result<KeyArrays>>) -> Result<KeySet> {
+        if !encoder.is_long() {
+            let mut keys = RowKeys::default();
+            for arrays in batches {
+                keys.extend(encoder, &arrays?)?;
+            }
+            return Ok(KeySet::Rows(keys));
+        }
+        let (mut keys, mut has_null) = (Vec::new(), false);
+        for arrays in batches {
+            let arrays = arrays?;
+            let (longs, nulls) = encoder.longs(&arrays)?;
+            match nulls.filter(|n| n.null_count() > 0) {
+                None => keys.extend_from_slice(&longs),
+                Some(nulls) => {
+                    has_null = true;
+                    keys.extend(nulls.valid_indices().filter_map(|i| longs.get(i)));
+                }
+            }
+        }
+        Ok(KeySet::Longs(LongKeys::new(keys, has_null)))
+    }
+
+    /// About the bytes it takes in memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        match self {
+            KeySet::Longs(keys) => keys.memory_bytes(),
+            KeySet::Rows(keys) => keys.memory_bytes(),
+        }
+    }
+
+    fn as_longs(&self) -> Option<&LongKeys> {
+        match self {
+            KeySet::Longs(keys) => Some(keys),
+            KeySet::Rows(_) => None,
+        }
+    }
+
+    fn as_rows(&self) -> Option<&RowKeys> {
+        match self {
+            KeySet::Rows(keys) => Some(keys),
+            KeySet::Longs(_) => None,
+        }
+    }
+}
+
+/// All keys of several delete files.
+#[derive(Debug)]
+pub(crate) enum KeyUnion {
+    Longs(Arc<LongSet>),
+    Rows(RowKeys),
+}
+
+impl KeyUnion {
+    fn memory_bytes(&self) -> u64 {
+        match self {
+            KeyUnion::Longs(keys) => keys.memory_bytes(),
+            KeyUnion::Rows(keys) => keys.memory_bytes(),
+        }
+    }
+}
+
+/// Unions that tasks share, by the paths of the delete files and the key columns.
+pub(crate) type Unions = Shelf<(Vec<String>, Vec<FieldId>), KeyUnion>;
+
+/// Equality deletes of the same key columns.
+#[derive(Debug)]
+pub(crate) struct KeyDeletes {
+    encoder: Arc<KeyEncoder>,
+    sets: Vec<Arc<KeySet>>,
+    /// Where the sets come from.
+    paths: Vec<String>,
+    unions: Arc<Unions>,
+}
+
+impl KeyDeletes {
+    /// Of these sets, which `encoder` made, with the paths of their files.
+    pub(crate) fn new(
+        encoder: Arc<KeyEncoder>,
+        sets: Vec<Arc<KeySet>>,
+        paths: Vec<String>,
+        unions: Arc<Unions>,
+    ) -> KeyDeletes {
+        KeyDeletes { encoder, sets, paths, unions }
+    }
+
+    /// The key columns, ascending.
+    pub(crate) fn ids(&self) -> &[FieldId] {
+        self.encoder.ids()
+    }
+
+    /// Of the rows of `mask` those that stay.
+    ///
+    /// # Errors
+    /// `Internal` if a key column is not given, or of another type or length.
+    pub(crate) fn keep(&self, arrays: &KeyArrays, mask: BooleanBuffer) -> Result<BooleanBuffer> {
+        let other_length = || Error::internal("a key column has another number of rows than its batch");
+        if self.encoder.is_long() {
+            let (longs, nulls) = self.encoder.longs(arrays)?;
+            let sets: Vec<&LongKeys> = self.sets.iter().filter_map(|set| set.as_longs()).collect();
+            if longs.len() != mask.len() {
+                return Err(other_length());
+            }
+            let union = || match &*self.union(|| Ok(KeyUnion::Longs(Arc::new(LongSet::union(&sets)))))? {
+                KeyUnion::Longs(all) => Ok(all.clone()),
+                KeyUnion::Rows(_) => Err(Error::internal("keys of one column have two forms")),
+            };
+            return long_keys::keep(&sets, union, &longs, nulls, mask);
+        }
+        let keys = self.encoder.encode(arrays)?;
+        if keys.num_rows() != mask.len() {
+            return Err(other_length());
+        }
+        let keep = |all: &RowKeys| {
+            BooleanBuffer::collect_bool(mask.len(), |i| {
+                mask.value(i) && !all.contains(&self.encoder, keys.row(i).as_ref())
+            })
+        };
+        let sets: Vec<&RowKeys> = self.sets.iter().filter_map(|set| set.as_rows()).collect();
+        if let [only] = sets[..] {
+            return Ok(keep(only));
+        }
+        match &*self.union(|| RowKeys::union(&self.encoder, &sets).map(KeyUnion::Rows))? {
+            KeyUnion::Rows(all) => Ok(keep(all)),
+            KeyUnion::Longs(_) => Err(Error::internal("keys of one column have two forms")),
+        }
+    }
+
+    fn union(&self, unite: impl FnOnce() -> Result<KeyUnion>) -> Result<Arc<KeyUnion>> {
+        self.unions.get((self.paths.clone(), self.ids().to_vec()), unite, KeyUnion::memory_bytes)
+    }
+}
+
+/// Distinct keys as bytes.
 #[derive(Debug, Default)]
-pub(crate) struct KeySet {
+pub(crate) struct RowKeys {
     /// Ordinals of keys, by hash.
     table: HashTable<u32>,
     bytes: Vec<u8>,
@@ -85,35 +249,38 @@ pub(crate) struct KeySet {
     ends: Vec<usize>,
 }
 
-impl KeySet {
-    /// Adds the keys of some rows.
-    ///
-    /// # Errors
-    /// As [`KeyEncoder::encode`]; `Unsupported` for more than 2³² keys.
-    pub(crate) fn extend(&mut self, encoder: &KeyEncoder, arrays: &KeyArrays) -> Result<()> {
-        let KeySet { table, bytes, ends } = self;
-        for row in &encoder.encode(arrays)? {
-            let key = row.as_ref();
-            let hash = encoder.hash(key);
-            if table.find(hash, |&i| key_at(bytes, ends, i) == key).is_some() {
-                continue;
-            }
-            let ordinal = u32::try_from(ends.len())
-                .map_err(|e| Error::unsupported("the delete file has more than 2^32 keys").because(e))?;
-            bytes.extend_from_slice(key);
-            ends.push(bytes.len());
-            table.insert_unique(hash, ordinal, |&i| encoder.hash(key_at(bytes, ends, i)));
+impl RowKeys {
+    fn extend(&mut self, encoder: &KeyEncoder, arrays: &KeyArrays) -> Result<()> {
+        encoder.encode(arrays)?.iter().try_for_each(|row| self.add(encoder, row.as_ref()))
+    }
+
+    fn union(encoder: &KeyEncoder, sets: &[&RowKeys]) -> Result<RowKeys> {
+        let mut all = RowKeys::default();
+        for set in sets {
+            (0..set.ends.len() as u32).try_for_each(|i| all.add(encoder, key_at(&set.bytes, &set.ends, i)))?;
         }
+        Ok(all)
+    }
+
+    fn add(&mut self, encoder: &KeyEncoder, key: &[u8]) -> Result<()> {
+        let RowKeys { table, bytes, ends } = self;
+        let hash = encoder.hash(key);
+        if table.find(hash, |&i| key_at(bytes, ends, i) == key).is_some() {
+            return Ok(());
+        }
+        let ordinal = u32::try_from(ends.len())
+            .map_err(|e| Error::unsupported("the delete files have more than 2^32 keys").because(e))?;
+        bytes.extend_from_slice(key);
+        ends.push(bytes.len());
+        table.insert_unique(hash, ordinal, |&i| encoder.hash(key_at(bytes, ends, i)));
         Ok(())
     }
 
-    /// Whether a key with this hash is in it.
-    pub(crate) fn contains(&self, hash: u64, key: &[u8]) -> bool {
-        self.table.find(hash, |&i| key_at(&self.bytes, &self.ends, i) == key).is_some()
+    fn contains(&self, encoder: &KeyEncoder, key: &[u8]) -> bool {
+        self.table.find(encoder.hash(key), |&i| key_at(&self.bytes, &self.ends, i) == key).is_some()
     }
 
-    /// About the bytes it takes in memory.
-    pub(crate) fn memory_bytes(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         (self.bytes.capacity() + self.ends.capacity() * 8 + self.table.capacity() * 5) as u64
     }
 }

@@ -17,7 +17,7 @@ use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
 use super::delete_files::{DeleteCache, read_keys, read_positions, read_vector};
-use super::delete_keys::{KeyArrays, KeyEncoder, KeySet};
+use super::delete_keys::{KeyArrays, KeyDeletes};
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
@@ -32,18 +32,11 @@ pub struct DeleteFilter {
     keys: Vec<KeyDeletes>,
 }
 
-/// Equality deletes of the same key columns.
-#[derive(Debug)]
-struct KeyDeletes {
-    encoder: Arc<KeyEncoder>,
-    sets: Vec<Arc<KeySet>>,
-}
-
 impl DeleteFilter {
     /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
     ///
     /// # Errors
-    /// `Unsupported` for delete files that are not Parquet or Puffin, or encrypted; `CorruptTable` for damaged files, two
+    /// `Unsupported` for delete files that are not Parquet, Avro or Puffin, or encrypted; `CorruptTable` for damaged files, two
     /// deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
     /// no schema of the table has; the store's errors. All name the delete file.
     pub fn load(
@@ -84,7 +77,7 @@ impl DeleteFilter {
         };
         for (ids, files) in key_files {
             let ids: Vec<FieldId> = ids.into_iter().collect();
-            filter.keys.push(KeyDeletes::load(store, context, &ids, &files, cache)?);
+            filter.keys.push(read_keys(store, context, &ids, &files, cache)?);
         }
         Ok(filter)
     }
@@ -106,7 +99,7 @@ impl DeleteFilter {
 
     /// The key columns that [`DeleteFilter::keep`] asks for.
     pub fn key_ids(&self) -> Vec<FieldId> {
-        let ids: BTreeSet<FieldId> = self.keys.iter().flat_map(|k| k.encoder.ids()).copied().collect();
+        let ids: BTreeSet<FieldId> = self.keys.iter().flat_map(|k| k.ids()).copied().collect();
         ids.into_iter().collect()
     }
 
@@ -146,11 +139,7 @@ impl DeleteFilter {
             if mask.count_set_bits() == 0 {
                 break;
             }
-            let keys = deletes.encoder.encode(arrays)?;
-            if keys.num_rows() != mask.len() {
-                return Err(Error::internal("a key column has another number of rows than its batch"));
-            }
-            mask = BooleanBuffer::collect_bool(mask.len(), |i| mask.value(i) && !deletes.contain(keys.row(i).as_ref()));
+            mask = deletes.keep(arrays, mask)?;
         }
         Ok(mask)
     }
@@ -174,26 +163,6 @@ fn positions_of(
         }
     }
     Ok(all)
-}
-
-impl KeyDeletes {
-    fn load(
-        store: &Arc<dyn Store>,
-        context: &Arc<ReadContext>,
-        ids: &[FieldId],
-        files: &[&DataFile],
-        cache: &DeleteCache,
-    ) -> Result<KeyDeletes> {
-        let at = files.first().map_or("", |f| f.path.as_str());
-        let encoder = Arc::new(cache.encoder(context, ids).with("path", at)?);
-        let set = |file: &&DataFile| read_keys(store, context, &encoder, file, cache).with("path", &file.path);
-        Ok(KeyDeletes { sets: files.iter().map(set).collect::<Result<_>>()?, encoder })
-    }
-
-    fn contain(&self, key: &[u8]) -> bool {
-        let hash = self.encoder.hash(key);
-        self.sets.iter().any(|set| set.contains(hash, key))
-    }
 }
 
 #[cfg(test)]

@@ -329,7 +329,7 @@ fn delete_files_that_cannot_be_read_are_named() {
     let keys = equality_deletes(&dir, &s, vec![ids(3)], &[1]);
     for file in [&positions, &keys] {
         for format in [FileFormat::Avro, FileFormat::Orc] {
-            assert_eq!(kind(DataFile { format, ..file.clone() }), ErrorKind::Unsupported);
+            assert_eq!(kind(DataFile { format, ..file.clone() }), ErrorKind::CorruptTable);
         }
         assert_eq!(kind(DataFile { key_metadata: Some(vec![1]), ..file.clone() }), ErrorKind::Unsupported);
         assert_eq!(kind(DataFile { path: "/none.parquet".into(), ..file.clone() }), ErrorKind::NotFound);

@@ -3,15 +3,19 @@
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
 //! `task_reader` does what is the same for every file format: `project` turns the file's columns into the table's (`cast`
 //! for single values), and [`filter`] keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches,
-//! `row_groups` skips what the filter rules out. [`deletes`] leaves out rows that delete files name
+//! `row_groups` skips what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells
+//! and `avro_decode` fills. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
-//! Arrow types rows have.
+//! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
+//! what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which Arrow types rows have.
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
 
 pub mod arrow_schema;
+mod avro_decode;
+mod avro_read;
+mod avro_schema;
 mod bounds_truncate;
 mod bucket_array;
 mod cast;
@@ -23,7 +27,13 @@ mod delete_keys;
 pub mod deletes;
 pub mod filter;
 mod guard;
+mod long_keys;
 pub mod metrics;
+mod orc_columns;
+mod orc_file;
+mod orc_read;
+mod orc_schema;
+mod orc_time;
 mod parquet_file;
 mod parquet_read;
 mod parquet_schema;
@@ -41,4 +51,5 @@ mod testing;
 mod thrift;
 mod transform_array;
 pub mod transform_column;
+pub mod variant;
 pub mod write;

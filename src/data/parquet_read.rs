@@ -22,13 +22,10 @@ use super::guard::guard;
 use super::parquet_file::{ParquetFile, undecodable};
 use super::positions::{RowPositions, Upcoming};
 use super::row_groups::{Pruner, in_range, index_is_consistent};
-use super::task_reader::{FileSource, Part, Request, RowTest, Started};
+use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
-
-/// Bytes that a batch is kept to where rows are large.
-const BATCH_BYTES: u64 = 256 << 20;
 
 /// A Parquet file to read rows from.
 pub(crate) struct ParquetSource {

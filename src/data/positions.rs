@@ -17,6 +17,13 @@ use crate::error::{Error, Result};
 pub struct RowPositions(Vec<Range<u64>>);
 
 impl RowPositions {
+    /// Rows that follow each other in the file.
+    pub(crate) fn run(range: Range<u64>) -> RowPositions {
+        let mut out = RowPositions::default();
+        out.push(range);
+        out
+    }
+
     /// The number of rows.
     pub fn len(&self) -> usize {
         self.0.iter().map(|r| (r.end - r.start) as usize).sum()
@@ -64,6 +71,14 @@ impl RowPositions {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => self.0.push(range),
         }
+    }
+}
+
+impl From<Range<u64>> for RowPositions {
+    fn from(range: Range<u64>) -> Self {
+        let mut out = RowPositions::default();
+        out.push(range);
+        out
     }
 }
 

@@ -16,6 +16,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::arrow_schema::{FIELD_ID_KEY, arrow_field};
 use super::cast::{Cast, constant};
+use super::variant;
 use crate::error::{Error, Result};
 use crate::task::{Partition, ReadContext};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
@@ -36,10 +37,10 @@ pub(crate) struct FileColumn {
     id: Option<FieldId>,
     /// What its values are read as.
     pub field: FieldRef,
-    /// The Parquet leaf columns below it.
-    leaves: Range<usize>,
+    /// The leaf columns below it.
+    pub leaves: Range<usize>,
     /// Of a struct its members, of a list its element, of a map key and value.
-    children: Vec<FileColumn>,
+    pub children: Vec<FileColumn>,
 }
 
 impl FileColumn {
@@ -66,7 +67,8 @@ impl FileColumn {
         self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
     }
 
-    fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
+    /// Whether it is there where just `leaves` are read.
+    pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
         leaves.range(self.leaves.clone()).next().is_some()
     }
 }
@@ -76,10 +78,15 @@ impl FileColumn {
 pub(crate) struct FileColumns(Vec<FileColumn>);
 
 impl FileColumns {
-    /// Of the Arrow schema that the Parquet reader gives for the whole file.
+    /// Of the Arrow schema of the whole file, as its format gives it.
     pub(crate) fn new(schema: &ArrowSchema) -> FileColumns {
         let mut next_leaf = 0;
         FileColumns(schema.fields().iter().map(|f| FileColumn::new(f, &mut next_leaf)).collect())
+    }
+
+    /// In the file's order.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileColumn> {
+        self.0.iter()
     }
 
     /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).
@@ -112,6 +119,7 @@ enum Source {
 #[derive(Clone, Debug)]
 enum Node {
     Leaf(Cast),
+    Variant,
     Struct(Members),
     List(FieldRef, Box<Node>),
     Map(FieldRef, Fields, Box<(Node, Node)>),
@@ -194,6 +202,10 @@ impl Planner<'_> {
                 let value = self.node(&value.ty, stored_value, &value_path)?;
                 return Ok(Node::Map(entries, fields, Box::new((key, value))));
             }
+            (Type::Primitive(PrimitiveType::Variant), stored, _) if variant::is_stored(stored) => {
+                self.leaves.extend(column.leaves.clone());
+                return Ok(Node::Variant);
+            }
             (Type::Primitive(ty), stored, []) => {
                 if let Some(cast) = Cast::plan(stored, ty).map_err(|e| e.with("column", path))? {
                     self.leaves.insert(column.leaves.start);
@@ -261,6 +273,7 @@ impl Node {
         let shape = || Error::internal("a column has another shape than its schema");
         Ok(match self {
             Node::Leaf(cast) => cast.apply(array)?,
+            Node::Variant => variant::unshred(array)?,
             Node::Struct(members) => {
                 let stored = array.as_struct_opt().ok_or_else(shape)?;
                 let arrays = members.arrays(stored.columns(), stored.len())?;
@@ -312,7 +325,7 @@ impl Projection {
         Ok(Projection { schema, members, leaves: planner.leaves })
     }
 
-    /// The Parquet leaf columns it needs.
+    /// The leaf columns it needs.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         &self.leaves
     }
@@ -380,7 +393,7 @@ impl FilterColumns {
         self.ids.is_empty()
     }
 
-    /// The Parquet leaf columns they need.
+    /// The leaf columns they need.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         self.projection.leaves()
     }
@@ -426,12 +439,13 @@ pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>
         Error::corrupt(format!("an equality delete file has the key column {id}, which no schema of the table has"))
     })?;
     let (leaf, around) = path.split_last().ok_or_else(|| Error::internal("a path has no end"))?;
-    match leaf.ty.as_primitive().is_some() && around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
+    let is_key = leaf.ty.as_primitive().is_some_and(|ty| *ty != PrimitiveType::Variant);
+    match is_key && around.iter().all(|f| matches!(f.ty, Type::Struct(_))) {
         true => Ok(path),
         false => {
             let name = path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".");
             Err(Error::unsupported(
-                "equality deletes cannot be keyed on lists, maps, structs, or what is inside lists and maps",
+                "equality deletes cannot be keyed on variants, lists, maps, structs, or what is inside lists and maps",
             )
             .with("column", name))
         }
@@ -453,8 +467,8 @@ fn cut_down(path: &[&Field]) -> Option<Field> {
 fn shell(ty: &Type) -> Type {
     let below = |f: &Field| Arc::new(Field { ty: shell(&f.ty), ..f.clone() });
     match ty {
+        Type::Primitive(PrimitiveType::Variant) | Type::Struct(_) => Type::Struct(Vec::new().into()),
         Type::Primitive(_) => ty.clone(),
-        Type::Struct(_) => Type::Struct(Vec::new().into()),
         Type::List(element) => Type::List(below(element)),
         Type::Map(key, value) => Type::Map(below(key), below(value)),
     }
@@ -482,7 +496,7 @@ fn descend(column: &ArrayRef, steps: usize) -> Result<ArrayRef> {
 /// Where a filter's leaf column is in a file, for pruning.
 #[derive(Debug)]
 pub(crate) enum Located {
-    /// A Parquet leaf column, not inside any list or map, and its way to the table's type.
+    /// A leaf column, not inside any list or map, and its way to the table's type.
     Leaf { index: usize, field: FieldRef, cast: Cast },
     /// Absent from the file: this in every row.
     Constant(Option<Value>),

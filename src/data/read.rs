@@ -10,9 +10,11 @@ use std::sync::Arc;
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::record_batch::RecordBatch;
 
+use super::avro_read::AvroSource;
 use super::change_rows::read_changes;
 use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
+use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
 use super::project::{FileColumns, FilterColumns, Projection, constants};
 pub use super::task_reader::Rows;
@@ -35,10 +37,9 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 /// batch is empty; after an error the stream ends. Tasks of a scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet (and Puffin), encrypted
-/// files, files without field ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes
-/// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
-/// the file; errors met on the way come from the stream.
+/// `Unsupported` for what is not read yet: encrypted files, files without field ids, columns with default values, metadata
+/// columns. `CorruptTable` if the file's bytes contradict themselves or the table's schema, and as [`DeleteFilter::load`].
+/// All of them, and the store's errors, name the file; errors met on the way come from the stream.
 pub fn read_task(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -155,7 +156,9 @@ fn open_at(
     let asked = FilterColumns::plan(&filter.field_ids(), &context.schema, &columns, &constants)?;
 
     let (range, schema) = (byte_range(task), &context.schema);
-    let part = Part { range, filter, schema, columns: &columns, constants: &constants };
+    let is_whole = range == (i64::MIN..i64::MAX);
+    let recorded_rows = u64::try_from(task.data_file.record_count).ok().filter(|_| is_whole);
+    let part = Part { range, filter, schema, columns: &columns, constants: &constants, recorded_rows };
     if !file.narrow(&part)? {
         return Ok(None);
     }
@@ -179,7 +182,9 @@ fn open_at(
 fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FileSource>> {
     Ok(match format {
         FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
-        FileFormat::Avro | FileFormat::Orc | FileFormat::Puffin => {
+        FileFormat::Avro => Box::new(AvroSource::open(store, path)?),
+        FileFormat::Orc => Box::new(OrcSource::open(store, path)?),
+        FileFormat::Puffin => {
             return Err(Error::unsupported(format!("rows in files of format {} cannot be read yet", format.as_str())));
         }
     })

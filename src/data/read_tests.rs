@@ -17,7 +17,7 @@ use super::super::testing::{
 use super::*;
 use crate::error::ErrorKind;
 use crate::expr::Op;
-use crate::task::{DeleteRef, FileContent, Partition, PartitionValue};
+use crate::task::{Partition, PartitionValue};
 use crate::types::{PrimitiveType as P, Schema, Transform, Type, Value};
 
 fn dir() -> TempDir {
@@ -328,21 +328,15 @@ fn what_is_not_read_yet_says_so() {
         assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}");
         e.to_string()
     };
-    let mut deleted = all();
-    let mut delete = (*deleted.data_file).clone();
-    (delete.path, delete.content, delete.format) =
-        ("deletes.avro".into(), FileContent::PositionDeletes, FileFormat::Avro);
-    deleted.deletes.push(DeleteRef { file: Arc::new(delete) });
-    assert!(unsupported(&context(&s), &deleted).contains("deletes.avro"));
-    let mut avro = all();
-    Arc::make_mut(&mut avro.data_file).format = FileFormat::Avro;
-    unsupported(&context(&s), &avro);
+    let mut puffin = all();
+    Arc::make_mut(&mut puffin.data_file).format = FileFormat::Puffin;
+    unsupported(&context(&s), &puffin);
     let mut encrypted = all();
     Arc::make_mut(&mut encrypted.data_file).key_metadata = Some(vec![1]);
     unsupported(&context(&s), &encrypted);
     let file_column = schema(vec![field(i32::MAX - 1, "_file", P::String)]);
     unsupported(&projecting(&s, &file_column), &all());
-    unsupported(&context(&schema(vec![field(1, "v", P::Variant)])), &all());
+    unsupported(&context(&schema(vec![field(1, "g", P::Geometry { crs: None })])), &all());
 
     let bare = Arc::new(ArrowSchema::new(vec![ArrowField::new("a", DataType::Int32, true)]));
     let batch = RecordBatch::try_new(bare, vec![ints(vec![Some(1)])]).unwrap();

@@ -27,6 +27,9 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::types::Schema;
 
+/// Bytes that a source keeps a batch to where rows are large.
+pub(crate) const BATCH_BYTES: u64 = 256 << 20;
+
 /// Some rows of a data file, before deletes are applied.
 #[derive(Clone, Debug)]
 pub struct Rows {
@@ -62,6 +65,8 @@ pub(crate) struct Part<'a> {
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
+    /// Rows that the file was recorded with, if it is read whole.
+    pub recorded_rows: Option<u64>,
 }
 
 /// What of the rows is wanted.

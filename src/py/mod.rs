@@ -16,6 +16,7 @@ mod table;
 mod task;
 mod transforms;
 mod value;
+mod variant;
 
 use pyo3::prelude::*;
 
@@ -40,6 +41,8 @@ mod _core {
     use super::task::{DataFile, DeleteFile, ScanTask};
     #[pymodule_export]
     use super::transforms::transform_array;
+    #[pymodule_export]
+    use super::variant::{variant_json, variant_objects};
 
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -52,7 +52,7 @@ pub(super) fn to_python<'py>(
 }
 
 /// The civil date of a day, if Python's `date` can hold it.
-fn civil(days: i64) -> Option<(i32, u8, u8)> {
+pub(super) fn civil(days: i64) -> Option<(i32, u8, u8)> {
     let (year, month, day) = civil_of_days(days);
     (1..=9999).contains(&year).then_some((year as i32, month as u8, day as u8))
 }

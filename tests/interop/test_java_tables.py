@@ -482,12 +482,51 @@ def test_merge_on_read(java: Java, version: int) -> None:
     assert_same_rows(sorted(rows), java.read(table, columns="s"))
 
 
-# ---------------------------------------------------------------- what Frazil does not read yet
+# ---------------------------------------------------------------- Avro
 
 
-@pytest.mark.parametrize("format", ["orc", "avro"])
-def test_other_file_formats_are_refused_by_name(java: Java, format: str) -> None:
-    table = java.create("format", "id int", properties={"write.format.default": format})
-    java.insert(table, "(1)")
-    with pytest.raises(fz.UnsupportedError, match=rf"\.{format}"):
-        fz.open_table(java.root(table)).scan().to_arrow()
+def test_avro_with_deletes_in_avro(java: Java) -> None:
+    modes = {f"write.{kind}.mode": "merge-on-read" for kind in ("delete", "update", "merge")}
+    properties = {**modes, "write.format.default": "avro", "write.delete.format.default": "avro"}
+    columns = "id int, p int, s string, n decimal(9,2), t timestamp, l array<struct<x: int>>, m map<int, string>"
+    table = java.create("avro", columns, "p", properties=properties)
+    name = f"ice.{NAMESPACE}.{table}"
+    java.sql(
+        f"insert into {name} select /*+ coalesce(1) */ id, 0, repeat(string(id), 40), id / 4,"
+        " timestamp_seconds(id), array(struct(id), null), map(id, 'v', 7 + id, null) from range(3000)"
+    )
+    java.sql(f"delete from {name} where id in (3, 50, 2999) or id between 1200 and 1300")
+    java.alter(table, "rename column s to r")
+    java.sql(f"update {name} set r = null where id % 7 = 0")
+    scan = fz.open_table(java.root(table)).scan()
+    assert {task.data_file.format for task in scan.plan_files()} == {"avro"}
+    assert any(task.deletes for task in scan.plan_files())
+    assert_same_rows(exact(scan.to_arrow()), java.read(table))
+    where = "id > 1000 and r is not null and n < 600"
+    assert_same_rows(exact(scan.where(where).to_arrow()), java.read(table, where))
+    # Splits of one file: positions count from its start.
+    splits = scan.select("id", "m").plan(split_size_bytes=12_000, open_file_cost_bytes=1)
+    assert len(splits) > 3
+    rows = [row for split in splits for row in exact(split.to_arrow_batch_reader().read_all())]
+    assert_same_rows(sorted(rows), java.read(table, columns="id, m"))
+
+
+# ---------------------------------------------------------------- file formats
+
+
+@pytest.mark.parametrize("codec", ["zlib", "snappy", "lz4", "zstd", "none"])
+def test_orc(java: Java, codec: str) -> None:
+    properties = {
+        "write.format.default": "orc",
+        "write.delete.format.default": "orc",
+        "write.orc.compression-codec": codec,
+        "write.delete.mode": "merge-on-read",
+    }
+    table = java.create(f"orc_{codec}", ALL_TYPES, properties=properties)
+    java.insert(table, ALL_VALUES)
+    name = f"ice.{NAMESPACE}.{table}"
+    copies = f"select cast(t.id + 100 * (n + 1) as int), t.* except (id) from {name} t cross join range(300) as r(n)"
+    java.sql(f"insert into {name} {copies}")
+    java.sql(f"delete from {name} where d9 = 14.20 and id > 100")
+    filters = ["id in (1, 2)", "s = 'iceberg'", "st.x is null", "l > 0 and b is null", "tz < '1970-01-01T00:00:00Z'"]
+    assert_reads_alike(java, table, [(text, text.replace("T00:00:00Z", " 00:00:00Z")) for text in filters])

@@ -74,14 +74,42 @@ def test_nullability_and_comments() -> None:
 
 def test_what_spark_has_no_type_for() -> None:
     schema = schema_of(
-        a="time", b="timestamp_ns", c="timestamptz_ns", d="variant", e=list_of("time"), f=struct_of(ok="int", no="time")
+        a="time",
+        b="timestamp_ns",
+        c="timestamptz_ns",
+        d=list_of("timestamp_ns", 150),
+        e=list_of("time"),
+        f=struct_of(ok="int", no="time"),
     )
     with pytest.raises(fz.UnsupportedError) as caught:
         spark_schema(schema)
-    for name in ("'a' (time)", "'b' (timestamp_ns)", "'c'", "'d'", "'e.element' (time)", "'f.no' (time)"):
+    for name in ("'a' (time)", "'b' (timestamp_ns)", "'c'", "'d.element'", "'e.element' (time)", "'f.no' (time)"):
         assert name in str(caught.value)
     assert "'f.ok'" not in str(caught.value)
     assert "select=" in caught.value.hint
+
+
+def test_variants_are_sparks() -> None:
+    schema = schema_of(v="variant", l=list_of("variant"), st=struct_of(v="variant"))
+    target = arrow_schema(schema)
+    assert target == to_arrow_schema(spark_schema(schema))
+    assert [f.dataType.simpleString() for f in spark_schema(schema)] == [
+        "variant",
+        "array<variant>",
+        "struct<v:variant>",
+    ]
+    parts = [pa.array([b"\x01\0\0", b"", b"\x01\0\0"]), pa.array([b"\x0c\x07", b"", b"\x00"])]
+    fields = [pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]
+    variants = pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([False, True, False]))
+    lists = pa.ListArray.from_arrays([0, 2, 2, 3], variants)
+    batch = pa.RecordBatch.from_arrays(
+        [variants, lists, pa.StructArray.from_arrays([variants], ["v"])], ["v", "l", "st"]
+    )
+    for start in (0, 1):
+        made = conform(batch[start:], target)
+        assert made.schema == target
+        made.validate(full=True)
+        assert made.to_pylist() == batch[start:].to_pylist()
 
 
 def batch_of(count: int) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """A table's schema in Spark's types, and Arrow batches in exactly the types that Spark takes.
 
 Spark is picky: strings must be `string` and not large, timestamps with a zone `timestamp[us, tz=UTC]`. What it has no
-type for is converted (uuid to string, fixed to binary) or refused (time, nanoseconds, variant, geometry).
+type for is converted (uuid to string, fixed to binary) or refused (time, nanoseconds, geometry).
 """
 
 from __future__ import annotations
@@ -18,6 +18,13 @@ from frazil.schema import Field, Schema
 
 __all__ = ["arrow_schema", "conform", "spark_schema"]
 
+# As Spark lays variants out and knows them by.
+_VARIANT = pa.struct(
+    [
+        pa.field("value", pa.binary(), nullable=False),
+        pa.field("metadata", pa.binary(), nullable=False, metadata={"variant": "true"}),
+    ]
+)
 _SIMPLE: dict[str, tuple[st.DataType, pa.DataType]] = {
     "boolean": (st.BooleanType(), pa.bool_()),
     "int": (st.IntegerType(), pa.int32()),
@@ -31,6 +38,7 @@ _SIMPLE: dict[str, tuple[st.DataType, pa.DataType]] = {
     "uuid": (st.StringType(), pa.string()),
     "binary": (st.BinaryType(), pa.binary()),
     "unknown": (st.NullType(), pa.null()),
+    "variant": (st.VariantType(), _VARIANT),
 }
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)\Z")
 
@@ -124,6 +132,9 @@ def _conform(array: pa.Array, target: pa.DataType) -> pa.Array:
     if array.type == target:
         return array
     source = array.type
+    if target == _VARIANT:
+        parts = [array.field(name) for name in ("value", "metadata")]
+        return pa.StructArray.from_arrays(parts, fields=list(_VARIANT), mask=array.is_null())
     if pa.types.is_struct(target):
         children = [_conform(array.field(i), target.field(i).type) for i in range(target.num_fields)]
         if not children:

@@ -71,7 +71,10 @@ pub struct Block {
 #[derive(Clone, Debug)]
 pub struct Container<'a> {
     bytes: &'a [u8],
+    sync: [u8; SYNC_LENGTH],
     metadata: Vec<(&'a str, &'a [u8])>,
+    /// Bytes of the header.
+    pub header_length: usize,
     /// How the blocks are compressed.
     pub codec: Codec,
     /// In the order of the file; their sync markers are checked.
@@ -84,22 +87,39 @@ impl<'a> Container<'a> {
     /// # Errors
     /// `CorruptTable` if the bytes are no whole container; `Unsupported` for an unknown codec.
     pub fn parse(bytes: &'a [u8]) -> Result<Container<'a>> {
+        let mut container = Container::head(bytes)?;
+        let mut cursor = Cursor::new(bytes.get(container.header_length..).unwrap_or_default());
+        while !cursor.rest().is_empty() {
+            let block = read_block(&mut cursor, bytes.len(), &container.sync).map_err(|e| {
+                Error::corrupt(format!("block {} of the Avro file is torn", container.blocks.len())).because(e)
+            })?;
+            container.blocks.push(block);
+        }
+        Ok(container)
+    }
+
+    /// Reads the header alone; the bytes may end anywhere behind it.
+    ///
+    /// # Errors
+    /// As [`Container::parse`].
+    pub fn head(bytes: &'a [u8]) -> Result<Container<'a>> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| Error::corrupt("the file does not begin as Avro does"))?;
         let mut cursor = Cursor::new(rest);
         let header = |e: Error| Error::corrupt("the Avro header is torn").because(e);
         let metadata = read_metadata(&mut cursor).map_err(header)?;
-        let sync = cursor.take(SYNC_LENGTH).map_err(header)?;
+        let sync = cursor.take(SYNC_LENGTH).map_err(header)?.try_into();
+        let sync = sync.map_err(|e| Error::internal("a sync marker has another length").because(e))?;
         let codec = match metadata.iter().rev().find(|(k, _)| *k == "avro.codec") {
             None => Codec::Null,
             Some((_, name)) => Codec::parse(&String::from_utf8_lossy(name))?,
         };
-        let mut blocks = Vec::new();
-        while !cursor.rest().is_empty() {
-            let block = read_block(&mut cursor, bytes.len(), sync)
-                .map_err(|e| Error::corrupt(format!("block {} of the Avro file is torn", blocks.len())).because(e))?;
-            blocks.push(block);
-        }
-        Ok(Container { bytes, metadata, codec, blocks })
+        let header_length = bytes.len() - cursor.rest().len();
+        Ok(Container { bytes, sync, metadata, header_length, codec, blocks: Vec::new() })
+    }
+
+    /// The marker that ends the header and every block.
+    pub fn sync(&self) -> [u8; SYNC_LENGTH] {
+        self.sync
     }
 
     /// A metadata value; the last one of a repeated key.
@@ -157,15 +177,36 @@ fn read_metadata<'a>(cursor: &mut Cursor<'a>) -> Result<Vec<(&'a str, &'a [u8])>
     Ok(out)
 }
 
-fn read_block(cursor: &mut Cursor<'_>, file_length: usize, sync: &[u8]) -> Result<Block> {
-    let count = cursor.long()?;
-    let count = u64::try_from(count).map_err(|_| Error::corrupt(format!("the block claims {count} records")))?;
-    let data = cursor.bytes()?;
-    let end = file_length - cursor.rest().len();
-    if cursor.take(SYNC_LENGTH)? != sync {
-        return Err(Error::corrupt("the sync marker after the block is not the file's"));
+/// Reads the head of a block: its records and compressed bytes, both as claimed.
+///
+/// # Errors
+/// `CorruptTable` if the bytes end before, or a number is negative.
+pub fn block_head(cursor: &mut Cursor<'_>) -> Result<(u64, u64)> {
+    let (count, length) = (cursor.long()?, cursor.long()?);
+    let claims = |what: &str| Error::corrupt(format!("a block of the Avro file claims {what}"));
+    let count = u64::try_from(count).map_err(|_| claims(&format!("{count} records")))?;
+    let length = u64::try_from(length).map_err(|_| claims(&format!("{length} bytes")))?;
+    Ok((count, length))
+}
+
+/// Checks the marker with which the bytes behind a block begin.
+///
+/// # Errors
+/// `CorruptTable` if it is not the file's.
+pub fn check_sync(found: &[u8], sync: &[u8; SYNC_LENGTH]) -> Result<()> {
+    match found.starts_with(sync) {
+        true => Ok(()),
+        false => Err(Error::corrupt("the sync marker after the block is not the file's")),
     }
-    Ok(Block { count, range: end - data.len()..end })
+}
+
+fn read_block(cursor: &mut Cursor<'_>, file_length: usize, sync: &[u8; SYNC_LENGTH]) -> Result<Block> {
+    let (count, length) = block_head(cursor)?;
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    cursor.take(length)?;
+    let end = file_length - cursor.rest().len();
+    check_sync(cursor.take(SYNC_LENGTH)?, sync)?;
+    Ok(Block { count, range: end - length..end })
 }
 
 /// No block may become larger than this.

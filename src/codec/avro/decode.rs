@@ -362,16 +362,27 @@ pub enum Skip {
     Sequence(Vec<Skip>),
 }
 
+impl Budget {
+    /// Takes one step.
+    ///
+    /// # Errors
+    /// `Unsupported` if none is left.
+    pub fn spend(&mut self) -> Result<()> {
+        self.0 = self
+            .0
+            .checked_sub(1)
+            .ok_or_else(|| Error::unsupported(format!("an Avro schema needs more than {MAX_STEPS} steps to read")))?;
+        Ok(())
+    }
+}
+
 impl Skip {
     /// Compiles the steps over a value of that schema, at the expense of a budget for all parts of a file's schema.
     ///
     /// # Errors
     /// `Unsupported` if there are absurdly many.
     pub fn of(node: &Node, budget: &mut Budget) -> Result<Skip> {
-        budget.0 = budget
-            .0
-            .checked_sub(1)
-            .ok_or_else(|| Error::unsupported(format!("an Avro schema needs more than {MAX_STEPS} steps to read")))?;
+        budget.spend()?;
         if node.min_bytes == 0 {
             return Ok(Skip::Nothing);
         }

@@ -19,6 +19,8 @@ pub struct Node {
     pub shape: Shape,
     /// What it means.
     pub logical: Logical,
+    /// `element-id` of an array, `key-id` and `value-id` of a map.
+    pub inner_ids: [Option<i32>; 2],
     /// Fewest bytes that a value takes; 0 only if every value takes none.
     pub min_bytes: usize,
 }
@@ -37,8 +39,8 @@ pub enum Shape {
     String,
     /// So many bytes.
     Fixed(usize),
-    /// So many symbols.
-    Enum(usize),
+    /// Its symbols.
+    Enum(Arc<[String]>),
     Array(Arc<Node>),
     /// String keys; the values' type.
     Map(Arc<Node>),
@@ -64,7 +66,12 @@ pub enum Logical {
     #[default]
     None,
     Date,
+    TimeMillis,
     TimeMicros,
+    /// Milliseconds, with the Iceberg attribute `adjust-to-utc`.
+    TimestampMillis {
+        utc: bool,
+    },
     /// Microseconds, with the Iceberg attribute `adjust-to-utc`.
     TimestampMicros {
         utc: bool,
@@ -120,7 +127,13 @@ impl Node {
             Shape::Record(members) => members.iter().fold(0usize, |n, m| n.saturating_add(m.node.min_bytes)),
             _ => 1,
         };
-        Node { shape, logical, min_bytes }
+        Node { shape, logical, inner_ids: [None; 2], min_bytes }
+    }
+
+    fn with_inner_ids(self, j: &Map<String, Json>, keys: [&str; 2]) -> Result<Node> {
+        let id =
+            |key: &str| j.get(key).map(|id| integer(id).ok_or_else(|| bad(&format!("has a bad {key}")))).transpose();
+        Ok(Node { inner_ids: [id(keys[0])?, id(keys[1])?], ..self })
     }
 
     /// Takes an optional union apart: whether null is possible, and the type of the value. Other unions stay as they are.
@@ -236,13 +249,13 @@ impl Parser {
         };
         match name {
             "record" | "error" => self.record(j, namespace, depth),
-            "array" => Ok(Node::new(
-                Shape::Array(Arc::new(self.node(child("items")?, namespace, depth + 1)?)),
-                logical(j, None)?,
-            )),
+            "array" => {
+                let items = Arc::new(self.node(child("items")?, namespace, depth + 1)?);
+                Node::new(Shape::Array(items), logical(j, None)?).with_inner_ids(j, ["element-id", ""])
+            }
             "map" => {
                 let values = Arc::new(self.node(child("values")?, namespace, depth + 1)?);
-                Ok(Node::new(Shape::Map(values), logical(j, None)?))
+                Node::new(Shape::Map(values), logical(j, None)?).with_inner_ids(j, ["key-id", "value-id"])
             }
             "fixed" => {
                 let size = child("size")?.as_u64().and_then(|n| usize::try_from(n).ok());
@@ -250,7 +263,9 @@ impl Parser {
                 self.define(j, namespace, Node::new(Shape::Fixed(size), logical(j, Some(size))?))
             }
             "enum" => {
-                let symbols = child("symbols")?.as_array().ok_or_else(|| bad("has bad symbols"))?.len();
+                let symbols = child("symbols")?.as_array().ok_or_else(|| bad("has bad symbols"))?;
+                let symbols: Option<Arc<[String]>> = symbols.iter().map(|s| s.as_str().map(str::to_owned)).collect();
+                let symbols = symbols.ok_or_else(|| bad("has bad symbols"))?;
                 self.define(j, namespace, Node::new(Shape::Enum(symbols), Logical::None))
             }
             name => {
@@ -318,9 +333,12 @@ fn logical(j: &Map<String, Json>, fixed: Option<usize>) -> Result<Logical> {
     };
     Ok(match name {
         "date" => Logical::Date,
+        "time-millis" => Logical::TimeMillis,
         "time-micros" => Logical::TimeMicros,
+        "timestamp-millis" => Logical::TimestampMillis { utc },
         "timestamp-micros" => Logical::TimestampMicros { utc },
         "timestamp-nanos" => Logical::TimestampNanos { utc },
+        "local-timestamp-millis" => Logical::TimestampMillis { utc: false },
         "local-timestamp-micros" => Logical::TimestampMicros { utc: false },
         "local-timestamp-nanos" => Logical::TimestampNanos { utc: false },
         "uuid" if fixed.is_none_or(|n| n == 16) => Logical::Uuid,

@@ -1,0 +1,82 @@
+"""Variants: columns whose values carry their own type, as Python values and as JSON text.
+
+    import frazil as fz
+    from frazil import variant
+
+    rows = fz.open_table("/warehouse/db/events").scan().to_arrow()
+    variant.to_python(rows["payload"])          # [{'user': 7, 'tags': ['a']}, None, 3.5]
+    variant.to_json(rows["payload"])            # a pyarrow array of JSON text
+
+A scan gives a variant column as Arrow's extension type `arrow.parquet.variant`: a struct of the binary columns
+`metadata` and `value`. pyarrow has no class for it and shows the struct. What a file stores shredded is put together
+again; nothing of a value is lost on the way.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frazil import _core
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["to_json", "to_python"]
+
+
+def to_python(data: Any) -> list[Any]:
+    r"""The values as Python objects, None for null; like pyarrow's `to_pylist`, but variants are decoded.
+
+    An object is a dict, an array a list. Booleans, numbers, text and bytes are what they are in Python, a decimal is a
+    `Decimal`, a uuid a `UUID`; dates, times and timestamps are `date`, `time` and `datetime` (aware if in UTC). What
+    these can't hold comes as a pyarrow scalar: timestamps in nanoseconds, always, and years before 1 or after 9999. A
+    null inside a variant is None as well.
+
+    Args:
+        data: A pyarrow array or chunked array of variants, or of structs, lists or maps with variants in them; anything
+            with `__arrow_c_array__` or `__arrow_c_stream__`. A pyarrow table or record batch gives a list of dicts.
+
+    Raises:
+        CorruptTableError: If a variant is damaged.
+        UnsupportedError: If one has a type that version 1 of the encoding doesn't know.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> parts = [pa.array([b"\x01\x01\x00\x01a"]), pa.array([b"\x02\x01\x00\x00\x02\x0c\x07"])]
+        >>> to_python(pa.StructArray.from_arrays(parts, ["metadata", "value"]))
+        [{'a': 7}]
+    """
+    from frazil import interop
+
+    if interop.is_table(data):
+        return interop.python_rows(data)
+    table, _ = interop.column_of(data)
+    return interop.python_values(table.column(0), variant=True)
+
+
+def to_json(array: Any) -> pa.Array | pa.ChunkedArray:
+    r"""Each variant as JSON text, null for null; chunked if the input was.
+
+    Numbers of every kind are JSON numbers with all their digits; NaN and infinities are the strings "NaN", "Infinity"
+    and "-Infinity". Dates, times and timestamps are ISO 8601 text (in UTC with `+00:00`), uuids text, bytes Base64.
+
+    Args:
+        array: A pyarrow array or chunked array of variants, or anything with `__arrow_c_array__` or
+            `__arrow_c_stream__`.
+
+    Raises:
+        InvalidInputError: If the array doesn't hold variants.
+        CorruptTableError: If a variant is damaged.
+        UnsupportedError: If one has a type that version 1 of the encoding doesn't know.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> parts = [pa.array([b"\x01\x01\x00\x01a"]), pa.array([b"\x02\x01\x00\x00\x02\x0c\x07"])]
+        >>> to_json(pa.StructArray.from_arrays(parts, ["metadata", "value"])).to_pylist()
+        ['{"a":7}']
+    """
+    from frazil import interop
+
+    column, chunked = interop.column_of(array)
+    result = interop.table_of(_core.variant_json(column)).column(0)
+    return result if chunked else interop.single(result)

@@ -1,0 +1,151 @@
+//! Reads Protocol Buffers messages, field by field.
+
+use crate::error::{Error, Result};
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+/// A message that is not read yet. Gives each field's number with its value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message<'a>(&'a [u8]);
+
+impl<'a> Message<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Message(bytes)
+    }
+
+    fn take(&mut self, length: u64) -> Result<&'a [u8]> {
+        let (taken, rest) = usize::try_from(length).ok().and_then(|n| self.0.split_at_checked(n)).ok_or_else(torn)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn varint(&mut self) -> Result<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.0.split_first().ok_or_else(torn)?;
+            self.0 = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(torn())
+    }
+
+    fn field(&mut self) -> Result<(u64, Value<'a>)> {
+        let tag = self.varint()?;
+        let value = match tag & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => Value::Number(self.take(8)?.try_into().map(u64::from_le_bytes).map_err(|_| torn())?),
+            2 => {
+                let length = self.varint()?;
+                Value::Bytes(self.take(length)?)
+            }
+            5 => {
+                let number = self.take(4)?.try_into().map(u32::from_le_bytes).map_err(|_| torn())?;
+                Value::Number(u64::from(number))
+            }
+            _ => return Err(torn()),
+        };
+        Ok((tag >> 3, value))
+    }
+}
+
+impl<'a> Iterator for Message<'a> {
+    type Item = Result<(u64, Value<'a>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_err() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn number(self) -> Result<u64> {
+        match self {
+            Value::Number(n) => Ok(n),
+            Value::Bytes(_) => Err(torn()),
+        }
+    }
+
+    pub(super) fn small(self) -> Result<u32> {
+        u32::try_from(self.number()?).map_err(|_| torn())
+    }
+
+    pub(super) fn bytes(self) -> Result<&'a [u8]> {
+        match self {
+            Value::Bytes(bytes) => Ok(bytes),
+            Value::Number(_) => Err(torn()),
+        }
+    }
+
+    pub(super) fn message(self) -> Result<Message<'a>> {
+        self.bytes().map(Message)
+    }
+
+    pub(super) fn text(self) -> Result<String> {
+        let bytes = self.bytes()?.to_vec();
+        String::from_utf8(bytes).map_err(|e| Error::corrupt("a name in an ORC file is not UTF-8").because(e))
+    }
+
+    /// Adds the numbers of a repeated field, which writers may pack into one value.
+    pub(super) fn append_to(self, out: &mut Vec<u32>) -> Result<()> {
+        match self {
+            Value::Number(_) => out.push(self.small()?),
+            Value::Bytes(bytes) => {
+                let mut packed = Message(bytes);
+                while !packed.0.is_empty() {
+                    out.push(u32::try_from(packed.varint()?).map_err(|_| torn())?);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cold]
+fn torn() -> Error {
+    Error::corrupt("the metadata of the ORC file is torn")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_every_wire_type() {
+        let bytes = [0x08, 0x96, 0x01, 0x12, 2, b'h', b'i', 0x1d, 1, 0, 0, 0, 0x21, 2, 0, 0, 0, 0, 0, 0, 0];
+        let fields: Vec<_> = Message::new(&bytes).collect::<Result<_>>().unwrap();
+        let expected =
+            [(1, Value::Number(150)), (2, Value::Bytes(b"hi")), (3, Value::Number(1)), (4, Value::Number(2))];
+        assert_eq!(fields, expected);
+        for end in 1..bytes.len() {
+            // Cut off between fields is a shorter message.
+            let whole = [3, 7, 12].contains(&end);
+            assert_eq!(Message::new(&bytes[..end]).all(|f| f.is_ok()), whole, "{end}");
+        }
+        assert!(Message::new(&[0xff; 11]).next().unwrap().is_err());
+        assert!(Message::new(&[0x0b]).next().unwrap().is_err());
+    }
+
+    #[test]
+    fn repeated_numbers_are_packed_or_not() {
+        let mut out = Vec::new();
+        Value::Number(3).append_to(&mut out).unwrap();
+        Value::Bytes(&[1, 0x80, 1]).append_to(&mut out).unwrap();
+        assert_eq!(out, [3, 1, 128]);
+        assert!(Value::Bytes(&[0x80]).append_to(&mut out).is_err());
+        assert!(Value::Number(u64::MAX).append_to(&mut out).is_err());
+    }
+}

@@ -1,0 +1,457 @@
+//! What the tail of a file and the footers of its stripes say.
+
+use super::compression::{Codec, Compression};
+use super::protobuf::Message;
+use super::stream::Stream;
+use crate::error::{Error, Result};
+
+/// What files begin with, and postscripts end with.
+pub const MAGIC: &[u8] = b"ORC";
+
+/// The field number of the magic in a postscript.
+const MAGIC_FIELD: u64 = 8000;
+
+/// The version of files by writers from before the second one was settled, whose short decimals are plain integers.
+const UNSTABLE_V2: [u32; 2] = [1, 9999];
+
+/// Metadata of this size is allowed whatever its compression.
+const ALWAYS_ALLOWED: usize = 1 << 20;
+
+/// Deflate cannot expand more than so many times.
+const MAX_RATIO: usize = 1032;
+
+/// Types nest no deeper than this.
+const MAX_DEPTH: usize = 100;
+
+/// The end of a file, before the one byte that says how long it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostScript {
+    /// Bytes of the footer, which lies right before.
+    pub footer_length: u64,
+    /// How metadata and streams are compressed.
+    pub compression: Compression,
+    /// Whether it ends with the name of the format; the oldest files only begin with it.
+    pub is_named: bool,
+    /// Whether decimals of up to 18 digits are stored as integers.
+    pub has_short_decimals: bool,
+}
+
+impl PostScript {
+    /// Decodes it.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is none, `Unsupported` for codecs that are not known.
+    pub fn parse(bytes: &[u8]) -> Result<PostScript> {
+        let (mut footer_length, mut codec, mut block_size) = (None, 0, None);
+        let (mut version, mut magic) = (Vec::new(), None);
+        for field in Message::new(bytes) {
+            match field? {
+                (1, v) => footer_length = Some(v.number()?),
+                (2, v) => codec = v.number()?,
+                (3, v) => block_size = Some(v.number()?),
+                (4, v) => v.append_to(&mut version)?,
+                (MAGIC_FIELD, v) => magic = Some(v.bytes()?),
+                _ => {}
+            }
+        }
+        if magic.is_some_and(|magic| magic != MAGIC) {
+            return Err(Error::corrupt("the file does not end as ORC files do: it is cut off or no ORC"));
+        }
+        Ok(PostScript {
+            is_named: magic.is_some(),
+            footer_length: footer_length.ok_or_else(|| Error::corrupt("the ORC file has no footer"))?,
+            compression: Compression::new(codec, block_size)?,
+            has_short_decimals: version == UNSTABLE_V2,
+        })
+    }
+}
+
+/// What a column holds.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Boolean,
+    Byte,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+    String,
+    Binary,
+    Timestamp,
+    List,
+    Map,
+    Struct,
+    Union,
+    Decimal,
+    Date,
+    Varchar,
+    Char,
+    TimestampInstant,
+    /// A type of the future.
+    Other(u32),
+}
+
+impl Kind {
+    fn new(number: u32) -> Kind {
+        match number {
+            0 => Kind::Boolean,
+            1 => Kind::Byte,
+            2 => Kind::Short,
+            3 => Kind::Int,
+            4 => Kind::Long,
+            5 => Kind::Float,
+            6 => Kind::Double,
+            7 => Kind::String,
+            8 => Kind::Binary,
+            9 => Kind::Timestamp,
+            10 => Kind::List,
+            11 => Kind::Map,
+            12 => Kind::Struct,
+            13 => Kind::Union,
+            14 => Kind::Decimal,
+            15 => Kind::Date,
+            16 => Kind::Varchar,
+            17 => Kind::Char,
+            18 => Kind::TimestampInstant,
+            n => Kind::Other(n),
+        }
+    }
+}
+
+/// A column's type, as an entry of the list of all types; the list's first is the whole row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeInfo {
+    /// What it is.
+    pub kind: Kind,
+    /// Where the types below it are in the list: behind this one, each below one type only.
+    pub children: Vec<usize>,
+    /// The names of a struct's members.
+    pub names: Vec<String>,
+    /// Digits of a decimal.
+    pub precision: u32,
+    /// Digits behind a decimal's point.
+    pub scale: u32,
+    /// What the writer noted, such as `iceberg.id`.
+    pub attributes: Vec<(String, String)>,
+}
+
+impl TypeInfo {
+    fn parse(message: Message<'_>) -> Result<TypeInfo> {
+        // The precision and scale that Java takes where a file has none.
+        let mut out = TypeInfo {
+            kind: Kind::Boolean,
+            children: Vec::new(),
+            names: Vec::new(),
+            precision: 38,
+            scale: 10,
+            attributes: Vec::new(),
+        };
+        let mut children = Vec::new();
+        for field in message {
+            match field? {
+                (1, v) => out.kind = Kind::new(v.small()?),
+                (2, v) => v.append_to(&mut children)?,
+                (3, v) => out.names.push(v.text()?),
+                (5, v) => out.precision = v.small()?,
+                (6, v) => out.scale = v.small()?,
+                (7, v) => {
+                    let mut pair = (String::new(), String::new());
+                    for field in v.message()? {
+                        match field? {
+                            (1, v) => pair.0 = v.text()?,
+                            (2, v) => pair.1 = v.text()?,
+                            _ => {}
+                        }
+                    }
+                    out.attributes.push(pair);
+                }
+                _ => {}
+            }
+        }
+        out.children = children.into_iter().map(|c| c as usize).collect();
+        Ok(out)
+    }
+
+    /// What the writer noted under a name.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// Where a stripe is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StripeInfo {
+    /// Its first byte.
+    pub offset: u64,
+    /// Bytes of the indexes, which come first.
+    pub index_length: u64,
+    /// Bytes of the data, which come next.
+    pub data_length: u64,
+    /// Bytes of the stripe's footer.
+    pub footer_length: u64,
+    /// Its rows.
+    pub rows: u64,
+}
+
+impl StripeInfo {
+    fn parse(message: Message<'_>) -> Result<StripeInfo> {
+        let mut out = StripeInfo::default();
+        for field in message {
+            match field? {
+                (1, v) => out.offset = v.number()?,
+                (2, v) => out.index_length = v.number()?,
+                (3, v) => out.data_length = v.number()?,
+                (4, v) => out.footer_length = v.number()?,
+                (5, v) => out.rows = v.number()?,
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// Where its footer begins; `None` if that is beyond what a number holds.
+    pub fn footer_offset(&self) -> Option<u64> {
+        self.offset.checked_add(self.index_length)?.checked_add(self.data_length)
+    }
+
+    /// Behind its last byte.
+    pub fn end(&self) -> Option<u64> {
+        self.footer_offset()?.checked_add(self.footer_length)
+    }
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// The stripes in the order of their rows.
+    pub stripes: Vec<StripeInfo>,
+    /// All types; a column's number is its place here.
+    pub types: Vec<TypeInfo>,
+    /// Rows of the file.
+    pub rows: u64,
+    /// For each column the bytes of its strings, if the writer counted them.
+    pub text_bytes: Vec<Option<u64>>,
+    /// For each column how many values it has, if the writer counted them.
+    pub values: Vec<Option<u64>>,
+}
+
+impl Footer {
+    /// Decompresses and decodes it. Types form a tree, and stripes have as many rows as the file.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it contradicts itself, `Unsupported` if columns are encrypted.
+    pub fn parse(bytes: &[u8], compression: Compression) -> Result<Footer> {
+        let bytes = read_message(bytes, compression)?;
+        let mut out =
+            Footer { stripes: Vec::new(), types: Vec::new(), rows: 0, text_bytes: Vec::new(), values: Vec::new() };
+        for field in Message::new(&bytes) {
+            match field? {
+                (3, v) => out.stripes.push(StripeInfo::parse(v.message()?)?),
+                (4, v) => out.types.push(TypeInfo::parse(v.message()?)?),
+                (6, v) => out.rows = v.number()?,
+                (7, v) => out.add_statistics(v.message()?)?,
+                (10, _) => return Err(Error::unsupported("encrypted ORC files cannot be read yet")),
+                _ => {}
+            }
+        }
+        check_types(&out.types)?;
+        let rows = out.stripes.iter().try_fold(0u64, |sum, stripe| sum.checked_add(stripe.rows));
+        if rows != Some(out.rows) || i64::try_from(out.rows).is_err() {
+            return Err(Error::corrupt(format!(
+                "the ORC file claims {} rows, but its stripes another number",
+                out.rows
+            )));
+        }
+        Ok(out)
+    }
+
+    /// Of a column: the number of its values, and the length of all strings.
+    fn add_statistics(&mut self, message: Message<'_>) -> Result<()> {
+        let (mut values, mut text) = (None, None);
+        for field in message {
+            match field? {
+                (1, v) => values = Some(v.number()?),
+                // Statistics of strings have the sum of lengths third, those of byte strings first.
+                (field @ (4 | 8), v) => {
+                    for inner in v.message()? {
+                        match inner? {
+                            (3, v) if field == 4 => text = Some(v.number()?),
+                            (1, v) if field == 8 => text = Some(v.number()?),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.values.push(values);
+        self.text_bytes.push(text.map(|bits| (bits >> 1) ^ (bits & 1).wrapping_neg()));
+        Ok(())
+    }
+}
+
+/// Types are a tree whose children come behind their parents.
+fn check_types(types: &[TypeInfo]) -> Result<()> {
+    let bad = |what: &str| Err(Error::corrupt(format!("the types of the ORC file are no tree: {what}")));
+    if types.first().is_none_or(|root| root.kind != Kind::Struct) {
+        return match types.first() {
+            Some(_) => Err(Error::unsupported("ORC files whose rows are no structs cannot be read")),
+            None => bad("there are none"),
+        };
+    }
+    let mut depths = vec![usize::MAX; types.len()];
+    if let Some(root) = depths.first_mut() {
+        *root = 0;
+    }
+    for (i, ty) in types.iter().enumerate() {
+        let depth = depths.get(i).copied().unwrap_or(usize::MAX);
+        if depth == usize::MAX {
+            return bad("one belongs to no other");
+        }
+        if depth > MAX_DEPTH {
+            return bad("they nest too deeply");
+        }
+        let fits = match ty.kind {
+            Kind::Struct => ty.names.len() == ty.children.len(),
+            Kind::List => ty.children.len() == 1,
+            Kind::Map => ty.children.len() == 2,
+            Kind::Union | Kind::Other(_) => true,
+            _ => ty.children.is_empty(),
+        };
+        if !fits {
+            return bad("one has too few or too many below it");
+        }
+        for &child in &ty.children {
+            match depths.get_mut(child) {
+                Some(place) if *place == usize::MAX && child > i => *place = depth + 1,
+                _ => return bad("one belongs to two others"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a stream is for.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StreamKind {
+    Present,
+    Data,
+    Length,
+    DictionaryData,
+    Secondary,
+    /// Indexes, filters and what is not read.
+    Other,
+}
+
+/// A stream of a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamInfo {
+    /// What it is for.
+    pub kind: StreamKind,
+    /// The number of its column.
+    pub column: usize,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub length: u64,
+}
+
+/// How a column is encoded in a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    /// Whether values are numbers of entries of a dictionary.
+    pub is_dictionary: bool,
+    /// Whether integers are runs of version 2.
+    pub v2: bool,
+    /// Entries of the dictionary.
+    pub dictionary_size: usize,
+}
+
+/// What a stripe says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StripeFooter {
+    /// In the order of the file, without gaps.
+    pub streams: Vec<StreamInfo>,
+    /// Of each column.
+    pub encodings: Vec<Encoding>,
+    /// The zone that the writer's timestamps without one are local to.
+    pub writer_zone: Option<String>,
+}
+
+impl StripeFooter {
+    /// Decompresses and decodes it. Streams lie inside of the stripe.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it contradicts itself, `Unsupported` for encodings that are not known.
+    pub fn parse(bytes: &[u8], compression: Compression, stripe: &StripeInfo) -> Result<StripeFooter> {
+        let bytes = read_message(bytes, compression)?;
+        let mut out = StripeFooter { streams: Vec::new(), encodings: Vec::new(), writer_zone: None };
+        let outside = || Error::corrupt("a stream of the ORC file lies outside of its stripe");
+        let (mut offset, end) = (stripe.offset, stripe.footer_offset().ok_or_else(outside)?);
+        for field in Message::new(&bytes) {
+            match field? {
+                (1, v) => {
+                    let stream = parse_stream(v.message()?, offset)?;
+                    offset = offset.checked_add(stream.length).filter(|o| *o <= end).ok_or_else(outside)?;
+                    out.streams.push(stream);
+                }
+                (2, v) => out.encodings.push(parse_encoding(v.message()?)?),
+                (3, v) => out.writer_zone = Some(v.text()?).filter(|zone| !zone.is_empty()),
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn parse_stream(message: Message<'_>, offset: u64) -> Result<StreamInfo> {
+    let mut out = StreamInfo { kind: StreamKind::Present, column: 0, offset, length: 0 };
+    for field in message {
+        match field? {
+            (1, v) => {
+                out.kind = match v.number()? {
+                    0 => StreamKind::Present,
+                    1 => StreamKind::Data,
+                    2 => StreamKind::Length,
+                    3 => StreamKind::DictionaryData,
+                    5 => StreamKind::Secondary,
+                    _ => StreamKind::Other,
+                }
+            }
+            (2, v) => out.column = v.small()? as usize,
+            (3, v) => out.length = v.number()?,
+            _ => {}
+        }
+    }
+    Ok(out)
+}
+
+fn parse_encoding(message: Message<'_>) -> Result<Encoding> {
+    let (mut kind, mut dictionary_size) = (0, 0);
+    for field in message {
+        match field? {
+            (1, v) => kind = v.number()?,
+            (2, v) => dictionary_size = v.small()? as usize,
+            _ => {}
+        }
+    }
+    if kind > 3 {
+        return Err(Error::unsupported(format!("the ORC file has columns of encoding {kind}")));
+    }
+    Ok(Encoding { is_dictionary: kind & 1 == 1, v2: kind & 2 == 2, dictionary_size })
+}
+
+/// Decompresses a message. Memory is bounded by the bytes it has.
+fn read_message(bytes: &[u8], compression: Compression) -> Result<Vec<u8>> {
+    if compression.codec == Codec::None {
+        return Ok(bytes.to_vec());
+    }
+    Stream::read_all(bytes, compression, bytes.len().saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED))
+}
+
+#[cfg(test)]
+#[path = "tail_tests.rs"]
+mod tests;

@@ -1,0 +1,115 @@
+//! Values as JSON text.
+//!
+//! Numbers of every kind are JSON numbers with all their digits, NaN and infinities strings. Dates, times and timestamps are
+//! ISO 8601 text, those with a zone ending in `+00:00`; uuids text; bytes Base64.
+
+use super::{Metadata, Value, check, members};
+use crate::error::{Error, Result};
+use crate::types::decimal::format_decimal;
+use crate::types::temporal::{format_date, format_time, format_timestamp};
+
+const MICROS: i64 = 1_000_000;
+const NANOS: i64 = 1_000_000_000;
+
+/// The value at the front of `bytes` as JSON, without spaces; members of objects in the order of the bytes.
+///
+/// # Errors
+/// As [`check`].
+pub fn to_text(metadata: &Metadata<'_>, bytes: &[u8]) -> Result<String> {
+    check(metadata, bytes)?;
+    let mut out = String::new();
+    write(metadata, bytes, &mut out)?;
+    Ok(out)
+}
+
+/// As [`to_text`], of a value that was checked.
+fn write(metadata: &Metadata<'_>, bytes: &[u8], out: &mut String) -> Result<()> {
+    match Value::parse(bytes)?.0 {
+        Value::Object(object) => {
+            out.push('{');
+            for (i, member) in members(metadata, &object).enumerate() {
+                let (name, value) = member?;
+                if i > 0 {
+                    out.push(',');
+                }
+                out.push_str(&quoted(name)?);
+                out.push(':');
+                write(metadata, value, out)?;
+            }
+            out.push('}');
+        }
+        Value::Array(array) => {
+            out.push('[');
+            for i in 0..array.len() {
+                if i > 0 {
+                    out.push(',');
+                }
+                write(metadata, array.bytes(i)?, out)?;
+            }
+            out.push(']');
+        }
+        Value::String(text) => out.push_str(&quoted(text)?),
+        Value::Null => out.push_str("null"),
+        Value::Boolean(b) => out.push_str(if b { "true" } else { "false" }),
+        Value::Int8(v) => out.push_str(&v.to_string()),
+        Value::Int16(v) => out.push_str(&v.to_string()),
+        Value::Int32(v) => out.push_str(&v.to_string()),
+        Value::Int64(v) => out.push_str(&v.to_string()),
+        Value::Float(v) if v.is_finite() => out.push_str(&serde_json::to_string(&v).map_err(formless)?),
+        Value::Float(v) => special(v.into(), out),
+        Value::Double(v) if v.is_finite() => out.push_str(&serde_json::to_string(&v).map_err(formless)?),
+        Value::Double(v) => special(v, out),
+        Value::Decimal(d) => out.push_str(&format_decimal(d.unscaled, d.scale)),
+        scalar => {
+            out.push('"');
+            out.push_str(&plain(&scalar));
+            out.push('"');
+        }
+    }
+    Ok(())
+}
+
+/// Text of a value that has no JSON form of its own.
+fn plain(value: &Value<'_>) -> String {
+    match value {
+        Value::Date(days) => format_date((*days).into()),
+        Value::Time(micros) => format_time(*micros, MICROS),
+        Value::Timestamp(micros) => format_timestamp(*micros, MICROS),
+        Value::Timestamptz(micros) => format_timestamp(*micros, MICROS) + "+00:00",
+        Value::TimestampNs(nanos) => format_timestamp(*nanos, NANOS),
+        Value::TimestamptzNs(nanos) => format_timestamp(*nanos, NANOS) + "+00:00",
+        Value::Uuid(uuid) => uuid::Uuid::from_u128(*uuid).to_string(),
+        Value::Binary(bytes) => base64(bytes),
+        _ => String::new(),
+    }
+}
+
+fn special(v: f64, out: &mut String) {
+    out.push_str(match v {
+        v if v.is_nan() => "\"NaN\"",
+        v if v > 0.0 => "\"Infinity\"",
+        _ => "\"-Infinity\"",
+    });
+}
+
+fn quoted(text: &str) -> Result<String> {
+    serde_json::to_string(text).map_err(formless)
+}
+
+fn formless(e: serde_json::Error) -> Error {
+    Error::internal("a value of a variant has no JSON form").because(e)
+}
+
+/// Base64 with padding (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let word = (0..3).fold(0u32, |word, i| word << 8 | u32::from(chunk.get(i).copied().unwrap_or(0)));
+        for i in 0..4 {
+            let digit = DIGITS.get((word >> (18 - 6 * i) & 63) as usize).copied().unwrap_or(b'=');
+            out.push(if i <= chunk.len() { digit.into() } else { '=' });
+        }
+    }
+    out
+}

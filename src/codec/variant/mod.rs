@@ -1,0 +1,30 @@
+//! Variants: values that carry their own type.
+//!
+//! A variant is two byte strings: *metadata*, the dictionary of field names, and the *value*, which may nest and refers to
+//! names by number. [`Metadata::parse`] and [`Value::parse`] look at one level, [`check`] at all of them; [`json`] writes
+//! text; [`encode`] puts values together.
+//!
+//! ```
+//! use frazil::codec::variant::{Metadata, json};
+//!
+//! // The dictionary {"a"} and the object {"a": 7}.
+//! let (metadata, value) = ([0x01, 1, 0, 1, b'a'], [0x02, 1, 0, 0, 2, 0x0c, 7]);
+//! let metadata = Metadata::parse(&metadata)?;
+//! assert_eq!(json::to_text(&metadata, &value)?, r#"{"a":7}"#);
+//! # Ok::<(), frazil::error::Error>(())
+//! ```
+//! Source: Parquet format, "Variant Binary Encoding", version 1. Bytes may come from anywhere: nothing is trusted, depth is
+//! bounded by [`MAX_DEPTH`], and work by the number of bytes, since values that share bytes are refused.
+
+mod decode;
+pub mod encode;
+pub mod json;
+
+pub use decode::{Container, Decimal, Metadata, Value, check, members};
+
+/// How deep values may nest.
+pub const MAX_DEPTH: usize = 500;
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

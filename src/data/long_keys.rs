@@ -1,0 +1,283 @@
+//! Sets of keys of one column whose values fit 64 bits: integers, dates, times, floats.
+//!
+//! Keys of delete files most often lie near each other, as do those of a batch of rows. So each batch looks only at the
+//! keys between its least and greatest: as a bitmap where these are dense, else as a hash set behind a bitmap of hashes.
+//! Only where more keys lie there than the batch has rows are all keys put into one such set, once for all batches.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{
+    DataType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType, TimeUnit,
+    TimestampMicrosecondType, TimestampNanosecondType,
+};
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::error::Result;
+
+/// A batch may have this many bits of a bitmap for each of its rows.
+const DENSE_BITS: u64 = 32;
+/// Bits for each key in a bitmap of hashes.
+const FILTER_BITS: usize = 16;
+
+/// The values of a column as longs that are equal exactly for equal values; `None` for other types. One NaN stands for all.
+pub(crate) fn as_longs(array: &ArrayRef) -> Option<(ScalarBuffer<i64>, Option<&NullBuffer>)> {
+    let widened = |values: &ScalarBuffer<i32>| values.iter().map(|v| i64::from(*v)).collect();
+    let longs: ScalarBuffer<i64> = match array.data_type() {
+        DataType::Int64 => array.as_primitive::<Int64Type>().values().clone(),
+        DataType::Time64(TimeUnit::Microsecond) => array.as_primitive::<Time64MicrosecondType>().values().clone(),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            array.as_primitive::<TimestampMicrosecondType>().values().clone()
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            array.as_primitive::<TimestampNanosecondType>().values().clone()
+        }
+        DataType::Int32 => widened(array.as_primitive::<Int32Type>().values()),
+        DataType::Date32 => widened(array.as_primitive::<Date32Type>().values()),
+        DataType::Float32 => {
+            let bits = |f: &f32| i64::from(if f.is_nan() { f32::NAN.to_bits() } else { f.to_bits() });
+            array.as_primitive::<Float32Type>().values().iter().map(bits).collect()
+        }
+        DataType::Float64 => {
+            let bits = |f: &f64| (if f.is_nan() { f64::NAN.to_bits() } else { f.to_bits() }) as i64;
+            array.as_primitive::<Float64Type>().values().iter().map(bits).collect()
+        }
+        _ => return None,
+    };
+    Some((longs, array.nulls()))
+}
+
+/// Whether keys of one column of this type are kept as longs.
+pub(crate) fn fits_longs(ty: &DataType) -> bool {
+    as_longs(&arrow::array::new_empty_array(ty)).is_some()
+}
+
+/// The distinct keys of a delete file.
+#[derive(Debug, Default)]
+pub(crate) struct LongKeys {
+    /// Ascending.
+    keys: Vec<i64>,
+    has_null: bool,
+}
+
+impl LongKeys {
+    /// Of the keys in some order, with repeats.
+    pub(crate) fn new(mut keys: Vec<i64>, has_null: bool) -> LongKeys {
+        keys.sort_unstable();
+        keys.dedup();
+        keys.shrink_to_fit();
+        LongKeys { keys, has_null }
+    }
+
+    /// Bytes it takes in memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.keys.capacity() as u64 * 8
+    }
+
+    /// The keys from `least` to `greatest`.
+    fn between(&self, least: i64, greatest: i64) -> &[i64] {
+        let start = self.keys.partition_point(|k| *k < least);
+        let count = self.keys[start..].partition_point(|k| *k <= greatest);
+        &self.keys[start..start + count]
+    }
+}
+
+/// Of the rows of `mask` those whose key is in none of the sets. `union` gives all keys of the sets.
+///
+/// # Errors
+/// What `union` gives.
+pub(crate) fn keep(
+    sets: &[&LongKeys],
+    union: impl FnOnce() -> Result<Arc<LongSet>>,
+    longs: &[i64],
+    nulls: Option<&NullBuffer>,
+    mask: BooleanBuffer,
+) -> Result<BooleanBuffer> {
+    let Some((least, greatest)) = range(longs, nulls) else {
+        return Ok(if sets.iter().any(|set| set.has_null) { BooleanBuffer::new_unset(mask.len()) } else { mask });
+    };
+    let near: Vec<&[i64]> = sets.iter().map(|s| s.between(least, greatest)).filter(|s| !s.is_empty()).collect();
+    let count: usize = near.iter().map(|s| s.len()).sum();
+    let width = greatest.abs_diff(least).saturating_add(1);
+    let unless = |is_deleted: &dyn Fn(&[i64]) -> BooleanBuffer| &mask & &is_deleted(longs);
+    let kept = if count == 0 {
+        mask.clone()
+    } else if width <= DENSE_BITS * longs.len() as u64 {
+        let bitmap = Bitmap::of(&near, least, width);
+        unless(&|longs| {
+            BooleanBuffer::collect_bool(longs.len(), |i| !bitmap.contains(longs[i].wrapping_sub(least) as u64))
+        })
+    } else {
+        let set = if count <= longs.len() { Arc::new(LongSet::of(&near)) } else { union()? };
+        unless(&|longs| BooleanBuffer::collect_bool(longs.len(), |i| !set.contains(longs[i])))
+    };
+    Ok(match nulls {
+        None => kept,
+        // Null is a key like any other; what a null slot holds is none.
+        Some(nulls) if sets.iter().any(|set| set.has_null) => &kept & nulls.inner(),
+        Some(nulls) => &kept | &(&mask & &!nulls.inner()),
+    })
+}
+
+/// The least and the greatest key that is not null.
+fn range(longs: &[i64], nulls: Option<&NullBuffer>) -> Option<(i64, i64)> {
+    let all = |(least, greatest): (i64, i64), k: i64| (least.min(k), greatest.max(k));
+    let none = (i64::MAX, i64::MIN);
+    let (least, greatest) = match nulls.filter(|n| n.null_count() > 0) {
+        None => longs.iter().copied().fold(none, all),
+        Some(nulls) => nulls.valid_indices().filter_map(|i| longs.get(i).copied()).fold(none, all),
+    };
+    (least <= greatest).then_some((least, greatest))
+}
+
+/// A bit for each number of a range.
+struct Bitmap(Vec<u64>);
+
+impl Bitmap {
+    fn of(slices: &[&[i64]], least: i64, width: u64) -> Bitmap {
+        let mut words = vec![0u64; (width / 64 + 1) as usize];
+        for key in slices.iter().copied().flatten() {
+            let at = key.wrapping_sub(least) as u64;
+            if let Some(word) = words.get_mut((at / 64) as usize) {
+                *word |= 1 << (at % 64);
+            }
+        }
+        Bitmap(words)
+    }
+
+    fn contains(&self, at: u64) -> bool {
+        self.0.get((at / 64) as usize).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+}
+
+/// A hash set behind a bitmap of hashes, which tells most keys that are not in it at a glance.
+#[derive(Debug, Default)]
+pub(crate) struct LongSet {
+    filter: Vec<u64>,
+    /// How far a hash is shifted to be a bit's number.
+    shift: u32,
+    table: HashTable<i64>,
+    hasher: DefaultHashBuilder,
+}
+
+impl LongSet {
+    /// All keys of the sets.
+    pub(crate) fn union(sets: &[&LongKeys]) -> LongSet {
+        LongSet::of(&sets.iter().map(|s| s.keys.as_slice()).collect::<Vec<_>>())
+    }
+
+    /// Bytes it takes in memory.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        (self.filter.capacity() * 8 + self.table.capacity() * 10) as u64
+    }
+
+    fn of(slices: &[&[i64]]) -> LongSet {
+        let count: usize = slices.iter().map(|s| s.len()).sum();
+        let bits = (count * FILTER_BITS).next_power_of_two().max(64);
+        let mut set = LongSet {
+            filter: vec![0; bits / 64],
+            shift: 64 - bits.trailing_zeros(),
+            table: HashTable::with_capacity(count),
+            hasher: DefaultHashBuilder::default(),
+        };
+        for &key in slices.iter().copied().flatten() {
+            let bit = set.bit(key);
+            if let Some(word) = set.filter.get_mut((bit / 64) as usize) {
+                *word |= 1 << (bit % 64);
+            }
+            let LongSet { table, hasher, .. } = &mut set;
+            let hash = hasher.hash_one(key);
+            table.entry(hash, |k| *k == key, |k| hasher.hash_one(*k)).or_insert(key);
+        }
+        set
+    }
+
+    /// Fibonacci hashing; the table, which is asked about what passes, has a hash that no one can foresee.
+    fn bit(&self, key: i64) -> u64 {
+        (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift
+    }
+
+    fn contains(&self, key: i64) -> bool {
+        let bit = self.bit(key);
+        self.filter.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+            && self.table.find(self.hasher.hash_one(key), |k| *k == key).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use arrow::array::{Float64Array, Int64Array};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What `keep` leaves of all rows, and whether it asked for the union.
+    fn kept(sets: &[Vec<Option<i64>>], rows: &[Option<i64>]) -> (Vec<bool>, bool) {
+        let sets: Vec<LongKeys> = sets
+            .iter()
+            .map(|keys| LongKeys::new(keys.iter().flatten().copied().collect(), keys.contains(&None)))
+            .collect();
+        let sets: Vec<&LongKeys> = sets.iter().collect();
+        let array: ArrayRef = Arc::new(Int64Array::from(rows.to_vec()));
+        let (longs, nulls) = as_longs(&array).unwrap();
+        let asked = Cell::new(false);
+        let union = || {
+            asked.set(true);
+            Ok(Arc::new(LongSet::union(&sets)))
+        };
+        // Rows that are gone already stay gone.
+        let mask = BooleanBuffer::collect_bool(rows.len(), |i| i % 7 != 6);
+        let kept = keep(&sets, union, &longs, nulls, mask).unwrap();
+        (kept.iter().collect(), asked.get())
+    }
+
+    fn expected(sets: &[Vec<Option<i64>>], rows: &[Option<i64>]) -> Vec<bool> {
+        let is_left = |(i, row): (usize, &Option<i64>)| i % 7 != 6 && !sets.iter().any(|set| set.contains(row));
+        rows.iter().enumerate().map(is_left).collect()
+    }
+
+    #[test]
+    fn dense_sparse_and_many_keys() {
+        let dense: Vec<Option<i64>> = (0..1000).map(|i| Some(i64::MAX - i)).collect();
+        let sparse: Vec<Option<i64>> = (0..1000).map(|i: i64| Some(i.wrapping_mul(0x1234_5678_9abc_def1))).collect();
+        let wide = vec![Some(i64::MIN), Some(i64::MAX), None, Some(0)];
+        assert!(kept(&[sparse.clone()], &wide).1);
+        assert!(!kept(&[sparse.clone(), dense.clone()], &dense).1);
+        for rows in [&dense, &sparse, &wide, &vec![None; 9], &vec![]] {
+            for sets in
+                [vec![], vec![dense.clone()], vec![sparse.clone(), wide.clone()], vec![wide.clone(), dense.clone()]]
+            {
+                let (found, asked) = kept(&sets, rows);
+                assert_eq!(found, expected(&sets, rows));
+                let many = sets.iter().map(Vec::len).sum::<usize>() > rows.len();
+                assert!(many || !asked, "the union is for more keys than rows");
+            }
+        }
+    }
+
+    #[test]
+    fn floats_are_equal_as_java_compares_them() {
+        let array: ArrayRef = Arc::new(Float64Array::from(vec![f64::NAN, -f64::NAN, 0.0, -0.0, 1.5]));
+        let (longs, _) = as_longs(&array).unwrap();
+        assert_eq!(longs[0], longs[1]);
+        assert_ne!(longs[2], longs[3]);
+        assert_eq!(longs[4] as u64, 1.5f64.to_bits());
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_look_at_every_key_says(
+            sets in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.9, -40i64..40), 0..30), 0..4),
+            rows in prop::collection::vec(prop::option::weighted(0.9, -40i64..40), 0..50),
+            spread in prop::sample::select(vec![1, 1 << 20, 1 << 57]),
+        ) {
+            let wide = |keys: &Vec<Option<i64>>| keys.iter().map(|k| k.map(|k| k * spread)).collect::<Vec<_>>();
+            let (sets, rows) = (sets.iter().map(wide).collect::<Vec<_>>(), wide(&rows));
+            prop_assert_eq!(kept(&sets, &rows).0, expected(&sets, &rows));
+        }
+    }
+}
