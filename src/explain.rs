@@ -12,8 +12,8 @@ use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 
-use crate::error::{Error, Result, ResultExt};
 use crate::changes::History;
+use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::changes::{AnyPlan, list_appends};
 use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::estimate::{Estimate, estimate_changes};

@@ -67,10 +67,16 @@ fn a_size_that_no_file_has_is_cut_into_larger_pieces() {
 #[test]
 fn the_open_cost_and_lookback_shape_the_groups() {
     let files = || ["a", "b", "c", "d"].map(|n| task(n, 10, None)).to_vec();
-    assert_eq!(shape(&pack(files(), &plan(100, 10, 50), &|| Ok(())).unwrap()), [[("a", 0, 10), ("b", 0, 10)], [("c", 0, 10), ("d", 0, 10)]]);
+    assert_eq!(
+        shape(&pack(files(), &plan(100, 10, 50), &|| Ok(())).unwrap()),
+        [[("a", 0, 10), ("b", 0, 10)], [("c", 0, 10), ("d", 0, 10)]]
+    );
     let sizes = [("a", 60), ("b", 70), ("c", 30)].map(|(n, s)| task(n, s, None)).to_vec();
     // With one open bin b's bin is the larger when c would open none: c fits b.
-    assert_eq!(shape(&pack(sizes, &plan(100, 1, 0), &|| Ok(())).unwrap()), [vec![("b", 0, 70)], vec![("a", 0, 60), ("c", 0, 30)]]);
+    assert_eq!(
+        shape(&pack(sizes, &plan(100, 1, 0), &|| Ok(())).unwrap()),
+        [vec![("b", 0, 70)], vec![("a", 0, 60), ("c", 0, 30)]]
+    );
 }
 
 #[test]

@@ -96,8 +96,8 @@ class Explain:
         `delete matching`, or `kept`; `reason`, by which clause and bound (`id < 5: lower bound 10`), or, of a file
         kept, what is left of the filter. `deletes` counts the delete files attached to a data file, and the data files
         that a delete file reaches. Of changes there are `operation`, `change_ordinal` and `commit_snapshot_id` as well;
-        files that stayed are listed only where their rows changed, and delete files are not. Then there are `file_path`, `partition` (as in paths), `spec_id`, `record_count`,
-        `file_size_in_bytes` and `manifest_path`.
+        files that stayed are listed only where their rows changed, and delete files are not. Then there are
+        `file_path`, `partition` (as in paths), `spec_id`, `record_count`, `file_size_in_bytes` and `manifest_path`.
 
         Raises:
             InvalidInputError: The explanation was made without files.

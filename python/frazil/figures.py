@@ -7,7 +7,18 @@ from typing import Any
 
 from frazil.arguments import EPOCH
 
-__all__ = ["amount", "bytes_text", "cache_text", "commit_lines", "commit_text", "moment", "number", "plain", "rows_kept", "time_text"]
+__all__ = [
+    "amount",
+    "bytes_text",
+    "cache_text",
+    "commit_lines",
+    "commit_text",
+    "moment",
+    "number",
+    "plain",
+    "rows_kept",
+    "time_text",
+]
 
 
 def number(n: int) -> str:
@@ -82,5 +93,7 @@ def cache_text(cache: dict[str, Any] | None) -> str:
     """What the plan cache did, in a sentence; nothing if there is none."""
     if cache is None:
         return ""
-    said = f"{number(cache['served'])} of {amount(cache['read'], 'manifest')} came from the plan cache {cache['folder']}"
+    said = (
+        f"{number(cache['served'])} of {amount(cache['read'], 'manifest')} came from the plan cache {cache['folder']}"
+    )
     return plain(said if cache["trouble"] is None else f"{said}; {cache['trouble']}")

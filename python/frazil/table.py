@@ -221,8 +221,8 @@ class Table:
         Args:
             filter: Changed rows to keep, by the table's columns and the three above.
             select: Columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
-            since: The version to begin after; None, or a time before the table's first snapshot, begins with the oldest snapshot that the table still has. A snapshot
-                that has expired will do if it is the parent of that one.
+            since: The version to begin after; None, or a time before the table's first snapshot, begins with the oldest
+                snapshot that the table still has. A snapshot that has expired will do if it is the parent of that one.
             at: The last version; None is the newest that this table object knows.
             options: As for `scan`.
             max_plan_bytes: As for `scan`; all commits together.

@@ -19,7 +19,9 @@ use crate::expr::BoundPredicate;
 use crate::iceberg::deletes::{AttachedDeletes, DeleteIndex};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::{BatchChange, EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests_watched};
+use crate::iceberg::plan::{
+    BatchChange, EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests_watched,
+};
 use crate::iceberg::snapshot::Snapshot;
 use crate::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
 use crate::types::value::decode_bound;

@@ -440,7 +440,8 @@ fn a_budget_bounds_all_that_is_read() {
     let said = format!("would read {total} bytes of 2 manifests and 3 delete manifests");
     assert!(error.message().contains(&said), "{error}");
     let estimate =
-        crate::iceberg::estimate::estimate_changes(&world.input(None, "true"), &world.metadata.snapshots, GO_ON).unwrap();
+        crate::iceberg::estimate::estimate_changes(&world.input(None, "true"), &world.metadata.snapshots, GO_ON)
+            .unwrap();
     assert_eq!((estimate.bytes, estimate.data_manifests, estimate.delete_manifests), (total, 2, 3));
     assert_eq!((estimate.total_bytes, estimate.total_manifests), (data + deletes, 2));
 }

@@ -22,8 +22,14 @@ fn specs() -> Specs {
     };
     let odd = PartitionField { transform: Transform::Unknown("odd".into()), ..by(2) };
     let spec = |id: i32, fields: Vec<PartitionField>| Arc::new(PartitionSpec { id, fields });
-    let partition_specs =
-        vec![spec(0, vec![]), spec(1, vec![by(1), by(2)]), spec(2, vec![by(1)]), spec(3, vec![by(3)]), spec(4, vec![odd]), spec(5, vec![by(9)])];
+    let partition_specs = vec![
+        spec(0, vec![]),
+        spec(1, vec![by(1), by(2)]),
+        spec(2, vec![by(1)]),
+        spec(3, vec![by(3)]),
+        spec(4, vec![odd]),
+        spec(5, vec![by(9)]),
+    ];
     let metadata = TableMetadata { partition_specs, schemas: vec![Arc::new(schema.clone())], ..Default::default() };
     Specs::new(&metadata, &schema)
 }

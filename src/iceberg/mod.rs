@@ -1,8 +1,8 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
-mod cached_columns;
 #[cfg(test)]
 mod attach_tests;
+mod cached_columns;
 pub mod catalog;
 pub mod changes;
 pub mod commit;

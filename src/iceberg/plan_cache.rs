@@ -43,7 +43,13 @@ pub struct PlanCache {
 impl PlanCache {
     /// The cache in a local folder, which is made when something is to be kept. It grows to about `most_bytes`.
     pub fn new(store: Arc<dyn Store>, folder: &str, most_bytes: u64) -> PlanCache {
-        PlanCache { store, folder: folder.to_owned(), most_bytes, grew: AtomicBool::new(false), trouble: Mutex::default() }
+        PlanCache {
+            store,
+            folder: folder.to_owned(),
+            most_bytes,
+            grew: AtomicBool::new(false),
+            trouble: Mutex::default(),
+        }
     }
 
     /// The folder.
@@ -126,7 +132,9 @@ impl PlanCache {
         file.extend_from_slice(&body);
         let kept = match file.len() as u64 <= self.most_bytes {
             true => self.store.put(&self.path(m), &file),
-            false => Err(Error::invalid("a decoded manifest is larger than plan-cache-bytes allows").with("path", &m.path)),
+            false => {
+                Err(Error::invalid("a decoded manifest is larger than plan-cache-bytes allows").with("path", &m.path))
+            }
         };
         if self.note(kept).is_some() {
             self.grew.store(true, Ordering::Relaxed);

@@ -96,8 +96,7 @@ impl Scan {
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
-        let parts =
-            run_watched(py, &Watch::new(), |go_on| self.inner.plan_parts(part_bytes, whole_bytes, go_on))?;
+        let parts = run_watched(py, &Watch::new(), |go_on| self.inner.plan_parts(part_bytes, whole_bytes, go_on))?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
 

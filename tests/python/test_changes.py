@@ -294,9 +294,16 @@ def test_a_limit_bounds_all_commits_together(log: fz.Table) -> None:
         assert len(scan(since=first, max_plan_bytes=total).plan()) > 0
         assert scan(since=first, max_plan_bytes=total).explain().to_dict()["rows"] > 0
         refused = scan(since=first, max_plan_bytes=total - 1)
-        for plan in (refused.plan, refused.plan_table, refused.explain, refused.count, lambda: list(refused.plan_files())):
+        for plan in (
+            refused.plan,
+            refused.plan_table,
+            refused.explain,
+            refused.count,
+        ):
             with pytest.raises(fz.InvalidInputError, match=f"would read {total} bytes"):
                 plan()
+        with pytest.raises(fz.InvalidInputError, match=f"would read {total} bytes"):
+            list(refused.plan_files())
         assert refused.estimate().bytes == total
     with pytest.raises(fz.InvalidInputError, match="max_plan_bytes"):
         log.changes(max_plan_bytes=-1)

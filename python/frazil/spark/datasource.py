@@ -1,9 +1,10 @@
 """Spark's data source `frazil`: `spark.read.format("frazil").load(location)` and `df.write.format("frazil")`.
 
-Read options: `columns` (names with commas between, or a JSON list), `filter`, one of `snapshot-id`, `branch`, `tag` and
-`as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zone), `split-size`, `lookback`, `file-open-cost` for packing,
-and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot in their name go to the
-store. Spark passes neither columns nor filters on, so give both here, or use `frazil.spark.read`, which is faster.
+Read options: `columns` (names with commas between, or a JSON list), `filter`, one of `snapshot-id`, `branch`, `tag`
+and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zone), `split-size`, `lookback`, `file-
+open-cost` for packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot
+in their name go to the store. Spark passes neither columns nor filters on, so give both here, or use
+`frazil.spark.read`, which is faster.
 """
 
 from __future__ import annotations
