@@ -2,7 +2,8 @@
 //!
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
 //! `parquet_file` opens and fetches, `row_groups` skips what the filter rules out, `project` turns the file's columns into
-//! the table's (`cast` for single values), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
+//! the table's (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field
+//! ids), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
 //! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
 //! Arrow types rows have.
@@ -17,11 +18,13 @@ mod cast;
 mod change_rows;
 pub mod conform;
 mod conform_leaf;
+mod defaults;
 pub mod delete_files;
 mod delete_keys;
 pub mod deletes;
 pub mod filter;
 pub mod metrics;
+mod name_mapping;
 mod parquet_file;
 mod parquet_schema;
 mod parquet_write;

@@ -2,7 +2,8 @@
 //!
 //! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"); only
 //! the element of a list and the key and value of a map are matched by their place, being the only ones there. Columns
-//! that the file lacks come from its partition tuple if an identity field has them, else they are null.
+//! that the file lacks come from its partition tuple if an identity field has them, else they have their initial default
+//! in every row, or are null if they have none.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -16,9 +17,10 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::arrow_schema::{FIELD_ID_KEY, arrow_field};
 use super::cast::{Cast, constant};
+use super::defaults::{initial_row, initial_value, repeat};
 use crate::error::{Error, Result};
 use crate::task::{Partition, ReadContext};
-use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
+use crate::types::{Field, FieldId, Schema, Transform, Type, Value};
 
 /// Values of identity partition fields by the column they come from.
 pub(crate) type Constants = HashMap<FieldId, Option<Value>>;
@@ -32,14 +34,14 @@ pub(crate) fn constants(partition: &Partition) -> Constants {
 /// A column of a file, with the columns below it.
 #[derive(Debug)]
 pub(crate) struct FileColumn {
-    /// Its field id, if the file has one for it.
-    id: Option<FieldId>,
+    /// Its field id, if the file or the table's name mapping has one for it.
+    pub(super) id: Option<FieldId>,
     /// What its values are read as.
     pub field: FieldRef,
     /// The Parquet leaf columns below it.
     leaves: Range<usize>,
     /// Of a struct its members, of a list its element, of a map key and value.
-    children: Vec<FileColumn>,
+    pub(super) children: Vec<FileColumn>,
 }
 
 impl FileColumn {
@@ -73,7 +75,7 @@ impl FileColumn {
 
 /// All columns of a file.
 #[derive(Debug)]
-pub(crate) struct FileColumns(Vec<FileColumn>);
+pub(crate) struct FileColumns(pub(super) Vec<FileColumn>);
 
 impl FileColumns {
     /// Of the Arrow schema that the Parquet reader gives for the whole file.
@@ -102,8 +104,8 @@ fn find(among: &[FileColumn], id: FieldId) -> Result<Option<(usize, &FileColumn)
 enum Source {
     /// From the file: the file's column (`ordinal` among its siblings), found at `position` among the siblings read.
     Stored { ordinal: usize, position: usize, node: Node },
-    /// The same value in every row.
-    Constant(Option<Value>, PrimitiveType),
+    /// The only row of this in every row.
+    Constant(ArrayRef),
     /// Null in every row.
     Null,
 }
@@ -150,13 +152,10 @@ impl Planner<'_> {
     /// A column that the file lacks. The partition tuple goes before the default, the default before null.
     fn absent(&self, field: &Field) -> Result<Source> {
         if let (Some(value), Type::Primitive(ty)) = (self.constants.get(&field.id), &field.ty) {
-            return Ok(Source::Constant(value.clone(), ty.clone()));
+            return Ok(Source::Constant(constant(value.as_ref(), ty, 1)?));
         }
-        if field.initial_default.as_ref().is_some_and(|d| !d.is_null()) {
-            return Err(Error::unsupported(
-                "the file is older than a column with a default value, which is not read yet",
-            )
-            .hint("Select the other columns"));
+        if let Some(row) = initial_row(field)? {
+            return Ok(Source::Constant(row));
         }
         match field.required {
             false => Ok(Source::Null),
@@ -237,7 +236,7 @@ impl Members {
                     stored.get(*position).ok_or_else(|| Error::internal("a column was read but is not there"))?;
                 node.convert(array).map_err(|e| e.with("column", field.name()))
             }
-            Source::Constant(value, ty) => constant(value.as_ref(), ty, rows),
+            Source::Constant(row) => repeat(row, rows),
             Source::Null => Ok(new_null_array(field.data_type(), rows)),
         };
         self.fields.iter().zip(&self.sources).map(array).collect()
@@ -303,8 +302,8 @@ impl Projection {
     /// Plans it for a file. Call [`Projection::place`] before use.
     ///
     /// # Errors
-    /// `CorruptTable` if a stored type has no way to the table's or a required column is absent; `Unsupported` for columns
-    /// that need a default value.
+    /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a default
+    /// is no value of its column's type.
     pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
         let mut planner = Planner { constants, leaves: BTreeSet::new() };
         let members = planner.members(wanted, &file.0, "")?;
@@ -502,13 +501,22 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
                 found = Some(column);
             }
             Ok(None) => {
-                let has_default = field.initial_default.as_ref().is_some_and(|d| !d.is_null());
-                return match (constants.get(&id), depth + 1 == path.len()) {
-                    // In a struct it holds only where the struct is not null.
-                    (Some(value), true) if depth == 0 => Located::Constant(value.clone()),
-                    (Some(_), true) => Located::Unknown,
-                    _ if has_default || field.required => Located::Unknown,
-                    _ => Located::Constant(None),
+                let partition = constants.get(&id).filter(|_| depth + 1 == path.len());
+                let value = match (partition, &field.ty) {
+                    (Some(value), _) => value.clone(),
+                    (None, Type::Primitive(ty)) => match initial_value(field, ty) {
+                        Ok(None) if field.required => return Located::Unknown,
+                        Ok(value) => value,
+                        Err(_) => return Located::Unknown,
+                    },
+                    // The members of a struct that is there by default have values of their own.
+                    (None, _) if field.required || field.initial_default.is_some() => return Located::Unknown,
+                    (None, _) => None,
+                };
+                // What is in a struct is null where the struct is.
+                return match depth == 0 || value.is_none() {
+                    true => Located::Constant(value),
+                    false => Located::Unknown,
                 };
             }
             Err(_) => return Located::Unknown,

@@ -64,7 +64,7 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 ///
 /// # Errors
 /// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet (and Puffin), encrypted
-/// files, files without field ids, columns with default values, metadata columns. `CorruptTable` if the file's bytes
+/// files, metadata columns. `CorruptTable` if the file's bytes
 /// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
 /// the file; errors met on the way come from the stream.
 pub fn read_task(
@@ -179,13 +179,8 @@ fn open_at(
     wanted: Wanted<'_>,
     path: &str,
 ) -> Result<Option<TaskReader>> {
-    let file = ParquetFile::open(store, path)?;
-    if !file.columns.has_ids() && file.parquet_schema().num_columns() > 0 {
-        return Err(match context.name_mapping {
-            Some(_) => Error::unsupported("the file has no field ids and the table's name mapping is not applied yet"),
-            None => Error::unsupported("the file has no field ids and the table has no name mapping"),
-        });
-    }
+    let mut file = ParquetFile::open(store, path)?;
+    file.columns.identify(context, FileFormat::Parquet)?;
     let filter = &task.residual;
     let constants = constants(&task.data_file.partition);
     let projection = Projection::plan(&context.projection.fields, &file.columns, &constants)?;

@@ -344,14 +344,6 @@ fn what_is_not_read_yet_says_so() {
     unsupported(&projecting(&s, &file_column), &all());
     unsupported(&context(&schema(vec![field(1, "v", P::Variant)])), &all());
 
-    let bare = Arc::new(ArrowSchema::new(vec![ArrowField::new("a", DataType::Int32, true)]));
-    let batch = RecordBatch::try_new(bare, vec![ints(vec![Some(1)])]).unwrap();
-    let bare = task(&write_batch(&dir, &batch, WriterProperties::default()), BoundPredicate::True);
-    unsupported(&context(&s), &bare);
-    let mut mapped = (*context(&s)).clone();
-    mapped.name_mapping = Some("[]".into());
-    assert!(unsupported(&Arc::new(mapped), &bare).contains("name mapping"));
-
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len();
     bytes[end - 4..].copy_from_slice(b"PARE");

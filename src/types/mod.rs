@@ -4,6 +4,7 @@ pub mod decimal;
 pub mod hash;
 pub mod json;
 pub mod metadata_columns;
+pub mod name_mapping;
 pub mod partition;
 pub mod schema;
 pub mod schema_json;
