@@ -6,7 +6,7 @@
 //! ids), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
 //! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
-//! Arrow types rows have.
+//! Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
@@ -23,6 +23,7 @@ pub mod delete_files;
 mod delete_keys;
 pub mod deletes;
 pub mod filter;
+mod geoarrow;
 pub mod metrics;
 mod name_mapping;
 mod parquet_file;
