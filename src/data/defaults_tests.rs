@@ -23,7 +23,7 @@ fn shown(ty: impl Into<Type>, default: Json) -> Result<String> {
 
 #[test]
 fn every_type_has_defaults() {
-    use let decimal = P::Decimal { precision: 9, scale: 2 };
+    let decimal = P::Decimal { precision: 9, scale: 2 };
     for (ty, json, text) in [
         (P::Boolean, json!(true), "true"),
         (P::Int, json!(34), "34"),

@@ -18,7 +18,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::store::Store;
-use crate::task::{DataFile, FileFormat, ReadContext};
+use crate::task::{DataFile, ReadContext};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
 
 /// Field ids of position delete files (specification, "Reserved Field IDs").
@@ -252,12 +252,8 @@ pub(crate) fn read_keys(
     cache.keys.get((file.path.clone(), encoder.ids().to_vec()), load, KeySet::memory_bytes)
 }
 
-/// Rejects delete files that cannot be read.
-pub(crate) fn check_format(file: &DataFile) -> Result<()> {
-    if file.format != FileFormat::Parquet {
-        let format = file.format.as_str();
-        return Err(Error::unsupported(format!("delete files of format {format} cannot be read yet")));
-    }
+/// Rejects delete files that cannot be read, whatever their format.
+pub(crate) fn check_readable(file: &DataFile) -> Result<()> {
     match file.key_metadata {
         Some(_) => Err(Error::unsupported("encrypted delete files cannot be read yet")),
         None => Ok(()),

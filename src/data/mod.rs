@@ -1,9 +1,10 @@
 //! Data files to Arrow and back.
 //!
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
-//! `parquet_file` opens and fetches, `row_groups` skips what the filter rules out, `project` turns the file's columns into
-//! the table's (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field
-//! ids), and [`filter`] keeps the rows. [`deletes`] leaves out rows that delete files name
+//! `task_reader` does what is the same for every file format: `project` turns the file's columns into the table's (`cast`
+//! for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
+//! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` skips what the filter
+//! rules out. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
 //! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
 //! Arrow types rows have (`geoarrow` for geometries).
@@ -24,9 +25,11 @@ mod delete_keys;
 pub mod deletes;
 pub mod filter;
 mod geoarrow;
+mod guard;
 pub mod metrics;
 mod name_mapping;
 mod parquet_file;
+mod parquet_read;
 mod parquet_schema;
 mod parquet_write;
 pub mod partition_rows;
@@ -35,6 +38,7 @@ mod project;
 pub mod read;
 mod row_groups;
 mod row_lineage;
+mod task_reader;
 #[cfg(test)]
 mod testing;
 mod thrift;

@@ -3,9 +3,7 @@
 //! The parquet crate decodes; it is handed whole byte ranges and never touches the store. Everything that makes it reserve
 //! memory or recurse is checked first ([`thrift`]), and its panics become errors ([`guard`]).
 
-use std::any::Any;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, TimeUnit};
@@ -18,7 +16,7 @@ use parquet::file::metadata::{
 };
 use parquet::schema::types::SchemaDescriptor;
 
-use super::project::FileColumns;
+use super::guard::guard;
 use super::thrift;
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -43,25 +41,8 @@ pub(crate) struct ParquetFile {
     size: u64,
     /// The footer and the Arrow schema that the types stored in the file give.
     pub metadata: ArrowReaderMetadata,
-    /// Its columns.
-    pub columns: FileColumns,
     /// Start, row group and leaf of every column chunk, by start.
     chunks: OnceLock<Vec<(i64, usize, usize)>>,
-}
-
-/// Runs a step of the parquet crate and turns its panics into `CorruptTable`.
-///
-/// On damaged bytes the crate sometimes fails an assertion or an index check instead of returning an error. Such a panic
-/// says nothing about this process: what was being decoded is dropped, and the file is reported.
-pub(crate) fn guard<T>(step: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|panic| {
-        Err(Error::corrupt(format!("the Parquet data cannot be decoded: {}", panic_text(panic.as_ref()))))
-    })
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("its decoder gave up")
 }
 
 /// The crate's error for one of the parquet crate.
@@ -82,25 +63,11 @@ impl ParquetFile {
         let footer = read_footer(store.as_ref(), path, size)?;
         thrift::check_footer(&footer)
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
-        let (metadata, columns) = guard(|| {
+        let metadata = guard(|| {
             let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
-            let metadata = arrow_metadata(Arc::new(metadata)).map_err(undecodable)?;
-            let columns = FileColumns::new(metadata.schema());
-            Ok((metadata, columns))
+            arrow_metadata(Arc::new(metadata)).map_err(undecodable)
         })?;
-        Ok(ParquetFile {
-            store: store.clone(),
-            path: path.to_owned(),
-            size,
-            metadata,
-            columns,
-            chunks: OnceLock::new(),
-        })
-    }
-
-    /// The path that opened it.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
+        Ok(ParquetFile { store: store.clone(), path: path.to_owned(), size, metadata, chunks: OnceLock::new() })
     }
 
     /// The footer.

@@ -1,36 +1,21 @@
 //! Reads the rows of a task.
 //!
-//! [`read_task`] opens the data file, drops the row groups and pages that the residual filter rules out, decodes the
+//! [`read_task`] opens the data file as its format says, drops the parts that the residual filter rules out, decodes the
 //! columns that the filter and the projection need, keeps the rows on which the filter is true, and gives them the schema
-//! of the projection. Where the filter needs only some of the columns, they are decoded first and the others only for rows
-//! that are kept. Rows that the task's deletes name are left out; [`open_rows`] gives rows as they are before that, with
-//! their positions in the file.
+//! of the projection. Rows that the task's deletes name are left out; [`open_rows`] gives rows as they are before that,
+//! with their positions in the file.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use arrow::array::BooleanArray;
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
-use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
-use parquet::DecodeResult;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicateFn, ArrowReaderMetadata, RowFilter, RowSelection};
-use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
-use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::change_rows::read_changes;
-use super::delete_files::{DeleteCache, check_format};
-use super::delete_keys::KeyArrays;
+use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
-use super::filter::matches;
-use super::parquet_file::{ParquetFile, guard, undecodable};
-use super::positions::{RowPositions, Upcoming};
-use super::project::{FilterColumns, Projection, constants};
-use super::row_groups::{Pruner, in_range, index_is_consistent};
+use super::parquet_read::ParquetSource;
+use super::project::{FileColumns, FilterColumns, Projection, constants};
+pub use super::task_reader::Rows;
+use super::task_reader::{Columns, FileSource, Part, TaskReader};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
@@ -42,20 +27,6 @@ use crate::types::{Field, FieldId};
 /// A stream of a task's rows.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// Bytes that a batch is kept to where rows are large.
-const BATCH_BYTES: u64 = 256 << 20;
-
-/// Some rows of a data file, before deletes are applied.
-#[derive(Clone, Debug)]
-pub struct Rows {
-    /// The columns of the context's projection.
-    pub batch: RecordBatch,
-    /// The key columns asked for, by field id.
-    pub keys: KeyArrays,
-    /// Which rows of the file they are.
-    pub positions: RowPositions,
-}
-
 /// A stream of rows with their positions.
 pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 
@@ -64,9 +35,8 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 ///
 /// # Errors
 /// `Unsupported` for what is not read yet: data and delete files of formats other than Parquet (and Puffin), encrypted
-/// files, metadata columns. `CorruptTable` if the file's bytes
-/// contradict themselves or the table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name
-/// the file; errors met on the way come from the stream.
+/// files, metadata columns. `CorruptTable` if the file's bytes contradict themselves or the table's schema, and as
+/// [`DeleteFilter::load`]. All of them, and the store's errors, name the file; errors met on the way come from the stream.
 pub fn read_task(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -106,7 +76,7 @@ pub(crate) fn read_delete_file(
     filter: BoundPredicate,
     keys: &[FieldId],
 ) -> Result<RowStream> {
-    check_format(file)?;
+    check_readable(file)?;
     let (data_file, residual) = (Arc::new(file.clone()), Arc::new(filter));
     let task = ScanTask { data_file, start: 0, length: file.size_bytes, deletes: Vec::new(), residual, change: None };
     raw_rows(store, context, &task, keys)
@@ -125,10 +95,6 @@ fn raw_rows(
 }
 
 fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
-    if task.data_file.format != FileFormat::Parquet {
-        let format = task.data_file.format.as_str();
-        return Err(Error::unsupported(format!("data files of format {format} cannot be read yet")));
-    }
     if task.data_file.key_metadata.is_some() {
         return Err(Error::unsupported("encrypted data files cannot be read yet"));
     }
@@ -179,22 +145,17 @@ fn open_at(
     wanted: Wanted<'_>,
     path: &str,
 ) -> Result<Option<TaskReader>> {
-    let mut file = ParquetFile::open(store, path)?;
-    file.columns.identify(context, FileFormat::Parquet)?;
+    let mut file = open_file(store, task.data_file.format, path)?;
+    let mut columns = FileColumns::new(file.schema());
+    columns.identify(context, task.data_file.format)?;
     let filter = &task.residual;
     let constants = constants(&task.data_file.partition);
-    let projection = Projection::plan(&context.projection.fields, &file.columns, &constants)?;
-    let asked = FilterColumns::plan(&filter.field_ids(), &context.schema, &file.columns, &constants)?;
+    let projection = Projection::plan(&context.projection.fields, &columns, &constants)?;
+    let asked = FilterColumns::plan(&filter.field_ids(), &context.schema, &columns, &constants)?;
 
-    let pruner = Pruner::new(filter, &context.schema, &file.columns, &constants);
-    let groups = guard(|| {
-        let mut groups = in_range(file.footer(), byte_range(task));
-        // Statistics that cannot be decoded rule nothing out.
-        groups.retain(|&group| guard(|| Ok(pruner.may_match(file.footer(), group))).unwrap_or(true));
-        check_row_groups(file.footer(), &groups)?;
-        Ok(groups)
-    })?;
-    if groups.is_empty() {
+    let (range, schema) = (byte_range(task), &context.schema);
+    let part = Part { range, filter, schema, columns: &columns, constants: &constants };
+    if !file.narrow(&part)? {
         return Ok(None);
     }
     let (deletes, key_ids) = match wanted {
@@ -207,316 +168,20 @@ fn open_at(
         Wanted::Live(_) => (None, Vec::new()),
         Wanted::All(keys) => (None, keys.to_vec()),
     };
-    let keys = FilterColumns::plan_keys(&key_ids, context, &file.columns, &constants)?;
-    let leaves = [projection.leaves(), asked.leaves(), keys.leaves()].into_iter().flatten().copied().collect();
-    let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
-    if **filter != BoundPredicate::True && !asked.leaves().is_empty() && plan.can_skip() {
-        plan.use_page_index(&file, &pruner)?;
-    }
-    if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
-        return Ok(None);
-    }
+    let keys = FilterColumns::plan_keys(&key_ids, context, &columns, &constants)?;
     let tells_positions = matches!(wanted, Wanted::All(_));
-    let columns = Columns { projection, asked, keys };
-    guard(|| TaskReader::new(file, context, filter.clone(), columns, plan, deletes, tells_positions)).map(Some)
+    let wanted = Columns { projection, asked, keys };
+    TaskReader::start(file, path, &part, wanted, deletes, tells_positions, context.batch_rows)
 }
 
-/// Rejects row groups whose numbers contradict themselves, before they are relied on.
-fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> {
-    for group in groups.iter().filter_map(|&i| metadata.row_groups().get(i)) {
-        let rows = group.num_rows();
-        // Every row has at least one value, null or not, in every leaf column.
-        if rows < 0 || group.columns().iter().any(|c| c.num_values() < rows) {
-            return Err(Error::corrupt(format!("a row group claims {rows} rows, but a column of it has fewer values")));
+/// Opens a file as what its format says.
+fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FileSource>> {
+    Ok(match format {
+        FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
+        FileFormat::Avro | FileFormat::Orc | FileFormat::Puffin => {
+            return Err(Error::unsupported(format!("rows in files of format {} cannot be read yet", format.as_str())));
         }
-        if group.columns().iter().any(|c| c.file_path().is_some()) {
-            return Err(Error::unsupported("Parquet files with columns in other files cannot be read"));
-        }
-    }
-    Ok(())
-}
-
-/// What of the file is decoded.
-struct Plan {
-    metadata: ArrowReaderMetadata,
-    groups: Vec<usize>,
-    selection: Option<RowSelection>,
-    leaves: BTreeSet<usize>,
-}
-
-impl Plan {
-    /// Leaves out pages that the filter rules out, if the file has an index to tell.
-    fn use_page_index(&mut self, file: &ParquetFile, pruner: &Pruner<'_>) -> Result<()> {
-        let Some(indexed) = file.with_page_index()? else { return Ok(()) };
-        if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {
-            self.selection = guard(|| Ok(pruner.select_rows(indexed.metadata(), &self.groups))).unwrap_or(None);
-            self.metadata = indexed;
-        }
-        Ok(())
-    }
-
-    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose levels
-    /// end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
-    fn can_skip(&self) -> bool {
-        let columns = self.metadata.parquet_schema().columns();
-        !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
-    }
-
-    /// Rows that the decoder has to come across.
-    fn rows(&self) -> u64 {
-        match &self.selection {
-            Some(selection) => selection.row_count() as u64,
-            None => self.row_groups().map(|g| g.num_rows().max(0) as u64).sum(),
-        }
-    }
-
-    fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
-        self.groups.iter().filter_map(|&i| self.metadata.metadata().row_groups().get(i))
-    }
-
-    /// Rows of a batch: as many as asked for, fewer where rows are so large that a batch would not fit memory or the
-    /// 31-bit offsets of Arrow's strings.
-    fn batch_rows(&self, wanted: usize) -> usize {
-        let row_bytes = |group: &RowGroupMetaData| {
-            let bytes: u64 = self.leaves.iter().filter_map(|&leaf| group.columns().get(leaf)).map(column_bytes).sum();
-            bytes / (group.num_rows().max(1) as u64)
-        };
-        let largest = self.row_groups().map(row_bytes).max().unwrap_or(0).max(1);
-        wanted.min((BATCH_BYTES / largest) as usize).max(1)
-    }
-}
-
-/// Bytes that a column chunk has in memory, by what the file says.
-fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
-    let bytes = chunk.uncompressed_size().max(chunk.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as u64;
-    let width = match chunk.column_descr().physical_type() {
-        PhysicalType::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(0) as u64,
-        _ => 0,
-    };
-    bytes.max(width.saturating_mul(chunk.num_values().max(0) as u64))
-}
-
-/// The columns that a reader needs of the file, and what for.
-struct Columns {
-    projection: Projection,
-    asked: FilterColumns,
-    keys: FilterColumns,
-}
-
-/// What the predicate inside the decoder tells the reader outside.
-#[derive(Debug, Default)]
-struct Seen {
-    rows: AtomicU64,
-    error: Mutex<Option<Error>>,
-    /// Positions of the rows that it kept.
-    kept: Mutex<Upcoming>,
-}
-
-/// Streams a task's batches.
-struct TaskReader {
-    file: ParquetFile,
-    /// `None` after the end or an error.
-    decoder: Option<ParquetPushDecoder>,
-    projection: Projection,
-    keys: FilterColumns,
-    /// Set if filter and positions are tested here and not in the decoder.
-    test: Option<RowTest>,
-    deletes: Option<Arc<DeleteFilter>>,
-    /// Whether anyone wants to know the positions of rows.
-    tells_positions: bool,
-    seen: Arc<Seen>,
-    /// Rows that the row groups say they have.
-    expected_rows: u64,
-}
-
-/// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.
-struct RowTest {
-    filter: Arc<BoundPredicate>,
-    columns: FilterColumns,
-    deletes: Option<Arc<DeleteFilter>>,
-    /// Of the rows to come; not kept up to date unless positions matter.
-    positions: Option<Upcoming>,
-}
-
-impl RowTest {
-    /// The rows that stay, and the positions of all rows if positions matter.
-    fn keep(&mut self, batch: &RecordBatch) -> Result<(BooleanBuffer, RowPositions)> {
-        let rows = batch.num_rows();
-        let positions = match &mut self.positions {
-            Some(upcoming) => upcoming.take(rows)?,
-            None => RowPositions::default(),
-        };
-        let kept = match &*self.filter {
-            BoundPredicate::True => BooleanBuffer::new_set(rows),
-            filter => {
-                let arrays = self.columns.arrays(batch)?;
-                matches(filter, rows, &|id| arrays.get(&id).cloned())?
-            }
-        };
-        Ok(match &self.deletes {
-            Some(deletes) if deletes.has_positions() => (&kept & &deletes.keep_positions(&positions), positions),
-            _ => (kept, positions),
-        })
-    }
-}
-
-impl TaskReader {
-    fn new(
-        file: ParquetFile,
-        context: &ReadContext,
-        filter: Arc<BoundPredicate>,
-        columns: Columns,
-        plan: Plan,
-        deletes: Option<Arc<DeleteFilter>>,
-        tells_positions: bool,
-    ) -> Result<TaskReader> {
-        let Columns { projection, asked, keys } = columns;
-        let seen = Arc::new(Seen::default());
-        let (expected_rows, batch_rows) = (plan.rows(), plan.batch_rows(context.batch_rows));
-        let positions = match tells_positions || deletes.as_ref().is_some_and(|d| d.has_positions()) {
-            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
-            false => None,
-        };
-        let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
-        let late = !asked.leaves().is_empty() && asked.leaves().len() < plan.leaves.len() && plan.can_skip();
-        let read = match late {
-            true => projection.leaves() | keys.leaves(),
-            false => plan.leaves,
-        };
-        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(plan.metadata)
-            .with_batch_size(batch_rows)
-            .with_row_groups(plan.groups)
-            .with_projection(mask(&read));
-        if let Some(selection) = plan.selection {
-            builder = builder.with_row_selection(selection);
-        }
-        let leaves = if late { asked.leaves().clone() } else { read.clone() };
-        let asked = asked.place(&file.columns, &leaves);
-        let test = RowTest { filter, columns: asked, deletes: deletes.clone(), positions };
-        let test = if late {
-            let filter = decoder_filter(test, mask(&leaves), seen.clone(), tells_positions);
-            builder = builder.with_row_filter(filter);
-            None
-        } else {
-            Some(test)
-        };
-        let (projection, keys) = (projection.place(&file.columns, &read), keys.place(&file.columns, &read));
-        let decoder = Some(builder.build().map_err(undecodable)?);
-        Ok(TaskReader { file, decoder, projection, keys, test, deletes, tells_positions, seen, expected_rows })
-    }
-
-    /// The next rows that are left after filter and deletes.
-    fn next_rows(&mut self) -> Result<Option<Rows>> {
-        while let Some(batch) = self.next_decoded()? {
-            let rows = self.left_of(batch)?;
-            if rows.batch.num_rows() > 0 {
-                return Ok(Some(rows));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The next batch of the decoder.
-    fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(decoder) = &mut self.decoder else { return Ok(None) };
-        loop {
-            let decoded = decoder.try_decode().map_err(|e| {
-                let own = self.seen.error.lock().unwrap_or_else(PoisonError::into_inner).take();
-                own.unwrap_or_else(|| undecodable(e))
-            })?;
-            match decoded {
-                DecodeResult::NeedsData(ranges) => {
-                    let pages = self.file.pages(&ranges)?;
-                    let pages = pages.into_iter().map(Into::into).collect();
-                    decoder.push_ranges(ranges, pages).map_err(undecodable)?;
-                }
-                DecodeResult::Data(batch) => return Ok(Some(batch)),
-                DecodeResult::Finished => {
-                    self.decoder = None;
-                    return self.check_rows().map(|()| None);
-                }
-            }
-        }
-    }
-
-    /// What filter and deletes leave of a batch of the decoder, in the wanted columns.
-    fn left_of(&mut self, batch: RecordBatch) -> Result<Rows> {
-        let rows = batch.num_rows();
-        let (mut kept, mut positions) = match &mut self.test {
-            Some(test) => {
-                self.seen.rows.fetch_add(rows as u64, Ordering::Relaxed);
-                test.keep(&batch)?
-            }
-            None if self.tells_positions => {
-                let mut kept = self.seen.kept.lock().unwrap_or_else(PoisonError::into_inner);
-                (BooleanBuffer::new_set(rows), kept.take(rows)?)
-            }
-            None => (BooleanBuffer::new_set(rows), RowPositions::default()),
-        };
-        let mut keys = KeyArrays::new();
-        if let Some(deletes) = &self.deletes
-            && !self.keys.is_empty()
-        {
-            kept = deletes.keep_keys(&self.keys.arrays(&batch)?, kept)?;
-        }
-        let batch = if kept.count_set_bits() == rows {
-            batch
-        } else {
-            positions = positions.filter(&kept);
-            filter_record_batch(&batch, &BooleanArray::new(kept, None))
-                .map_err(|e| Error::internal("rows cannot be filtered").because(e))?
-        };
-        if self.deletes.is_none() && !self.keys.is_empty() {
-            keys = self.keys.arrays(&batch)?;
-        }
-        Ok(Rows { batch: self.projection.project(&batch)?, keys, positions })
-    }
-
-    /// A decoder ends quietly when pages hold fewer rows than their row group says; rows would be lost.
-    fn check_rows(&self) -> Result<()> {
-        match self.seen.rows.load(Ordering::Relaxed) {
-            seen if seen == self.expected_rows => Ok(()),
-            seen => Err(Error::corrupt(format!(
-                "the row groups claim {} rows, but their pages hold {seen}",
-                self.expected_rows
-            ))),
-        }
-    }
-}
-
-/// The test as the decoder runs it. It counts rows, and leaves an error where the reader finds it whole.
-fn decoder_filter(mut test: RowTest, mask: ProjectionMask, seen: Arc<Seen>, tells_positions: bool) -> RowFilter {
-    let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
-        seen.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-        match test.keep(&batch) {
-            Ok((kept, positions)) => {
-                if tells_positions {
-                    let positions = positions.filter(&kept);
-                    seen.kept.lock().unwrap_or_else(PoisonError::into_inner).push(&positions);
-                }
-                Ok(BooleanArray::new(kept, None))
-            }
-            Err(e) => {
-                let message = e.to_string();
-                *seen.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
-                Err(ArrowError::ComputeError(message))
-            }
-        }
-    });
-    RowFilter::new(vec![Box::new(predicate)])
-}
-
-impl Iterator for TaskReader {
-    type Item = Result<Rows>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let path = self.file.path().to_owned();
-        let next = guard(|| self.next_rows()).map_err(|e| e.with("path", path));
-        if next.is_err() {
-            self.decoder = None;
-        }
-        next.transpose()
-    }
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, Date32Array, Decimal128Array, Float32Array, Int32Array, Int64Array, ListArray, MapArray, NullArray,
-    StringArray, StructArray,
+    ArrayRef, Date32Array, Decimal128Array, Float32Array, Int32Array, ListArray, MapArray, NullArray, StringArray,
+    StructArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use arrow::datatypes::{DataType, Schema as ArrowSchema};
 use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
@@ -249,11 +249,6 @@ fn absent_columns_that_cannot_be_null_are_errors() {
     assert_eq!(fails(&context(&missing), &all).kind(), ErrorKind::CorruptTable);
     let nulls = schema(vec![required(1, "a", P::Int)]);
     assert_eq!(fails(&context(&nulls), &all).kind(), ErrorKind::CorruptTable);
-    let mut defaulted = field(2, "b", P::Int);
-    defaulted.initial_default = Some(serde_json::json!(5));
-    let e = fails(&context(&schema(vec![defaulted])), &all);
-    assert_eq!(e.kind(), ErrorKind::Unsupported);
-    assert!(e.to_string().contains("column: b"), "{e}");
     let other_type = schema(vec![field(1, "a", structure(vec![field(2, "x", P::Int)]))]);
     assert_eq!(fails(&context(&other_type), &all).kind(), ErrorKind::CorruptTable);
 }
@@ -364,17 +359,4 @@ fn moved_tables_are_read_where_they_are() {
     let name = path.rsplit('/').next().unwrap();
     Arc::make_mut(&mut recorded.data_file).path = format!("file:/old/table/{name}");
     assert_eq!(rows(&read(&Arc::new(moved), &recorded).unwrap()), ["1"]);
-}
-
-#[test]
-fn large_rows_make_small_batches() {
-    let dir = dir();
-    let s = schema(vec![field(1, "a", P::Int), field(2, "l", P::Long)]);
-    let path = write(&dir, &s, vec![ints(vec![Some(1); 50]), Arc::new(Int64Array::from(vec![2; 50]))]);
-    let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
-    let file = ParquetFile::open(&store, &path).unwrap();
-    let plan = Plan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves: [0, 1].into() };
-    assert_eq!(plan.batch_rows(1000), 1000);
-    assert_eq!(plan.batch_rows(0), 1);
-    assert_eq!(plan.rows(), 50);
 }

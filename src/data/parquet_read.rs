@@ -1,0 +1,339 @@
+//! The rows of a Parquet file.
+//!
+//! Row groups and pages that the filter rules out are skipped. Where the filter needs only some of the columns, they are
+//! decoded first and the others only for rows that are kept.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::BooleanArray;
+use arrow::datatypes::Schema as ArrowSchema;
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use parquet::DecodeResult;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, ArrowReaderMetadata, RowFilter, RowSelection};
+use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+
+use super::guard::guard;
+use super::parquet_file::{ParquetFile, undecodable};
+use super::positions::{RowPositions, Upcoming};
+use super::row_groups::{Pruner, in_range, index_is_consistent};
+use super::task_reader::{FileSource, Part, Request, RowTest, Started};
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::store::Store;
+
+/// Bytes that a batch is kept to where rows are large.
+const BATCH_BYTES: u64 = 256 << 20;
+
+/// A Parquet file to read rows from.
+pub(crate) struct ParquetSource {
+    file: ParquetFile,
+    /// The row groups that may matter.
+    groups: Vec<usize>,
+}
+
+impl ParquetSource {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::open`].
+    pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetSource> {
+        let file = ParquetFile::open(store, path)?;
+        let groups = (0..file.footer().num_row_groups()).collect();
+        Ok(ParquetSource { file, groups })
+    }
+}
+
+fn pruner<'a>(part: &Part<'a>) -> Pruner<'a> {
+    Pruner::new(part.filter, part.schema, part.columns, part.constants)
+}
+
+impl FileSource for ParquetSource {
+    fn schema(&self) -> &ArrowSchema {
+        self.file.metadata.schema()
+    }
+
+    fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
+        let pruner = pruner(part);
+        let footer = self.file.footer();
+        self.groups = guard(|| {
+            let mut groups = in_range(footer, part.range.clone());
+            // Statistics that cannot be decoded rule nothing out.
+            groups.retain(|&group| guard(|| Ok(pruner.may_match(footer, group))).unwrap_or(true));
+            check_row_groups(footer, &groups)?;
+            Ok(groups)
+        })?;
+        Ok(!self.groups.is_empty())
+    }
+
+    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
+        let ParquetSource { file, groups } = *self;
+        let leaves = request.all_leaves();
+        let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
+        if **part.filter != BoundPredicate::True && !request.test.leaves().is_empty() && plan.can_skip() {
+            plan.use_page_index(&file, part)?;
+        }
+        if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
+            return Ok(None);
+        }
+        decode(file, plan, part, request).map(Some)
+    }
+}
+
+fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+    let seen = Arc::new(Seen::default());
+    let (expected_rows, batch_rows) = (plan.rows(), plan.batch_rows(request.batch_rows));
+    let positions = match request.needs_positions() {
+        true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
+        false => None,
+    };
+    let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
+    let Request { leaves: wanted, test, tells_positions, .. } = request;
+    let late = !test.leaves().is_empty() && test.leaves().len() < plan.leaves.len() && plan.can_skip();
+    let leaves = if late { wanted } else { plan.leaves };
+    let mut builder = ParquetPushDecoderBuilder::new_with_metadata(plan.metadata)
+        .with_batch_size(batch_rows)
+        .with_row_groups(plan.groups)
+        .with_projection(mask(&leaves));
+    if let Some(selection) = plan.selection {
+        builder = builder.with_row_selection(selection);
+    }
+    let (test, positions) = if late {
+        let asked = test.leaves().clone();
+        let test = DecoderTest { test: test.place(part.columns, &asked), positions, tells_positions };
+        builder = builder.with_row_filter(test.row_filter(mask(&asked), seen.clone()));
+        (None, if tells_positions { Positions::Kept } else { Positions::Unknown })
+    } else {
+        (Some(test), Positions::All(positions))
+    };
+    let decoder = Some(builder.build().map_err(undecodable)?);
+    let batches = Box::new(ParquetBatches { file, decoder, positions, seen, expected_rows });
+    Ok(Started { batches, leaves, test })
+}
+
+/// Rejects row groups whose numbers contradict themselves, before they are relied on.
+fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> {
+    for group in groups.iter().filter_map(|&i| metadata.row_groups().get(i)) {
+        let rows = group.num_rows();
+        // Every row has at least one value, null or not, in every leaf column.
+        if rows < 0 || group.columns().iter().any(|c| c.num_values() < rows) {
+            return Err(Error::corrupt(format!("a row group claims {rows} rows, but a column of it has fewer values")));
+        }
+        if group.columns().iter().any(|c| c.file_path().is_some()) {
+            return Err(Error::unsupported("Parquet files with columns in other files cannot be read"));
+        }
+    }
+    Ok(())
+}
+
+/// What of the file is decoded.
+struct Plan {
+    metadata: ArrowReaderMetadata,
+    groups: Vec<usize>,
+    selection: Option<RowSelection>,
+    leaves: BTreeSet<usize>,
+}
+
+impl Plan {
+    /// Leaves out pages that the filter rules out, if the file has an index to tell.
+    fn use_page_index(&mut self, file: &ParquetFile, part: &Part<'_>) -> Result<()> {
+        let Some(indexed) = file.with_page_index()? else { return Ok(()) };
+        if index_is_consistent(indexed.metadata(), &self.groups, &self.leaves) {
+            let pruner = pruner(part);
+            self.selection = guard(|| Ok(pruner.select_rows(indexed.metadata(), &self.groups))).unwrap_or(None);
+            self.metadata = indexed;
+        }
+        Ok(())
+    }
+
+    /// Whether the decoder may be told to skip rows. Not in columns inside lists and maps: on damaged pages, whose levels
+    /// end before the values that they claim, parquet 59 then never returns. Reading such pages gives an error.
+    fn can_skip(&self) -> bool {
+        let columns = self.metadata.parquet_schema().columns();
+        !self.leaves.iter().filter_map(|&leaf| columns.get(leaf)).any(|c| c.max_rep_level() > 0)
+    }
+
+    /// Rows that the decoder has to come across.
+    fn rows(&self) -> u64 {
+        match &self.selection {
+            Some(selection) => selection.row_count() as u64,
+            None => self.row_groups().map(|g| g.num_rows().max(0) as u64).sum(),
+        }
+    }
+
+    fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
+        self.groups.iter().filter_map(|&i| self.metadata.metadata().row_groups().get(i))
+    }
+
+    /// Rows of a batch: as many as asked for, fewer where rows are so large that a batch would not fit memory or the
+    /// 31-bit offsets of Arrow's strings.
+    fn batch_rows(&self, wanted: usize) -> usize {
+        let row_bytes = |group: &RowGroupMetaData| {
+            let bytes: u64 = self.leaves.iter().filter_map(|&leaf| group.columns().get(leaf)).map(column_bytes).sum();
+            bytes / (group.num_rows().max(1) as u64)
+        };
+        let largest = self.row_groups().map(row_bytes).max().unwrap_or(0).max(1);
+        wanted.min((BATCH_BYTES / largest) as usize).max(1)
+    }
+}
+
+/// Bytes that a column chunk has in memory, by what the file says.
+fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
+    let bytes = chunk.uncompressed_size().max(chunk.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as u64;
+    let width = match chunk.column_descr().physical_type() {
+        PhysicalType::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(0) as u64,
+        _ => 0,
+    };
+    bytes.max(width.saturating_mul(chunk.num_values().max(0) as u64))
+}
+
+/// What the predicate inside the decoder tells the reader outside.
+#[derive(Debug, Default)]
+struct Seen {
+    rows: AtomicU64,
+    error: Mutex<Option<Error>>,
+    /// Positions of the rows that it kept.
+    kept: Mutex<Upcoming>,
+}
+
+/// What is known of the rows that leave the decoder.
+enum Positions {
+    /// All rows do; these are the positions of those to come, if they matter.
+    All(Option<Upcoming>),
+    /// Only rows that the predicate kept; it tells where they are.
+    Kept,
+    /// Only rows that the predicate kept; it does not matter where they are.
+    Unknown,
+}
+
+/// Streams a file's batches.
+struct ParquetBatches {
+    file: ParquetFile,
+    /// `None` after the end.
+    decoder: Option<ParquetPushDecoder>,
+    positions: Positions,
+    seen: Arc<Seen>,
+    /// Rows that the row groups say they have.
+    expected_rows: u64,
+}
+
+impl ParquetBatches {
+    /// The next batch of the decoder.
+    fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(decoder) = &mut self.decoder else { return Ok(None) };
+        loop {
+            let decoded = decoder.try_decode().map_err(|e| {
+                let own = self.seen.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+                own.unwrap_or_else(|| undecodable(e))
+            })?;
+            match decoded {
+                DecodeResult::NeedsData(ranges) => {
+                    let pages = self.file.pages(&ranges)?;
+                    let pages = pages.into_iter().map(Into::into).collect();
+                    decoder.push_ranges(ranges, pages).map_err(undecodable)?;
+                }
+                DecodeResult::Data(batch) => return Ok(Some(batch)),
+                DecodeResult::Finished => {
+                    self.decoder = None;
+                    return self.check_rows().map(|()| None);
+                }
+            }
+        }
+    }
+
+    /// The positions of the next rows that left the decoder.
+    fn positions(&mut self, rows: usize) -> Result<RowPositions> {
+        match &mut self.positions {
+            Positions::All(upcoming) => {
+                self.seen.rows.fetch_add(rows as u64, Ordering::Relaxed);
+                upcoming.as_mut().map_or_else(|| Ok(RowPositions::default()), |upcoming| upcoming.take(rows))
+            }
+            Positions::Kept => self.seen.kept.lock().unwrap_or_else(PoisonError::into_inner).take(rows),
+            Positions::Unknown => Ok(RowPositions::default()),
+        }
+    }
+
+    /// A decoder ends quietly when pages hold fewer rows than their row group says; rows would be lost.
+    fn check_rows(&self) -> Result<()> {
+        match self.seen.rows.load(Ordering::Relaxed) {
+            seen if seen == self.expected_rows => Ok(()),
+            seen => Err(Error::corrupt(format!(
+                "the row groups claim {} rows, but their pages hold {seen}",
+                self.expected_rows
+            ))),
+        }
+    }
+}
+
+impl Iterator for ParquetBatches {
+    type Item = Result<(RecordBatch, RowPositions)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.next_decoded().transpose()?;
+        Some(batch.and_then(|batch| self.positions(batch.num_rows()).map(|positions| (batch, positions))))
+    }
+}
+
+/// The test as the decoder runs it.
+struct DecoderTest {
+    test: RowTest,
+    /// Of the rows to come, if positions matter.
+    positions: Option<Upcoming>,
+    tells_positions: bool,
+}
+
+impl DecoderTest {
+    /// It counts rows, and leaves an error where the reader finds it whole.
+    fn row_filter(mut self, mask: ProjectionMask, seen: Arc<Seen>) -> RowFilter {
+        let predicate = ArrowPredicateFn::new(mask, move |batch: RecordBatch| {
+            seen.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            self.keep(&batch, &seen).map_err(|e| {
+                let message = e.to_string();
+                *seen.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(e);
+                ArrowError::ComputeError(message)
+            })
+        });
+        RowFilter::new(vec![Box::new(predicate)])
+    }
+
+    fn keep(&mut self, batch: &RecordBatch, seen: &Seen) -> Result<BooleanArray> {
+        let positions = match &mut self.positions {
+            Some(upcoming) => upcoming.take(batch.num_rows())?,
+            None => RowPositions::default(),
+        };
+        let kept = self.test.keep(batch, &positions)?;
+        if self.tells_positions {
+            let positions = positions.filter(&kept);
+            seen.kept.lock().unwrap_or_else(PoisonError::into_inner).push(&positions);
+        }
+        Ok(BooleanArray::new(kept, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int32Array, Int64Array};
+
+    use super::super::testing::{field, schema, write};
+    use super::*;
+    use crate::types::PrimitiveType as P;
+
+    #[test]
+    fn large_rows_make_small_batches() {
+        let dir = tempfile::tempdir().unwrap();
+        let s = schema(vec![field(1, "a", P::Int), field(2, "l", P::Long)]);
+        let path =
+            write(&dir, &s, vec![Arc::new(Int32Array::from(vec![1; 50])), Arc::new(Int64Array::from(vec![2; 50]))]);
+        let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
+        let file = ParquetFile::open(&store, &path).unwrap();
+        let plan = Plan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves: [0, 1].into() };
+        assert_eq!(plan.batch_rows(1000), 1000);
+        assert_eq!(plan.batch_rows(0), 1);
+        assert_eq!(plan.rows(), 50);
+    }
+}

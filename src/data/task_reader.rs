@@ -1,0 +1,237 @@
+//! The rows of a task, whatever the format of its file.
+//!
+//! A file format is a [`FileSource`]: it tells the file's columns as an Arrow schema whose fields carry field ids, and
+//! decodes wanted leaf columns to batches, with the positions of their rows. [`TaskReader`] tests the rows (filter, deletes
+//! by position, deletes by key) and gives those that stay the columns of the projection.
+//!
+//! A format that can decode the filter's columns alone tests rows itself, by the [`RowTest`] it is given, and decodes the
+//! other columns only of rows that stay.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::BooleanArray;
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::Schema as ArrowSchema;
+use arrow::record_batch::RecordBatch;
+
+use super::delete_keys::KeyArrays;
+use super::deletes::DeleteFilter;
+use super::filter::matches;
+use super::guard::guard;
+use super::positions::RowPositions;
+use super::project::{Constants, FileColumns, FilterColumns, Projection};
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::types::Schema;
+
+/// Some rows of a data file, before deletes are applied.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// The columns of the context's projection.
+    pub batch: RecordBatch,
+    /// The key columns asked for, by field id.
+    pub keys: KeyArrays,
+    /// Which rows of the file they are.
+    pub positions: RowPositions,
+}
+
+/// An open file of some format.
+pub(crate) trait FileSource {
+    /// All its columns, with field ids in the fields' metadata where the file has them.
+    fn schema(&self) -> &ArrowSchema;
+
+    /// Confines it to a part of its rows. `false` if none of them can matter.
+    fn narrow(&mut self, part: &Part<'_>) -> Result<bool>;
+
+    /// Starts to decode that part; `None` if none of its rows can matter.
+    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>>;
+}
+
+/// Which rows of a file are looked for.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    /// The bytes that the task covers: from `i64::MIN` or to `i64::MAX` where it reaches an end of the file.
+    pub range: Range<i64>,
+    /// What rows must satisfy; it speaks of columns of `schema`. Files may use it to skip rows.
+    pub filter: &'a Arc<BoundPredicate>,
+    pub schema: &'a Schema,
+    /// The file's columns.
+    pub columns: &'a FileColumns,
+    /// Values of columns that the file lacks.
+    pub constants: &'a Constants,
+}
+
+/// What of the rows is wanted.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The leaf columns of rows that stay.
+    pub leaves: BTreeSet<usize>,
+    /// Which rows stay; the leaf columns it needs come on top.
+    pub test: RowTest,
+    /// Whether anyone wants to know the positions of rows that stay.
+    pub tells_positions: bool,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl Request {
+    /// The leaf columns wanted for anything.
+    pub(crate) fn all_leaves(&self) -> BTreeSet<usize> {
+        &self.leaves | self.test.leaves()
+    }
+
+    /// Whether the positions of rows matter, to those who want rows or to the test.
+    pub(crate) fn needs_positions(&self) -> bool {
+        self.tells_positions || self.test.needs_positions()
+    }
+}
+
+/// A file that is being decoded.
+pub(crate) struct Started {
+    pub batches: DecodedBatches,
+    /// The leaf columns in its batches.
+    pub leaves: BTreeSet<usize>,
+    /// The test, if it is not applied to the batches yet.
+    pub test: Option<RowTest>,
+}
+
+/// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter to
+/// no one any more.
+pub(crate) type DecodedBatches = Box<dyn Iterator<Item = Result<(RecordBatch, RowPositions)>> + Send>;
+
+/// What is tested before anything else: the filter and deletes by position, on batches of the file as they come.
+#[derive(Debug)]
+pub(crate) struct RowTest {
+    filter: Arc<BoundPredicate>,
+    columns: FilterColumns,
+    deletes: Option<Arc<DeleteFilter>>,
+}
+
+impl RowTest {
+    /// The leaf columns it needs.
+    pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
+        self.columns.leaves()
+    }
+
+    /// Whether it has to know the positions of rows.
+    pub(crate) fn needs_positions(&self) -> bool {
+        self.deletes.as_ref().is_some_and(|d| d.has_positions())
+    }
+
+    /// Prepares it for batches in which just `leaves` of the file are read.
+    pub(crate) fn place(self, columns: &FileColumns, leaves: &BTreeSet<usize>) -> RowTest {
+        RowTest { columns: self.columns.place(columns, leaves), ..self }
+    }
+
+    /// The rows that stay.
+    pub(crate) fn keep(&self, batch: &RecordBatch, positions: &RowPositions) -> Result<BooleanBuffer> {
+        let rows = batch.num_rows();
+        let kept = match &*self.filter {
+            BoundPredicate::True => BooleanBuffer::new_set(rows),
+            filter => {
+                let arrays = self.columns.arrays(batch)?;
+                matches(filter, rows, &|id| arrays.get(&id).cloned())?
+            }
+        };
+        Ok(match &self.deletes {
+            Some(deletes) if deletes.has_positions() => &kept & &deletes.keep_positions(positions),
+            _ => kept,
+        })
+    }
+}
+
+/// The columns that a reader needs of the file, and what for; not placed yet.
+pub(crate) struct Columns {
+    pub projection: Projection,
+    /// Of the filter.
+    pub asked: FilterColumns,
+    pub keys: FilterColumns,
+}
+
+/// Streams a task's rows.
+pub(crate) struct TaskReader {
+    path: String,
+    /// `None` after the end or an error.
+    batches: Option<DecodedBatches>,
+    projection: Projection,
+    keys: FilterColumns,
+    /// Set if filter and positions are tested here and not in the source.
+    test: Option<RowTest>,
+    deletes: Option<Arc<DeleteFilter>>,
+}
+
+impl TaskReader {
+    /// Starts to decode a part of a file; `None` if none of its rows can matter. Without `deletes` rows come with the key
+    /// columns and, if wanted, their positions.
+    pub(crate) fn start(
+        file: Box<dyn FileSource>,
+        path: &str,
+        part: &Part<'_>,
+        columns: Columns,
+        deletes: Option<Arc<DeleteFilter>>,
+        tells_positions: bool,
+        batch_rows: usize,
+    ) -> Result<Option<TaskReader>> {
+        let Columns { projection, asked, keys } = columns;
+        let leaves = projection.leaves() | keys.leaves();
+        let test = RowTest { filter: part.filter.clone(), columns: asked, deletes: deletes.clone() };
+        let request = Request { leaves, test, tells_positions, batch_rows };
+        let Some(Started { batches, leaves, test }) = guard(|| file.start(part, request))? else { return Ok(None) };
+        let (projection, keys) = (projection.place(part.columns, &leaves), keys.place(part.columns, &leaves));
+        let test = test.map(|test| test.place(part.columns, &leaves));
+        Ok(Some(TaskReader { path: path.to_owned(), batches: Some(batches), projection, keys, test, deletes }))
+    }
+
+    /// The next rows that are left after filter and deletes.
+    fn next_rows(&mut self) -> Result<Option<Rows>> {
+        while let Some((batch, positions)) = self.batches.as_mut().and_then(Iterator::next).transpose()? {
+            let rows = self.left_of(batch, positions)?;
+            if rows.batch.num_rows() > 0 {
+                return Ok(Some(rows));
+            }
+        }
+        self.batches = None;
+        Ok(None)
+    }
+
+    /// What filter and deletes leave of a batch of the source, in the wanted columns.
+    fn left_of(&mut self, batch: RecordBatch, mut positions: RowPositions) -> Result<Rows> {
+        let rows = batch.num_rows();
+        let mut kept = match &self.test {
+            Some(test) => test.keep(&batch, &positions)?,
+            None => BooleanBuffer::new_set(rows),
+        };
+        let mut keys = KeyArrays::new();
+        if let Some(deletes) = &self.deletes
+            && !self.keys.is_empty()
+        {
+            kept = deletes.keep_keys(&self.keys.arrays(&batch)?, kept)?;
+        }
+        let batch = if kept.count_set_bits() == rows {
+            batch
+        } else {
+            positions = positions.filter(&kept);
+            filter_record_batch(&batch, &BooleanArray::new(kept, None))
+                .map_err(|e| Error::internal("rows cannot be filtered").because(e))?
+        };
+        if self.deletes.is_none() && !self.keys.is_empty() {
+            keys = self.keys.arrays(&batch)?;
+        }
+        Ok(Rows { batch: self.projection.project(&batch)?, keys, positions })
+    }
+}
+
+impl Iterator for TaskReader {
+    type Item = Result<Rows>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = guard(|| self.next_rows());
+        if next.is_err() {
+            self.batches = None;
+        }
+        next.map_err(|e| e.with("path", &self.path)).transpose()
+    }
+}
