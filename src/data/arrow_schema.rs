@@ -224,7 +224,8 @@ fn table_primitive(field: &ArrowField, data_type: &DataType) -> Option<Primitive
     let extension = field.metadata().get(EXTENSION_KEY).map(String::as_str);
     let is_uuid = extension == Some(UUID_EXTENSION);
     let geometry = || {
-        let parameters = field.metadata().get(EXTENSION_METADATA_KEY).filter(|_| extension == Some(geoarrow::WKB_EXTENSION));
+        let parameters =
+            field.metadata().get(EXTENSION_METADATA_KEY).filter(|_| extension == Some(geoarrow::WKB_EXTENSION));
         parameters.and_then(|text| geoarrow::table_type(text))
     };
     Some(match data_type {

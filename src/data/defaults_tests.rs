@@ -7,7 +7,9 @@ use arrow::util::display::array_value_to_string;
 use serde_json::json;
 
 use super::super::arrow_schema::to_arrow;
-use super::super::testing::{context, field, leaf, list, read, read_rows, required, rows, schema, structure, task, write};
+use super::super::testing::{
+    context, field, leaf, list, read, read_rows, required, rows, schema, structure, task, write,
+};
 use super::*;
 use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, Op};

@@ -96,7 +96,8 @@ mod tests {
 
     #[test]
     fn a_registered_definition_is_named() {
-        let text = r#"{"crs": {"type": "GeographicCRS", "id": {"authority": "EPSG", "code": 4979}}, "edges": "vincenty"}"#;
+        let text =
+            r#"{"crs": {"type": "GeographicCRS", "id": {"authority": "EPSG", "code": 4979}}, "edges": "vincenty"}"#;
         assert_eq!(table_type(text), Some(geography(Some("EPSG:4979"), Some("vincenty"))));
         for text in ["", "{}", "{\"crs\": {}}", r#"{"crs": "GEOGCRS[]", "crs_type": "wkt2:2019"}"#] {
             assert_eq!(table_type(text), None, "{text}");

@@ -6,7 +6,8 @@
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` skips what the filter
 //! rules out. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`change_rows`] reads what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which
+//! [`change_rows`] reads what commits added and removed. `row_columns` gives the metadata columns of
+//! rows, `row_lineage` their ids, `constants` those of their file. [`arrow_schema`] says which
 //! Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
@@ -19,6 +20,7 @@ mod cast;
 mod change_rows;
 pub mod conform;
 mod conform_leaf;
+mod constants;
 mod defaults;
 pub mod delete_files;
 mod delete_keys;
@@ -36,6 +38,7 @@ pub mod partition_rows;
 pub mod positions;
 mod project;
 pub mod read;
+mod row_columns;
 mod row_groups;
 mod row_lineage;
 mod task_reader;

@@ -63,10 +63,7 @@ fn a_mapping_names_columns_at_every_depth() {
     let context = mapped(mapping);
     let all = rows(&read(&context, &task(&path, BoundPredicate::True)).unwrap());
     // `b` is not named, `c` and `new` are younger than the file.
-    assert_eq!(all, [
-        "1|{first: 10, b: -, c: -}|[{y: 7}, {y: 8}]|3",
-        "2|{first: 20, b: -, c: -}|[{y: 9}]|3",
-    ]);
+    assert_eq!(all, ["1|{first: 10, b: -, c: -}|[{y: 7}, {y: 8}]|3", "2|{first: 20, b: -, c: -}|[{y: 9}]|3",]);
     // Row groups are pruned by the mapped column's statistics, and rows by its values.
     let at_least = |n| leaf(&table(), 4, Op::GtEq, vec![Value::Int(n)]);
     assert_eq!(rows(&read(&context, &task(&path, at_least(20))).unwrap()).len(), 1);

@@ -335,8 +335,6 @@ fn what_is_not_read_yet_says_so() {
     let mut encrypted = all();
     Arc::make_mut(&mut encrypted.data_file).key_metadata = Some(vec![1]);
     unsupported(&context(&s), &encrypted);
-    let file_column = schema(vec![field(i32::MAX - 1, "_file", P::String)]);
-    unsupported(&projecting(&s, &file_column), &all());
     unsupported(&context(&schema(vec![field(1, "v", P::Variant)])), &all());
 
     let mut bytes = std::fs::read(&path).unwrap();

@@ -41,9 +41,8 @@ impl NameMapping {
     }
 
     fn of(fields: &[&Field]) -> NameMapping {
-        let mapped = |f: &&Field| {
-            (f.name.clone(), MappedField { id: Some(f.id), fields: NameMapping::of(&f.ty.children()) })
-        };
+        let mapped =
+            |f: &&Field| (f.name.clone(), MappedField { id: Some(f.id), fields: NameMapping::of(&f.ty.children()) });
         NameMapping(fields.iter().map(mapped).collect())
     }
 
