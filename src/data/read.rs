@@ -212,3 +212,7 @@ mod tests;
 #[cfg(test)]
 #[path = "read_property_tests.rs"]
 mod property_tests;
+
+#[cfg(test)]
+#[path = "evolution_property_tests.rs"]
+mod evolution_tests;
