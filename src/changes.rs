@@ -102,7 +102,7 @@ fn snapshot_id(metadata: &TableMetadata, since: &At) -> Result<Option<i64>> {
         At::Snapshot(id) => Ok(Some(*id)),
         since => match version(metadata, Some(since)) {
             Ok((snapshot, _)) => Ok(snapshot.map(|s| s.id)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Err(e.with("since", format!("{since:?}"))),
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(e.with("since", since)),
             Err(e) => Err(e),
         },
     }

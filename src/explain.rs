@@ -111,11 +111,16 @@ impl Scan {
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
         let began = Instant::now();
         let input = self.version_input()?;
-        let listed = list(&input)?;
+        let explained = self.judged(&input, files, began, go_on);
+        explained.map_err(|e| self.snapshot_id().into_iter().fold(e, |e, id| e.with("snapshot", id)))
+    }
+
+    fn judged(&self, input: &PlanInput, files: bool, began: Instant, go_on: GoOn) -> Result<Explained> {
+        let listed = list(input)?;
         let read_ms = millis(began);
-        let judge = Judge::new(&input);
+        let judge = Judge::new(input);
         let verdicts = listed.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
-        let mut survivors = Survivors::new(Plan::over(input.clone(), listed, began, go_on)?, &input);
+        let mut survivors = Survivors::new(Plan::over(input.clone(), listed, began, go_on)?, input);
         let tables = match files {
             true => Some(judge_files(&judge, &verdicts, &mut survivors, go_on)?),
             false => {
@@ -124,7 +129,7 @@ impl Scan {
             }
         };
         let counters = PlanCounters { read_ms, ..survivors.plan.counters().clone() };
-        let mut explain = self.facts(&input, &verdicts, &survivors, &counters);
+        let mut explain = self.facts(input, &verdicts, &survivors, &counters);
         explain.time_ms = millis(began);
         Ok(Explained { explain, manifests: files::encode_manifests(&verdicts)?, files: tables })
     }

@@ -15,10 +15,11 @@
 //! 6. [`task`], [`task_json`]: what planning gives and reading takes
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
-//! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`], [`scan`],
-//!    [`table`], `transaction`, [`catalog`]: the doors
+//! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
+//!    [`batch_stream`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
+pub mod batch_stream;
 pub mod catalog;
 pub mod changes;
 pub mod codec;

@@ -81,6 +81,7 @@ impl Scan {
             Some(most) if bytes > most => Err(Error::invalid(format!(
                 "planning would read {bytes} bytes of manifests, more than the limit of {most}"
             ))
+            .with("snapshot", snapshot.id)
             .hint("Narrow the filter by the columns that the table is partitioned by, or raise max_plan_bytes")),
             _ => Ok(parts),
         }

@@ -1,6 +1,6 @@
 //! Scans: immutable descriptions of what to read, planned and read lazily.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -8,8 +8,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::changes::{self, History};
 use crate::data::arrow_schema::to_arrow;
-use crate::data::delete_files::DeleteCache;
-use crate::data::read::read_task;
+use crate::data::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
@@ -28,6 +27,7 @@ use crate::types::metadata_columns::DELETED;
 use crate::types::{Schema, select};
 use crate::workers::{GoOn, in_parallel};
 
+pub use crate::batch_stream::{BatchStream, StreamRequest};
 pub use crate::explain::{Explain, Explained, FunnelStage};
 pub use crate::splits::SplitRequest;
 pub use crate::statistics::{ColumnStatistics, Fact, Statistics};
@@ -190,9 +190,10 @@ impl Scan {
         match self.history {
             History::None => Ok(self.plan_input()),
             _ => Err(Error::unsupported(
-                "scans of what happened between versions are not explained, estimated or summed up",
+                "scans of what happened between versions are not explained, estimated, summed up or planned in parts",
             )
-            .hint("plan_table() lists what is read; or explain a scan of the version")),
+            .with("table", &self.table.inner.metadata.location)
+            .hint("plan_table() lists what is read, plan() packs it for readers")),
         }
     }
 
@@ -294,13 +295,14 @@ impl Scan {
         request.or(&self.options, &self.table.inner.metadata.properties)
     }
 
-    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read.
+    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read, by threads that keep a few
+    /// batches ahead.
     ///
     /// # Errors
     /// As [`Plan::start`] and [`read_task`].
-    pub fn read(&self) -> Result<BatchStream> {
-        let tasks = Box::new(self.tasks(false, &|| Ok(()))?);
-        BatchStream::new(self.store().clone(), self.context.clone(), tasks, self.limit)
+    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+        let mut tasks = self.tasks(false, &|| Ok(()))?;
+        BatchStream::new(self.task_reader(), Box::new(move |go_on| tasks.next_task(go_on)), how, self.limit)
     }
 
     /// All rows, files read in parallel; batches in the order of the tasks. `go_on` is asked between batches.
@@ -308,16 +310,11 @@ impl Scan {
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
     pub fn read_all(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
-        let asked = |batch: Result<RecordBatch>| go_on().and(batch);
-        if self.limit.is_some() {
-            return self.read()?.map(asked).collect();
-        }
-        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
-        let deletes = DeleteCache::default();
-        let read = |i: usize| {
-            read_task(self.store(), &self.context, &tasks[i], &deletes)?.map(asked).collect::<Result<Vec<_>>>()
-        };
-        Ok(in_parallel(tasks.len(), read)?.into_iter().flatten().collect())
+        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
+    }
+
+    fn task_reader(&self) -> TaskReader {
+        TaskReader { store: self.store().clone(), context: self.context.clone(), deletes: Arc::default() }
     }
 
     /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
@@ -341,10 +338,9 @@ impl Scan {
                 }
             }
         }
-        let deletes = DeleteCache::default();
+        let reader = TaskReader { context, ..self.task_reader() };
         let count = |i: usize| {
-            read_task(self.store(), &context, &tasks[i], &deletes)?
-                .try_fold(0u64, |n, batch| go_on().and(batch).map(|b| n + b.num_rows() as u64))
+            reader.read(&tasks[i])?.try_fold(0u64, |n, batch| go_on().and(batch).map(|b| n + b.num_rows() as u64))
         };
         rows += in_parallel(tasks.len(), count)?.into_iter().sum::<u64>();
         Ok(self.limit.map_or(rows, |l| rows.min(l as u64)))
@@ -419,83 +415,14 @@ impl Iterator for TaskStream {
     }
 }
 
-type TaskSource = Box<dyn Iterator<Item = Result<ScanTask>> + Send>;
-type TaskBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
-
-/// Batches as reading finds them: one file open at a time. Ends after the first error.
-pub struct BatchStream {
-    schema: SchemaRef,
-    store: Arc<dyn Store>,
-    context: Arc<ReadContext>,
-    tasks: TaskSource,
-    deletes: DeleteCache,
-    current: Option<TaskBatches>,
-    left: Option<usize>,
-    done: bool,
-}
-
-impl BatchStream {
-    fn new(store: Arc<dyn Store>, context: Arc<ReadContext>, tasks: TaskSource, left: Option<usize>) -> Result<Self> {
-        let schema = to_arrow(&context.projection)?;
-        Ok(BatchStream {
-            schema,
-            store,
-            context,
-            tasks,
-            deletes: DeleteCache::default(),
-            current: None,
-            left,
-            done: false,
-        })
-    }
-
-    /// The schema of every batch.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
-        loop {
-            if let Some(batch) = self.current.as_mut().and_then(Iterator::next) {
-                return Some(batch);
-            }
-            match self.tasks.next()?.and_then(|task| read_task(&self.store, &self.context, &task, &self.deletes)) {
-                Ok(batches) => self.current = Some(batches),
-                Err(e) => return Some(Err(e)),
-            }
-        }
-    }
-}
-
-impl Iterator for BatchStream {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.done && self.left != Some(0) {
-            match self.next_batch() {
-                Some(Ok(batch)) if batch.num_rows() == 0 => {}
-                Some(Ok(batch)) => {
-                    let rows = self.left.map_or(batch.num_rows(), |l| l.min(batch.num_rows()));
-                    self.left = self.left.map(|l| l - rows);
-                    return Some(Ok(batch.slice(0, rows)));
-                }
-                end => {
-                    self.done = true;
-                    return end;
-                }
-            }
-        }
-        None
-    }
-}
-
 /// Reads the rows of a split, in another process perhaps.
 ///
 /// # Errors
 /// As [`Scan::read`].
-pub fn read_split(split: &Split, limit: Option<usize>) -> Result<BatchStream> {
+pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
     let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
     let store = crate::store::open_store(&split.context.location.resolve(at)?)?;
-    let tasks: VecDeque<Result<ScanTask>> = split.tasks.iter().cloned().map(Ok).collect();
-    BatchStream::new(store, split.context.clone(), Box::new(tasks.into_iter()), limit)
+    let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
+    let mut tasks = split.tasks.clone().into_iter();
+    BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, limit)
 }

@@ -57,13 +57,20 @@ impl ScanOptions {
                 Error::invalid(format!("option batch-rows is '{text}', not a number from 1 to {}", 1 << 24))
             })?,
         };
+        let case_sensitive = match options.get("case-sensitive").map(String::as_str) {
+            None | Some("true") => true,
+            Some("false") => false,
+            Some(text) => {
+                return Err(Error::invalid(format!("option case-sensitive is '{text}', not true or false")));
+            }
+        };
         let most_bytes = bytes("plan-cache-bytes")?.unwrap_or(PLAN_CACHE_BYTES);
         let plan_cache = |folder: &String| -> Result<Arc<PlanCache>> {
             let folder = location::absolute(folder)?;
             Ok(Arc::new(PlanCache::new(open_store(&folder)?, &folder, most_bytes)))
         };
         Ok(ScanOptions {
-            case_sensitive: !matches!(options.get("case-sensitive").map(String::as_str), Some("false")),
+            case_sensitive,
             batch_rows,
             max_plan_bytes: bytes("max-plan-bytes")?,
             plan_cache: options.get("plan-cache").map(plan_cache).transpose()?,

@@ -110,6 +110,9 @@ fn content_bytes(file: &DataFile) -> i64 {
     }
 }
 
+/// Pieces of one file, about: a size that no file has must not fill the memory.
+const MOST_PIECES: i64 = 1 << 16;
+
 /// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
 fn cut(task: ScanTask, split_size_bytes: i64) -> Vec<ScanTask> {
     let length = task.length;
@@ -121,11 +124,9 @@ fn cut(task: ScanTask, split_size_bytes: i64) -> Vec<ScanTask> {
         }
         _ if length <= 0 => Vec::new(),
         _ => {
-            let step = usize::try_from(split_size_bytes).unwrap_or(usize::MAX);
-            (0..length)
-                .step_by(step)
-                .map(|start| piece(start, start.saturating_add(split_size_bytes).min(length)))
-                .collect()
+            let bytes = split_size_bytes.max(length / MOST_PIECES);
+            let step = usize::try_from(bytes).unwrap_or(usize::MAX);
+            (0..length).step_by(step).map(|start| piece(start, start.saturating_add(bytes).min(length))).collect()
         }
     }
 }

@@ -57,6 +57,14 @@ fn cuts_at_offsets_or_sizes_and_joins_neighbours() {
 }
 
 #[test]
+fn a_size_that_no_file_has_is_cut_into_larger_pieces() {
+    let groups = pack(vec![task("a", i64::MAX, None)], &plan(128 << 20, 10, 0));
+    let pieces: Vec<_> = groups.iter().flatten().collect();
+    assert!(pieces.len() as i64 <= MOST_PIECES + 1);
+    assert_eq!(pieces.iter().map(|t| t.length).sum::<i64>(), i64::MAX);
+}
+
+#[test]
 fn the_open_cost_and_lookback_shape_the_groups() {
     let files = || ["a", "b", "c", "d"].map(|n| task(n, 10, None)).to_vec();
     assert_eq!(shape(&pack(files(), &plan(100, 10, 50))), [[("a", 0, 10), ("b", 0, 10)], [("c", 0, 10), ("d", 0, 10)]]);

@@ -17,6 +17,7 @@ use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
 use crate::task::{CommitMessage, DataFile};
 use crate::transaction::{self, Verdict};
+use crate::types::temporal::format_instant;
 use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
 
 /// Which version of the table to read.
@@ -28,6 +29,16 @@ pub enum At {
     Ref(String),
     /// The snapshot that was current then, milliseconds since the epoch.
     TimestampMs(i64),
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            At::Snapshot(id) => write!(f, "{id}"),
+            At::Ref(name) => f.write_str(name),
+            At::TimestampMs(ms) => f.write_str(&format_instant(*ms)),
+        }
+    }
 }
 
 /// What a scan is asked for; see [`Table::scan`].

@@ -52,7 +52,7 @@ impl FileFormat {
 }
 
 /// One field of a file's partition tuple.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct PartitionValue {
     /// The partition field's name.
     pub name: String,
@@ -66,6 +66,20 @@ pub struct PartitionValue {
     pub ty: PrimitiveType,
     /// The value, or null.
     pub value: Option<Value>,
+}
+
+impl PartialEq for PartitionValue {
+    /// NaN equals NaN: a tuple equals itself.
+    fn eq(&self, other: &PartitionValue) -> bool {
+        let nan = |v: &Option<Value>| match v {
+            Some(Value::Float(v)) => v.is_nan(),
+            Some(Value::Double(v)) => v.is_nan(),
+            _ => false,
+        };
+        (&self.name, self.field_id, self.source_id) == (&other.name, other.field_id, other.source_id)
+            && (&self.transform, &self.ty) == (&other.transform, &other.ty)
+            && (self.value == other.value || nan(&self.value) && nan(&other.value))
+    }
 }
 
 /// A file's partition tuple with the spec it belongs to.

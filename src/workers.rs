@@ -15,7 +15,7 @@ pub type GoOn<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 const MOST_THREADS: usize = 16;
 
 /// Threads to use where there is work for so many.
-fn threads(most: usize) -> usize {
+pub fn threads(most: usize) -> usize {
     std::thread::available_parallelism().map_or(1, |p| p.get()).min(MOST_THREADS).min(most)
 }
 

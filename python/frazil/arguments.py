@@ -37,7 +37,18 @@ def at_version(at: At | None, what: str = "at") -> dict[str, Any]:
         else:
             if -(2**63) <= snapshot_id < 2**63:
                 return {"snapshot_id": snapshot_id}
-    raise InvalidInputError(f"{what}= must be a snapshot id, a branch or tag, or a datetime, not {at!r}")
+    raise _no_version(at, what)
+
+
+def _no_version(at: object, what: str) -> InvalidInputError:
+    hint = None
+    if isinstance(at, dt.date):
+        hint = f"Say when: {what}=datetime(..., tzinfo=timezone.utc)"
+    elif hasattr(at, "id"):
+        hint = f"Give the snapshot's id: {what}=snapshot.id"
+    text = repr(at)
+    text = text if len(text) <= 100 else f"{text[:100]}…"
+    return InvalidInputError(f"{what}= must be a snapshot id, a branch or tag, or a datetime, not {text}", hint=hint)
 
 
 def since_version(since: At | None) -> dict[str, Any]:
@@ -57,7 +68,9 @@ def filter_text(filter: str | Predicate) -> str:
 def columns(select: Sequence[str]) -> tuple[str, ...]:
     """Column names."""
     if isinstance(select, str):
-        raise InvalidInputError(f"select must be a list of columns, not the string {select!r}")
+        raise InvalidInputError(
+            f"select must be a list of columns, not the string {select!r}", hint=f"Write [{select!r}]"
+        )
     columns = tuple(select)
     for name in columns:
         if not isinstance(name, str):
@@ -71,8 +84,10 @@ def count(what: str, value: int) -> int:
         number = operator.index(value)
     except TypeError:
         number = -1
-    if isinstance(value, bool) or not 0 <= number < 2**63:
+    if isinstance(value, bool) or number < 0:
         raise InvalidInputError(f"{what} must be an integer, 0 or above, not {value!r}")
+    if number >= 2**63:
+        raise InvalidInputError(f"{what} must be below 2**63, not {value!r}")
     return number
 
 
@@ -83,7 +98,10 @@ def texts(options: Mapping[str, object] | None) -> dict[str, str]:
     out = {}
     for key, value in (options or {}).items():
         if not isinstance(key, str) or value is None:
-            raise InvalidInputError(f"the option {key!r}: {value!r} is no pair of texts")
+            raise InvalidInputError(
+                f"an option needs a name that is a string and a value, not {key!r}: {value!r}",
+                hint="Leave out options that are not to be set",
+            )
         out[key] = str(value).lower() if isinstance(value, bool) else str(value)
     return out
 

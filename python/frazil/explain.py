@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from frazil import _core, picture
 from frazil.arguments import EPOCH
 from frazil.exceptions import InvalidInputError
-from frazil.figures import amount, bytes_text, number, plain, time_text
+from frazil.figures import amount, bytes_text, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,8 +97,7 @@ class Explain:
         facts = self._facts
         lines = [*_head(facts), "", *_clauses(facts), *_funnel(facts)]
         lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
-        at_most = f"At most {amount(facts['rows'], 'row')} in the files kept"
-        lines.append(f"  {at_most}; planned in {time_text(facts['time_ms'])}.")
+        lines.append(f"  {rows_kept(facts)}")
         return "\n".join(lines)
 
     __repr__ = __str__

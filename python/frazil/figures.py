@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__ = ["amount", "bytes_text", "number", "plain", "time_text"]
+from typing import Any
+
+__all__ = ["amount", "bytes_text", "number", "plain", "rows_kept", "time_text"]
 
 
 def number(n: int) -> str:
@@ -28,6 +30,13 @@ def bytes_text(n: int) -> str:
 def time_text(millis: float) -> str:
     """A time, as in `1.5 ms`."""
     return f"{millis:,.1f} ms" if millis < 1000 else f"{millis / 1000:,.2f} s"
+
+
+def rows_kept(facts: dict[str, Any]) -> str:
+    """How many rows the files that an explanation keeps have; exact where no filter or delete takes any."""
+    is_exact = facts["rows"] == 0 or (facts["filter"] in ("", "true") and not facts["deletes"]["attached"])
+    rows = amount(facts["rows"], "row")
+    return f"{rows if is_exact else f'At most {rows}'} in the files kept; planned in {time_text(facts['time_ms'])}."
 
 
 def plain(text: str) -> str:

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, number, plain, time_text
+from frazil.figures import amount, bytes_text, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,8 +42,7 @@ def explain_html(facts: dict[str, Any], manifests: pa.Table | None, files: pa.Ta
     elif manifests is not None:
         parts.append(_strip("Manifests that stay", _manifests(manifests), "manifest"))
     parts.append(_clauses(facts["clauses"]))
-    rows = f"At most {amount(facts['rows'], 'row')} in the files kept; planned in {time_text(facts['time_ms'])}."
-    parts.append(f"<div>{_text(rows)}</div>")
+    parts.append(f"<div>{_text(rows_kept(facts))}</div>")
     return f'<div style="font-family:sans-serif;font-size:13px">{"".join(parts)}</div>'
 
 

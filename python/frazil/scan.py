@@ -193,11 +193,22 @@ class Scan:
 
         return interop.table_of(self._core.read_all())
 
-    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream of record batches, one file at a time; memory stays bounded."""
+    def to_arrow_batch_reader(self, *, ordered: bool = False) -> pa.RecordBatchReader:
+        """The rows as a stream of record batches; it starts before planning ends.
+
+        Several threads read a few batches of a few files ahead of the one that takes them: memory does not grow with
+        the number of files.
+
+        Args:
+            ordered: Batches come in the order of the tasks, each time the same; else as soon as they are ready. Of a
+                scan with a limit they are always ordered.
+
+        A batch has at most as many rows as the scan's option `batch-rows` says. The stream belongs to the process that
+        made it: it can't be read on in a fork.
+        """
         from frazil import interop
 
-        return interop.reader_of(self._core.read())
+        return interop.reader_of(self._core.read(ordered))
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface: the schema alone."""
@@ -276,17 +287,22 @@ class Split:
         """The rows' schema."""
         return Schema._wrap(self._core.schema())
 
-    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The split's rows as a stream of record batches."""
+    def to_arrow_batch_reader(self, *, ordered: bool = False, threads: int = 0) -> pa.RecordBatchReader:
+        """The split's rows as a stream of record batches, read ahead as `Scan.to_arrow_batch_reader` says.
+
+        Args:
+            ordered: Batches come in the order of the tasks, each time the same; else as soon as they are ready.
+            threads: How many threads read, at most; 0 is as many as there are cores.
+        """
         from frazil import interop
 
-        return interop.reader_of(self._core.read())
+        return interop.reader_of(self._core.read(None, ordered, arguments.count("threads", threads)))
 
     def to_arrow(self) -> pa.Table:
         """The split's rows as a pyarrow table, in memory."""
         from frazil import interop
 
-        return interop.table_of(self._core.read().read_all())
+        return interop.table_of(self._core.read(ordered=True).read_all())
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface: the schema alone."""

@@ -79,7 +79,7 @@ fn primitives<T: ArrowPrimitiveType>(
 
 fn slices<T: ByteArrayType>(a: &GenericByteArray<T>, into: Buckets) -> Result<Int32Array> {
     let (offsets, data) = (a.value_offsets(), a.value_data());
-    let hash = |w: &[T::Offset]| murmur3_bytes(data.get(w[0].as_usize()..w[1].as_usize()).unwrap_or_default());
+    let hash = |w: &[T::Offset]| data.get(w[0].as_usize()..w[1].as_usize()).map_or(0, murmur3_bytes);
     collect(offsets.windows(2).map(hash), a.nulls(), into)
 }
 

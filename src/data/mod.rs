@@ -6,8 +6,8 @@
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` skips what the filter
 //! rules out. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
-//! [`change_rows`] reads what commits added and removed. `row_columns` gives the metadata columns of
-//! rows, `row_lineage` their ids, `constants` those of their file. [`arrow_schema`] says which
+//! [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads what commits added and removed. `row_columns`
+//! gives the metadata columns of rows, `row_lineage` their ids, `constants` those of their file. [`arrow_schema`] says which
 //! Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
@@ -38,6 +38,7 @@ pub mod partition_rows;
 pub mod positions;
 mod project;
 pub mod read;
+pub mod read_ahead;
 mod row_columns;
 mod row_groups;
 mod row_lineage;

@@ -8,6 +8,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::coerce::{Place, place};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::expr::text::kind_of;
+use crate::types::near::near;
 use crate::types::value::unhex;
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value, temporal};
 
@@ -110,8 +111,7 @@ impl Binder<'_> {
             return Error::invalid(format!("`{name}` may be any of {}", listed(same)))
                 .hint("They differ in case only: bind with case sensitivity");
         }
-        let near = |n: &&String| distance(n, name) <= 1 + name.chars().count().min(n.chars().count()) / 4;
-        let near: Vec<&String> = if same.is_empty() { names.iter().filter(near).take(3).collect() } else { same };
+        let near = if same.is_empty() { near(&names, name) } else { same };
         let error = Error::invalid(format!("there is no column `{name}`"));
         if !near.is_empty() {
             return error.hint(format!("Did you mean {}?", listed(near)));
@@ -127,26 +127,6 @@ impl Binder<'_> {
 
 fn listed<'a>(names: impl IntoIterator<Item = &'a String>) -> String {
     names.into_iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// Edits (insert, delete, replace) that make one name of the other, ignoring case; long names count as far apart.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
-    if a.len() > 64 || b.len() > 64 {
-        return usize::MAX;
-    }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (y, pair) in b.iter().zip(row.windows(2)) {
-            let &[diagonal, above] = pair else { continue };
-            left = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 fn result_type(transform: &Transform, field: &Field) -> Result<Type> {

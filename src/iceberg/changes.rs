@@ -54,6 +54,7 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
         Some(_) => "It is newer, on another branch, or was rolled back; begin at a snapshot that both have in common",
     };
     Err(Error::invalid(format!("snapshot {since} is not among those that snapshot {} comes from", at.id))
+        .with("table", &metadata.location)
         .with("since", since)
         .with("at", at.id)
         .hint(hint))

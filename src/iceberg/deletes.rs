@@ -113,8 +113,7 @@ impl DeleteIndex {
     /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file without
     /// key columns, or a data file in a delete manifest.
     pub fn new(batches: Vec<PlannedBatch>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
-        let mut index = DeleteIndex { batches, ..DeleteIndex::default() };
-        let batches = std::mem::take(&mut index.batches);
+        let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
         for (b, batch) in batches.iter().enumerate() {
             let groups: Vec<Option<u32>> =
                 batch.groups.iter().map(|g| g.as_ref().map(|g| index.number_partition(&g.partition))).collect();
@@ -123,12 +122,17 @@ impl DeleteIndex {
                 let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
                 let partition = groups.get(group).copied().flatten();
                 let partition = partition.ok_or_else(|| Error::internal("a delete file has no partition"))?;
-                let sequence_number = batch.columns.sequence_number.get(row).copied().flatten().unwrap_or(0);
+                let sequence_number = sequence_number(&batch.columns, row)?;
                 let (batch_number, place) = (b as u32, place as u32);
                 let made = OnceLock::new();
                 index.files.push(DeleteFile { batch: batch_number, place, sequence_number, partition, made });
-                index.add(batch, row, schema, metadata)?;
+                index.add(batch, row, schema, metadata, &mut named)?;
             }
+        }
+        // Oldest first, so that each is the newest of its path so far.
+        named.sort_by_key(|(_, sequence_number, _)| *sequence_number);
+        for (path, sequence_number, file) in named {
+            index.positions_by_path.insert(path, sequence_number, file);
         }
         index.batches = batches;
         index.global.sort_by_key(|d| d.reaches);
@@ -171,14 +175,21 @@ impl DeleteIndex {
     }
 
     /// Adds the file that was numbered last.
-    fn add(&mut self, batch: &PlannedBatch, row: usize, schema: &Schema, metadata: &TableMetadata) -> Result<()> {
+    fn add<'b>(
+        &mut self,
+        batch: &'b PlannedBatch,
+        row: usize,
+        schema: &Schema,
+        metadata: &TableMetadata,
+        named: &mut Vec<(&'b [u8], i64, u32)>,
+    ) -> Result<()> {
         let file = (self.files.len() - 1) as u32;
         let columns = &batch.columns;
         let puffin = columns.format.get(row) == Some(&FileFormat::Puffin);
         let added = match columns.content.get(row) {
             Some(FileContent::PositionDeletes) if puffin => self.add_vector(file, columns, row),
             Some(FileContent::PositionDeletes) => {
-                self.add_positions(file, columns, row);
+                named.extend(self.add_positions(file, columns, row));
                 Ok(())
             }
             Some(FileContent::EqualityDeletes) => self.add_equality(file, batch, row, schema, metadata),
@@ -196,23 +207,20 @@ impl DeleteIndex {
         Err(Error::corrupt("a data file has two deletion vectors").with("data_file", String::from_utf8_lossy(path)))
     }
 
-    fn add_positions(&mut self, file: u32, columns: &EntryColumns, row: usize) {
+    /// Gives back the path of a file that names but one, for [`DeleteIndex::positions_by_path`].
+    fn add_positions<'c>(&mut self, file: u32, columns: &'c EntryColumns, row: usize) -> Option<(&'c [u8], i64, u32)> {
         let paths = columns.metrics.iter().find(|m| m.field_id == PATH_FIELD);
         let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
         // Equal bounds are exact: a truncated upper bound is never equal to its lower one.
         let only = columns.referenced_data_file.get(row).or_else(|| lower.filter(|l| Some(*l) == upper));
         let sequence_number = self.sequence_number(file);
-        match only {
-            Some(path) => {
-                self.positions_by_path.insert(path, sequence_number, file);
-            }
-            None => {
-                let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
-                if let Some(deletes) = self.of_partition.get_mut(partition as usize) {
-                    deletes.positions.add(lower, upper, sequence_number, file);
-                }
+        if only.is_none() {
+            let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
+            if let Some(deletes) = self.of_partition.get_mut(partition as usize) {
+                deletes.positions.add(lower, upper, sequence_number, file);
             }
         }
+        only.map(|path| (path, sequence_number, file))
     }
 
     fn add_equality(
@@ -232,7 +240,7 @@ impl DeleteIndex {
         let keys = ids.iter().filter_map(|id| KeyColumn::new(&path(id)?, &batch.columns, row)).collect();
         let spec_id = batch.group(row)?.partition.spec_id;
         let spec = metadata.partition_specs.iter().find(|s| s.id == spec_id);
-        let entry = EqualityDelete { reaches: self.sequence_number(file) - 1, file, keys };
+        let entry = EqualityDelete { reaches: self.sequence_number(file).saturating_sub(1), file, keys };
         let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
         match (spec, self.of_partition.get_mut(partition as usize)) {
             (Some(spec), Some(deletes)) if !spec.is_unpartitioned() => deletes.equality.push(entry),
@@ -286,7 +294,7 @@ impl DeleteIndex {
     }
 
     fn deletes_of(&self, batch: &PlannedBatch, row: usize, partition: Option<u32>, out: &mut Vec<u32>) -> Result<()> {
-        let sequence_number = batch.columns.sequence_number.get(row).copied().flatten().unwrap_or(0);
+        let sequence_number = sequence_number(&batch.columns, row)?;
         let deletes = partition.and_then(|p| self.of_partition.get(p as usize));
         for list in [Some(&self.global), deletes.map(|d| &d.equality)].into_iter().flatten() {
             let start = list.partition_point(|d| d.reaches < sequence_number);
@@ -341,6 +349,15 @@ impl EqualityDelete {
     fn may_touch(&self, data: &EntryColumns, row: usize) -> bool {
         !self.keys.iter().any(|k| k.excludes(data, row))
     }
+}
+
+/// The data sequence number of an entry. Without it nobody knows which deletes reach which rows.
+fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
+    columns.sequence_number.get(row).copied().flatten().ok_or_else(|| {
+        let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
+        Error::corrupt("an entry of a table with deletes has no sequence number, and was not added by its manifest")
+            .with("path", path)
+    })
 }
 
 /// Bytes that are equal exactly for equal partitions: the spec's id and its values, integers at one width, floats by bits

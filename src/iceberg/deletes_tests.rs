@@ -176,6 +176,27 @@ fn broken_vectors_are_refused() {
 }
 
 #[test]
+fn without_a_sequence_number_nobody_knows_what_a_delete_reaches() {
+    use crate::error::ErrorKind::CorruptTable;
+    let unknown = |file: DataFile| DataFile { sequence_number: None, ..file };
+    let mut batch = data(&[("d", 3, (0, 9), 0)], partition(0, Some("a")));
+    for file in [position("p", 1), equality("e", 1, 0, Some("a")), vector("v", 1, "d")] {
+        assert_eq!(attached(vec![unknown(file)], &batch).unwrap_err().kind(), CorruptTable);
+    }
+    batch.columns.sequence_number = vec![None];
+    assert_eq!(attached(vec![equality("e", 5, 0, Some("a"))], &batch).unwrap_err().kind(), CorruptTable);
+    assert_eq!(one(vec![equality("e", i64::MIN, 0, Some("a"))], 0, Some("a")), [""; 0]);
+}
+
+/// Each would walk over all newer ones of its path.
+#[test]
+fn many_position_deletes_of_one_file_are_indexed_quickly_in_any_order() {
+    let named = |i: i64| DataFile { referenced_data_file: Some("d".into()), ..position("p", 100_000 - i) };
+    let found = one((0..100_000).map(named).collect(), 99_999, Some("a"));
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
 fn path_bounds_name_one_file_if_equal_and_a_range_if_not() {
     let with_paths = |name: &str, lower: &str, upper: &str| {
         let bound = |text: &str| Some(FieldMap::from([(PATH_FIELD, text.as_bytes().to_vec())]));

@@ -124,7 +124,9 @@ impl<'a> MetadataWalk<'a> {
         let loaded = in_parallel(wave.len(), load)?;
         let first = loaded.first().map(|bytes| Manifest::parse(bytes)).transpose();
         let layout = first.ok().flatten().map(|m| m.layout().clone());
-        let parse = |i: usize| Manifest::parse_like(&loaded[i], layout.as_ref()).with("path", &wave[i].path);
+        let parse = |i: usize| {
+            Manifest::parse_like(&loaded[i], layout.as_ref()).with("path", self.location.found(&wave[i].path))
+        };
         let parsed = in_parallel(wave.len(), parse)?;
         let mut pieces: Vec<Piece> = Vec::new();
         for (manifest, m) in parsed.iter().enumerate() {
@@ -136,7 +138,8 @@ impl<'a> MetadataWalk<'a> {
         }
         let decode = |p: usize| {
             let (piece, manifest) = (&pieces[p], pieces[p].manifest);
-            self.piece(piece, &wave[manifest], &parsed[manifest], request, convert).with("path", &wave[manifest].path)
+            let rows = self.piece(piece, &wave[manifest], &parsed[manifest], request, convert);
+            rows.with("path", self.location.found(&wave[manifest].path))
         };
         out.extend(in_parallel(pieces.len(), decode)?.into_iter().flatten());
         Ok(())

@@ -13,6 +13,7 @@ use serde_json::{Map, Value as Json};
 pub use super::metadata_json::{encode_metadata, parse_metadata};
 pub use super::snapshot::{MetadataLogEntry, RefKind, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use crate::error::{Error, Result};
+use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
 /// The branch that a table's readers see unless they ask for another.
@@ -178,14 +179,15 @@ impl TableMetadata {
             }
         }
         let Some(entry) = best else {
-            let error = Error::not_found(format!("the table had no snapshot yet at {timestamp_ms} ms"));
+            let error = Error::not_found(format!("the table had no snapshot yet at {}", format_instant(timestamp_ms)));
             return Err(match self.snapshot_log.iter().map(|e| e.timestamp_ms).min() {
-                Some(first) => error.hint(format!("Its history begins at {first} ms since the epoch")),
+                Some(first) => error.hint(format!("Its history begins at {}", format_instant(first))),
                 None => error.hint("The table has no history"),
             });
         };
         self.snapshot_by_id(entry.snapshot_id).ok_or_else(|| {
-            Error::not_found(format!("the snapshot that was current at {timestamp_ms} ms has expired"))
+            let time = format_instant(timestamp_ms);
+            Error::not_found(format!("the snapshot that was current at {time} has expired"))
                 .with("snapshot", entry.snapshot_id)
         })
     }

@@ -40,7 +40,7 @@ impl PathMap {
         self.heads.find(hash, is_it).copied()
     }
 
-    /// Adds a delete file; false if another one named the path before.
+    /// Adds a delete file; false if another one named the path before. Quick if none that did is newer.
     pub fn insert(&mut self, path: &[u8], sequence_number: i64, file: u32) -> bool {
         let (hash, new) = (self.hash(path), self.entries.len() as u32);
         if let Some(head) = self.head(path, hash) {

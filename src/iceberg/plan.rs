@@ -313,7 +313,8 @@ impl Plan {
             }
         }
         self.counters.add_files(&seen);
-        if let Some(cache) = self.input.cache.as_ref().filter(|_| self.queue.is_empty()) {
+        // Now, for who takes only some of the tasks never comes to the last wave.
+        if let Some(cache) = &self.input.cache {
             cache.trim();
         }
         self.counters.entries_ms += began.elapsed().as_secs_f64() * 1e3;
@@ -330,6 +331,7 @@ impl Plan {
     ) -> Result<Vec<PlannedBatch>> {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
+        let found = |path| self.input.location.found(path);
         let prepare = |i: usize| -> Result<Vec<Range<usize>>> {
             go_on()?;
             if self.input.cache.is_some() {
@@ -340,7 +342,7 @@ impl Plan {
             let bytes = self.input.store.get(&self.input.location.resolve(path)?).with("manifest", path)?;
             let bytes = loaded[i].get_or_init(|| bytes);
             // Most manifests of a table have the same header; what the first one's compiles to serves them.
-            let manifest = Manifest::parse_like(bytes, self.layout.get()).with("path", path)?;
+            let manifest = Manifest::parse_like(bytes, self.layout.get()).with("path", found(path))?;
             self.layout.get_or_init(|| manifest.layout().clone());
             let blocks = parsed[i].get_or_init(|| manifest).block_count();
             Ok(even_pieces(blocks))
@@ -348,12 +350,13 @@ impl Plan {
         let decode = |inflater: &mut Inflater, i: usize, blocks: Range<usize>| -> Result<PlannedBatch> {
             go_on()?;
             if let Some(cache) = &self.input.cache {
-                let batch = self.cached_batch(&wave[i], cache, request, inflater).with("path", &wave[i].path)?;
+                let batch = self.cached_batch(&wave[i], cache, request, inflater);
+                let batch = batch.with("path", found(&wave[i].path))?;
                 return self.attached(batch, attach);
             }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
             let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
-            self.attached(batch.with("path", &wave[i].path)?, attach)
+            self.attached(batch.with("path", found(&wave[i].path))?, attach)
         };
         let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
         if self.input.cache.is_none() {
@@ -454,7 +457,7 @@ fn load_manifests_watched(
 ) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
         let bytes = store.get(&location.resolve(path)?)?;
-        return decode_manifest_list(&bytes).with("path", path);
+        return decode_manifest_list(&bytes).with("path", location.found(path));
     }
     let paths = snapshot.manifests.iter().flatten();
     let opened = paths.map(|path| go_on().and_then(|()| inline_manifest(store, location, path, snapshot.id)));
@@ -464,7 +467,7 @@ fn load_manifests_watched(
 /// What a manifest list would say of a manifest that v1 lists inline: nothing is known but its spec and length.
 fn inline_manifest(store: &dyn Store, location: &Location, path: &str, snapshot_id: i64) -> Result<ManifestFile> {
     let bytes = store.get(&location.resolve(path)?)?;
-    let manifest = Manifest::parse(&bytes).with("path", path)?;
+    let manifest = Manifest::parse(&bytes).with("path", location.found(path))?;
     Ok(ManifestFile {
         path: path.to_owned(),
         length_bytes: bytes.len() as i64,

@@ -100,13 +100,14 @@ impl PlanCache {
         CachedManifest::parse(&header, checksum, Source::Memory(body), Some(manifest.layout()))
     }
 
-    /// Removes the oldest files if the cache outgrew its bound since it was last asked. Other files in the folder stay.
+    /// Removes the oldest files if the cache outgrew its bound since it was last asked, those among them that a process
+    /// which died left half written. Other files in the folder stay.
     pub fn trim(&self) {
         if !self.grew.swap(false, Ordering::Relaxed) {
             return;
         }
         let Ok(mut files) = self.store.list(&self.folder) else { return };
-        files.retain(|f| f.path.ends_with(SUFFIX));
+        files.retain(|f| f.path.ends_with(SUFFIX) || is_half_written(&f.path));
         files.sort_by_key(|f| f.modified_ms);
         let mut total: u64 = files.iter().map(|f| f.size_bytes).sum();
         for file in files {
@@ -118,6 +119,11 @@ impl PlanCache {
             }
         }
     }
+}
+
+/// Whether the store gave this name to a file of the cache until it is whole.
+fn is_half_written(path: &str) -> bool {
+    path.strip_suffix(".tmp").and_then(|p| p.rsplit_once('.')).is_some_and(|(name, _)| name.ends_with(SUFFIX))
 }
 
 fn parse_prefix(prefix: &[u8]) -> Option<(u64, u32)> {

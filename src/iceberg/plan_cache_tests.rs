@@ -4,10 +4,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::codec::avro::Inflater;
+use crate::expr::BoundPredicate;
 use crate::iceberg::cached_columns::{Kind, encode_columns};
 use crate::iceberg::entries::{BytesColumn, EntryRequest, ListColumn, MISSING, MetricColumn};
+use crate::iceberg::manifest_list::ManifestContent;
+use crate::iceberg::plan::{Plan, PlanInput};
+use crate::iceberg::plan_testing::{TestTable, added, file as data_file, partition};
 use crate::store::local::LocalStore;
 use crate::task::{FileContent, FileFormat};
+use crate::types::{Field, PartitionSpec, PrimitiveType, Schema};
 
 #[derive(Clone, Debug)]
 struct Row {
@@ -194,12 +199,35 @@ fn the_oldest_go_when_the_cache_outgrows_its_bound() {
     let one = std::fs::metadata(cache.path(&file)).unwrap().len();
     let cache = PlanCache { most_bytes: one * 3, ..cache };
     std::fs::write(folder.path().join("mine.txt"), "kept").unwrap();
+    let torn = folder.path().join(".0123456789abcdef.plan.5d41402abc4b2a76b9719d911017c592.tmp");
+    std::fs::File::create(&torn).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     for i in 0..6 {
         put(&cache, &ManifestFile { path: format!("/t/{i}"), ..file.clone() }, &bytes);
     }
     cache.trim();
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert!((2..=4).contains(&left), "{left} files");
-    assert!(folder.path().join("mine.txt").exists());
+    assert!(folder.path().join("mine.txt").exists() && !torn.exists());
     cache.trim();
+}
+
+#[test]
+fn a_plan_that_nobody_ends_keeps_the_bound_too() {
+    let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
+    let spec = PartitionSpec::default();
+    let mut table = TestTable::new(2, std::slice::from_ref(&schema), std::slice::from_ref(&spec));
+    let at = partition(&spec, &schema, &[]);
+    for i in 0..8 {
+        let entry = added(data_file(&format!("f{i}"), &at), 1);
+        // Manifests of a length of which none shares its wave.
+        table.add(ManifestContent::Data, &schema, 0, &[entry]).length_bytes = 1 << 30;
+    }
+    table.write_list(2);
+    let (folder, cache, ..) = filled(10_000);
+    let cache = Some(Arc::new(cache));
+    let mut plan = Plan::start(PlanInput { cache, ..table.input(BoundPredicate::True) }, &|| Ok(())).unwrap();
+    (0..7).for_each(|_| assert!(plan.next_batch(&|| Ok(())).unwrap().is_some()));
+    let sizes: Vec<u64> =
+        std::fs::read_dir(folder.path()).unwrap().map(|f| f.unwrap().metadata().unwrap().len()).collect();
+    assert!(!sizes.is_empty() && sizes.iter().sum::<u64>() <= 10_000, "{sizes:?}");
 }

@@ -114,7 +114,7 @@ impl<'p> Judge<'p> {
         go_on()?;
         let file = &verdict.manifest;
         let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;
-        self.judge(verdict, &bytes).with("path", &file.path)
+        self.judge(verdict, &bytes).with("path", self.input.location.found(&file.path))
     }
 
     fn judge(&self, verdict: &ManifestVerdict, bytes: &[u8]) -> Result<FileVerdicts> {

@@ -10,11 +10,11 @@
 use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, RecordBatch, StructArray};
-use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions, StructArray};
+use arrow::datatypes::{DataType, Schema as ArrowSchema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, to_ffi};
-use arrow::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_data_type, to_ffi};
+use arrow::ffi_stream::FFI_ArrowArrayStream;
 use arrow::record_batch::{RecordBatchIterator, RecordBatchReader};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyStopIteration};
 use pyo3::prelude::*;
@@ -24,12 +24,12 @@ use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
+use crate::scan;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 
-type Iter = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 type Reader = Box<dyn RecordBatchReader + Send>;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -132,21 +132,21 @@ impl Batches {
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct BatchStream {
     schema: SchemaRef,
-    iter: Mutex<Option<Iter>>,
+    batches: Mutex<Option<scan::BatchStream>>,
 }
 
 impl BatchStream {
-    pub(super) fn new(schema: SchemaRef, iter: Iter) -> Self {
-        BatchStream { schema, iter: Mutex::new(Some(iter)) }
+    pub(super) fn new(batches: scan::BatchStream) -> Self {
+        BatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
     }
 
     /// The next batch; an error or the end closes the stream.
     fn pull(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
-        run(py, || {
-            let mut iter = lock(&self.iter);
-            let next = guarded(|| iter.as_mut().and_then(Iterator::next).transpose());
+        run_watched(py, &Watch::new(), |go_on| {
+            let mut batches = lock(&self.batches);
+            let next = guarded(|| batches.as_mut().map_or(Ok(None), |b| b.next_batch(go_on)));
             if !matches!(next, Ok(Some(_))) {
-                *iter = None;
+                *batches = None;
             }
             next
         })
@@ -184,30 +184,32 @@ impl BatchStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let iter = lock(&self.iter).take().ok_or_else(|| {
+        let batches = lock(&self.batches).take().ok_or_else(|| {
             to_exception(py, &Error::invalid("the stream was read already").hint("Make a new one from the scan"))
         })?;
-        stream_capsule(py, Box::new(Outgoing { schema: self.schema.clone(), iter: Some(iter), watch: Watch::new() }))
+        stream_capsule(
+            py,
+            Box::new(Outgoing { schema: self.schema.clone(), batches: Some(batches), watch: Watch::new() }),
+        )
     }
 }
 
 /// A stream that a consumer pulls from compiled code. Never panics, since a panic there would end the process.
 struct Outgoing {
     schema: SchemaRef,
-    iter: Option<Iter>,
+    batches: Option<scan::BatchStream>,
     watch: Watch,
 }
 
 impl Outgoing {
     fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
-        if let Err(stop) = self.watch.go_on() {
+        let (batches, watch) = (self.batches.as_mut(), &self.watch);
+        let next = guarded(|| batches.map_or(Ok(None), |b| b.next_batch(&|| watch.go_on())));
+        if watch.is_stopped() {
             self.raise_later();
-            return Err(ArrowError::ExternalError(Box::new(stop)));
         }
-        let iter = self.iter.as_mut();
         // Arrow's C interface can't carry a NUL in a message.
-        guarded(|| iter.and_then(Iterator::next).transpose())
-            .map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
+        next.map_err(|e| ArrowError::ExternalError(e.to_string().replace('\0', "\u{fffd}").into()))
     }
 
     /// The consumer will raise an error of its own; Ctrl-C asked for again raises `KeyboardInterrupt` after it.
@@ -227,7 +229,7 @@ impl Iterator for Outgoing {
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.pull();
         if !matches!(next, Ok(Some(_))) {
-            self.iter = None;
+            self.batches = None;
         }
         next.transpose()
     }
@@ -282,12 +284,96 @@ fn stream_of(method: &Bound<'_, PyAny>) -> PyResult<Reader> {
     // SAFETY: a capsule of this name points at an initialised `ArrowArrayStream`, which it owns and which stays valid
     // while `capsule` lives; nothing else refers to it.
     let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.as_ptr()) };
-    run(py, || {
-        if stream.get_schema.is_none() || stream.get_next.is_none() {
+    run(py, || Ok(Box::new(Imported::new(stream)?) as Reader))
+}
+
+/// A stream that another library made. Not arrow's own reader, which panics at sliced structs in structs (see [`cut`]).
+struct Imported {
+    stream: FFI_ArrowArrayStream,
+    schema: SchemaRef,
+}
+
+impl Imported {
+    fn new(mut stream: FFI_ArrowArrayStream) -> Result<Imported> {
+        let Some(get_schema) = stream.get_schema else {
             return Err(Error::invalid("the Arrow stream was read already"));
+        };
+        let mut schema = FFI_ArrowSchema::empty();
+        // SAFETY: the stream is initialised and not released (Arrow C stream interface), and `schema` is to be written.
+        let code = unsafe { get_schema(&mut stream, &mut schema) };
+        let schema = match code {
+            0 => ArrowSchema::try_from(&schema).map_err(from_arrow)?,
+            _ => return Err(from_arrow(failure(&mut stream, code))),
+        };
+        Ok(Imported { stream, schema: Arc::new(schema) })
+    }
+
+    fn pull(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
+        let Some(get_next) = self.stream.get_next else { return Ok(None) };
+        let mut array = FFI_ArrowArray::empty();
+        // SAFETY: as in `new`.
+        let code = unsafe { get_next(&mut self.stream, &mut array) };
+        if code != 0 {
+            return Err(failure(&mut self.stream, code));
         }
-        Ok(Box::new(ArrowArrayStreamReader::try_new(stream).map_err(from_arrow)?) as Reader)
-    })
+        if array.is_released() {
+            return Ok(None);
+        }
+        // SAFETY: the stream's arrays are structs of its schema (Arrow C stream interface).
+        let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(self.schema.fields().clone())) }?;
+        let options = RecordBatchOptions::new().with_row_count(Some(data.len()));
+        let (_, columns, _) = whole(&data).into_parts();
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map(Some)
+    }
+}
+
+impl Iterator for Imported {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.pull().transpose()
+    }
+}
+
+impl RecordBatchReader for Imported {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// What a stream says about its failure.
+fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
+    // SAFETY: asked right after a call that failed; the text is null or ends with NUL, and stays until the next call.
+    let text = unsafe {
+        let text = stream.get_last_error.map(|ask| ask(stream)).filter(|text| !text.is_null());
+        text.map(|text| CStr::from_ptr(text).to_string_lossy().into_owned())
+    };
+    ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with code {code}")))
+}
+
+fn whole(data: &ArrayData) -> StructArray {
+    StructArray::from(cut(data, 0, data.len()))
+}
+
+/// A slice of imported data in which no struct has an offset: its members are cut instead. Arrow's own slicing of a
+/// struct cuts the members and keeps the offset too, so that structs in it are cut twice, beyond their end.
+fn cut(data: &ArrayData, offset: usize, len: usize) -> ArrayData {
+    if data.child_data().is_empty() {
+        return data.slice(offset, len);
+    }
+    let is_struct = matches!(data.data_type(), DataType::Struct(_));
+    let children = data.child_data().iter().map(|child| match is_struct {
+        true => cut(child, data.offset() + offset, len),
+        false => cut(child, 0, child.len()),
+    });
+    let cut = ArrayData::builder(data.data_type().clone())
+        .len(len)
+        .offset(if is_struct { 0 } else { data.offset() + offset })
+        .buffers(data.buffers().to_vec())
+        .nulls(data.nulls().map(|nulls| nulls.slice(offset, len)))
+        .child_data(children.collect());
+    // SAFETY: the buffers are those of `data`, and lengths and offsets stay within its own.
+    unsafe { cut.build_unchecked() }
 }
 
 fn reader_of(batch: RecordBatch) -> Reader {
@@ -307,7 +393,7 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema).map_err(from_arrow)
     });
     let batch = imported.and_then(|data| match data.data_type() {
-        arrow::datatypes::DataType::Struct(_) => Ok(RecordBatch::from(StructArray::from(data))),
+        DataType::Struct(_) => Ok(RecordBatch::from(whole(&data))),
         other => Err(Error::invalid(format!("rows must be an Arrow struct array, not {other}"))),
     });
     batch.map_err(|e| to_exception(py, &e))

@@ -19,7 +19,7 @@ use crate::data::arrow_schema;
 use crate::error::Result;
 use crate::explain::{file_schema, manifest_schema};
 use crate::expr;
-use crate::scan::{self, SplitRequest};
+use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json, tasks_from_json, tasks_to_json};
 use crate::types;
@@ -135,9 +135,10 @@ impl Scan {
         explain::statistics_dict(py, &statistics)
     }
 
-    fn read(&self, py: Python<'_>) -> PyResult<BatchStream> {
-        let batches = run(py, || self.inner.read())?;
-        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
+    #[pyo3(signature = (ordered=false))]
+    fn read(&self, py: Python<'_>, ordered: bool) -> PyResult<BatchStream> {
+        let how = StreamRequest { ordered, ..StreamRequest::default() };
+        Ok(BatchStream::new(run(py, || self.inner.read(how))?))
     }
 
     fn read_all(&self, py: Python<'_>) -> PyResult<Batches> {
@@ -236,10 +237,10 @@ impl Split {
         schema_capsule(py, &schema)
     }
 
-    #[pyo3(signature = (limit=None))]
-    fn read(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<BatchStream> {
-        let batches = run(py, || scan::read_split(&self.inner, limit))?;
-        Ok(BatchStream::new(batches.schema().clone(), Box::new(batches)))
+    #[pyo3(signature = (limit=None, ordered=false, threads=0))]
+    fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<BatchStream> {
+        let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
+        Ok(BatchStream::new(run(py, || scan::read_split(&self.inner, how, limit))?))
     }
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {

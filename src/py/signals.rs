@@ -54,6 +54,11 @@ impl Watch {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the work was stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// The exception that stopped the work.
     pub(super) fn raised(&self) -> Option<PyErr> {
         lock(&self.raised).take()

@@ -1,5 +1,6 @@
 //! Paths as tables record them, and where they are really found.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
@@ -123,6 +124,11 @@ impl Location {
             return Err(Error::invalid("a path of the moved table climbs out of it with '..'").with("path", recorded));
         }
         Ok(format!("{to}{rest}"))
+    }
+
+    /// The path that a recorded one is looked for at, to be named in errors.
+    pub fn found<'a>(&'a self, recorded: &'a str) -> impl fmt::Display + 'a {
+        fmt::from_fn(move |f| f.write_str(self.resolve(recorded).as_deref().unwrap_or(recorded)))
     }
 }
 

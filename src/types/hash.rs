@@ -29,20 +29,16 @@ fn finish(mut h: u32, len: u32) -> u32 {
 /// Murmur3 of bytes.
 #[inline]
 pub fn murmur3_bytes(bytes: &[u8]) -> u32 {
-    let mut words = bytes.chunks_exact(4);
-    let mut h = 0;
-    for w in &mut words {
-        h = mix_h(h, u32::from_le_bytes([w[0], w[1], w[2], w[3]]));
-    }
-    let tail = words.remainder();
-    if !tail.is_empty() {
-        // The last word of the whole, less what was mixed already; byte by byte only where there is no whole word.
-        let k = match bytes.last_chunk() {
-            Some(last) => u32::from_le_bytes(*last) >> (32 - 8 * tail.len()),
-            None => tail.iter().rev().fold(0u32, |k, &b| (k << 8) | u32::from(b)),
-        };
-        h ^= mix_k(k);
-    }
+    let (words, tail) = bytes.as_chunks::<4>();
+    let h = words.iter().fold(0, |h, w| mix_h(h, u32::from_le_bytes(*w)));
+    let k = match *tail {
+        [] => 0,
+        [a] => u32::from(a),
+        [a, b] => u32::from(u16::from_le_bytes([a, b])),
+        [a, b, c, ..] => u32::from_le_bytes([a, b, c, 0]),
+    };
+    // Nothing mixes to nothing.
+    let h = h ^ mix_k(k);
     finish(h, bytes.len() as u32)
 }
 

@@ -5,6 +5,7 @@ pub mod hash;
 pub mod json;
 pub mod metadata_columns;
 pub mod name_mapping;
+pub(crate) mod near;
 pub mod partition;
 pub mod schema;
 pub mod schema_json;

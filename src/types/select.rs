@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::metadata_columns::{LINEAGE_COLUMNS, is_metadata, metadata_column};
+use super::near::near;
 use super::schema::{Field, FieldId, Schema, Type};
 use crate::error::{Error, Result};
 
@@ -72,11 +73,14 @@ fn unknown(schema: &Schema, column: &str) -> Error {
             .with("column", column)
             .hint("Tables have row lineage from format version 3 on");
     }
+    let paths: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).take(5000).collect();
+    let near: Vec<String> = near(&paths, column).into_iter().map(|name| format!("'{name}'")).collect();
     let own = schema.fields.iter().filter(|f| !is_metadata(f.id));
     let names: Vec<&str> = own.map(|f| f.name.as_str()).take(50).collect();
-    Error::invalid(format!("there is no column '{column}'"))
-        .with("column", column)
-        .hint(format!("Columns are: {}", names.join(", ")))
+    Error::invalid(format!("there is no column '{column}'")).with("column", column).hint(match near.is_empty() {
+        true => format!("Columns are: {}", names.join(", ")),
+        false => format!("Did you mean {}?", near.join(", ")),
+    })
 }
 
 /// The field cut to the wanted ids; `None` if nothing of it is wanted.

@@ -76,6 +76,14 @@ pub fn format_timestamp(units: i64, units_per_second: i64) -> String {
     format!("{}T{}", format_date(days), format_time(rest, units_per_second))
 }
 
+/// `2017-11-16T22:31:08[.fraction]Z` of milliseconds since the epoch.
+pub fn format_instant(millis: i64) -> String {
+    // In seconds, so that no time is too far off for its microseconds.
+    let (seconds, rest) = (millis.div_euclid(1000), millis.rem_euclid(1000));
+    let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
+    format!("{}{fraction}Z", format_timestamp(seconds, 1))
+}
+
 /// Days of `2017-11-16` (also `+12345-01-01` and `-0001-01-01`); `None` if it is no date.
 pub fn parse_date(text: &str) -> Option<i64> {
     let (sign, rest) = match text.as_bytes().first()? {

@@ -15,6 +15,7 @@ FACADE = [
     "splits",
     "changes",
     "statistics",
+    "batch_stream",
     "scan",
     "scan_options",
     "table",

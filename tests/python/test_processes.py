@@ -76,6 +76,24 @@ def test_processes_read_and_write(events: fz.Table, method: str) -> None:
     assert events.commit(messages).scan().count() == 260
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_stream_stays_in_its_process(events: fz.Table) -> None:
+    stream = events.scan(options={"batch-rows": "5"}).to_arrow_batch_reader()
+    taken = stream.read_next_batch().num_rows
+    child = os.fork()
+    if child == 0:
+        try:
+            stream.read_next_batch()
+        except fz.InvalidInputError as error:
+            del stream  # its threads are not here: nothing may wait for them
+            os._exit(7 if "fork" in str(error) and events.scan().to_arrow().num_rows == 200 else 1)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert taken + stream.read_all().num_rows == 200
+
+
 def test_threads_share_a_scan(events: fz.Table) -> None:
     scan = events.scan("country = 'NO'")
     stream = events.scan().plan_files()

@@ -198,6 +198,33 @@ def test_every_reader_gives_the_same_rows(events: fz.Table) -> None:
     assert pl.DataFrame(scan).sort("id")["id"].to_list() == by_id["id"].to_pylist()
 
 
+def test_an_ordered_stream_is_the_same_each_time(events: fz.Table) -> None:
+    want = events.scan().to_arrow()["id"].to_pylist()
+    scan = events.scan(options={"batch-rows": "3"})
+    for _ in range(5):
+        batches = list(scan.to_arrow_batch_reader(ordered=True))
+        assert [n for b in batches for n in b["id"].to_pylist()] == want
+        assert max(b.num_rows for b in batches) == 3
+        assert sorted(n for b in scan.to_arrow_batch_reader() for n in b["id"].to_pylist()) == sorted(want)
+        assert scan.limit(17).to_arrow_batch_reader().read_all()["id"].to_pylist() == want[:17]
+    split = events.scan().plan()[0]
+    for threads in (0, 1, 3):
+        assert split.to_arrow_batch_reader(ordered=True, threads=threads).read_all().num_rows == 200
+    with pytest.raises(fz.InvalidInputError, match="threads"):
+        split.to_arrow_batch_reader(threads=-1)
+
+
+def test_a_stream_may_be_left_unfinished(events: fz.Table) -> None:
+    readers = [events.scan(options={"batch-rows": "1"}).to_arrow_batch_reader() for _ in range(20)]
+    assert [reader.read_next_batch().num_rows for reader in readers] == [1] * 20
+    del readers
+    stream = events.scan()._core.read()
+    assert next(stream).num_rows > 0
+    assert stream.read_all().num_rows < 200
+    with pytest.raises(StopIteration):
+        next(stream)
+
+
 def test_duckdb_reads_a_scan(events: fz.Table) -> None:
     duckdb = pytest.importorskip("duckdb")
     scan = events.scan("id < 50")  # noqa: F841

@@ -147,6 +147,18 @@ def test_who_plans(spark, many: fz.Table, catalog: fz.Catalog) -> None:
         assert fz.spark.read(spark, table).count() == 5
 
 
+def test_change_logs_are_planned_on_the_driver(spark, catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": [1, 2]})
+    properties = {"read.data-planning-mode": "distributed"}
+    table = catalog.create_table("db.log", rows.schema, properties=properties).append(rows)
+    first = table.snapshot.id
+    table.append(rows)
+    assert table.changes().to_spark(spark).count() == 4
+    assert table.scan(since=first).to_spark(spark).count() == 2
+    with pytest.raises(fz.UnsupportedError, match="Write planning='driver'"):
+        table.changes().to_spark(spark, planning="executors")
+
+
 def test_readers_are_not_joined_into_one(spark, small_parts, many: fz.Table) -> None:
     scan = many.scan(options={"split-size": "5000", "file-open-cost": "1"})
     df = scan.to_spark(spark, planning="executors")

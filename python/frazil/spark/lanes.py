@@ -77,7 +77,8 @@ def read_splits(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
     """A split's rows as Spark takes them."""
     target = arrow_schema(split.schema)
-    for batch in split.to_arrow_batch_reader():
+    # Spark has a worker for each core: one thread to read ahead while rows are handed over is enough.
+    for batch in split.to_arrow_batch_reader(ordered=True, threads=1):
         yield conform(batch, target)
 
 

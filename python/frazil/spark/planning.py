@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
 from frazil.arguments import At
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
 from frazil.spark.lanes import rows_of, scattered, with_unknown_size
@@ -122,9 +122,16 @@ def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPa
     """The parts that executors shall plan; None if the driver shall plan."""
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
+    if not scan._core.is_of_version:
+        if planning == "executors":
+            raise UnsupportedError(
+                "executors plan scans of a version only, not what happened between versions",
+                hint="Write planning='driver', or leave it out",
+            )
+        return None
     if planning == "auto":
         planning = _MODES.get(scan._table.properties.get(_MODE, "").lower(), "auto")
-    if planning == "driver" or (planning == "auto" and not scan._core.is_of_version):
+    if planning == "driver":
         return None
     part_bytes = _setting(spark, PART_BYTES_CONF, PART_BYTES)
     if planning == "executors":

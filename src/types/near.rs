@@ -1,0 +1,27 @@
+//! Names that are nearly those that were asked for.
+
+/// The names, three at most, that differ from `name` by few edits: those that were meant, perhaps.
+pub fn near<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {
+    let is_near = |n: &&String| distance(n, name) <= 1 + name.chars().count().min(n.chars().count()) / 4;
+    names.iter().filter(is_near).take(3).collect()
+}
+
+/// Edits (insert, delete, replace) that make one name of the other, ignoring case; long names count as far apart.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    if a.len() > 64 || b.len() > 64 {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (y, pair) in b.iter().zip(row.windows(2)) {
+            let &[diagonal, above] = pair else { continue };
+            left = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(0)
+}
