@@ -176,7 +176,8 @@ impl Column {
         match (cell, &self.shape) {
             (Cell::Leaf(n), Shape::Leaf(leaf, wide)) => text(*leaf, *wide, *n),
             (Cell::Struct(cells), Shape::Struct(members)) => {
-                let members: Vec<_> = members.iter().map(|m| format!("{}: {}", m.name, m.text(&cells[&m.id]))).collect();
+                let members: Vec<_> =
+                    members.iter().map(|m| format!("{}: {}", m.name, m.text(&cells[&m.id]))).collect();
                 format!("{{{}}}", members.join(", "))
             }
             (Cell::Many(cells), Shape::List(element)) => {
@@ -206,7 +207,9 @@ impl Column {
             (Shape::Leaf(Leaf::Float, true), _) => {
                 Arc::new(Float64Array::from_iter(numbers().map(|n| n.map(|n| f64::from(n) + 0.5))))
             }
-            (Shape::Leaf(Leaf::Date, false), _) => Arc::new(Date32Array::from_iter(numbers().map(|n| n.map(i32::from)))),
+            (Shape::Leaf(Leaf::Date, false), _) => {
+                Arc::new(Date32Array::from_iter(numbers().map(|n| n.map(i32::from))))
+            }
             (Shape::Leaf(Leaf::Date, true), _) => {
                 Arc::new(TimestampMicrosecondArray::from_iter(numbers().map(|n| n.map(|n| i64::from(n) * DAY))))
             }
