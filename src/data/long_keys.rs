@@ -245,7 +245,7 @@ mod tests {
         let dense: Vec<Option<i64>> = (0..1000).map(|i| Some(i64::MAX - i)).collect();
         let sparse: Vec<Option<i64>> = (0..1000).map(|i: i64| Some(i.wrapping_mul(0x1234_5678_9abc_def1))).collect();
         let wide = vec![Some(i64::MIN), Some(i64::MAX), None, Some(0)];
-        assert!(kept(&[sparse.clone()], &wide).1);
+        assert!(kept(std::slice::from_ref(&sparse), &wide).1);
         assert!(!kept(&[sparse.clone(), dense.clone()], &dense).1);
         for rows in [&dense, &sparse, &wide, &vec![None; 9], &vec![]] {
             for sets in
