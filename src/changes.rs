@@ -5,15 +5,18 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
 use crate::iceberg::changes::snapshots_between;
+use crate::iceberg::inspect::partition_type;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::PlannedBatch;
 use crate::iceberg::snapshot::Snapshot;
 use crate::scan::version;
 use crate::table::{At, ScanRequest};
 use crate::task::ReadContext;
-use crate::types::Schema;
-use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
+use crate::types::metadata_columns::{
+    CHANGE_COLUMNS, LINEAGE_COLUMNS, PARTITION, is_metadata, metadata_column, row_columns,
+};
 use crate::types::schema::LAST_USER_FIELD_ID;
+use crate::types::{Field, Schema};
 
 /// What a scan looks at besides a version.
 #[derive(Clone, Debug)]
@@ -71,13 +74,32 @@ impl History {
         }
     }
 
-    /// The columns that can be selected.
-    pub(crate) fn all_columns(&self, schema: &Arc<Schema>) -> Arc<Schema> {
+    /// The columns that can be asked for: `schema` are those of the version.
+    pub(crate) fn all_columns(&self, schema: &Arc<Schema>, metadata: &TableMetadata) -> Arc<Schema> {
         match self {
             History::Changes(_) => with_columns(&with_columns(schema, &CHANGE_COLUMNS), &LINEAGE_COLUMNS),
-            _ => schema.clone(),
+            _ => {
+                // Where specs contradict each other, as in old tables, there is no type to give `_partition`.
+                let partition = partition_type(metadata).ok();
+                let columns =
+                    row_columns(metadata.format_version, partition.as_deref().unwrap_or(&[]), metadata.last_column_id);
+                with_fields(schema, columns.into_iter().filter(|c| c.id != PARTITION || partition.is_some()))
+            }
         }
     }
+}
+
+/// Of the metadata columns of a version those that a scan's filter or projection names, behind the version's own.
+pub(crate) fn named_columns(
+    own: &Arc<Schema>,
+    all: &Schema,
+    filter: &BoundPredicate,
+    projection: &Schema,
+) -> Arc<Schema> {
+    let asked = filter.field_ids();
+    let mut named: Vec<_> = asked.iter().filter_map(|id| all.path(*id)?.first().map(|f| f.id)).collect();
+    named.extend(projection.fields.iter().map(|f| f.id));
+    with_fields(own, all.fields.iter().filter(|f| is_metadata(f.id) && named.contains(&f.id)).cloned())
 }
 
 /// The snapshot that `since` names; a snapshot id may be that of an expired one. A time before the first snapshot that `at`
@@ -102,10 +124,16 @@ fn snapshot_id(metadata: &TableMetadata, since: &At, at: Option<&Snapshot>) -> R
 }
 
 fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
-    let mut fields = schema.fields.to_vec();
-    fields.extend(
-        ids.iter().filter_map(|id| metadata_column(*id)).filter(|c| schema.fields.iter().all(|f| f.name != c.name)),
-    );
+    with_fields(schema, ids.iter().filter_map(|id| metadata_column(*id)))
+}
+
+/// The schema with more columns; its own go before others of the same name.
+fn with_fields(schema: &Arc<Schema>, more: impl Iterator<Item = Field>) -> Arc<Schema> {
+    let mut more = more.filter(|c| schema.fields.iter().all(|f| f.name != c.name)).peekable();
+    if more.peek().is_none() {
+        return schema.clone();
+    }
+    let fields: Vec<Field> = schema.fields.iter().cloned().chain(more).collect();
     Arc::new(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
 }
 

@@ -24,6 +24,7 @@ use crate::statistics::Coverage;
 use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
+use crate::types::metadata_columns::DELETED;
 use crate::types::{Schema, select};
 use crate::workers::{GoOn, in_parallel};
 
@@ -38,6 +39,8 @@ pub struct Scan {
     table: Table,
     snapshot: Option<Arc<Snapshot>>,
     history: History,
+    /// The version's columns.
+    schema: Arc<Schema>,
     predicate: Predicate,
     filter: Arc<BoundPredicate>,
     context: Arc<ReadContext>,
@@ -60,16 +63,18 @@ impl Scan {
             projection: history.default_columns(&schema)?,
             dropped: select::dropped(&schema, all).into(),
             change_filter: Arc::new(BoundPredicate::True),
-            schema,
+            schema: schema.clone(),
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
+            keep_deleted: false,
             batch_rows: options.batch_rows,
         };
         let scan = Scan {
             table: table.clone(),
             snapshot,
             history,
+            schema,
             predicate: Predicate::True,
             filter: Arc::new(BoundPredicate::True),
             context: Arc::new(context),
@@ -96,13 +101,17 @@ impl Scan {
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
         let predicate = self.predicate.clone().and(predicate);
-        let bound = bind(&predicate, &self.history.all_columns(&self.context.schema), self.case_sensitive)?;
-        let (filter, change_filter) = changes::split_filter(bound)?;
-        let context = Arc::new(ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() });
-        let scan = Scan { predicate, filter: Arc::new(filter), context, ..self.clone() };
+        let all = self.all_columns();
+        let bound = bind(&predicate, &all, self.case_sensitive)?;
+        let (filter, change_filter) = match self.history {
+            History::Changes(_) => changes::split_filter(bound)?,
+            _ => (bound, BoundPredicate::True),
+        };
+        let context = ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() };
+        let scan = Scan { predicate, filter: Arc::new(filter), ..self.clone() };
         match &self.select {
-            Some(columns) => scan.select(columns),
-            None => Ok(scan),
+            Some(columns) => scan.with_context(context, &all).select(columns),
+            None => Ok(scan.with_context(context, &all)),
         }
     }
 
@@ -111,11 +120,25 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for a column that does not exist.
     pub fn select(&self, columns: &[String]) -> Result<Scan> {
-        let filtered = self.filter.field_ids();
-        let all = self.history.all_columns(&self.context.schema);
-        let projection = Arc::new(select::select(&all, columns, &filtered, self.case_sensitive)?);
-        let context = Arc::new(ReadContext { projection, ..self.context.as_ref().clone() });
-        Ok(Scan { context, select: Some(columns.to_vec()), ..self.clone() })
+        let all = self.all_columns();
+        let projection = Arc::new(select::select(&all, columns, &self.filter.field_ids(), self.case_sensitive)?);
+        let context = ReadContext { projection, ..self.context.as_ref().clone() };
+        Ok(Scan { select: Some(columns.to_vec()), ..self.clone() }.with_context(context, &all))
+    }
+
+    /// The columns that can be asked for.
+    fn all_columns(&self) -> Arc<Schema> {
+        self.history.all_columns(&self.schema, &self.table.inner.metadata)
+    }
+
+    /// Reads so, with the metadata columns that are asked for.
+    fn with_context(self, context: ReadContext, all: &Schema) -> Scan {
+        let schema = match self.history {
+            History::Changes(_) => self.schema.clone(),
+            _ => changes::named_columns(&self.schema, all, &self.filter, &context.projection),
+        };
+        let keep_deleted = schema.fields.iter().any(|f| f.id == DELETED);
+        Scan { context: Arc::new(ReadContext { schema, keep_deleted, ..context }), ..self }
     }
 
     /// Reads at most so many rows.
@@ -319,7 +342,8 @@ impl Scan {
             let whole = changes::keeps_all(&self.context, &batch);
             for k in 0..batch.rows.len() {
                 match Coverage::of(&batch, k)? {
-                    Coverage::Whole(n) | Coverage::Vector(n) if whole => rows = rows.saturating_add(n),
+                    Coverage::Whole(n) if whole => rows = rows.saturating_add(n),
+                    Coverage::Vector(n) if whole && !context.keep_deleted => rows = rows.saturating_add(n),
                     _ => tasks.push(batch.task(k)?),
                 }
             }

@@ -321,7 +321,7 @@ pub struct CommitChanges {
 /// What all tasks of a scan share: how their rows are to be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadContext {
-    /// The schema that rows have.
+    /// The schema that rows have, with the metadata columns that the filter or the projection names.
     pub schema: Arc<Schema>,
     /// The selected columns, in the order of the result; structs pruned to the selected members.
     pub projection: Arc<Schema>,
@@ -336,6 +336,8 @@ pub struct ReadContext {
     pub storage_options: BTreeMap<String, String>,
     /// Property `schema.name-mapping.default`.
     pub name_mapping: Option<String>,
+    /// Whether rows that deletes name stay, for the metadata column `_deleted` to tell them.
+    pub keep_deleted: bool,
     /// Most rows in a batch.
     pub batch_rows: usize,
 }

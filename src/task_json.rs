@@ -111,6 +111,7 @@ pub fn context_to_json(c: &ReadContext) -> Json {
         "relocation": relocation,
         "storage-options": c.storage_options,
         "name-mapping": c.name_mapping,
+        "keep-deleted": c.keep_deleted,
         "batch-rows": c.batch_rows,
     })
 }
@@ -165,6 +166,7 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
         location,
         storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
+        keep_deleted: c.get("keep-deleted").and_then(Json::as_bool).unwrap_or(false),
         batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
     })
 }

@@ -57,6 +57,7 @@ fn split() -> Split {
         location: Location::moved("/a", "/b"),
         storage_options: BTreeMap::from([("k".into(), "v".into())]),
         name_mapping: Some("[]".into()),
+        keep_deleted: true,
         batch_rows: 100,
     };
     Split { context: Arc::new(context), tasks: vec![task] }

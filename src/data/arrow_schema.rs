@@ -1,13 +1,15 @@
 //! Table schemas as Arrow schemas, and Arrow schemas as table schemas.
 //!
 //! Every Arrow field carries the column's id under [`FIELD_ID_KEY`], as Parquet files and PyIceberg have it, and its
-//! comment under [`DOC_KEY`]. The types are those PyIceberg gives, with `string` and `binary` in their 32-bit forms.
+//! comment under [`DOC_KEY`]. The types are those PyIceberg gives, with `string` and `binary` in their 32-bit forms;
+//! geometries are GeoArrow's WKB.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef, TimeUnit};
 
+use super::geoarrow;
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
@@ -17,6 +19,8 @@ pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 pub const DOC_KEY: &str = "doc";
 /// Metadata key of an extension type's name.
 pub const EXTENSION_KEY: &str = "ARROW:extension:name";
+/// Metadata key of an extension type's parameters.
+pub const EXTENSION_METADATA_KEY: &str = "ARROW:extension:metadata";
 /// The extension type of uuids.
 pub const UUID_EXTENSION: &str = "arrow.uuid";
 /// The extension type of variants.
@@ -25,7 +29,7 @@ pub const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 /// The Arrow schema of rows that have this table schema.
 ///
 /// # Errors
-/// `Unsupported` for geometry and geography columns, naming the column.
+/// `InvalidInput` for types wider than Arrow can hold, naming the column.
 pub fn to_arrow(schema: &Schema) -> Result<SchemaRef> {
     let fields = schema.fields.iter().map(|f| arrow_field(f, &f.name)).collect::<Result<Fields>>()?;
     Ok(Arc::new(ArrowSchema::new(fields)))
@@ -44,6 +48,10 @@ pub(crate) fn arrow_field(field: &Field, path: &str) -> Result<FieldRef> {
     };
     if let Some(name) = extension {
         metadata.insert(EXTENSION_KEY.to_owned(), name.to_owned());
+    }
+    if let Some(parameters) = field.ty.as_primitive().and_then(geoarrow::metadata) {
+        metadata.insert(EXTENSION_KEY.to_owned(), geoarrow::WKB_EXTENSION.to_owned());
+        metadata.insert(EXTENSION_METADATA_KEY.to_owned(), parameters);
     }
     let data_type = arrow_type(&field.ty, path)?;
     Ok(Arc::new(ArrowField::new(&field.name, data_type, !field.required).with_metadata(metadata)))
@@ -67,7 +75,7 @@ fn arrow_type(ty: &Type, path: &str) -> Result<DataType> {
 /// The Arrow type of a primitive column.
 ///
 /// # Errors
-/// `Unsupported` for geometry and geography.
+/// `InvalidInput` for a fixed type wider than Arrow can hold.
 pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
     use PrimitiveType as P;
     let utc = || Some(Arc::from("UTC"));
@@ -90,13 +98,9 @@ pub(crate) fn arrow_primitive(ty: &PrimitiveType) -> Result<DataType> {
             i32::try_from(*n)
                 .map_err(|e| Error::invalid(format!("the type {ty} is wider than Arrow can hold")).because(e))?,
         ),
-        P::Binary => DataType::Binary,
+        P::Binary | P::Geometry { .. } | P::Geography { .. } => DataType::Binary,
         P::Unknown => DataType::Null,
         P::Variant => super::variant::storage_type(),
-        P::Geometry { .. } | P::Geography { .. } => {
-            return Err(Error::unsupported(format!("columns of type {ty} cannot be read or written yet"))
-                .hint("Select the other columns"));
-        }
     })
 }
 
@@ -229,7 +233,13 @@ fn table_type(field: &ArrowField, data_type: &DataType, ids: &mut Ids, path: &st
 
 fn table_primitive(field: &ArrowField, data_type: &DataType) -> Option<PrimitiveType> {
     use PrimitiveType as P;
-    let is_uuid = field.metadata().get(EXTENSION_KEY).is_some_and(|name| name == UUID_EXTENSION);
+    let extension = field.metadata().get(EXTENSION_KEY).map(String::as_str);
+    let is_uuid = extension == Some(UUID_EXTENSION);
+    let geometry = || {
+        let parameters =
+            field.metadata().get(EXTENSION_METADATA_KEY).filter(|_| extension == Some(geoarrow::WKB_EXTENSION));
+        parameters.and_then(|text| geoarrow::table_type(text))
+    };
     Some(match data_type {
         DataType::Null => P::Unknown,
         DataType::Boolean => P::Boolean,
@@ -251,7 +261,7 @@ fn table_primitive(field: &ArrowField, data_type: &DataType) -> Option<Primitive
         DataType::Timestamp(_, None) => P::Timestamp,
         DataType::Timestamp(_, Some(_)) => P::Timestamptz,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => P::String,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => P::Binary,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => geometry().unwrap_or(P::Binary),
         DataType::FixedSizeBinary(16) if is_uuid => P::Uuid,
         DataType::FixedSizeBinary(n) => P::Fixed(u32::try_from(*n).ok()?),
         _ => return None,
@@ -284,6 +294,8 @@ mod tests {
             Binary,
             Unknown,
             Variant,
+            Geometry { crs: None },
+            Geography { crs: Some("EPSG:4326".into()), algorithm: Some("thomas".into()) },
         ]
     }
 
@@ -311,10 +323,10 @@ mod tests {
         let arrow = to_arrow(&schema).unwrap();
         assert_eq!(arrow.field(0).data_type(), &DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())));
         assert_eq!(arrow.field(0).metadata()[FIELD_ID_KEY], "1");
-        let inner = Field::new(2, "v", false, PrimitiveType::Geometry { crs: None });
+        let inner = Field::new(2, "v", false, PrimitiveType::Fixed(1 << 31));
         let outer = Field::new(1, "s", false, Type::Struct(vec![inner].into()));
         let e = to_arrow(&Schema::new(0, vec![outer], vec![])).unwrap_err();
-        assert_eq!(e.kind(), ErrorKind::Unsupported);
+        assert_eq!(e.kind(), ErrorKind::InvalidInput);
         assert!(e.to_string().contains("s.v"), "{e}");
     }
 

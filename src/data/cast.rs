@@ -131,7 +131,7 @@ fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<Step> 
     use DataType as D;
     use PrimitiveType as P;
     Some(match (from, to) {
-        (D::Null, _) => Step::Nulls,
+        (D::Null, _) | (_, P::Unknown) => Step::Nulls,
         (D::Int8 | D::Int16 | D::UInt8 | D::UInt16 | D::UInt32, P::Int | P::Long) => Step::Checked,
         (D::Int32 | D::UInt64, P::Long) => Step::Checked,
         (D::Float16, P::Float | P::Double) | (D::Float32, P::Double) => Step::Checked,
@@ -159,6 +159,7 @@ fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<Step> 
             }
         }
         (D::Binary, P::String) | (D::Utf8 | D::FixedSizeBinary(_), P::Binary) => Step::Checked,
+        (D::FixedSizeBinary(_), P::Geometry { .. } | P::Geography { .. }) => Step::Checked,
         (D::Binary, P::Uuid) => Step::Fixed(16),
         (D::Binary, P::Fixed(n)) => Step::Fixed(i32::try_from(*n).ok()?),
         _ => return None,

@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
@@ -22,12 +22,11 @@ use super::delete_files::DeleteCache;
 use super::deletes::DeleteFilter;
 use super::filter::matches;
 use super::read::{Batches, Rows, open_rows, read_task};
-use super::row_lineage::{complete, last_updated, row_ids};
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
-use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, ReadContext, ScanTask};
+use crate::task::{Change, ChangeOperation, CommitChanges, ReadContext, ScanTask};
 use crate::types::metadata_columns::{
     CHANGE_COLUMNS, CHANGE_ORDINAL, CHANGE_TYPE, COMMIT_SNAPSHOT_ID, LAST_UPDATED, LINEAGE_COLUMNS, ROW_ID,
     metadata_column,
@@ -64,7 +63,7 @@ pub(crate) fn read_changes(
         None => None,
     };
     let columns = Columns::new(context, moves.is_some())?;
-    let label = Label { change: change.clone(), file: task.data_file.clone(), moves, columns };
+    let label = Label { change: change.clone(), moves, columns };
     if label.is_out()? {
         return Ok(Box::new(std::iter::empty()));
     }
@@ -160,18 +159,19 @@ impl Columns {
         self.inner.fields.len() > self.first_lineage
     }
 
-    fn lineage<'b>(&self, batch: &'b RecordBatch, id: FieldId) -> Result<&'b ArrayRef> {
+    fn lineage<'b>(&self, batch: &'b RecordBatch, id: FieldId) -> Result<&'b Int64Array> {
         let place = self.inner.fields.iter().position(|f| f.id == id);
-        place
-            .and_then(|at| batch.columns().get(at))
-            .ok_or_else(|| Error::internal(format!("the lineage column {id} was not read")))
+        longs(place.and_then(|at| batch.columns().get(at)))
     }
+}
+
+fn longs(lineage: Option<&ArrayRef>) -> Result<&Int64Array> {
+    lineage.and_then(|a| a.as_primitive_opt()).ok_or_else(|| Error::internal("a lineage column was not read"))
 }
 
 /// Adds the columns of a changelog to the rows of one task.
 struct Label {
     change: Change,
-    file: Arc<DataFile>,
     moves: Option<Arc<RowMoves>>,
     columns: Columns,
 }
@@ -184,11 +184,10 @@ impl Label {
                 (rows, types)
             }
             Some(moves) => {
-                let ids = row_ids(&self.file, self.columns.lineage(&rows.batch, ROW_ID)?, &rows.positions)?;
-                let updated =
-                    last_updated(&self.file, self.columns.lineage(&rows.batch, LAST_UPDATED)?, &rows.positions)?;
+                let ids = self.columns.lineage(&rows.batch, ROW_ID)?;
+                let updated = self.columns.lineage(&rows.batch, LAST_UPDATED)?;
                 let types: Vec<Option<&str>> =
-                    (0..ids.len()).map(|i| moves.change_type(self.change.operation, &ids, &updated, i)).collect();
+                    (0..ids.len()).map(|i| moves.change_type(self.change.operation, ids, updated, i)).collect();
                 let kept = BooleanBuffer::collect_bool(types.len(), |i| types.get(i).is_some_and(Option::is_some));
                 (select(rows, kept)?, types.into_iter().flatten().collect())
             }
@@ -222,7 +221,7 @@ impl Label {
             CHANGE_TYPE => Arc::new(StringArray::from_iter_values(types)),
             CHANGE_ORDINAL => Arc::new(Int32Array::from_value(self.change.ordinal, types.len())),
             COMMIT_SNAPSHOT_ID => Arc::new(Int64Array::from_value(self.change.commit_snapshot_id, types.len())),
-            id => complete(id, &self.file, self.columns.lineage(&rows.batch, id)?, &rows.positions)?,
+            id => Arc::new(self.columns.lineage(&rows.batch, id)?.clone()),
         })
     }
 
@@ -275,13 +274,12 @@ impl RowMoves {
                 let [ids, updated] = rows.batch.columns() else {
                     return Err(Error::internal("the lineage columns were not read"));
                 };
-                let ids = row_ids(&task.data_file, ids, &rows.positions)?;
+                let (ids, updated) = (longs(Some(ids))?, longs(Some(updated))?);
                 if change.operation == ChangeOperation::Delete {
                     removed.extend(ids.values())?;
                     continue;
                 }
-                let updated = last_updated(&task.data_file, updated, &rows.positions)?;
-                let is_new = |i: &usize| out.is_update(&updated, *i);
+                let is_new = |i: &usize| out.is_update(updated, *i);
                 let (new, old): (Vec<usize>, Vec<usize>) = (0..ids.len()).partition(is_new);
                 let of =
                     |places: Vec<usize>| places.into_iter().map(|i| ids.value(i)).filter(before).collect::<Vec<_>>();

@@ -4,6 +4,7 @@ use super::super::testing::{
 };
 use super::*;
 use crate::expr::Op;
+use crate::task::DataFile;
 use crate::task::DeleteRef;
 use crate::types::{PrimitiveType as P, Value};
 use arrow::array::Int64Array;

@@ -2,12 +2,14 @@
 //!
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
 //! `task_reader` does what is the same for every file format: `project` turns the file's columns into the table's (`cast`
-//! for single values), and [`filter`] keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches,
-//! `row_groups` skips what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells
-//! and `avro_decode` fills. [`deletes`] leaves out rows that delete files name
+//! for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
+//! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` skips what the filter
+//! rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode` fills. `orc_read`
+//! decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name
 //! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
 //! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
-//! what commits added and removed. [`row_lineage`] knows the ids of rows. [`arrow_schema`] says which Arrow types rows have.
+//! what commits added and removed. `row_columns` gives the metadata columns of rows, `row_lineage` their ids, `constants`
+//! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `parquet_write` encodes, [`metrics`] says what a file holds.
@@ -22,13 +24,17 @@ mod cast;
 mod change_rows;
 pub mod conform;
 mod conform_leaf;
+mod constants;
+mod defaults;
 pub mod delete_files;
 mod delete_keys;
 pub mod deletes;
 pub mod filter;
+mod geoarrow;
 mod guard;
 mod long_keys;
 pub mod metrics;
+mod name_mapping;
 mod orc_columns;
 mod orc_file;
 mod orc_read;
@@ -43,6 +49,7 @@ pub mod positions;
 mod project;
 pub mod read;
 pub mod read_ahead;
+mod row_columns;
 mod row_groups;
 mod row_lineage;
 mod task_reader;

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
-use crate::data::project::{Constants, FileColumns};
+use crate::data::constants::Constants;
+use crate::data::project::FileColumns;
 use crate::data::testing::{context, leaf, read, rows, schema, task};
 use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, Op};
@@ -113,8 +114,8 @@ fn a_stripe_belongs_to_the_part_with_its_first_byte() {
     let stripes = open(&path).unwrap().file.stripes().len();
     assert!(stripes > 3);
     let table = schema(vec![]);
-    let (filter, columns, constants) =
-        (Arc::new(BoundPredicate::True), FileColumns::new(&ArrowSchema::empty()), Constants::new());
+    let constants = Constants::of(&task(&path, BoundPredicate::True).data_file);
+    let (filter, columns) = (Arc::new(BoundPredicate::True), FileColumns::new(&ArrowSchema::empty()));
     for parts in [1, 2, 3, 7, 100] {
         let mut next = 0;
         for i in 0..parts {

@@ -2,7 +2,8 @@
 //!
 //! Columns are matched by field id at every depth, never by name or position (specification, "Column Projection"); only
 //! the element of a list and the key and value of a map are matched by their place, being the only ones there. Columns
-//! that the file lacks come from its partition tuple if an identity field has them, else they are null.
+//! that the file lacks come from its partition tuple if an identity field has them, else they have their initial default
+//! in every row, or are null if they have none.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -16,25 +17,21 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::arrow_schema::{FIELD_ID_KEY, arrow_field};
 use super::cast::{Cast, constant};
+use super::constants::Constants;
+use super::defaults::{initial_row, initial_value, repeat};
+use super::positions::RowPositions;
+use super::row_columns::{RowColumn, RowFacts};
 use super::variant;
 use crate::error::{Error, Result};
-use crate::task::{Partition, ReadContext};
-use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
-
-/// Values of identity partition fields by the column they come from.
-pub(crate) type Constants = HashMap<FieldId, Option<Value>>;
-
-/// The identity partition values of a file. Void fields say nothing about their column.
-pub(crate) fn constants(partition: &Partition) -> Constants {
-    let identity = partition.values.iter().filter(|v| v.transform == Transform::Identity);
-    identity.map(|v| (v.source_id, v.value.clone())).collect()
-}
+use crate::task::ReadContext;
+use crate::types::metadata_columns::PARTITION;
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value};
 
 /// A column of a file, with the columns below it.
 #[derive(Debug)]
 pub(crate) struct FileColumn {
-    /// Its field id, if the file has one for it.
-    id: Option<FieldId>,
+    /// Its field id, if the file or the table's name mapping has one for it.
+    pub(super) id: Option<FieldId>,
     /// What its values are read as.
     pub field: FieldRef,
     /// The leaf columns below it.
@@ -75,7 +72,7 @@ impl FileColumn {
 
 /// All columns of a file.
 #[derive(Debug)]
-pub(crate) struct FileColumns(Vec<FileColumn>);
+pub(crate) struct FileColumns(pub(super) Vec<FileColumn>);
 
 impl FileColumns {
     /// Of the Arrow schema of the whole file, as its format gives it.
@@ -109,10 +106,12 @@ fn find(among: &[FileColumn], id: FieldId) -> Result<Option<(usize, &FileColumn)
 enum Source {
     /// From the file: the file's column (`ordinal` among its siblings), found at `position` among the siblings read.
     Stored { ordinal: usize, position: usize, node: Node },
-    /// The same value in every row.
-    Constant(Option<Value>, PrimitiveType),
+    /// The only row of this in every row.
+    Constant(ArrayRef),
     /// Null in every row.
     Null,
+    /// A metadata column, with the file's own values if it stores some.
+    Row(RowColumn, Option<Box<Source>>),
 }
 
 /// What happens to the arrays of a stored column.
@@ -144,27 +143,36 @@ impl Planner<'_> {
         for field in wanted {
             let path = if path.is_empty() { field.name.clone() } else { format!("{path}.{}", field.name) };
             fields.push(arrow_field(field, &path)?);
-            let source = match find(file, field.id).map_err(|e| e.with("column", &path))? {
-                Some((ordinal, column)) => {
-                    Source::Stored { ordinal, position: 0, node: self.node(&field.ty, column, &path)? }
-                }
-                None => self.absent(field).map_err(|e| e.with("column", &path))?,
+            let row_column = RowColumn::new(field.id, self.constants.file());
+            let stored = match &row_column {
+                Some(column) if !column.may_be_stored() => None,
+                _ => find(file, field.id).map_err(|e| e.with("column", &path))?,
             };
-            sources.push(source);
+            let stored = match stored {
+                Some((ordinal, column)) => {
+                    Some(Source::Stored { ordinal, position: 0, node: self.node(&field.ty, column, &path)? })
+                }
+                None => None,
+            };
+            sources.push(match (row_column, stored) {
+                (Some(column), stored) => Source::Row(column, stored.map(Box::new)),
+                (None, Some(stored)) => stored,
+                (None, None) => self.absent(field).map_err(|e| e.with("column", &path))?,
+            });
         }
         Ok(Members { fields: fields.into(), sources })
     }
 
     /// A column that the file lacks. The partition tuple goes before the default, the default before null.
     fn absent(&self, field: &Field) -> Result<Source> {
-        if let (Some(value), Type::Primitive(ty)) = (self.constants.get(&field.id), &field.ty) {
-            return Ok(Source::Constant(value.clone(), ty.clone()));
+        if field.id == PARTITION {
+            return Ok(self.constants.partition_row(field)?.map_or(Source::Null, Source::Constant));
         }
-        if field.initial_default.as_ref().is_some_and(|d| !d.is_null()) {
-            return Err(Error::unsupported(
-                "the file is older than a column with a default value, which is not read yet",
-            )
-            .hint("Select the other columns"));
+        if let (Some(value), Type::Primitive(ty)) = (self.constants.get(field.id), &field.ty) {
+            return Ok(Source::Constant(constant(value.as_ref(), ty, 1)?));
+        }
+        if let Some(row) = initial_row(field)? {
+            return Ok(Source::Constant(row));
         }
         match field.required {
             false => Ok(Source::Null),
@@ -229,29 +237,45 @@ fn same_id(wanted: &Field, stored: &FileColumn, path: &str) -> Result<()> {
     }
 }
 
-impl Members {
-    /// Says where each stored column is found when only `leaves` are read.
+impl Source {
+    /// Says where a stored column is found when only `leaves` are read.
     fn place(&mut self, file: &[FileColumn], leaves: &BTreeSet<usize>) {
-        for source in &mut self.sources {
-            if let Source::Stored { ordinal, position, node } = source {
+        match self {
+            Source::Stored { ordinal, position, node } => {
                 *position = file.iter().take(*ordinal).filter(|c| c.is_read(leaves)).count();
                 if let Some(column) = file.get(*ordinal) {
                     node.place(column, leaves);
                 }
             }
+            Source::Row(_, Some(stored)) => stored.place(file, leaves),
+            Source::Row(_, None) | Source::Constant(_) | Source::Null => {}
         }
     }
 
-    fn arrays(&self, stored: &[ArrayRef], rows: usize) -> Result<Vec<ArrayRef>> {
-        let array = |(field, source): (&FieldRef, &Source)| match source {
+    fn array(&self, field: &ArrowField, stored: &[ArrayRef], facts: &RowFacts<'_>) -> Result<ArrayRef> {
+        match self {
             Source::Stored { position, node, .. } => {
                 let array =
                     stored.get(*position).ok_or_else(|| Error::internal("a column was read but is not there"))?;
                 node.convert(array).map_err(|e| e.with("column", field.name()))
             }
-            Source::Constant(value, ty) => constant(value.as_ref(), ty, rows),
-            Source::Null => Ok(new_null_array(field.data_type(), rows)),
-        };
+            Source::Constant(row) => repeat(row, facts.rows),
+            Source::Null => Ok(new_null_array(field.data_type(), facts.rows)),
+            Source::Row(column, own) => {
+                let own = own.as_ref().map(|own| own.array(field, stored, facts)).transpose()?;
+                column.values(own.as_ref(), facts).map_err(|e| e.with("column", field.name()))
+            }
+        }
+    }
+}
+
+impl Members {
+    fn place(&mut self, file: &[FileColumn], leaves: &BTreeSet<usize>) {
+        self.sources.iter_mut().for_each(|source| source.place(file, leaves));
+    }
+
+    fn arrays(&self, stored: &[ArrayRef], facts: &RowFacts<'_>) -> Result<Vec<ArrayRef>> {
+        let array = |(field, source): (&FieldRef, &Source)| source.array(field, stored, facts);
         self.fields.iter().zip(&self.sources).map(array).collect()
     }
 }
@@ -276,7 +300,9 @@ impl Node {
             Node::Variant => variant::unshred(array)?,
             Node::Struct(members) => {
                 let stored = array.as_struct_opt().ok_or_else(shape)?;
-                let arrays = members.arrays(stored.columns(), stored.len())?;
+                let nowhere = RowPositions::default();
+                let facts = RowFacts { rows: stored.len(), positions: &nowhere, deleted: None };
+                let arrays = members.arrays(stored.columns(), &facts)?;
                 let nulls = stored.nulls().cloned();
                 Arc::new(
                     StructArray::try_new_with_length(members.fields.clone(), arrays, nulls, stored.len())
@@ -316,8 +342,8 @@ impl Projection {
     /// Plans it for a file. Call [`Projection::place`] before use.
     ///
     /// # Errors
-    /// `CorruptTable` if a stored type has no way to the table's or a required column is absent; `Unsupported` for columns
-    /// that need a default value.
+    /// `CorruptTable` if a stored type has no way to the table's, a required column without default is absent, or a default
+    /// is no value of its column's type.
     pub(crate) fn plan(wanted: &[Field], file: &FileColumns, constants: &Constants) -> Result<Projection> {
         let mut planner = Planner { constants, leaves: BTreeSet::new() };
         let members = planner.members(wanted, &file.0, "")?;
@@ -330,6 +356,11 @@ impl Projection {
         &self.leaves
     }
 
+    /// Whether it needs the positions of rows.
+    pub(crate) fn needs_positions(&self) -> bool {
+        self.members.sources.iter().any(|s| matches!(s, Source::Row(column, _) if column.needs_positions()))
+    }
+
     /// Prepares it for batches in which just `leaves` of the file are read.
     pub(crate) fn place(mut self, file: &FileColumns, leaves: &BTreeSet<usize>) -> Projection {
         self.members.place(&file.0, leaves);
@@ -340,8 +371,8 @@ impl Projection {
     ///
     /// # Errors
     /// `CorruptTable` if values do not fit their type or nulls occur in required columns.
-    pub(crate) fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let arrays = self.members.arrays(batch.columns(), batch.num_rows())?;
+    pub(crate) fn project(&self, batch: &RecordBatch, facts: &RowFacts<'_>) -> Result<RecordBatch> {
+        let arrays = self.members.arrays(batch.columns(), facts)?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map_err(violated)
     }
@@ -398,6 +429,11 @@ impl FilterColumns {
         self.projection.leaves()
     }
 
+    /// As [`Projection::needs_positions`].
+    pub(crate) fn needs_positions(&self) -> bool {
+        self.projection.needs_positions()
+    }
+
     /// As [`Projection::place`].
     pub(crate) fn place(self, file: &FileColumns, leaves: &BTreeSet<usize>) -> FilterColumns {
         FilterColumns { projection: self.projection.place(file, leaves), ids: self.ids }
@@ -407,8 +443,8 @@ impl FilterColumns {
     ///
     /// # Errors
     /// As [`Projection::project`].
-    pub(crate) fn arrays(&self, batch: &RecordBatch) -> Result<HashMap<FieldId, ArrayRef>> {
-        let projected = self.projection.project(batch)?;
+    pub(crate) fn arrays(&self, batch: &RecordBatch, facts: &RowFacts<'_>) -> Result<HashMap<FieldId, ArrayRef>> {
+        let projected = self.projection.project(batch, facts)?;
         let columns = self.ids.iter().zip(projected.columns());
         columns.map(|((id, steps), column)| Ok((*id, descend(column, *steps)?))).collect()
     }
@@ -457,6 +493,8 @@ fn cut_down(path: &[&Field]) -> Option<Field> {
     path.iter().rev().fold(None, |inner: Option<Field>, field| {
         let ty = match inner {
             Some(inner) => Type::Struct(vec![inner].into()),
+            // Whether the table is partitioned at all is told by the members.
+            None if field.id == PARTITION => field.ty.clone(),
             None => shell(&field.ty),
         };
         Some(Field { ty, ..(*field).clone() })
@@ -507,6 +545,12 @@ pub(crate) enum Located {
 /// Finds a filter's column. Any doubt gives `Unknown`.
 pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants: &Constants) -> Located {
     let Ok(path) = struct_path(schema, id) else { return Located::Unknown };
+    if let Some(value) = constants.asked(&path) {
+        return Located::Constant(value);
+    }
+    if RowColumn::new(id, constants.file()).is_some() {
+        return Located::Unknown;
+    }
     let mut siblings = file.0.as_slice();
     let mut found = None;
     for (depth, field) in path.iter().enumerate() {
@@ -516,13 +560,22 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
                 found = Some(column);
             }
             Ok(None) => {
-                let has_default = field.initial_default.as_ref().is_some_and(|d| !d.is_null());
-                return match (constants.get(&id), depth + 1 == path.len()) {
-                    // In a struct it holds only where the struct is not null.
-                    (Some(value), true) if depth == 0 => Located::Constant(value.clone()),
-                    (Some(_), true) => Located::Unknown,
-                    _ if has_default || field.required => Located::Unknown,
-                    _ => Located::Constant(None),
+                let partition = constants.get(id).filter(|_| depth + 1 == path.len());
+                let value = match (partition, &field.ty) {
+                    (Some(value), _) => value.clone(),
+                    (None, Type::Primitive(ty)) => match initial_value(field, ty) {
+                        Ok(None) if field.required => return Located::Unknown,
+                        Ok(value) => value,
+                        Err(_) => return Located::Unknown,
+                    },
+                    // The members of a struct that is there by default have values of their own.
+                    (None, _) if field.required || field.initial_default.is_some() => return Located::Unknown,
+                    (None, _) => None,
+                };
+                // What is in a struct is null where the struct is.
+                return match depth == 0 || value.is_none() {
+                    true => Located::Constant(value),
+                    false => Located::Unknown,
                 };
             }
             Err(_) => return Located::Unknown,

@@ -7,25 +7,25 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::Schema as ArrowSchema;
 use arrow::record_batch::RecordBatch;
 
 use super::avro_read::AvroSource;
 use super::change_rows::read_changes;
+use super::constants::Constants;
 use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
 use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
-use super::project::{FileColumns, FilterColumns, Projection, constants};
+use super::project::{FileColumns, FilterColumns, Projection};
 pub use super::task_reader::Rows;
-use super::task_reader::{Columns, FileSource, Part, TaskReader};
+use super::task_reader::{FileSource, Part, TaskReader, Wishes};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
+use crate::expr::bounds::may_match;
 use crate::store::Store;
 use crate::task::{DataFile, FileFormat, ReadContext, ScanTask};
-use crate::types::metadata_columns::LINEAGE_COLUMNS;
-use crate::types::schema::LAST_USER_FIELD_ID;
-use crate::types::{Field, FieldId};
+use crate::types::FieldId;
+use crate::types::metadata_columns::DELETED;
 
 /// A stream of a task's rows.
 pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
@@ -34,12 +34,13 @@ pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 
 /// The rows of a task that satisfy its residual and that its deletes leave, as batches of the context's projection. No
-/// batch is empty; after an error the stream ends. Tasks of a scan share `cache`, so that each delete file is read once.
+/// batch is empty; after an error the stream ends. If the context says so, deleted rows stay and are flagged. Tasks of a
+/// scan share `cache`, so that each delete file is read once.
 ///
 /// # Errors
-/// `Unsupported` for what is not read yet: encrypted files, files without field ids, columns with default values, metadata
-/// columns. `CorruptTable` if the file's bytes contradict themselves or the table's schema, and as [`DeleteFilter::load`].
-/// All of them, and the store's errors, name the file; errors met on the way come from the stream.
+/// `Unsupported` for what is not read yet: encrypted files. `CorruptTable` if the file's bytes contradict themselves or the
+/// table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name the file; errors met on the way
+/// come from the stream.
 pub fn read_task(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -49,7 +50,7 @@ pub fn read_task(
     if let Some(change) = &task.change {
         return read_changes(store, context, task, change, cache);
     }
-    check_supported(context, task).with("path", &task.data_file.path)?;
+    check_supported(task).with("path", &task.data_file.path)?;
     Ok(match open(store, context, task, Wanted::Live(cache))? {
         Some(reader) => Box::new(reader.map(|rows| rows.map(|rows| rows.batch))),
         None => Box::new(std::iter::empty()),
@@ -67,7 +68,7 @@ pub fn open_rows(
     task: &ScanTask,
     keys: &[FieldId],
 ) -> Result<RowStream> {
-    check_supported(context, task).with("path", &task.data_file.path)?;
+    check_supported(task).with("path", &task.data_file.path)?;
     raw_rows(store, context, task, keys)
 }
 
@@ -97,13 +98,9 @@ fn raw_rows(
     })
 }
 
-fn check_supported(context: &ReadContext, task: &ScanTask) -> Result<()> {
+fn check_supported(task: &ScanTask) -> Result<()> {
     if task.data_file.key_metadata.is_some() {
         return Err(Error::unsupported("encrypted data files cannot be read yet"));
-    }
-    let is_unknown = |f: &&Field| f.id > LAST_USER_FIELD_ID && !LINEAGE_COLUMNS.contains(&f.id);
-    if let Some(field) = context.projection.fields.iter().find(is_unknown) {
-        return Err(Error::unsupported("metadata columns cannot be read yet").with("column", &field.name));
     }
     Ok(())
 }
@@ -138,7 +135,11 @@ fn open(
         return Ok(None);
     }
     let path = context.location.resolve(&task.data_file.path).with("path", &task.data_file.path)?;
-    open_at(store, context, task, wanted, &path).map_err(|e| e.with("path", &path))
+    let constants = Constants::of(&task.data_file);
+    if !may_match(&task.residual, &constants) {
+        return Ok(None);
+    }
+    open_at(store, context, task, wanted, constants, &path).map_err(|e| e.with("path", &path))
 }
 
 fn open_at(
@@ -146,14 +147,21 @@ fn open_at(
     context: &Arc<ReadContext>,
     task: &ScanTask,
     wanted: Wanted<'_>,
+    constants: Constants,
     path: &str,
 ) -> Result<Option<TaskReader>> {
     let mut file = open_file(store, task.data_file.format, path)?;
-    let columns = file_columns(context, file.schema())?;
+    let mut columns = FileColumns::new(file.schema());
+    columns.identify(context, task.data_file.format)?;
     let filter = &task.residual;
-    let constants = constants(&task.data_file.partition);
     let projection = Projection::plan(&context.projection.fields, &columns, &constants)?;
-    let asked = FilterColumns::plan(&filter.field_ids(), &context.schema, &columns, &constants)?;
+    let asked = |filter: BoundPredicate| {
+        let asked = FilterColumns::plan(&filter.field_ids(), &context.schema, &columns, &constants)?;
+        Ok((Arc::new(filter), asked))
+    };
+    let keep_deleted = context.keep_deleted && matches!(wanted, Wanted::Live(_));
+    let (test, late) = split_filter(filter, keep_deleted);
+    let (test, late) = (asked(test)?, late.map(asked).transpose()?);
 
     let (range, schema) = (byte_range(task), &context.schema);
     let is_whole = range == (i64::MIN..i64::MAX);
@@ -174,8 +182,22 @@ fn open_at(
     };
     let keys = FilterColumns::plan_keys(&key_ids, context, &columns, &constants)?;
     let tells_positions = matches!(wanted, Wanted::All(_));
-    let wanted = Columns { projection, asked, keys };
-    TaskReader::start(file, path, &part, wanted, deletes, tells_positions, context.batch_rows)
+    let batch_rows = context.batch_rows;
+    let wishes = Wishes { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
+    TaskReader::start(file, path, &part, wishes)
+}
+
+/// Parts a filter into what can be told of rows at once and what only when it is known which of them are deleted.
+fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate, Option<BoundPredicate>) {
+    if !keep_deleted || !filter.field_ids().contains(&DELETED) {
+        return (filter.clone(), None);
+    }
+    let clauses = match filter {
+        BoundPredicate::And(clauses) => clauses.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let (late, early): (Vec<_>, Vec<_>) = clauses.iter().cloned().partition(|c| c.field_ids().contains(&DELETED));
+    (BoundPredicate::all(early), Some(BoundPredicate::all(late)))
 }
 
 /// Opens a file as what its format says.
@@ -190,18 +212,6 @@ fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<B
     })
 }
 
-/// The columns of a file, which are told apart by their field ids.
-fn file_columns(context: &ReadContext, schema: &ArrowSchema) -> Result<FileColumns> {
-    let columns = FileColumns::new(schema);
-    if columns.has_ids() || schema.fields().is_empty() {
-        return Ok(columns);
-    }
-    Err(match context.name_mapping {
-        Some(_) => Error::unsupported("the file has no field ids and the table's name mapping is not applied yet"),
-        None => Error::unsupported("the file has no field ids and the table has no name mapping"),
-    })
-}
-
 #[cfg(test)]
 #[path = "read_tests.rs"]
 mod tests;
@@ -209,3 +219,7 @@ mod tests;
 #[cfg(test)]
 #[path = "read_property_tests.rs"]
 mod property_tests;
+
+#[cfg(test)]
+#[path = "evolution_property_tests.rs"]
+mod evolution_tests;

@@ -5,7 +5,7 @@ use arrow::array::{
     StructArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema};
+use arrow::datatypes::{DataType, Schema as ArrowSchema};
 use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
@@ -249,11 +249,6 @@ fn absent_columns_that_cannot_be_null_are_errors() {
     assert_eq!(fails(&context(&missing), &all).kind(), ErrorKind::CorruptTable);
     let nulls = schema(vec![required(1, "a", P::Int)]);
     assert_eq!(fails(&context(&nulls), &all).kind(), ErrorKind::CorruptTable);
-    let mut defaulted = field(2, "b", P::Int);
-    defaulted.initial_default = Some(serde_json::json!(5));
-    let e = fails(&context(&schema(vec![defaulted])), &all);
-    assert_eq!(e.kind(), ErrorKind::Unsupported);
-    assert!(e.to_string().contains("column: b"), "{e}");
     let other_type = schema(vec![field(1, "a", structure(vec![field(2, "x", P::Int)]))]);
     assert_eq!(fails(&context(&other_type), &all).kind(), ErrorKind::CorruptTable);
 }
@@ -334,17 +329,6 @@ fn what_is_not_read_yet_says_so() {
     let mut encrypted = all();
     Arc::make_mut(&mut encrypted.data_file).key_metadata = Some(vec![1]);
     unsupported(&context(&s), &encrypted);
-    let file_column = schema(vec![field(i32::MAX - 1, "_file", P::String)]);
-    unsupported(&projecting(&s, &file_column), &all());
-    unsupported(&context(&schema(vec![field(1, "g", P::Geometry { crs: None })])), &all());
-
-    let bare = Arc::new(ArrowSchema::new(vec![ArrowField::new("a", DataType::Int32, true)]));
-    let batch = RecordBatch::try_new(bare, vec![ints(vec![Some(1)])]).unwrap();
-    let bare = task(&write_batch(&dir, &batch, WriterProperties::default()), BoundPredicate::True);
-    unsupported(&context(&s), &bare);
-    let mut mapped = (*context(&s)).clone();
-    mapped.name_mapping = Some("[]".into());
-    assert!(unsupported(&Arc::new(mapped), &bare).contains("name mapping"));
 
     let mut bytes = std::fs::read(&path).unwrap();
     let end = bytes.len();

@@ -65,7 +65,7 @@ fn statistics_and_page_indexes_leave_little_to_read() {
 
     let int = |op, v| leaf(&s, 1, op, vec![Value::Int(v)]);
     let long = |op, v| leaf(&s, 2, op, vec![Value::Long(v)]);
-    let none = Constants::new();
+    let none = Constants::of(&super::super::testing::task("", BoundPredicate::True).data_file);
     let pruned = |filter: &BoundPredicate| {
         let pruner = Pruner::new(filter, &s, &FileColumns::new(file.metadata.schema()), &none);
         let groups: Vec<usize> = (0..4).filter(|&g| pruner.may_match(file.footer(), g)).collect();

@@ -11,18 +11,20 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::BooleanArray;
+use arrow::array::{BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Schema as ArrowSchema;
 use arrow::record_batch::RecordBatch;
 
+use super::constants::Constants;
 use super::delete_keys::KeyArrays;
 use super::deletes::DeleteFilter;
 use super::filter::matches;
 use super::guard::guard;
 use super::positions::RowPositions;
-use super::project::{Constants, FileColumns, FilterColumns, Projection};
+use super::project::{FileColumns, FilterColumns, Projection};
+use super::row_columns::RowFacts;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::types::Schema;
@@ -123,7 +125,7 @@ impl RowTest {
 
     /// Whether it has to know the positions of rows.
     pub(crate) fn needs_positions(&self) -> bool {
-        self.deletes.as_ref().is_some_and(|d| d.has_positions())
+        self.columns.needs_positions() || self.deletes.as_ref().is_some_and(|d| d.has_positions())
     }
 
     /// Prepares it for batches in which just `leaves` of the file are read.
@@ -137,7 +139,7 @@ impl RowTest {
         let kept = match &*self.filter {
             BoundPredicate::True => BooleanBuffer::new_set(rows),
             filter => {
-                let arrays = self.columns.arrays(batch)?;
+                let arrays = self.columns.arrays(batch, &RowFacts { rows, positions, deleted: None })?;
                 matches(filter, rows, &|id| arrays.get(&id).cloned())?
             }
         };
@@ -148,12 +150,33 @@ impl RowTest {
     }
 }
 
-/// The columns that a reader needs of the file, and what for; not placed yet.
-pub(crate) struct Columns {
+/// What is asked of rows, and what of them is wanted. Columns are not placed yet.
+pub(crate) struct Wishes {
     pub projection: Projection,
-    /// Of the filter.
-    pub asked: FilterColumns,
+    /// What rows must satisfy, and its columns.
+    pub test: (Arc<BoundPredicate>, FilterColumns),
+    /// The same, for what can only be told when it is known which rows are deleted.
+    pub late: Option<(Arc<BoundPredicate>, FilterColumns)>,
+    /// The key columns of the deletes, or those asked for.
     pub keys: FilterColumns,
+    pub deletes: Option<Arc<DeleteFilter>>,
+    /// Whether deleted rows stay.
+    pub keep_deleted: bool,
+    /// Whether the positions of rows are wanted.
+    pub tells_positions: bool,
+    /// Most rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl Wishes {
+    fn needs_positions(&self) -> bool {
+        let by_position = |d: &Arc<DeleteFilter>| self.keep_deleted && d.has_positions();
+        let late = || self.late.as_ref().is_some_and(|(_, columns)| columns.needs_positions());
+        self.tells_positions
+            || self.projection.needs_positions()
+            || self.deletes.as_ref().is_some_and(by_position)
+            || late()
+    }
 }
 
 /// Streams a task's rows.
@@ -165,29 +188,32 @@ pub(crate) struct TaskReader {
     keys: FilterColumns,
     /// Set if filter and positions are tested here and not in the source.
     test: Option<RowTest>,
+    late: Option<(Arc<BoundPredicate>, FilterColumns)>,
     deletes: Option<Arc<DeleteFilter>>,
+    keep_deleted: bool,
 }
 
 impl TaskReader {
-    /// Starts to decode a part of a file; `None` if none of its rows can matter. Without `deletes` rows come with the key
+    /// Starts to decode a part of a file; `None` if none of its rows can matter. Without deletes rows come with the key
     /// columns and, if wanted, their positions.
     pub(crate) fn start(
         file: Box<dyn FileSource>,
         path: &str,
         part: &Part<'_>,
-        columns: Columns,
-        deletes: Option<Arc<DeleteFilter>>,
-        tells_positions: bool,
-        batch_rows: usize,
+        wishes: Wishes,
     ) -> Result<Option<TaskReader>> {
-        let Columns { projection, asked, keys } = columns;
-        let leaves = projection.leaves() | keys.leaves();
-        let test = RowTest { filter: part.filter.clone(), columns: asked, deletes: deletes.clone() };
+        let tells_positions = wishes.needs_positions();
+        let Wishes { projection, test: (filter, columns), late, keys, deletes, keep_deleted, batch_rows, .. } = wishes;
+        let mut leaves = projection.leaves() | keys.leaves();
+        leaves.extend(late.iter().flat_map(|(_, columns)| columns.leaves()));
+        let test = RowTest { filter, columns, deletes: deletes.clone().filter(|_| !keep_deleted) };
         let request = Request { leaves, test, tells_positions, batch_rows };
         let Some(Started { batches, leaves, test }) = guard(|| file.start(part, request))? else { return Ok(None) };
         let (projection, keys) = (projection.place(part.columns, &leaves), keys.place(part.columns, &leaves));
         let test = test.map(|test| test.place(part.columns, &leaves));
-        Ok(Some(TaskReader { path: path.to_owned(), batches: Some(batches), projection, keys, test, deletes }))
+        let late = late.map(|(filter, columns)| (filter, columns.place(part.columns, &leaves)));
+        let (path, batches) = (path.to_owned(), Some(batches));
+        Ok(Some(TaskReader { path, batches, projection, keys, test, late, deletes, keep_deleted }))
     }
 
     /// The next rows that are left after filter and deletes.
@@ -209,24 +235,58 @@ impl TaskReader {
             Some(test) => test.keep(&batch, &positions)?,
             None => BooleanBuffer::new_set(rows),
         };
-        let mut keys = KeyArrays::new();
-        if let Some(deletes) = &self.deletes
+        let mut deleted = None;
+        if self.keep_deleted {
+            deleted = self.deleted(&batch, &positions)?;
+            if let Some((filter, columns)) = &self.late {
+                let arrays =
+                    columns.arrays(&batch, &RowFacts { rows, positions: &positions, deleted: deleted.as_ref() })?;
+                kept = &kept & &matches(filter, rows, &|id| arrays.get(&id).cloned())?;
+            }
+        } else if let Some(deletes) = &self.deletes
             && !self.keys.is_empty()
         {
-            kept = deletes.keep_keys(&self.keys.arrays(&batch)?, kept)?;
+            kept = deletes.keep_keys(&self.key_arrays(&batch)?, kept)?;
         }
         let batch = if kept.count_set_bits() == rows {
             batch
         } else {
             positions = positions.filter(&kept);
+            deleted = deleted.map(|deleted| select(&deleted, &kept));
             filter_record_batch(&batch, &BooleanArray::new(kept, None))
                 .map_err(|e| Error::internal("rows cannot be filtered").because(e))?
         };
+        let mut keys = KeyArrays::new();
         if self.deletes.is_none() && !self.keys.is_empty() {
-            keys = self.keys.arrays(&batch)?;
+            keys = self.key_arrays(&batch)?;
         }
-        Ok(Rows { batch: self.projection.project(&batch)?, keys, positions })
+        let facts = RowFacts { rows: batch.num_rows(), positions: &positions, deleted: deleted.as_ref() };
+        Ok(Rows { batch: self.projection.project(&batch, &facts)?, keys, positions })
     }
+
+    fn key_arrays(&self, batch: &RecordBatch) -> Result<KeyArrays> {
+        let nowhere = RowPositions::default();
+        self.keys.arrays(batch, &RowFacts { rows: batch.num_rows(), positions: &nowhere, deleted: None })
+    }
+
+    /// Which rows are deleted; `None` if none is.
+    fn deleted(&self, batch: &RecordBatch, positions: &RowPositions) -> Result<Option<BooleanBuffer>> {
+        let Some(deletes) = &self.deletes else { return Ok(None) };
+        let by_position = match deletes.has_positions() {
+            true => deletes.keep_positions(positions),
+            false => BooleanBuffer::new_set(batch.num_rows()),
+        };
+        Ok(Some(!&deletes.keep_keys(&self.key_arrays(batch)?, by_position)?))
+    }
+}
+
+/// The bits of the rows that `kept` has.
+fn select(bits: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
+    let mut out = BooleanBufferBuilder::new(kept.count_set_bits());
+    for (start, end) in kept.set_slices() {
+        out.append_buffer(&bits.slice(start, end - start));
+    }
+    out.finish()
 }
 
 impl Iterator for TaskReader {

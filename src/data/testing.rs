@@ -151,6 +151,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
         location: Location::default(),
         storage_options: Default::default(),
         name_mapping: None,
+        keep_deleted: false,
         batch_rows: 7,
     })
 }

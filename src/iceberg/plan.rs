@@ -29,6 +29,7 @@ use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
 use crate::task::FileContent;
+use crate::types::metadata_columns::is_metadata;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_stages};
 
@@ -452,10 +453,12 @@ impl Plan {
     }
 }
 
-/// The columns whose metrics planning or its caller needs, ascending.
+/// The columns whose metrics planning or its caller needs, ascending. Those of metadata columns prove nothing: where a file
+/// stores null in one, the row has an inherited value.
 pub(super) fn metric_fields(input: &PlanInput) -> Vec<FieldId> {
     let mut ids = input.filter.field_ids();
     ids.extend(&input.metric_fields);
+    ids.retain(|id| !is_metadata(*id));
     ids.sort_unstable();
     ids.dedup();
     ids

@@ -278,6 +278,7 @@ impl ScanTask {
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
             name_mapping: None,
+            keep_deleted: false,
             batch_rows: 1,
         };
         let split = task::Split { context: Arc::new(context), tasks: vec![self.inner.clone()] };

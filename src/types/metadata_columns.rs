@@ -1,9 +1,20 @@
-//! Columns that rows have besides those of their table: what a changelog says of them, and their lineage.
+//! Columns that rows have besides those of their table: where they are, what became of them, what a changelog says of them,
+//! and their lineage.
 //!
 //! Source: Iceberg specification, "Reserved Field IDs"; names, ids and types as Java's `MetadataColumns`.
 
-use super::schema::{Field, FieldId, PrimitiveType};
+use super::schema::{Field, FieldId, LAST_USER_FIELD_ID, PrimitiveType, Type};
 
+/// Field id of `_file`: the path of the row's data file, as the table records it.
+pub const FILE: FieldId = i32::MAX - 1;
+/// Field id of `_pos`: the place of the row in its file, from 0.
+pub const POS: FieldId = i32::MAX - 2;
+/// Field id of `_deleted`: whether the row has been deleted.
+pub const DELETED: FieldId = i32::MAX - 3;
+/// Field id of `_spec_id`: the partition spec that the file was written with.
+pub const SPEC_ID: FieldId = i32::MAX - 4;
+/// Field id of `_partition`: the file's partition tuple, with the fields of all specs of the table.
+pub const PARTITION: FieldId = i32::MAX - 5;
 /// Field id of `_change_type`: `insert`, `delete`, `update_before` or `update_after`.
 pub const CHANGE_TYPE: FieldId = i32::MAX - 104;
 /// Field id of `_change_ordinal`: the place of the commit among those of the changelog, from 0.
@@ -19,15 +30,63 @@ pub const LAST_UPDATED: FieldId = i32::MAX - 108;
 pub const CHANGE_COLUMNS: [FieldId; 3] = [CHANGE_TYPE, CHANGE_ORDINAL, COMMIT_SNAPSHOT_ID];
 /// The columns of row lineage (format version 3).
 pub const LINEAGE_COLUMNS: [FieldId; 2] = [ROW_ID, LAST_UPDATED];
+/// The columns that say where a row is and whether it was deleted, but for `_partition`, whose type depends on the table.
+const PLACE_COLUMNS: [FieldId; 4] = [FILE, POS, DELETED, SPEC_ID];
 
 /// The column with one of these ids.
 pub fn metadata_column(id: FieldId) -> Option<Field> {
-    match id {
-        CHANGE_TYPE => Some(Field::new(id, "_change_type", true, PrimitiveType::String)),
-        CHANGE_ORDINAL => Some(Field::new(id, "_change_ordinal", false, PrimitiveType::Int)),
-        COMMIT_SNAPSHOT_ID => Some(Field::new(id, "_commit_snapshot_id", false, PrimitiveType::Long)),
-        ROW_ID => Some(Field::new(id, "_row_id", false, PrimitiveType::Long)),
-        LAST_UPDATED => Some(Field::new(id, "_last_updated_sequence_number", false, PrimitiveType::Long)),
-        _ => None,
+    let (name, required, ty, doc) = match id {
+        FILE => ("_file", true, PrimitiveType::String, "Path of the file in which a row is stored"),
+        POS => ("_pos", true, PrimitiveType::Long, "Ordinal position of a row in the source data file"),
+        DELETED => ("_deleted", true, PrimitiveType::Boolean, "Whether the row has been deleted"),
+        SPEC_ID => ("_spec_id", true, PrimitiveType::Int, "Spec ID used to track the file containing a row"),
+        CHANGE_TYPE => ("_change_type", true, PrimitiveType::String, "Record type in changelog"),
+        CHANGE_ORDINAL => ("_change_ordinal", false, PrimitiveType::Int, "Change ordinal in changelog"),
+        COMMIT_SNAPSHOT_ID => ("_commit_snapshot_id", false, PrimitiveType::Long, "Commit snapshot ID"),
+        ROW_ID => ("_row_id", false, PrimitiveType::Long, "Implicit row ID that is automatically assigned"),
+        LAST_UPDATED => (
+            "_last_updated_sequence_number",
+            false,
+            PrimitiveType::Long,
+            "Sequence number when the row was last updated",
+        ),
+        _ => return None,
+    };
+    Some(Field { doc: Some(doc.to_owned()), ..Field::new(id, name, required, ty) })
+}
+
+/// The columns that the rows of a version have: those of lineage from format version 3 on. `partition` has the partition
+/// fields of all specs of the table, `last_column_id` is the highest id that any column of it ever had.
+///
+/// A partition field whose id is or was a column's has it negated, so that no two fields of a scan have one id.
+pub fn row_columns(format_version: u8, partition: &[Field], last_column_id: FieldId) -> Vec<Field> {
+    let lineage = LINEAGE_COLUMNS.iter().filter(|_| format_version >= 3);
+    let mut columns: Vec<Field> = PLACE_COLUMNS.iter().chain(lineage).filter_map(|id| metadata_column(*id)).collect();
+    let renumbered = |f: &Field| Field { id: if f.id > last_column_id { f.id } else { -f.id }, ..f.clone() };
+    let members = Type::Struct(partition.iter().map(renumbered).collect());
+    let doc = Some("Partition to which a row belongs".to_owned());
+    columns.insert(PLACE_COLUMNS.len(), Field { doc, ..Field::new(PARTITION, "_partition", false, members) });
+    columns
+}
+
+/// Whether this is the id of a metadata column, and not that of a column of the table.
+pub fn is_metadata(id: FieldId) -> bool {
+    id > LAST_USER_FIELD_ID
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partition_fields_clash_with_no_column() {
+        let field = |id| Field::new(id, "p", false, PrimitiveType::Int);
+        let columns = row_columns(2, &[field(1000), field(1001)], 1000);
+        let names: Vec<_> = columns.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["_file", "_pos", "_deleted", "_spec_id", "_partition"]);
+        let ids: Vec<_> = columns[4].ty.children().iter().map(|f| f.id).collect();
+        assert_eq!(ids, [-1000, 1001]);
+        assert_eq!(row_columns(3, &[], 1000).len(), 7);
+        assert!(columns.iter().all(|c| is_metadata(c.id)));
     }
 }

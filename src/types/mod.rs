@@ -4,6 +4,7 @@ pub mod decimal;
 pub mod hash;
 pub mod json;
 pub mod metadata_columns;
+pub mod name_mapping;
 pub(crate) mod near;
 pub mod partition;
 pub mod schema;

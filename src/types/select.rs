@@ -3,20 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::metadata_columns::{LINEAGE_COLUMNS, is_metadata, metadata_column};
 use super::near::near;
 use super::schema::{Field, FieldId, Schema, Type};
 use crate::error::{Error, Result};
-
-/// Metadata columns that rows have besides their own (specification, "Reserved Field IDs").
-const METADATA_COLUMNS: [&str; 7] =
-    ["_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"];
 
 /// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting, the
 /// struct pruned to what was selected of it in the table's order; a column selected whole wins over its parts. As in
 /// Java, members that a filter asks about (`filtered`) stay in a struct of which anything is selected.
 ///
 /// # Errors
-/// `InvalidInput` for a column that does not exist, naming those that do; `Unsupported` for metadata columns.
+/// `InvalidInput` for a column that does not exist, naming those that do.
 pub fn select(schema: &Schema, columns: &[String], filtered: &[FieldId], case_sensitive: bool) -> Result<Schema> {
     let mut wanted: Vec<FieldId> = Vec::new();
     for column in columns {
@@ -60,7 +57,10 @@ pub fn dropped<'a>(schema: &Schema, others: impl DoubleEndedIterator<Item = &'a 
 fn alone(path: &[&Field]) -> Option<Field> {
     let (leaf, around) = path.split_last()?;
     leaf.ty.as_primitive()?;
-    let plain = |f: &Field, ty: Type| Field::new(f.id, f.name.clone(), false, ty);
+    let plain = |f: &Field, ty: Type| Field {
+        initial_default: f.initial_default.clone(),
+        ..Field::new(f.id, f.name.clone(), false, ty)
+    };
     around.iter().rev().try_fold(plain(leaf, leaf.ty.clone()), |inner, around| match around.ty {
         Type::Struct(_) => Some(plain(around, Type::Struct(vec![inner].into()))),
         _ => None,
@@ -68,12 +68,15 @@ fn alone(path: &[&Field]) -> Option<Field> {
 }
 
 fn unknown(schema: &Schema, column: &str) -> Error {
-    if METADATA_COLUMNS.contains(&column) {
-        return Error::unsupported("metadata columns can't be selected yet").with("column", column);
+    if LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).any(|c| c.name == column) {
+        return Error::invalid(format!("there is no column '{column}'"))
+            .with("column", column)
+            .hint("Tables have row lineage from format version 3 on");
     }
     let paths: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).take(5000).collect();
     let near: Vec<String> = near(&paths, column).into_iter().map(|name| format!("'{name}'")).collect();
-    let names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).take(50).collect();
+    let own = schema.fields.iter().filter(|f| !is_metadata(f.id));
+    let names: Vec<&str> = own.map(|f| f.name.as_str()).take(50).collect();
     Error::invalid(format!("there is no column '{column}'")).with("column", column).hint(match near.is_empty() {
         true => format!("Columns are: {}", names.join(", ")),
         false => format!("Did you mean {}?", near.join(", ")),
@@ -171,9 +174,7 @@ mod tests {
         assert!(e.contains("'nope'") && e.contains("id, p, m"), "{e}");
         assert!(select(&schema(), &names(&["ID"]), &[], true).is_err());
         assert!(select(&schema(), &names(&["ID"]), &[], false).is_ok());
-        assert_eq!(
-            select(&schema(), &names(&["_file"]), &[], true).unwrap_err().kind(),
-            crate::error::ErrorKind::Unsupported
-        );
+        let e = select(&schema(), &names(&["_row_id"]), &[], true).unwrap_err().to_string();
+        assert!(e.contains("format version 3"), "{e}");
     }
 }

@@ -1,0 +1,139 @@
+//! Names that columns have in files without field ids.
+//!
+//! Source: Iceberg specification, "Column Projection" and Appendix C, "Name Mapping Serialization".
+
+use std::collections::HashMap;
+
+use serde_json::Value as Json;
+
+use super::schema::{Field, FieldId};
+use crate::error::{Error, Result};
+
+/// How deep a mapping may nest.
+const MAX_DEPTH: usize = 100;
+
+/// The columns in one place of a file (at the top, or in one column) by their names there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NameMapping(HashMap<String, MappedField>);
+
+/// What a name in a file stands for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MappedField {
+    /// The column's field id; `None` for a column that the table does not have.
+    pub id: Option<FieldId>,
+    /// What is below the column: of a struct its members, of a list `element`, of a map `key` and `value`.
+    pub fields: NameMapping,
+}
+
+impl NameMapping {
+    /// Reads the value of the table property `schema.name-mapping.default`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is no name mapping, if a name occurs twice in one place, or if it nests too deep.
+    pub fn parse(text: &str) -> Result<NameMapping> {
+        let json = serde_json::from_str(text).map_err(|e| bad("it is not JSON").because(e))?;
+        from_json(&json, 0)
+    }
+
+    /// Each column by its own name alone: what is assumed of Avro and ORC files where the table has no mapping.
+    pub fn of_names(fields: &[Field]) -> NameMapping {
+        NameMapping::of(&fields.iter().collect::<Vec<_>>())
+    }
+
+    fn of(fields: &[&Field]) -> NameMapping {
+        let mapped =
+            |f: &&Field| (f.name.clone(), MappedField { id: Some(f.id), fields: NameMapping::of(&f.ty.children()) });
+        NameMapping(fields.iter().map(mapped).collect())
+    }
+
+    /// What a name stands for, case-sensitively. A dot in it is a part of it.
+    pub fn find(&self, name: &str) -> Option<&MappedField> {
+        self.0.get(name)
+    }
+}
+
+fn from_json(json: &Json, depth: usize) -> Result<NameMapping> {
+    if depth > MAX_DEPTH {
+        return Err(bad("it nests too deep"));
+    }
+    let fields = json.as_array().ok_or_else(|| bad("a list of fields was expected"))?;
+    let mut out = HashMap::new();
+    for field in fields {
+        let field = field.as_object().ok_or_else(|| bad("a field is no object"))?;
+        let id = match field.get("field-id") {
+            None | Some(Json::Null) => None,
+            Some(id) => {
+                let id = id.as_i64().and_then(|id| FieldId::try_from(id).ok());
+                Some(id.ok_or_else(|| bad("a `field-id` is no 32-bit number"))?)
+            }
+        };
+        let below = match field.get("fields") {
+            None => NameMapping::default(),
+            Some(below) => from_json(below, depth + 1)?,
+        };
+        let names = field.get("names").map_or(Some([].as_slice()), |n| n.as_array().map(Vec::as_slice));
+        for name in names.ok_or_else(|| bad("`names` is no list"))? {
+            let name = name.as_str().ok_or_else(|| bad("a name is no text"))?;
+            if out.insert(name.to_owned(), MappedField { id, fields: below.clone() }).is_some() {
+                return Err(bad(&format!("the name '{name}' occurs twice in one place")));
+            }
+        }
+    }
+    Ok(NameMapping(out))
+}
+
+fn bad(problem: &str) -> Error {
+    Error::corrupt(format!("the table's name mapping cannot be used: {problem}"))
+        .hint("See the table property schema.name-mapping.default")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::{PrimitiveType, Type};
+    use std::sync::Arc;
+
+    /// The example of the specification's Appendix C, with another name of a column nested in a struct.
+    #[test]
+    fn reads_names_at_every_depth() {
+        let mapping = NameMapping::parse(
+            r#"[{"field-id": 1, "names": ["id", "record_id"]}, {"field-id": 2, "names": ["data"]},
+                {"field-id": 3, "names": ["location"], "fields": [
+                    {"field-id": 4, "names": ["latitude", "lat"]}, {"field-id": 5, "names": ["longitude", "long"]}]},
+                {"field-id": 6, "names": []}, {"names": ["a.b"], "fields": [{"field-id": 8, "names": ["c"]}]}]"#,
+        )
+        .unwrap();
+        let id = |path: &[&str]| {
+            let (last, around) = path.split_last().unwrap();
+            let place = around.iter().try_fold(&mapping, |m, name| m.find(name).map(|f| &f.fields));
+            place.and_then(|m| m.find(last)).and_then(|f| f.id)
+        };
+        assert_eq!((id(&["id"]), id(&["record_id"])), (Some(1), Some(1)));
+        assert_eq!((id(&["location", "lat"]), id(&["location", "long"])), (Some(4), Some(5)));
+        assert_eq!((id(&["a.b"]), id(&["a.b", "c"]), id(&["a", "b"])), (None, Some(8), None));
+        assert_eq!((id(&["ID"]), id(&["location", "id"])), (None, None));
+    }
+
+    #[test]
+    fn names_of_a_schema() {
+        let list = Type::List(Arc::new(Field::new(3, "element", false, PrimitiveType::Int)));
+        let mapping = NameMapping::of_names(&[Field::new(1, "l", false, list)]);
+        let found = mapping.find("l").unwrap();
+        assert_eq!((found.id, found.fields.find("element").unwrap().id), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn what_is_no_mapping_is_refused() {
+        let deep = "[{\"names\": [\"a\"], \"fields\": ".repeat(200);
+        for text in ["", "{}", "[1]", r#"[{"names": "a"}]"#, r#"[{"names": [1]}]"#, &deep] {
+            assert!(NameMapping::parse(text).is_err(), "{text}");
+        }
+        for text in [
+            r#"[{"field-id": "1", "names": ["a"]}]"#,
+            r#"[{"field-id": 4294967296, "names": ["a"]}]"#,
+            r#"[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["a"]}]"#,
+        ] {
+            assert!(NameMapping::parse(text).is_err(), "{text}");
+        }
+    }
+}
