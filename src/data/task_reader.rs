@@ -191,6 +191,8 @@ pub(crate) struct TaskReader {
     late: Option<(Arc<BoundPredicate>, FilterColumns)>,
     deletes: Option<Arc<DeleteFilter>>,
     keep_deleted: bool,
+    /// Whether positions matter after the test.
+    tells_positions: bool,
 }
 
 impl TaskReader {
@@ -213,7 +215,7 @@ impl TaskReader {
         let test = test.map(|test| test.place(part.columns, &leaves));
         let late = late.map(|(filter, columns)| (filter, columns.place(part.columns, &leaves)));
         let (path, batches) = (path.to_owned(), Some(batches));
-        Ok(Some(TaskReader { path, batches, projection, keys, test, late, deletes, keep_deleted }))
+        Ok(Some(TaskReader { path, batches, projection, keys, test, late, deletes, keep_deleted, tells_positions }))
     }
 
     /// The next rows that are left after filter and deletes.
@@ -251,7 +253,7 @@ impl TaskReader {
         let batch = if kept.count_set_bits() == rows {
             batch
         } else {
-            positions = positions.filter(&kept);
+            positions = if self.tells_positions { positions.filter(&kept) } else { RowPositions::default() };
             deleted = deleted.map(|deleted| select(&deleted, &kept));
             filter_record_batch(&batch, &BooleanArray::new(kept, None))
                 .map_err(|e| Error::internal("rows cannot be filtered").because(e))?
