@@ -38,7 +38,7 @@ impl History {
         if request.since.is_none() && !request.changes {
             return Ok(History::None);
         }
-        let since = request.since.as_ref().map(|since| snapshot_id(metadata, since)).transpose()?;
+        let since = request.since.as_ref().map(|since| snapshot_id(metadata, since, at)).transpose()?;
         let snapshots: Arc<[_]> = match (at, since) {
             (Some(at), since) => snapshots_between(metadata, since.flatten(), at)?.into(),
             // A branch without commits has no history either.
@@ -48,6 +48,12 @@ impl History {
             }
         };
         Ok(if request.changes { History::Changes(snapshots) } else { History::Appends(snapshots) })
+    }
+
+    /// The appends that a scan of appended rows covers.
+    pub(crate) fn appends(&self) -> impl Iterator<Item = &Arc<Snapshot>> {
+        let snapshots = if let History::Appends(snapshots) = self { &snapshots[..] } else { &[] };
+        snapshots.iter().filter(|s| s.operation() == Some("append"))
     }
 
     /// The columns that rows have unless others are selected.
@@ -96,13 +102,22 @@ pub(crate) fn named_columns(
     with_fields(own, all.fields.iter().filter(|f| is_metadata(f.id) && named.contains(&f.id)).cloned())
 }
 
-/// The snapshot that `since` names; a snapshot id may be that of an expired one.
-fn snapshot_id(metadata: &TableMetadata, since: &At) -> Result<Option<i64>> {
+/// The snapshot that `since` names; a snapshot id may be that of an expired one. A time before the first snapshot that `at`
+/// comes from is the beginning, as long as that first one is still there.
+fn snapshot_id(metadata: &TableMetadata, since: &At, at: Option<&Snapshot>) -> Result<Option<i64>> {
+    let first = at.and_then(|at| metadata.ancestors(at.id).last().cloned());
+    let is_before_all = |ms: i64| match &first {
+        Some(first) => first.parent_id.is_none() && ms < first.timestamp_ms,
+        None => metadata.snapshots.is_empty(),
+    };
     match since {
         At::Snapshot(id) => Ok(Some(*id)),
         since => match version(metadata, Some(since)) {
             Ok((snapshot, _)) => Ok(snapshot.map(|s| s.id)),
-            Err(e) if e.kind() == ErrorKind::NotFound => Err(e.with("since", since)),
+            Err(e) if e.kind() == ErrorKind::NotFound => match since {
+                At::TimestampMs(ms) if is_before_all(*ms) => Ok(None),
+                _ => Err(e.with("since", since)),
+            },
             Err(e) => Err(e),
         },
     }

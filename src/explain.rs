@@ -1,23 +1,33 @@
 //! Explaining a scan: the pruning funnel, what each clause of the filter can do, and the verdict on every manifest and
 //! file; and what planning will cost.
 
+mod changes;
 mod clauses;
 mod files;
 
+use std::collections::HashSet;
 use std::time::Instant;
 
+use arrow::array::BooleanArray;
+use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 
-use crate::error::{Error, Result};
-use crate::iceberg::estimate::Estimate;
+use crate::changes::History;
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::changes::{AnyPlan, list_appends};
+use crate::iceberg::deletes::AttachedDeletes;
+use crate::iceberg::estimate::{Estimate, estimate_changes};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::{Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests};
+use crate::iceberg::plan::{Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests_watched};
 use crate::iceberg::why::{FileVerdicts, Judge, ManifestVerdict, Stage};
 use crate::scan::Scan;
 use crate::workers::{GoOn, in_parallel};
 
+pub use changes::{CommitFacts, change_file_schema};
 pub use clauses::Clause;
 pub use files::{file_schema, manifest_schema};
+
+use changes::Commits;
 
 /// Manifest bytes judged at once when every file is listed; bounds the memory.
 const WAVE_BYTES: i64 = 16 << 20;
@@ -59,6 +69,19 @@ pub struct DeleteFacts {
     pub attachments: u64,
 }
 
+/// What the plan cache did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CacheFacts {
+    /// Its folder.
+    pub folder: String,
+    /// Manifests that it had.
+    pub served: u64,
+    /// Manifests that planning read, from it or from the table.
+    pub read: u64,
+    /// Why it could not serve or keep some, if there was a reason.
+    pub trouble: Option<String>,
+}
+
 /// What planning did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Explain {
@@ -86,6 +109,10 @@ pub struct Explain {
     pub stages: Vec<FunnelStage>,
     /// Deletes.
     pub deletes: DeleteFacts,
+    /// Of a scan of what happened between versions: what each commit did, oldest first.
+    pub commits: Vec<CommitFacts>,
+    /// The plan cache, if the scan has one.
+    pub cache: Option<CacheFacts>,
     /// Rows in the files kept.
     pub rows: u64,
     /// Wall time of planning, milliseconds.
@@ -98,29 +125,35 @@ pub struct Explained {
     pub explain: Explain,
     /// Every manifest; columns as in [`manifest_schema`].
     pub manifests: RecordBatch,
-    /// Every file, if asked for; columns as in [`file_schema`].
+    /// Every file, if asked for; columns as in [`file_schema`], of a changelog as in [`change_file_schema`].
     pub files: Option<Vec<RecordBatch>>,
 }
 
 impl Scan {
     /// What planning does and why: plans, keeping only the counts. With `files` it also opens the manifests that the
-    /// manifest list excludes, and says of every file why it was kept or dropped.
+    /// manifest list excludes, and says of every file why it was kept or dropped. Of a changelog, figures are sums over
+    /// its commits; files that stayed are listed only where their rows changed, and delete files are not.
     ///
     /// # Errors
     /// As [`Plan::start`].
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
         let began = Instant::now();
-        let input = self.version_input()?;
-        let explained = self.judged(&input, files, began, go_on);
+        let explained = match self.history() {
+            History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files, go_on),
+            _ => self.explain_files(files, began, go_on),
+        };
         explained.map_err(|e| self.snapshot_id().into_iter().fold(e, |e, id| e.with("snapshot", id)))
     }
 
-    fn judged(&self, input: &PlanInput, files: bool, began: Instant, go_on: GoOn) -> Result<Explained> {
-        let listed = list(input)?;
+    fn explain_files(&self, files: bool, began: Instant, go_on: GoOn) -> Result<Explained> {
+        let (input, listed) = self.listed(go_on)?;
+        let (input, appends) = (&input, self.history().appends());
         let read_ms = millis(began);
         let judge = Judge::new(input);
         let verdicts = listed.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
-        let mut survivors = Survivors::new(Plan::over(input.clone(), listed, began, go_on)?, input);
+        let plan = AnyPlan::Files(Box::new(Plan::over(input.clone(), listed, began, go_on)?));
+        let commits = appends.map(|s| CommitFacts::of(s, None)).collect();
+        let mut survivors = Survivors::new(plan, input, commits);
         let tables = match files {
             true => Some(judge_files(&judge, &verdicts, &mut survivors, go_on)?),
             false => {
@@ -149,8 +182,8 @@ impl Scan {
             position: counters.position_deletes,
             equality: counters.equality_deletes,
             vectors: counters.deletion_vectors,
-            attached: survivors.reached.iter().filter(|n| **n > 0).count() as u64,
-            attachments: counters.deletes_attached,
+            attached: (survivors.reached.iter().filter(|n| **n > 0).count() + survivors.reached_paths.len()) as u64,
+            attachments: counters.deletes_attached + survivors.attachments,
         };
         Explain {
             table: input.metadata.location.clone(),
@@ -165,30 +198,44 @@ impl Scan {
             clauses: clauses::of(&input.filter, &specs, &survivors.metrics_seen),
             stages: funnel(counters, &deletes),
             deletes,
+            commits: survivors.commits.facts.clone(),
+            cache: input.cache.as_ref().map(|cache| CacheFacts {
+                folder: cache.folder().to_owned(),
+                served: counters.from_cache.manifests,
+                read: counters.to_open().iter().map(|m| m.manifests).sum(),
+                trouble: cache.trouble(),
+            }),
             rows: counters.rows_kept,
             time_ms: 0.0,
         }
     }
 
-    /// What planning will cost, from the manifest list alone.
+    /// What planning will cost, from the manifest lists alone. Of a changelog, bytes and manifests are upper bounds.
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn estimate(&self) -> Result<Estimate> {
-        let input = self.version_input()?;
+    pub fn estimate(&self, go_on: GoOn) -> Result<Estimate> {
+        if let History::Changes(snapshots) = self.history() {
+            return estimate_changes(&self.plan_input(), snapshots, go_on);
+        }
+        let (input, listed) = self.listed(go_on)?;
         let judge = Judge::new(&input);
-        let verdicts = list(&input)?.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
-        Ok(Estimate::new(&verdicts, &input.filter))
+        let verdicts = listed.into_iter().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
+        Ok(Estimate::new(&verdicts, &input.entries, &input.filter, input.cache.as_deref()))
     }
-}
 
-/// The manifests in the order of planning.
-fn list(input: &PlanInput) -> Result<Vec<ManifestFile>> {
-    let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
-    let mut manifests =
-        load_manifests(input.store.as_ref(), &input.location, snapshot).map_err(|e| e.with("snapshot", snapshot.id))?;
-    manifests.reverse();
-    Ok(manifests)
+    /// The manifests in the order of planning, and what is planned of them; not of a changelog.
+    pub(crate) fn listed(&self, go_on: GoOn) -> Result<(PlanInput, Vec<ManifestFile>)> {
+        let input = match self.history() {
+            History::Appends(snapshots) => return list_appends(self.plan_input(), snapshots, go_on),
+            _ => self.version_input()?,
+        };
+        let Some(snapshot) = &input.snapshot else { return Ok((input, Vec::new())) };
+        let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
+        let mut manifests = loaded.with("snapshot", snapshot.id)?;
+        manifests.reverse();
+        Ok((input, manifests))
+    }
 }
 
 fn millis(since: Instant) -> f64 {
@@ -197,24 +244,47 @@ fn millis(since: Instant) -> f64 {
 
 /// What planning keeps, entry by entry.
 struct Survivors {
-    plan: Plan,
+    plan: AnyPlan,
     batch: PlannedBatch,
     next: usize,
     /// By number of the delete file: data files that it reaches.
     reached: Vec<u32>,
+    /// Of a changelog, whose commits number them anew: those that reach a data file.
+    reached_paths: HashSet<(String, Option<i64>)>,
+    /// Of a changelog: how often deletes reach a data file.
+    attachments: u64,
     metrics_seen: clauses::MetricsSeen,
+    commits: Commits,
 }
 
 impl Survivors {
-    fn new(plan: Plan, input: &PlanInput) -> Survivors {
-        let metrics_seen = clauses::MetricsSeen::new(&input.filter);
-        Survivors { plan, batch: PlannedBatch::default(), next: 0, reached: Vec::new(), metrics_seen }
+    fn new(plan: AnyPlan, input: &PlanInput, commits: Vec<CommitFacts>) -> Survivors {
+        Survivors {
+            plan,
+            batch: PlannedBatch::default(),
+            next: 0,
+            reached: Vec::new(),
+            reached_paths: HashSet::new(),
+            attachments: 0,
+            metrics_seen: clauses::MetricsSeen::new(&input.filter),
+            commits: Commits::new(commits),
+        }
     }
 
     fn next_batch(&mut self, go_on: GoOn) -> Result<bool> {
         let Some(batch) = self.plan.next_batch(go_on)? else { return Ok(false) };
-        for number in batch.deletes.numbers() {
-            let number = *number as usize;
+        if let Some(change) = &batch.change {
+            for deletes in [Some(&batch.deletes), change.removed_by.as_ref()].into_iter().flatten() {
+                self.attachments += deletes.total() as u64;
+                for k in 0..batch.rows.len() {
+                    let refs = deletes.refs(k)?.into_iter();
+                    self.reached_paths.extend(refs.map(|d| (d.file.path.clone(), d.file.content_offset)));
+                }
+            }
+        }
+        let of_version = batch.change.is_none().then_some(&batch.deletes);
+        for number in of_version.into_iter().flat_map(AttachedDeletes::numbers) {
+            let number = number as usize;
             if number >= self.reached.len() {
                 self.reached.resize(number + 1, 0);
             }
@@ -223,6 +293,7 @@ impl Survivors {
             }
         }
         self.metrics_seen.look(&batch);
+        self.commits.look(&batch);
         (self.batch, self.next) = (batch, 0);
         Ok(true)
     }
@@ -259,12 +330,16 @@ fn judge_files(
     let mut out = Vec::new();
     in_waves(judge, &data, go_on, &mut |verdict, files| {
         let mut attached = vec![0; files.columns.len()];
-        for row in files.columns.rows().filter(|row| files.stages.get(*row) == Some(&Stage::Kept)) {
+        let shown = BooleanArray::from(files.in_scope.clone());
+        let kept = |row: &usize| files.stages.get(*row) == Some(&Stage::Kept) && shown.value(*row);
+        for row in files.columns.rows().filter(kept) {
             if let Some(attached) = attached.get_mut(row) {
                 *attached = survivors.take(files.columns.path.get(row), go_on)?;
             }
         }
-        out.push(files::encode_files(verdict, &files, &attached)?);
+        let all = files::encode_files(verdict, &files, &attached)?;
+        let shown = if shown.true_count() == shown.len() { Ok(all) } else { filter_record_batch(&all, &shown) };
+        out.push(shown.map_err(|e| Error::internal("the explanation is no Arrow batch").because(e))?);
         Ok(())
     })?;
     if survivors.next < survivors.batch.rows.len() || survivors.next_batch(go_on)? {

@@ -22,7 +22,7 @@ use crate::iceberg::manifest_groups::{ManifestGroup, group_manifests};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::partition::{spec_from_json, spec_to_json};
-use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch};
+use crate::iceberg::plan::{EntryScope, ManifestCount, Plan, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::Snapshot;
 use crate::plan_table;
 use crate::scan::{Scan, SplitRequest, TaskStream};
@@ -56,12 +56,13 @@ struct PartScan {
 
 impl Scan {
     /// The plan in parts of about `part_bytes` bytes of data manifests, oldest first; in a single one if the data
-    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only.
+    /// manifests that may hold matching files have at most `whole_bytes`. Reads the manifest list only. A delete manifest
+    /// counts once for each part that reads it where the scan bounds what is read.
     ///
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
     /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
-    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64) -> Result<Vec<PlanPart>> {
+    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64, go_on: GoOn) -> Result<Vec<PlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
@@ -73,18 +74,16 @@ impl Scan {
             packing: self.split_plan(SplitRequest::default())?,
         });
         let bytes = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
-        let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes))?;
+        let groups = group_manifests(&input, bytes(part_bytes), bytes(whole_bytes), go_on)?;
         let part = |manifests| PlanPart { scan: scan.clone(), manifests };
         let parts: Vec<PlanPart> = groups.into_iter().map(part).collect();
-        let bytes = parts.iter().map(PlanPart::manifest_bytes).fold(0, u64::saturating_add);
-        match input.max_bytes {
-            Some(most) if bytes > most => Err(Error::invalid(format!(
-                "planning would read {bytes} bytes of manifests, more than the limit of {most}"
-            ))
-            .with("snapshot", snapshot.id)
-            .hint("Narrow the filter by the columns that the table is partitioned by, or raise max_plan_bytes")),
-            _ => Ok(parts),
+        let mut counts = [ManifestCount::default(); 2];
+        for part in &parts {
+            let lists = [&part.manifests.data, &part.manifests.deletes];
+            counts.iter_mut().zip(lists).for_each(|(count, list)| list.iter().for_each(|m| count.add(m)));
         }
+        input.budget.take(counts).with("snapshot", snapshot.id)?;
+        Ok(parts)
     }
 
     /// A split without tasks: what the tasks of the scan share.
@@ -168,7 +167,7 @@ impl PlanPart {
     pub fn splits(&self, go_on: GoOn) -> Result<Vec<Split>> {
         let tasks = self.plan_files(false, go_on)?.collect_all(go_on)?;
         let split = |tasks| Split { context: self.scan.read.clone(), tasks };
-        Ok(splits::pack(tasks, &self.scan.packing).into_iter().map(split).collect())
+        Ok(splits::pack(tasks, &self.scan.packing, go_on)?.into_iter().map(split).collect())
     }
 
     /// The tasks as Arrow batches with the columns of [`table_schema`].
@@ -224,7 +223,7 @@ impl PlanPart {
             entries: EntryScope::Live,
             column_metrics,
             metric_fields: Vec::new(),
-            max_bytes: None,
+            budget: Arc::default(),
             cache: None,
         };
         Plan::over(input, self.all_manifests().cloned(), began, go_on).with("snapshot", scan.snapshot_id)

@@ -45,7 +45,7 @@ fn whole(scan: &Scan) -> Vec<ScanTask> {
 
 /// The tasks of all parts, each sent through JSON.
 fn in_parts(scan: &Scan, part_bytes: u64) -> (usize, Vec<ScanTask>) {
-    let parts = scan.plan_parts(part_bytes, 0).unwrap();
+    let parts = scan.plan_parts(part_bytes, 0, &|| Ok(())).unwrap();
     let mut tasks = Vec::new();
     for part in &parts {
         let sent = PlanPart::from_json(&part.to_json()).unwrap();
@@ -81,8 +81,8 @@ fn the_parts_together_are_the_plan() {
         let all = scan(&table, None);
         assert_eq!(in_parts(&all, 1).0, 7);
         assert_eq!(in_parts(&all, u64::MAX).0, 1);
-        assert_eq!(all.plan_parts(1, u64::MAX).unwrap().len(), 1);
-        let first = &all.plan_parts(1, 0).unwrap()[0];
+        assert_eq!(all.plan_parts(1, u64::MAX, &|| Ok(())).unwrap().len(), 1);
+        let first = &all.plan_parts(1, 0, &|| Ok(())).unwrap()[0];
         assert_eq!((first.most_files(), first.manifest_counts()), (2, (1, 0)));
         // The manifests with p1 and, since the other partition is `all`, those with p2.
         assert_eq!(in_parts(&scan(&table, Some(parse("p = 'p1'").unwrap())), 1).0, 4);
@@ -93,7 +93,7 @@ fn the_parts_together_are_the_plan() {
 fn one_part_packs_as_the_scan_does() {
     let folder = tempfile::tempdir().unwrap();
     let scan = scan(&table(folder.path(), 5, 2), None);
-    let [part] = &scan.plan_parts(1 << 30, 0).unwrap()[..] else { panic!("not one part") };
+    let [part] = &scan.plan_parts(1 << 30, 0, &|| Ok(())).unwrap()[..] else { panic!("not one part") };
     assert_eq!(part.splits(GO_ON).unwrap(), scan.splits(SplitRequest::default(), GO_ON).unwrap());
     // Small files weigh as much as opening them: 10 x 4 MiB.
     assert_eq!(scan.estimate_splits(std::slice::from_ref(part)).unwrap(), 1);
@@ -107,7 +107,7 @@ fn the_table_of_a_part_has_its_tasks() {
     let folder = tempfile::tempdir().unwrap();
     let scan = scan(&table(folder.path(), 2, 2), Some(parse("id < 11").unwrap()));
     let mut tasks = Vec::new();
-    for part in scan.plan_parts(1, 0).unwrap() {
+    for part in scan.plan_parts(1, 0, &|| Ok(())).unwrap() {
         for batch in part.plan_table(GO_ON).unwrap() {
             let texts = batch.column_by_name("split").unwrap();
             let texts = texts.as_any().downcast_ref::<arrow::array::BinaryArray>().unwrap();
@@ -126,13 +126,13 @@ fn the_table_of_a_part_has_its_tasks() {
 #[test]
 fn an_empty_table_has_no_parts() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(scan(&table(folder.path(), 0, 2), None).plan_parts(1, 0).unwrap().is_empty());
+    assert!(scan(&table(folder.path(), 0, 2), None).plan_parts(1, 0, &|| Ok(())).unwrap().is_empty());
 }
 
 #[test]
 fn other_json_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let part = scan(&table(folder.path(), 1, 2), None).plan_parts(1, 0).unwrap().remove(0);
+    let part = scan(&table(folder.path(), 1, 2), None).plan_parts(1, 0, &|| Ok(())).unwrap().remove(0);
     let good: Json = serde_json::from_str(&part.to_json()).unwrap();
     for key in good.as_object().unwrap().keys() {
         let mut bad = good.clone();
@@ -177,4 +177,12 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
     }
     println!("{plans} plans, {many} of several parts, {deletes} with deletes");
     assert!(many > 0 && deletes > 0);
+}
+
+#[test]
+fn parting_can_be_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = scan(&table(folder.path(), 2, 2), None);
+    let stop: crate::workers::GoOn = &|| Err(Error::internal("stopped"));
+    assert_eq!(all.plan_parts(1, 0, stop).unwrap_err().message(), "stopped");
 }

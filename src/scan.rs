@@ -15,6 +15,7 @@ use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
 use crate::iceberg::plan_cache::PlanCache;
+use crate::iceberg::read_budget::ReadBudget;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
 use crate::scan_options::ScanOptions;
@@ -190,11 +191,20 @@ impl Scan {
         match self.history {
             History::None => Ok(self.plan_input()),
             _ => Err(Error::unsupported(
-                "scans of what happened between versions are not explained, estimated, summed up or planned in parts",
+                "scans of what happened between versions have no plan in parts, and change logs no statistics",
             )
             .with("table", &self.table.inner.metadata.location)
             .hint("plan_table() lists what is read, plan() packs it for readers")),
         }
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether the rows are those that changed.
+    pub fn is_of_changes(&self) -> bool {
+        matches!(self.history, History::Changes(_))
     }
 
     /// Whether [`Scan::version_input`] gives something.
@@ -203,7 +213,7 @@ impl Scan {
     }
 
     /// What is planned.
-    fn plan_input(&self) -> PlanInput {
+    pub(crate) fn plan_input(&self) -> PlanInput {
         PlanInput {
             store: self.store().clone(),
             location: self.context.location.clone(),
@@ -214,7 +224,7 @@ impl Scan {
             entries: EntryScope::Live,
             column_metrics: false,
             metric_fields: Vec::new(),
-            max_bytes: self.max_plan_bytes,
+            budget: Arc::new(ReadBudget::new(self.max_plan_bytes)),
             cache: self.plan_cache.clone(),
         }
     }
@@ -288,7 +298,7 @@ impl Scan {
         let request = self.split_plan(request)?;
         let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
         let pack = |tasks| Split { context: self.context.clone(), tasks };
-        Ok(splits::pack(tasks, &request).into_iter().map(pack).collect())
+        Ok(splits::pack(tasks, &request, go_on)?.into_iter().map(pack).collect())
     }
 
     pub(crate) fn split_plan(&self, request: SplitRequest) -> Result<SplitPlan> {

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::{Error, Result};
 use crate::task::{DataFile, FileFormat, ScanTask};
+use crate::workers::GoOn;
 
 /// How tasks are packed; `None` takes the scan's option, the table's property or Java's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -59,10 +60,16 @@ impl SplitRequest {
 }
 
 /// Cuts and packs tasks, keeping their order as far as packing allows.
-pub fn pack(tasks: Vec<ScanTask>, plan: &SplitPlan) -> Vec<Vec<ScanTask>> {
+///
+/// # Errors
+/// What `go_on` gives.
+pub fn pack(tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Vec<ScanTask>>> {
     let mut bins: VecDeque<Bin> = VecDeque::new();
     let mut out = Vec::new();
-    for task in tasks.into_iter().flat_map(|t| cut(t, plan.split_size_bytes)) {
+    for (i, task) in tasks.into_iter().flat_map(|t| cut(t, plan.split_size_bytes)).enumerate() {
+        if i % PIECES_BETWEEN == 0 {
+            go_on()?;
+        }
         let deletes: i64 = task.deletes.iter().map(|d| content_bytes(&d.file)).fold(0, i64::saturating_add);
         let files = 1 + task.deletes.len() as i64;
         let weight = task.length.saturating_add(deletes).max(files.saturating_mul(plan.open_file_cost_bytes));
@@ -79,7 +86,7 @@ pub fn pack(tasks: Vec<ScanTask>, plan: &SplitPlan) -> Vec<Vec<ScanTask>> {
         }
     }
     out.extend(bins);
-    out.into_iter().map(|b| merge_adjacent(b.tasks)).collect()
+    Ok(out.into_iter().map(|b| merge_adjacent(b.tasks)).collect())
 }
 
 #[derive(Default)]
@@ -109,6 +116,9 @@ fn content_bytes(file: &DataFile) -> i64 {
         _ => file.size_bytes,
     }
 }
+
+/// Pieces between two questions whether to go on.
+const PIECES_BETWEEN: usize = 256;
 
 /// Pieces of one file, about: a size that no file has must not fill the memory.
 const MOST_PIECES: i64 = 1 << 16;

@@ -10,6 +10,8 @@
 
 mod column;
 
+use std::time::Instant;
+
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::must_match;
@@ -147,9 +149,10 @@ impl Scan {
     /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`Plan::start`].
     pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
         let mut folds = self.asked_columns(columns)?;
-        let mut input = self.version_input()?;
+        let began = Instant::now();
+        let (mut input, listed) = self.listed(go_on)?;
         input.metric_fields = folds.iter().map(ColumnFold::field_id).collect();
-        let mut plan = Plan::start(input, go_on)?;
+        let mut plan = Plan::over(input, listed, began, go_on)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);
         while let Some(batch) = plan.next_batch(go_on)? {
             let covered = (0..batch.rows.len()).map(|k| Coverage::of(&batch, k)).collect::<Result<Vec<_>>>()?;

@@ -188,7 +188,7 @@ pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planne
         column_metrics: false,
         cache: None,
         metric_fields: Vec::new(),
-        max_bytes: None,
+        budget: Arc::default(),
     };
     Planned { input, _folder: folder }
 }

@@ -12,7 +12,7 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 
 At: TypeAlias = int | str | dt.datetime
-"""A version of a table: snapshot id, branch or tag, or a point in time."""
+"""A version of a table: snapshot id, branch or tag, or a point in time, in UTC if it has no zone."""
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
@@ -24,10 +24,8 @@ def at_version(at: At | None, what: str = "at") -> dict[str, Any]:
     if isinstance(at, str):
         return {"reference": at}
     if isinstance(at, dt.datetime):
-        if at.tzinfo is None:
-            raise InvalidInputError(
-                f"{what}={at!r} has no time zone", hint=f"Say which: {what}=datetime(..., tzinfo=timezone.utc)"
-            )
+        # As in filters, a time without a zone is UTC.
+        at = at.replace(tzinfo=dt.timezone.utc) if at.tzinfo is None else at
         return {"timestamp_ms": (at - EPOCH) // dt.timedelta(milliseconds=1)}
     if not isinstance(at, bool):
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, number
+from frazil.figures import amount, bytes_text, number, plain
 
 __all__ = ["Estimate"]
 
@@ -23,8 +23,11 @@ _KINDS = {
 }
 
 
+_OPENED = ("bytes", "data_manifests", "delete_manifests")
+
+
 class Estimate(NamedTuple):
-    """What planning a scan will cost, by the manifest list alone.
+    """What planning a scan will cost, by the manifest lists alone.
 
     `certainty` says what each figure is: `exact`, `at most`, `about`, or `unknown` where it is None because the
     manifest list, of an old writer, has no counts.
@@ -33,13 +36,17 @@ class Estimate(NamedTuple):
         bytes: Bytes of manifests to read.
         data_manifests: Data manifests to open.
         delete_manifests: Delete manifests to open.
-        total_bytes: Bytes of all manifests of the snapshot.
-        total_manifests: Manifests of the snapshot.
+        total_bytes: Bytes of all manifests of the snapshot or, of appends and changes, of their commits.
+        total_manifests: The number of those manifests.
         data_files: Entries of live data files in those manifests: the most tasks there can be.
         delete_files: Entries of live delete files.
         rows: Rows in those data files, before deletes.
         streamed_memory_bytes: Memory of planning when tasks are taken one by one (`plan_files`).
         table_memory_bytes: Memory of planning when all tasks are held (`plan_table`).
+        cached_manifests: How many of the manifests to open the plan cache has; None without one.
+        cache_trouble: Why the plan cache can't be read, if it can't.
+        at_most: Whether the bytes and manifests to read are upper bounds: those of a change log are, for what the
+            deletes of a commit reach is not known before they are read.
     """
 
     bytes: int
@@ -52,11 +59,15 @@ class Estimate(NamedTuple):
     rows: int | None
     streamed_memory_bytes: int | None
     table_memory_bytes: int | None
+    cached_manifests: int | None
+    cache_trouble: str | None
+    at_most: bool
 
     @property
     def certainty(self) -> dict[str, str]:
         """Each figure's name, and what it is: `exact`, `at most`, `about` or `unknown`."""
-        return {name: "unknown" if getattr(self, name) is None else kind for name, kind in _KINDS.items()}
+        kinds = {**_KINDS, **(dict.fromkeys(_OPENED, "at most") if self.at_most else {})}
+        return {name: "unknown" if getattr(self, name) is None else kind for name, kind in kinds.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """The figures by name, and `certainty`."""
@@ -66,13 +77,17 @@ class Estimate(NamedTuple):
         manifests = [amount(self.data_manifests, "data manifest"), amount(self.delete_manifests, "delete manifest")]
         whole = f"{bytes_text(self.total_bytes)} in {amount(self.total_manifests, 'manifest')}"
         lines = [
-            f"Planning will read {bytes_text(self.bytes)}: {' and '.join(manifests)} (of {whole})",
+            f"Planning will read {'at most ' if self.at_most else ''}{bytes_text(self.bytes)}: "
+            f"{' and '.join(manifests)} (of {whole})",
             f"  data files     {_at_most(self.data_files)}",
             f"  delete files   {_at_most(self.delete_files)}",
             f"  rows           {_at_most(self.rows)}",
             f"  memory         {_about(self.streamed_memory_bytes)} streamed, "
             f"{_about(self.table_memory_bytes)} as a table",
         ]
+        if self.cached_manifests is not None:
+            trouble = "" if self.cache_trouble is None else f"; {plain(self.cache_trouble)}"
+            lines.append(f"  plan cache     {amount(self.cached_manifests, 'manifest')}{trouble}")
         return "\n".join(lines)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 from frazil import _core, picture
-from frazil.arguments import EPOCH
 from frazil.exceptions import InvalidInputError
-from frazil.figures import amount, bytes_text, number, plain, rows_kept, time_text
+from frazil.figures import amount, bytes_text, cache_text, commit_lines, moment, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,6 +54,14 @@ class Explain:
         `deletes`: delete files that the filter may touch, by kind (`position`, `equality`, `deletion_vector`), how many
         of them are `attached` to a file that is kept, and `attachments`, counted once for each data file.
 
+        `commits`: of a scan with `since` or of changes, what each commit did: `snapshot_id`, `timestamp_ms`,
+        `operation`, `change_ordinal` (of changes), and in how many files rows came (`inserts`) and went (`deletes`).
+        Other figures of changes are sums over the commits: a manifest or delete file that is looked at again counts
+        again. Their last stage, `changed rows`, leaves out files that stayed and whose rows did not change.
+
+        `cache`: None, or of the plan cache its `folder`, how many manifests it `served` of those that planning `read`,
+        and its `trouble`: why it could not serve or keep some, None if there was no reason.
+
         `rows`: rows in the files kept. `time_ms`: all of planning.
         """
         facts = self._facts
@@ -66,11 +72,15 @@ class Explain:
             "clauses": [{**c, "stages": list(c["stages"]), "limits": list(c["limits"])} for c in facts["clauses"]],
             "stages": [dict(stage) for stage in facts["stages"]],
             "deletes": dict(facts["deletes"]),
+            "cache": None if facts["cache"] is None else dict(facts["cache"]),
+            "commits": [dict(commit) for commit in facts["commits"]],
         }
 
     @property
     def manifests(self) -> pa.Table:
-        """Every manifest of the snapshot as a pyarrow table.
+        """Every manifest of the snapshot as a pyarrow table; of appends and changes, those of the commits.
+
+        Those of changes are listed each time they are looked at, for files that went, that stayed, or that came.
 
         The columns are `content` (`data`, `deletes`), `manifest_path`, `kept`, `stage`, `reason`, `spec_id`,
         `live_files`, `live_rows` (null where the manifest list has no counts) and `manifest_length`.
@@ -85,8 +95,9 @@ class Explain:
         `stage`, where it was decided: `manifest counts`, `partition summaries`, `partition tuples`, `column metrics`,
         `delete matching`, or `kept`; `reason`, by which clause and bound (`id < 5: lower bound 10`), or, of a file
         kept, what is left of the filter. `deletes` counts the delete files attached to a data file, and the data files
-        that a delete file reaches. Then there are `file_path`, `partition` (as in paths), `spec_id`, `record_count`,
-        `file_size_in_bytes` and `manifest_path`.
+        that a delete file reaches. Of changes there are `operation`, `change_ordinal` and `commit_snapshot_id` as well;
+        files that stayed are listed only where their rows changed, and delete files are not. Then there are
+        `file_path`, `partition` (as in paths), `spec_id`, `record_count`, `file_size_in_bytes` and `manifest_path`.
 
         Raises:
             InvalidInputError: The explanation was made without files.
@@ -96,7 +107,9 @@ class Explain:
     def __str__(self) -> str:
         facts = self._facts
         lines = [*_head(facts), "", *_clauses(facts), *_funnel(facts)]
+        lines += commit_lines(facts["commits"])
         lines += textwrap.wrap(_deletes(facts), _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += textwrap.wrap(cache_text(facts["cache"]), _WIDTH, initial_indent="  ", subsequent_indent="  ")
         lines.append(f"  {rows_kept(facts)}")
         return "\n".join(lines)
 
@@ -123,7 +136,7 @@ def _table(listed: _core.Batches | pa.Table | None, how: str) -> pa.Table:
 def _head(facts: dict[str, Any]) -> list[str]:
     snapshot = "none: the table is empty"
     if facts["snapshot_id"] is not None:
-        parts = [str(facts["snapshot_id"]), facts["operation"], _moment(facts["snapshot_timestamp_ms"])]
+        parts = [str(facts["snapshot_id"]), facts["operation"], moment(facts["snapshot_timestamp_ms"])]
         snapshot = ", ".join(part for part in parts if part)
     specs = "; ".join(f"{text} (spec {id_})" for id_, text in facts["partition_specs"].items())
     named = {
@@ -140,15 +153,6 @@ def _head(facts: dict[str, Any]) -> list[str]:
                 plain(text), _WIDTH, initial_indent=f"  {name:<12}", subsequent_indent=" " * 14, max_lines=4
             )
     return lines
-
-
-def _moment(millis: int | None) -> str | None:
-    if millis is None:
-        return None
-    try:
-        return (EPOCH + dt.timedelta(milliseconds=millis)).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (OverflowError, ValueError):
-        return f"{millis} ms"
 
 
 def _clauses(facts: dict[str, Any]) -> list[str]:

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
-__all__ = ["amount", "bytes_text", "number", "plain", "rows_kept", "time_text"]
+from frazil.arguments import EPOCH
+
+__all__ = [
+    "amount",
+    "bytes_text",
+    "cache_text",
+    "commit_lines",
+    "commit_text",
+    "moment",
+    "number",
+    "plain",
+    "rows_kept",
+    "time_text",
+]
 
 
 def number(n: int) -> str:
@@ -42,3 +56,44 @@ def rows_kept(facts: dict[str, Any]) -> str:
 def plain(text: str) -> str:
     """Text that does nothing to a terminal: names come from tables, which may hold anything."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def moment(millis: int | None) -> str | None:
+    """A time in milliseconds since the epoch."""
+    if millis is None:
+        return None
+    try:
+        return (EPOCH + dt.timedelta(milliseconds=millis)).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError):
+        return f"{millis} ms"
+
+
+_MOST_COMMITS = 20
+
+
+def commit_lines(commits: list[dict[str, Any]]) -> list[str]:
+    """What each commit did, a line each; of many commits the first ones."""
+    lines = [f"  {commit_text(commit)}" for commit in commits[:_MOST_COMMITS]]
+    if len(commits) > _MOST_COMMITS:
+        lines.append(f"  and {amount(len(commits) - _MOST_COMMITS, 'commit')} more")
+    return [*lines, ""] if lines else []
+
+
+def commit_text(commit: dict[str, Any]) -> str:
+    """What a commit did, in a line."""
+    name = [str(commit["snapshot_id"]), commit["operation"], moment(commit["timestamp_ms"])]
+    said = f"rows came in {amount(commit['inserts'], 'file')}"
+    if commit["change_ordinal"] is not None:
+        said += f" and went in {amount(commit['deletes'], 'file')}"
+        name.insert(0, f"change {commit['change_ordinal']}")
+    return plain(f"{', '.join(part for part in name if part)}: {said}")
+
+
+def cache_text(cache: dict[str, Any] | None) -> str:
+    """What the plan cache did, in a sentence; nothing if there is none."""
+    if cache is None:
+        return ""
+    said = (
+        f"{number(cache['served'])} of {amount(cache['read'], 'manifest')} came from the plan cache {cache['folder']}"
+    )
+    return plain(said if cache["trouble"] is None else f"{said}; {cache['trouble']}")

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, number, plain, rows_kept, time_text
+from frazil.figures import amount, bytes_text, cache_text, commit_lines, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,8 @@ def explain_html(facts: dict[str, Any], manifests: pa.Table | None, files: pa.Ta
     elif manifests is not None:
         parts.append(_strip("Manifests that stay", _manifests(manifests), "manifest"))
     parts.append(_clauses(facts["clauses"]))
+    parts += [f"<div>{_text(line)}</div>" for line in commit_lines(facts["commits"]) if line]
+    parts.append(f"<div>{_text(cache_text(facts['cache']))}</div>")
     parts.append(f"<div>{_text(rows_kept(facts))}</div>")
     return f'<div style="font-family:sans-serif;font-size:13px">{"".join(parts)}</div>'
 

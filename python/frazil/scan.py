@@ -173,7 +173,8 @@ class Scan:
     def statistics(self, *columns: str) -> Statistics:
         """Row count and, for each column, minimum, maximum, nulls and NaNs, from metadata alone.
 
-        No data file is read. Each figure says whether it is exact or a bound.
+        No data file is read. Of a scan with `since`, these are the figures of all appended files; change logs have
+        none. Each figure says whether it is exact or a bound.
 
         A file counts exactly if the filter certainly keeps all its rows and no deletes apply to it; everything else is
         bounded. Minima and maxima of text, binary and UUID columns are exact only where all values of a file are the

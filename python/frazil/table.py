@@ -178,29 +178,28 @@ class Table:
             filter: Rows to keep, as text (`"country in ('NO', 'SE') and ts >= '2023-01-01T00:00:00Z'"`) or as an
                 expression (`col("x") > 5`).
             select: Columns to read, in this order; dotted paths reach into structs. None reads all.
-            at: The version to read: a snapshot's id, a branch or tag, or a point in time (with a time zone). None reads
-                the newest version that this table object knows.
+            at: The version to read: a snapshot's id, a branch or tag, or a point in time (UTC if it has no zone). None
+                reads the newest version that this table object knows.
             since: Only rows appended after this version (which is not included) up to `at`: those that commits of
-                operation `append` added. Deletes are not applied; `changes` tells of them as well.
+                operation `append` added. Deletes are not applied; `changes` tells of them as well. A time before the
+                table's first snapshot means from the beginning.
             options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`: `batch-rows`,
                 `case-sensitive`, `split-size`, `lookback`, `file-open-cost`, `max-plan-bytes`, `plan-cache` (a folder
                 for decoded manifests, so that the next plan is faster) and `plan-cache-bytes` (how large it grows).
-            max_plan_bytes: Most bytes of manifests that planning may read; None for any number. Planning that would
-                read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`).
+            max_plan_bytes: Most bytes of manifests that planning may read in all; None for any number. Planning that
+                would read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`); `changes`,
+                before it opens the first of the commit that would exceed it.
 
         Raises:
             InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
             NotFoundError: There is no such version.
         """
-        read_options = arguments.texts(options)
-        if max_plan_bytes is not None:
-            read_options["max-plan-bytes"] = str(arguments.count("max_plan_bytes", max_plan_bytes))
         return Scan(
             self._core,
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
             at={**arguments.at_version(at), **arguments.since_version(since)},
-            options=read_options,
+            options=_read_options(options, max_plan_bytes),
         )
 
     def changes(
@@ -210,6 +209,7 @@ class Table:
         since: At | None = None,
         at: At | None = None,
         options: Mapping[str, object] | None = None,
+        max_plan_bytes: int | None = None,
     ) -> Scan:
         """The rows that changed between two versions, commit by commit.
 
@@ -221,10 +221,11 @@ class Table:
         Args:
             filter: Changed rows to keep, by the table's columns and the three above.
             select: Columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
-            since: The version to begin after; None begins with the oldest snapshot that the table still has. A snapshot
-                that has expired will do if it is the parent of that one.
+            since: The version to begin after; None, or a time before the table's first snapshot, begins with the oldest
+                snapshot that the table still has. A snapshot that has expired will do if it is the parent of that one.
             at: The last version; None is the newest that this table object knows.
             options: As for `scan`.
+            max_plan_bytes: As for `scan`; all commits together.
 
         Raises:
             InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
@@ -235,7 +236,7 @@ class Table:
             filters=() if filter is None else (arguments.filter_text(filter),),
             columns=None if select is None else arguments.columns(select),
             at={**arguments.at_version(at), **arguments.since_version(since), "changes": True},
-            options=arguments.texts(options),
+            options=_read_options(options, max_plan_bytes),
         )
 
     def append(self, data: Any) -> Table:
@@ -337,6 +338,13 @@ def open_table(
     if not isinstance(path, str):
         raise InvalidInputError(f"a location must be a string or a path, not {location!r}")
     return Table(_core.Table.open(path, arguments.texts(storage_options), bool(moved)))
+
+
+def _read_options(options: Mapping[str, object] | None, max_plan_bytes: int | None) -> dict[str, str]:
+    read_options = arguments.texts(options)
+    if max_plan_bytes is not None:
+        read_options["max-plan-bytes"] = str(arguments.count("max_plan_bytes", max_plan_bytes))
+    return read_options
 
 
 def _snapshot(s: tuple[int, int | None, int, int, str | None, dict[str, str], int | None]) -> Snapshot:

@@ -10,7 +10,7 @@
 //! `BaseIncrementalAppendScan` and `BaseIncrementalChangelogScan`, which refuses delete files.
 
 use std::cmp::Ordering;
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,7 +19,9 @@ use crate::expr::BoundPredicate;
 use crate::iceberg::deletes::{AttachedDeletes, DeleteIndex};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::{BatchChange, EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests};
+use crate::iceberg::plan::{
+    BatchChange, EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch, load_manifests_watched,
+};
 use crate::iceberg::snapshot::Snapshot;
 use crate::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
 use crate::types::value::decode_bound;
@@ -66,10 +68,23 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
 /// As [`Plan::start`].
 pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>], go_on: GoOn) -> Result<Plan> {
     let began = Instant::now();
+    let (input, manifests) = list_appends(input, snapshots, go_on)?;
+    Plan::over(input, manifests, began, go_on)
+}
+
+/// What [`plan_appends`] plans: the manifests that the appends wrote, oldest first, and which of their entries.
+///
+/// # Errors
+/// As [`Plan::start`].
+pub fn list_appends(
+    input: PlanInput,
+    snapshots: &[Arc<Snapshot>],
+    go_on: GoOn,
+) -> Result<(PlanInput, Vec<ManifestFile>)> {
     let appends: Vec<&Arc<Snapshot>> = snapshots.iter().filter(|s| s.operation() == Some("append")).collect();
     let load = |i: usize| {
         go_on()?;
-        let mut manifests = manifests_of(&input, appends[i])?;
+        let mut manifests = manifests_of(&input, appends[i], go_on)?;
         manifests.retain(|m| m.content == ManifestContent::Data && is_by(m, appends[i].id));
         Ok(manifests)
     };
@@ -77,19 +92,19 @@ pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>], go_on: GoOn) 
     let loaded = in_parallel(appends.len(), load)?;
     let manifests: Vec<ManifestFile> = loaded.into_iter().flatten().filter(|m| seen.insert(m.path.clone())).collect();
     let ids = appends.iter().map(|s| s.id).collect();
-    Plan::over(PlanInput { entries: EntryScope::AddedBy(Arc::new(ids)), ..input }, manifests, began, go_on)
+    Ok((PlanInput { entries: EntryScope::AddedBy(Arc::new(ids)), ..input }, manifests))
 }
 
 /// The manifests of a snapshot, in the order of their commits.
-fn manifests_of(input: &PlanInput, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-    let mut manifests =
-        load_manifests(input.store.as_ref(), &input.location, snapshot).with("snapshot", snapshot.id)?;
+pub(super) fn manifests_of(input: &PlanInput, snapshot: &Snapshot, go_on: GoOn) -> Result<Vec<ManifestFile>> {
+    let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
+    let mut manifests = loaded.with("snapshot", snapshot.id)?;
     manifests.reverse();
     Ok(manifests)
 }
 
 /// Whether a snapshot wrote this manifest, so that it may have entries added or deleted by it.
-fn is_by(m: &ManifestFile, snapshot_id: i64) -> bool {
+pub(super) fn is_by(m: &ManifestFile, snapshot_id: i64) -> bool {
     m.added_snapshot_id.is_none_or(|id| id == snapshot_id)
 }
 
@@ -134,6 +149,21 @@ pub struct ChangesPlan {
     last: Option<(i64, Option<Arc<DeleteIndex>>)>,
     /// Whether tasks tell what else their commit did.
     with_commits: bool,
+    /// Which manifests were looked at, for who explains the plan.
+    looks: Option<Vec<Look>>,
+}
+
+/// Manifests that planning one commit looked at for some of their entries.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// The commit's place in the changelog.
+    pub ordinal: i32,
+    /// The commit.
+    pub snapshot: Arc<Snapshot>,
+    /// The entries.
+    pub scope: EntryScope,
+    /// All of data or all of deletes, oldest first.
+    pub manifests: Vec<ManifestFile>,
 }
 
 impl ChangesPlan {
@@ -150,7 +180,23 @@ impl ChangesPlan {
             counters: PlanCounters::default(),
             last: None,
             with_commits: true,
+            looks: None,
         }
+    }
+
+    /// The commits to come with their ordinals.
+    pub fn commits(&self) -> impl Iterator<Item = &(i32, Arc<Snapshot>)> {
+        self.commits.iter()
+    }
+
+    /// From now on remembers which manifests it looks at, and does not look for what else a task's commit did.
+    pub fn remember_looks(&mut self) {
+        (self.looks, self.with_commits) = (Some(Vec::new()), false);
+    }
+
+    /// What it remembers.
+    pub fn looks(&self) -> &[Look] {
+        self.looks.as_deref().unwrap_or_default()
     }
 
     /// The next batch; all its files have the same change. After an error there is nothing more.
@@ -179,6 +225,7 @@ impl ChangesPlan {
             };
             let Some(stage) = commit.stages.front_mut() else {
                 let snapshot = &commit.snapshot;
+                self.counters.add_deletes(&commit.deletes.counters);
                 self.last = commit.deletes.after.take().map(|index| (snapshot.id, index));
                 self.current = None;
                 continue;
@@ -199,7 +246,7 @@ impl ChangesPlan {
 
     fn start(&mut self, ordinal: i32, snapshot: Arc<Snapshot>, go_on: GoOn) -> Result<CommitPlan> {
         let began = Instant::now();
-        let all = manifests_of(&self.input, &snapshot)?;
+        let all = manifests_of(&self.input, &snapshot, go_on)?;
         let before = self.last.take().filter(|(id, _)| snapshot.parent_id == Some(*id)).map(|(_, index)| index);
         let mut deletes = CommitDeletes::new(&self.input, &snapshot, &all, before, go_on)?;
         let data = || all.iter().filter(|m| m.content == ManifestContent::Data);
@@ -207,7 +254,11 @@ impl ChangesPlan {
         let this = Arc::new(HashSet::from([snapshot.id]));
         let input = |entries| PlanInput { entries, snapshot: Some(snapshot.clone()), ..self.input.clone() };
         let mut stages = VecDeque::new();
-        let mut add = |what, scope, manifests: Vec<ManifestFile>, deletes: &CommitDeletes| -> Result<()> {
+        let mut add = |what, scope: EntryScope, manifests: Vec<ManifestFile>, deletes: &CommitDeletes| -> Result<()> {
+            if let Some(looks) = &mut self.looks {
+                let (snapshot, scope, manifests) = (snapshot.clone(), scope.clone(), manifests.clone());
+                looks.push(Look { ordinal, snapshot, scope, manifests });
+            }
             let mut plan = Plan::over(input(scope), manifests, began, go_on)?;
             plan.keep_metrics(deletes.key_fields());
             stages.push_back(Stage { what, plan });
@@ -222,8 +273,14 @@ impl ChangesPlan {
             deletes.load_before(go_on)?;
             deletes.load_after(go_on)?;
             let reached = deletes.partitions_reached();
-            let is_reached = |m: &&ManifestFile| reached.as_ref().is_none_or(|all| all.iter().any(|p| may_hold(m, p)));
-            add(What::Kept, EntryScope::KeptBy(snapshot.id), data().filter(is_reached).cloned().collect(), &deletes)?;
+            let mut manifests = Vec::new();
+            for m in data() {
+                go_on()?;
+                if reached.as_ref().is_none_or(|all| all.values().any(|p| may_hold(m, p))) {
+                    manifests.push(m.clone());
+                }
+            }
+            add(What::Kept, EntryScope::KeptBy(snapshot.id), manifests, &deletes)?;
         }
         add(What::Added, EntryScope::AddedBy(this), touched, &deletes)?;
         let commit = match self.with_commits {
@@ -292,7 +349,7 @@ impl CommitPlan {
     fn changes(&mut self, what: What, mut batch: PlannedBatch, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
         match what {
             What::Removed => {
-                batch.deletes = attach(self.deletes.load_before(go_on)?.as_ref(), &batch)?;
+                batch.deletes = attach(self.deletes.load_before(go_on)?.as_ref(), &batch, go_on)?;
                 batch.change = Some(self.change(ChangeOperation::Delete, None));
                 Ok(vec![batch])
             }
@@ -304,7 +361,7 @@ impl CommitPlan {
                     true => self.deletes.added.clone(),
                     false => self.deletes.load_after(go_on)?,
                 };
-                batch.deletes = attach(index.as_ref(), &batch)?;
+                batch.deletes = attach(index.as_ref(), &batch, go_on)?;
                 batch.change = Some(self.change(ChangeOperation::Insert, None));
                 Ok(vec![batch])
             }
@@ -314,14 +371,14 @@ impl CommitPlan {
 
     /// Of files that stayed those whose deletes changed: first the rows removed, then the rows that came back.
     fn row_changes(&mut self, mut batch: PlannedBatch, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
-        let added = attach(self.deletes.added.as_ref(), &batch)?;
-        let removed = attach(self.deletes.removed.as_ref(), &batch)?;
+        let added = attach(self.deletes.added.as_ref(), &batch, go_on)?;
+        let removed = attach(self.deletes.removed.as_ref(), &batch, go_on)?;
         batch.rows = pick(&batch.rows, |k| added.count(k) + removed.count(k) > 0);
         if batch.rows.is_empty() {
             return Ok(Vec::new());
         }
         let (before, after) = (self.deletes.load_before(go_on)?, self.deletes.load_after(go_on)?);
-        let (old, new) = (attach(before.as_ref(), &batch)?, attach(after.as_ref(), &batch)?);
+        let (old, new) = (attach(before.as_ref(), &batch, go_on)?, attach(after.as_ref(), &batch, go_on)?);
         let (mut lost, mut regained) = (HashSet::new(), HashSet::new());
         for k in 0..batch.rows.len() {
             let (old, new) = (old.refs(k)?, new.refs(k)?);
@@ -337,13 +394,13 @@ impl CommitPlan {
             let rows = pick(&batch.rows, |k| regained.contains(&k));
             let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
             let mut back = PlannedBatch { columns, groups, rows, ..PlannedBatch::default() };
-            back.deletes = attach(after.as_ref(), &back)?;
-            back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back)?)));
+            back.deletes = attach(after.as_ref(), &back, go_on)?;
+            back.change = Some(self.change(ChangeOperation::Insert, Some(attach(before.as_ref(), &back, go_on)?)));
             out.push(back);
         }
         batch.rows = pick(&batch.rows, |k| lost.contains(&k));
-        batch.deletes = attach(before.as_ref(), &batch)?;
-        batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch)?)));
+        batch.deletes = attach(before.as_ref(), &batch, go_on)?;
+        batch.change = Some(self.change(ChangeOperation::Delete, Some(attach(after.as_ref(), &batch, go_on)?)));
         out.insert(0, batch);
         Ok(out)
     }
@@ -376,8 +433,8 @@ fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
     m.spec_id == partition.spec_id && summaries.is_none_or(|s| s.iter().zip(values).all(field))
 }
 
-fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch) -> Result<AttachedDeletes> {
-    index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch))
+fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch, go_on: GoOn) -> Result<AttachedDeletes> {
+    index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch, go_on))
 }
 
 /// Those of the rows whose place is wanted.
@@ -405,6 +462,8 @@ struct CommitDeletes {
     removed: Option<Arc<DeleteIndex>>,
     before: Option<Option<Arc<DeleteIndex>>>,
     after: Option<Option<Arc<DeleteIndex>>>,
+    /// What reading them saw.
+    counters: PlanCounters,
 }
 
 impl CommitDeletes {
@@ -424,6 +483,7 @@ impl CommitDeletes {
             removed: None,
             before,
             after: None,
+            counters: PlanCounters::default(),
         };
         let this = Arc::new(HashSet::from([snapshot.id]));
         out.added = out.load(EntryScope::AddedBy(this.clone()), true, go_on)?;
@@ -431,9 +491,9 @@ impl CommitDeletes {
         Ok(out)
     }
 
-    fn load(&self, entries: EntryScope, own: bool, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load(&mut self, entries: EntryScope, own: bool, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {
         let manifests = self.manifests.iter().filter(|m| !own || is_by(m, self.snapshot_id));
-        Plan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, go_on)
+        Plan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, &mut self.counters, go_on)
     }
 
     fn have_changed(&self) -> bool {
@@ -441,10 +501,10 @@ impl CommitDeletes {
     }
 
     /// The partitions in which rows may have changed; `None` for all.
-    fn partitions_reached(&self) -> Option<Vec<Arc<Partition>>> {
+    fn partitions_reached(&self) -> Option<HashMap<Vec<u8>, Arc<Partition>>> {
         let indexes = [&self.added, &self.removed].into_iter().flatten();
         let all: Option<Vec<_>> = indexes.map(|index| index.partitions_reached()).collect();
-        all.map(|lists| lists.into_iter().flatten().collect())
+        all.map(|partitions| partitions.into_iter().flatten().collect())
     }
 
     fn load_before(&mut self, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {

@@ -275,7 +275,7 @@ impl World {
             column_metrics: false,
             cache: None,
             metric_fields: Vec::new(),
-            max_bytes: None,
+            budget: Arc::default(),
         }
     }
 
@@ -372,6 +372,13 @@ proptest! {
                 ordinal += i32::from(snapshot.operation() != Some("replace"));
                 before = after;
             }
+            // What is estimated is enough.
+            let estimate =
+                crate::iceberg::estimate::estimate_changes(&world.input(None, filter), &snapshots, GO_ON).unwrap();
+            prop_assert!(estimate.data_files.unwrap() >= all.len() as u64);
+            let budget = Arc::new(crate::iceberg::read_budget::ReadBudget::new(Some(estimate.bytes)));
+            let mut bounded = ChangesPlan::new(PlanInput { budget, ..world.input(None, filter) }, &snapshots);
+            while bounded.next_batch(GO_ON).unwrap().is_some() {}
             let mut appends = plan_appends(world.input(None, filter), &snapshots, GO_ON).unwrap();
             let mut appended = BTreeSet::new();
             while let Some(batch) = appends.next_batch(GO_ON).unwrap() {
@@ -410,4 +417,31 @@ fn snapshots_between_two_versions() {
     assert_eq!(ids(&metadata, Some(101), 103).unwrap(), [102, 103]);
     let error = ids(&metadata, Some(100), 103).unwrap_err();
     assert!(error.hint_text().unwrap_or_default().contains("expired"));
+}
+
+#[test]
+fn a_budget_bounds_all_that_is_read() {
+    let mut world = World::new();
+    world.commit(&[Act::Add { cat: 1, low: 0, size: 9 }], false);
+    world.commit(&[Act::Delete { kind: 1, of: 0, cat: 1, low: 0, size: 0 }], false);
+    let [data, deletes] = [0, 1].map(|i: usize| world.manifests[i].file.length_bytes as u64);
+    let run = |most| {
+        let budget = Arc::new(crate::iceberg::read_budget::ReadBudget::new(Some(most)));
+        let input = PlanInput { budget, ..world.input(None, "true") };
+        let mut plan = ChangesPlan::new(input, &world.metadata.snapshots);
+        while plan.next_batch(GO_ON)?.is_some() {}
+        Ok::<_, Error>(())
+    };
+    // The second commit's deletes are looked at for what it added, what was there before it and what is there after it,
+    // and the data once more for the files that they reach.
+    let total = 2 * data + 3 * deletes;
+    run(total).unwrap();
+    let error = run(total - 1).unwrap_err();
+    let said = format!("would read {total} bytes of 2 manifests and 3 delete manifests");
+    assert!(error.message().contains(&said), "{error}");
+    let estimate =
+        crate::iceberg::estimate::estimate_changes(&world.input(None, "true"), &world.metadata.snapshots, GO_ON)
+            .unwrap();
+    assert_eq!((estimate.bytes, estimate.data_manifests, estimate.delete_manifests), (total, 2, 3));
+    assert_eq!((estimate.total_bytes, estimate.total_manifests), (data + deletes, 2));
 }

@@ -8,6 +8,7 @@
 //! Source: Iceberg specification, "Scan Planning"; where it is silent, Java's `DeleteFileIndex`.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use crate::error::{Error, Result, ResultExt};
@@ -18,6 +19,7 @@ use crate::iceberg::path_index::{PathMap, PathRanges};
 use crate::iceberg::planned::{PartitionGroup, PlannedBatch};
 use crate::task::{DeleteRef, FileContent, FileFormat, Partition};
 use crate::types::{Field, FieldId, Schema, Value, ValueRef};
+use crate::workers::GoOn;
 
 /// Field id of `file_path` in position delete files.
 pub const PATH_FIELD: FieldId = 2_147_483_546;
@@ -66,17 +68,21 @@ struct EqualityDelete {
 #[derive(Clone, Debug, Default)]
 pub struct AttachedDeletes {
     index: Option<Arc<DeleteIndex>>,
-    /// End of each survivor's numbers in `files`.
-    ends: Vec<u32>,
+    /// Start and end of each survivor's numbers in `files`. Survivors with the same deletes share them.
+    ranges: Vec<(u32, u32)>,
     files: Vec<u32>,
 }
+
+/// Shorter lists are not shared: finding them again costs more than they take.
+const LEAST_SHARED: usize = 4;
+/// Files between two questions whether to go on.
+const FILES_BETWEEN: usize = 256;
 
 impl AttachedDeletes {
     /// The numbers of the delete files of the `k`-th survivor.
     fn of(&self, k: usize) -> &[u32] {
-        let end = |k: usize| self.ends.get(k).map_or(0, |e| *e as usize);
-        let start = if k == 0 { 0 } else { end(k - 1) };
-        self.files.get(start..end(k)).unwrap_or_default()
+        let (start, end) = self.ranges.get(k).copied().unwrap_or_default();
+        self.files.get(start as usize..end as usize).unwrap_or_default()
     }
 
     /// How many delete files the `k`-th survivor has.
@@ -84,14 +90,30 @@ impl AttachedDeletes {
         self.of(k).len()
     }
 
-    /// The numbers of the delete files of all survivors: their places among the delete files that planning kept.
-    pub fn numbers(&self) -> &[u32] {
-        &self.files
+    /// The numbers of the delete files of all survivors, one after the other: their places among the delete files that
+    /// planning kept.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.ranges.len()).flat_map(|k| self.of(k).iter().copied())
+    }
+
+    /// Of how many survivors the deletes are known.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there are no survivors.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// How many numbers it holds.
+    pub(super) fn held(&self) -> usize {
+        self.files.len()
     }
 
     /// How many there are in all, counted once for each survivor.
     pub fn total(&self) -> usize {
-        self.files.len()
+        (0..self.ranges.len()).map(|k| self.count(k)).sum()
     }
 
     /// The delete files of the `k`-th survivor.
@@ -106,18 +128,56 @@ impl AttachedDeletes {
     }
 }
 
+/// Lists by their hash.
+type KnownLists = HashMap<u64, (u32, u32)>;
+
+impl AttachedDeletes {
+    /// Adds a survivor whose numbers are the last ones; takes them off again if an earlier one has the same.
+    fn push(&mut self, range: (u32, u32), known: &mut KnownLists) {
+        let list = |(start, end): (u32, u32)| self.files.get(start as usize..end as usize).unwrap_or_default();
+        let own = list(range);
+        if own.len() < LEAST_SHARED {
+            self.ranges.push(range);
+            return;
+        }
+        // Neighbours are alike most often; comparing is cheaper than hashing.
+        if let Some(last) = self.ranges.last().copied().filter(|last| list(*last) == own) {
+            self.files.truncate(range.0 as usize);
+            self.ranges.push(last);
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        own.hash(&mut hasher);
+        let same = *known.entry(hasher.finish()).or_insert(range);
+        if same != range && list(same) == own {
+            self.files.truncate(range.0 as usize);
+            self.ranges.push(same);
+        } else {
+            self.ranges.push(range);
+        }
+    }
+}
+
 impl DeleteIndex {
     /// Indexes the survivors of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key columns.
     ///
     /// # Errors
     /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file without
-    /// key columns, or a data file in a delete manifest.
-    pub fn new(batches: Vec<PlannedBatch>, schema: &Schema, metadata: &TableMetadata) -> Result<DeleteIndex> {
+    /// key columns, or a data file in a delete manifest; what `go_on` gives.
+    pub fn new(
+        batches: Vec<PlannedBatch>,
+        schema: &Schema,
+        metadata: &TableMetadata,
+        go_on: GoOn,
+    ) -> Result<DeleteIndex> {
         let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
         for (b, batch) in batches.iter().enumerate() {
             let groups: Vec<Option<u32>> =
                 batch.groups.iter().map(|g| g.as_ref().map(|g| index.number_partition(&g.partition))).collect();
             for (place, row) in batch.rows.iter().enumerate() {
+                if place % FILES_BETWEEN == 0 {
+                    go_on()?;
+                }
                 let row = *row as usize;
                 let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
                 let partition = groups.get(group).copied().flatten();
@@ -159,10 +219,11 @@ impl DeleteIndex {
         all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
     }
 
-    /// The partitions whose data files the deletes can reach; `None` if some reach all.
-    pub fn partitions_reached(&self) -> Option<Vec<Arc<Partition>>> {
+    /// The partitions whose data files the deletes can reach, by a key of their values; `None` if some reach all.
+    pub fn partitions_reached(&self) -> Option<HashMap<Vec<u8>, Arc<Partition>>> {
         let groups = self.batches.iter().flat_map(|b| b.groups.iter().flatten());
-        self.global.is_empty().then(|| groups.map(|g| g.partition.clone()).collect())
+        let by_key = |g: &PartitionGroup| (partition_key(&g.partition), g.partition.clone());
+        self.global.is_empty().then(|| groups.map(by_key).collect())
     }
 
     fn number_partition(&mut self, partition: &Partition) -> u32 {
@@ -277,17 +338,39 @@ impl DeleteIndex {
     ///
     /// # Errors
     /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
-    /// deletion vector is older.
-    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch) -> Result<AttachedDeletes> {
+    /// deletion vector is older; what `go_on` gives.
+    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch, go_on: GoOn) -> Result<AttachedDeletes> {
+        self.attach_some(batch, usize::MAX, go_on)
+    }
+
+    /// As [`DeleteIndex::attach`], but stops after the survivor with which more than `most` numbers are held.
+    ///
+    /// # Errors
+    /// As [`DeleteIndex::attach`].
+    pub(super) fn attach_some(
+        self: &Arc<Self>,
+        batch: &PlannedBatch,
+        most: usize,
+        go_on: GoOn,
+    ) -> Result<AttachedDeletes> {
         let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
         let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();
-        let mut out = AttachedDeletes { ends: Vec::with_capacity(batch.rows.len()), ..AttachedDeletes::default() };
-        for row in &batch.rows {
+        let mut out = AttachedDeletes { ranges: Vec::with_capacity(batch.rows.len()), ..AttachedDeletes::default() };
+        let mut known = HashMap::new();
+        for (k, row) in batch.rows.iter().enumerate() {
+            if out.files.len() > most {
+                break;
+            }
+            if k % FILES_BETWEEN == 0 {
+                go_on()?;
+            }
+            let start = out.files.len();
             let row = *row as usize;
             let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
             self.deletes_of(batch, row, partitions.get(group).copied().flatten(), &mut out.files)?;
-            let end = u32::try_from(out.files.len());
-            out.ends.push(end.map_err(|_| Error::unsupported("a manifest's files have 4 Gi delete files"))?);
+            let range = u32::try_from(start).ok().zip(u32::try_from(out.files.len()).ok());
+            let range = range.ok_or_else(|| Error::unsupported("a manifest's files have 4 Gi delete files"))?;
+            out.push(range, &mut known);
         }
         out.index = (!out.files.is_empty()).then(|| self.clone());
         Ok(out)

@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
-use crate::iceberg::plan::{EntryScope, PlanInput, load_manifests};
+use crate::iceberg::plan::{EntryScope, PlanInput, load_manifests_watched};
 use crate::iceberg::specs::{SpecContext, Specs};
 use crate::types::value::decode_bound;
-use crate::types::{PrimitiveType, ValueRef};
+use crate::types::{PartitionField, PrimitiveType, Transform, ValueRef};
+use crate::workers::GoOn;
 
 /// Manifests to be planned together, as the manifest list has them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,21 +31,29 @@ pub struct ManifestGroup {
 /// `group_bytes` together. If all of them have at most `whole_bytes`, they are one group. No group is empty.
 ///
 /// # Errors
-/// As [`load_manifests`]; `CorruptTable` for a manifest of a spec that the table does not have.
-pub fn group_manifests(input: &PlanInput, group_bytes: i64, whole_bytes: i64) -> Result<Vec<ManifestGroup>> {
+/// As [`load_manifests_watched`]; `CorruptTable` for a manifest of a spec that the table does not have.
+pub fn group_manifests(
+    input: &PlanInput,
+    group_bytes: i64,
+    whole_bytes: i64,
+    go_on: GoOn,
+) -> Result<Vec<ManifestGroup>> {
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
-    let manifests = load_manifests(input.store.as_ref(), &input.location, snapshot).with("snapshot", snapshot.id)?;
+    let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
+    let manifests = loaded.with("snapshot", snapshot.id)?;
     let specs = Specs::new(&input.metadata, &input.schema);
     let (mut data, mut deletes) = (Vec::new(), Vec::new());
     // Writers list the newest manifest first.
     for m in manifests.into_iter().rev() {
+        go_on()?;
         if EntryScope::Live.may_be_in(&m) && specs.summary_may_match(&m, &input.filter)? {
             if m.content == ManifestContent::Data { &mut data } else { &mut deletes }.push(m);
         }
     }
     let all: i64 = data.iter().map(bytes).fold(0, i64::saturating_add);
     let most = if all <= whole_bytes { i64::MAX } else { group_bytes };
-    in_groups(data, most).into_iter().map(|data| with_deletes(data, &deletes, &specs)).collect()
+    let groups = in_groups(data, most).into_iter();
+    groups.map(|data| go_on().and_then(|()| with_deletes(data, &deletes, &specs))).collect()
 }
 
 fn bytes(m: &ManifestFile) -> i64 {
@@ -110,7 +119,8 @@ struct Extent<'m> {
 impl<'m> Extent<'m> {
     fn of(m: &'m ManifestFile, spec: &'m SpecContext) -> Extent<'m> {
         let summaries = m.partitions.as_ref().filter(|s| s.len() == spec.types.len());
-        let fields = summaries.map(|s| s.iter().zip(&spec.types).map(|(s, ty)| FieldExtent::of(s, ty)).collect());
+        let types = || spec.spec.fields.iter().zip(&spec.types);
+        let fields = summaries.map(|s| s.iter().zip(types()).map(|(s, (f, ty))| FieldExtent::of(s, f, ty)).collect());
         Extent { min_sequence_number: m.min_sequence_number, fields }
     }
 
@@ -148,8 +158,12 @@ enum Values<'m> {
 }
 
 impl<'m> FieldExtent<'m> {
-    fn of(summary: &'m FieldSummary, ty: &PrimitiveType) -> FieldExtent<'m> {
+    fn of(summary: &'m FieldSummary, field: &PartitionField, ty: &PrimitiveType) -> FieldExtent<'m> {
         let nulls = summary.contains_null;
+        // Of a dropped column or an unknown transform nobody knows the type: values may be of any kind, NaN among them.
+        if *ty == PrimitiveType::Unknown || matches!(field.transform, Transform::Unknown(_)) {
+            return FieldExtent { nulls, nans: true, values: Values::Any };
+        }
         let nans = ty.is_float() && summary.contains_nan != Some(false);
         let values = match (&summary.lower, &summary.upper) {
             // The bounds are missing exactly where there is no other value.

@@ -20,9 +20,16 @@ fn specs() -> Specs {
         name: format!("p{source_id}"),
         transform: Transform::Identity,
     };
+    let odd = PartitionField { transform: Transform::Unknown("odd".into()), ..by(2) };
     let spec = |id: i32, fields: Vec<PartitionField>| Arc::new(PartitionSpec { id, fields });
-    let partition_specs =
-        vec![spec(0, vec![]), spec(1, vec![by(1), by(2)]), spec(2, vec![by(1)]), spec(3, vec![by(3)])];
+    let partition_specs = vec![
+        spec(0, vec![]),
+        spec(1, vec![by(1), by(2)]),
+        spec(2, vec![by(1)]),
+        spec(3, vec![by(3)]),
+        spec(4, vec![odd]),
+        spec(5, vec![by(9)]),
+    ];
     let metadata = TableMetadata { partition_specs, schemas: vec![Arc::new(schema.clone())], ..Default::default() };
     Specs::new(&metadata, &schema)
 }
@@ -97,6 +104,20 @@ fn nulls_and_nans_meet_only_their_like() {
     assert!(!meets(&days(1, 1), &only_nan));
     assert!(!meets(&only_null, &doubles(0.0, 1.0, Some(false))));
     assert!(!meets(&only_null, &FieldSummary { contains_nan: Some(false), ..only_null.clone() }));
+}
+
+/// Of nulls and NaNs alone there are no bounds, and an old writer does not say that there are NaNs.
+#[test]
+fn values_of_unknown_type_may_be_any() {
+    let of = |spec_id: i32, summary: &FieldSummary| manifest("d", spec_id, (1, 1), vec![summary.clone()]);
+    let nulls = FieldSummary { contains_null: true, ..Default::default() };
+    let all = [nulls.clone(), FieldSummary::default(), FieldSummary { contains_nan: Some(true), ..nulls }, days(1, 2)];
+    for (data, deletes) in all.iter().flat_map(|a| all.iter().map(move |b| (a, b))) {
+        // Spec 4 has a transform that nobody knows, spec 5 a column that was dropped.
+        for spec_id in [4, 5] {
+            assert_eq!(kept(&[of(spec_id, data)], &[of(spec_id, deletes)]), ["d"], "{data:?} {deletes:?}");
+        }
+    }
 }
 
 #[test]

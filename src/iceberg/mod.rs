@@ -1,5 +1,7 @@
 //! The Iceberg tower: bytes of the format to tasks and commits.
 
+#[cfg(test)]
+mod attach_tests;
 mod cached_columns;
 pub mod catalog;
 pub mod changes;
@@ -32,6 +34,7 @@ mod plan_cached;
 #[cfg(test)]
 mod plan_testing;
 mod planned;
+pub mod read_budget;
 pub mod schema;
 mod screen;
 pub mod snapshot;

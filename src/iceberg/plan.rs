@@ -9,6 +9,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -23,6 +24,7 @@ use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, decode_manife
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::planned::{count, count_deletes, survivors};
+use crate::iceberg::read_budget::ReadBudget;
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
 use crate::store::{Location, Store};
@@ -37,6 +39,8 @@ pub use crate::iceberg::planned::{BatchChange, ManifestCount, PartitionGroup, Pl
 pub(super) const WAVE_BYTES: i64 = 32 << 20;
 /// The first wave is smaller, so that the first tasks come soon.
 const FIRST_WAVE_BYTES: i64 = 2 << 20;
+/// Numbers of attached deletes that a wave, or a batch that was left over from one, holds: 4 MiB.
+const MOST_ATTACHED: usize = 1 << 20;
 /// Blocks of a manifest that one piece of work decodes.
 const BLOCKS_PER_PIECE: usize = 32;
 
@@ -59,8 +63,8 @@ pub struct PlanInput {
     pub entries: EntryScope,
     /// Columns whose metrics the batches shall have beside the filter's.
     pub metric_fields: Vec<FieldId>,
-    /// Most bytes of manifests to read; a plan that would read more is refused before it opens one.
-    pub max_bytes: Option<u64>,
+    /// How many bytes of manifests may be read; what would read more is refused before it opens one.
+    pub budget: Arc<ReadBudget>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
     /// Where decoded manifests are kept.
@@ -94,6 +98,17 @@ impl EntryScope {
             EntryScope::RemovedBy(_) => some(m.deleted_files_count),
             EntryScope::Before(_) => added || existing || some(m.deleted_files_count),
         }
+    }
+
+    /// How many such entries a manifest has at most, by its counts of entries added, existing and deleted.
+    pub(super) fn count(&self, added: Option<i64>, existing: Option<i64>, deleted: Option<i64>) -> Option<u64> {
+        let counts: &[Option<i64>] = match self {
+            EntryScope::Live | EntryScope::KeptBy(_) => &[added, existing],
+            EntryScope::AddedBy(_) => &[added],
+            EntryScope::RemovedBy(_) => &[deleted],
+            EntryScope::Before(_) => &[added, existing, deleted],
+        };
+        counts.iter().try_fold(0u64, |sum, n| Some(sum.saturating_add((*n)?.max(0).unsigned_abs())))
     }
 
     pub(super) fn holds(&self, status: u8, snapshot_id: Option<i64>) -> bool {
@@ -165,7 +180,7 @@ impl Plan {
         }
         plan.counters.read_ms = read_ms;
         plan.counters.list_ms = began.elapsed().as_secs_f64() * 1e3 - read_ms;
-        plan.counters.check_bytes(plan.input.max_bytes)?;
+        plan.input.budget.take(plan.counters.to_open())?;
         if !plan.queue.is_empty() && !delete_manifests.is_empty() {
             plan.load_deletes(delete_manifests, go_on)?;
         }
@@ -193,13 +208,14 @@ impl Plan {
         }
     }
 
-    /// The delete files among these manifests that `input` asks for; none if there are none.
+    /// The delete files among these manifests that `input` asks for, added to `counters`; none if there are none.
     ///
     /// # Errors
     /// As [`Plan::start`].
     pub(super) fn index_deletes<'m>(
         input: PlanInput,
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
+        counters: &mut PlanCounters,
         go_on: GoOn,
     ) -> Result<Option<Arc<DeleteIndex>>> {
         let mut plan = Plan::new(input);
@@ -209,9 +225,11 @@ impl Plan {
                 wanted.push_back(m.clone());
             }
         }
+        plan.input.budget.take([ManifestCount::default(), plan.counters.matching_delete_manifests])?;
         if !wanted.is_empty() {
             plan.load_deletes(wanted, go_on)?;
         }
+        counters.add_deletes(&plan.counters);
         Ok(plan.deletes)
     }
 
@@ -256,7 +274,27 @@ impl Plan {
                 return Err(e.with("snapshot", snapshot));
             }
         }
-        Ok(self.ready.pop_front())
+        let Some(batch) = self.ready.pop_front() else { return Ok(None) };
+        let snapshot = self.input.snapshot.as_ref().map_or(-1, |s| s.id);
+        let batch = self.attach_now(batch, go_on).with("snapshot", snapshot).inspect_err(|_| {
+            self.failed = true;
+            self.ready.clear();
+        })?;
+        self.counters.deletes_attached += batch.deletes.total() as u64;
+        Ok(Some(batch))
+    }
+
+    /// Attaches deletes where they were too many to attach them all at once; of files with very many only to some of them.
+    fn attach_now(&mut self, mut batch: PlannedBatch, go_on: GoOn) -> Result<PlannedBatch> {
+        let Some(index) = self.deletes.as_ref().filter(|_| !batch.is_attached) else { return Ok(batch) };
+        batch.deletes = index.attach_some(&batch, MOST_ATTACHED, go_on)?;
+        batch.is_attached = true;
+        let rows = batch.rows.split_off(batch.deletes.len());
+        if !rows.is_empty() {
+            let (columns, groups) = (batch.columns.clone(), batch.groups.clone());
+            self.ready.push_front(PlannedBatch { columns, groups, rows, ..PlannedBatch::default() });
+        }
+        Ok(batch)
     }
 
     /// What was seen and kept so far; complete once the iterator has ended.
@@ -269,17 +307,17 @@ impl Plan {
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
         request.metric_fields.push(PATH_FIELD);
-        let mut batches = self.decode_wave(&wave, &request, false, go_on)?;
+        let mut batches = self.decode_wave(&wave, &request, None, go_on)?;
         // Equality deletes are matched by the metrics of their key columns, which the first look finds.
         let keys = key_fields(&batches);
         if keys.iter().any(|key| request.metric_fields.binary_search(key).is_err()) {
             request.metric_fields.extend(keys);
             request.metric_fields.sort_unstable();
             request.metric_fields.dedup();
-            batches = self.decode_wave(&wave, &request, false, go_on)?;
+            batches = self.decode_wave(&wave, &request, None, go_on)?;
         }
         batches.iter().for_each(|batch| count_deletes(batch, &mut self.counters));
-        let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata)?;
+        let index = DeleteIndex::new(batches, &self.input.schema, &self.input.metadata, go_on)?;
         self.keep_metrics(index.key_fields());
         self.deletes = Some(Arc::new(index)).filter(|i| !i.is_empty());
         self.counters.deletes_ms = began.elapsed().as_secs_f64() * 1e3;
@@ -303,11 +341,11 @@ impl Plan {
     fn run_wave(&mut self, go_on: GoOn) -> Result<()> {
         let began = Instant::now();
         let wave = self.take_wave();
-        let batches = self.decode_wave(&wave, &self.request, true, go_on)?;
+        let room = AtomicUsize::new(MOST_ATTACHED);
+        let batches = self.decode_wave(&wave, &self.request, Some(&room), go_on)?;
         let mut seen = PlanCounters::default();
         for batch in batches {
             seen.add_files(&batch.seen);
-            seen.deletes_attached += batch.deletes.total() as u64;
             if !batch.rows.is_empty() {
                 self.ready.push_back(batch);
             }
@@ -321,12 +359,13 @@ impl Plan {
         Ok(())
     }
 
-    /// Reads, decodes and prunes manifests in parallel; the batches keep the order of the manifests.
+    /// Reads, decodes and prunes manifests in parallel; the batches keep the order of the manifests. Deletes are attached
+    /// as long as there is room for their numbers.
     fn decode_wave(
         &self,
         wave: &[ManifestFile],
         request: &EntryRequest,
-        attach: bool,
+        room: Option<&AtomicUsize>,
         go_on: GoOn,
     ) -> Result<Vec<PlannedBatch>> {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
@@ -352,11 +391,11 @@ impl Plan {
             if let Some(cache) = &self.input.cache {
                 let batch = self.cached_batch(&wave[i], cache, request, inflater);
                 let batch = batch.with("path", found(&wave[i].path))?;
-                return self.attached(batch, attach);
+                return self.attached(batch, room, go_on);
             }
             let manifest = parsed[i].get().ok_or_else(|| Error::internal("a manifest was not prepared"))?;
             let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
-            self.attached(batch.with("path", found(&wave[i].path))?, attach)
+            self.attached(batch.with("path", found(&wave[i].path))?, room, go_on)
         };
         let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
         if self.input.cache.is_none() {
@@ -367,9 +406,19 @@ impl Plan {
         Ok(batches.into_iter().flatten().collect())
     }
 
-    fn attached(&self, mut batch: PlannedBatch, attach: bool) -> Result<PlannedBatch> {
-        if let Some(index) = self.deletes.as_ref().filter(|_| attach) {
-            batch.deletes = index.attach(&batch)?;
+    fn attached(&self, mut batch: PlannedBatch, room: Option<&AtomicUsize>, go_on: GoOn) -> Result<PlannedBatch> {
+        let Some((index, room)) = self.deletes.as_ref().zip(room) else { return Ok(batch) };
+        let left = room.load(Ordering::Relaxed);
+        if left == 0 {
+            return Ok(batch);
+        }
+        let deletes = index.attach_some(&batch, left, go_on)?;
+        batch.is_attached = deletes.len() == batch.rows.len();
+        let taken = if batch.is_attached { deletes.held().min(left) } else { left };
+        // Threads that race may take the same room, so that a wave holds a few times as much at most.
+        room.store(left - taken, Ordering::Relaxed);
+        if batch.is_attached {
+            batch.deletes = deletes;
         }
         Ok(batch)
     }
@@ -449,7 +498,10 @@ pub fn load_manifests(store: &dyn Store, location: &Location, snapshot: &Snapsho
 }
 
 /// As [`load_manifests`]; `go_on` is asked before each manifest of an inline list, all of which are opened.
-fn load_manifests_watched(
+///
+/// # Errors
+/// As [`load_manifests`]; what `go_on` gives.
+pub fn load_manifests_watched(
     store: &dyn Store,
     location: &Location,
     snapshot: &Snapshot,

@@ -6,12 +6,12 @@
 //! meanwhile does no harm. Whatever is wrong with it, planning goes back to the manifest.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::codec::avro::Cursor;
 use crate::codec::avro::encode::{put_bytes, put_long, put_optional};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::cached_columns::{Key, Loaded, Section, Sections};
 use crate::iceberg::entries::EntryColumns;
 use crate::iceberg::manifest::Manifest;
@@ -36,12 +36,48 @@ pub struct PlanCache {
     folder: String,
     most_bytes: u64,
     grew: AtomicBool,
+    /// What went wrong last, in words.
+    trouble: Mutex<Option<String>>,
 }
 
 impl PlanCache {
     /// The cache in a local folder, which is made when something is to be kept. It grows to about `most_bytes`.
     pub fn new(store: Arc<dyn Store>, folder: &str, most_bytes: u64) -> PlanCache {
-        PlanCache { store, folder: folder.to_owned(), most_bytes, grew: AtomicBool::new(false) }
+        PlanCache {
+            store,
+            folder: folder.to_owned(),
+            most_bytes,
+            grew: AtomicBool::new(false),
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// Why the cache did not serve or keep something, the last time it did not; that something was not there is no reason.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note<T>(&self, done: Result<T>) -> Option<T> {
+        match done {
+            Ok(value) => Some(value),
+            Err(e) => {
+                if e.kind() != ErrorKind::NotFound {
+                    *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether a manifest is there, as far as its first bytes tell.
+    pub fn has(&self, m: &ManifestFile) -> bool {
+        let prefix = self.note(self.store.get_range(&self.path(m), 0, PREFIX_BYTES));
+        prefix.is_some_and(|prefix| parse_prefix(&prefix).is_some())
     }
 
     fn path(&self, m: &ManifestFile) -> String {
@@ -60,11 +96,11 @@ impl PlanCache {
         like: Option<&Arc<Layout>>,
     ) -> Option<CachedManifest> {
         let path = self.path(m);
-        let prefix = self.store.get_range(&path, 0, PREFIX_BYTES).ok()?;
+        let prefix = self.note(self.store.get_range(&path, 0, PREFIX_BYTES))?;
         let (length, checksum) = parse_prefix(&prefix)?;
         let header = self.store.get_range(&path, PREFIX_BYTES as u64, usize::try_from(length).ok()?).ok()?;
         let source = Source::File { store: self.store.clone(), path, start: PREFIX_BYTES as u64 + length };
-        let found = CachedManifest::parse(&header, checksum, source, like).ok()?;
+        let found = self.note(CachedManifest::parse(&header, checksum, source, like))?;
         let is_it = found.path == m.path && found.length_bytes == m.length_bytes;
         (is_it && fields.iter().all(|id| found.sections.fields.binary_search(id).is_ok())).then_some(found)
     }
@@ -94,7 +130,13 @@ impl PlanCache {
         file.extend_from_slice(&checksum.to_le_bytes());
         file.extend_from_slice(&header);
         file.extend_from_slice(&body);
-        if file.len() as u64 <= self.most_bytes && self.store.put(&self.path(m), &file).is_ok() {
+        let kept = match file.len() as u64 <= self.most_bytes {
+            true => self.store.put(&self.path(m), &file),
+            false => {
+                Err(Error::invalid("a decoded manifest is larger than plan-cache-bytes allows").with("path", &m.path))
+            }
+        };
+        if self.note(kept).is_some() {
             self.grew.store(true, Ordering::Relaxed);
         }
         CachedManifest::parse(&header, checksum, Source::Memory(body), Some(manifest.layout()))

@@ -45,8 +45,9 @@ impl Plan {
         inflater: &mut Inflater,
     ) -> Result<PlannedBatch> {
         if let Some(found) = cache.get(file, &request.metric_fields, self.layout.get())
-            && let Ok(batch) = self.batch_of(file, &found, request)
+            && let Ok(mut batch) = self.batch_of(file, &found, request)
         {
+            batch.seen.from_cache.add(file);
             self.layout.get_or_init(|| found.layout.clone());
             return Ok(batch);
         }

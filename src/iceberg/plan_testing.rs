@@ -169,7 +169,7 @@ impl TestTable {
             entries: EntryScope::Live,
             column_metrics: false,
             metric_fields: Vec::new(),
-            max_bytes: None,
+            budget: Arc::default(),
             cache: None,
         }
     }

@@ -29,7 +29,8 @@ impl ManifestCount {
         self.bytes = self.bytes.saturating_add(more.bytes);
     }
 
-    pub(super) fn add(&mut self, m: &ManifestFile) {
+    /// Adds a manifest.
+    pub fn add(&mut self, m: &ManifestFile) {
         self.manifests += 1;
         self.bytes = self.bytes.saturating_add(m.length_bytes.max(0) as u64);
     }
@@ -68,6 +69,8 @@ pub struct PlanCounters {
     pub rows_kept: u64,
     /// Delete files attached, counted once for each task.
     pub deletes_attached: u64,
+    /// Manifests that the plan cache had, of data and deletes, each time they were read.
+    pub from_cache: ManifestCount,
     /// Reading the manifest list.
     pub read_ms: f64,
     /// Judging what it says of manifests.
@@ -86,22 +89,19 @@ impl PlanCounters {
         ]
     }
 
-    /// Refuses to open more bytes than `most`.
-    pub(super) fn check_bytes(&self, most: Option<u64>) -> Result<()> {
-        let [data, deletes] = self.to_open();
-        let bytes = data.bytes.saturating_add(deletes.bytes);
-        match most {
-            Some(most) if bytes > most => {
-                let of_deletes = if deletes.manifests == 1 { "delete manifest" } else { "delete manifests" };
-                let of_data = if data.manifests == 1 { "manifest" } else { "manifests" };
-                Err(Error::invalid(format!(
-                    "planning would read {bytes} bytes of {} {of_data} and {} {of_deletes}, more than the limit of {most}",
-                    data.manifests, deletes.manifests
-                ))
-                .hint("Narrow the filter by the columns that the table is partitioned by, or raise max_plan_bytes"))
-            }
-            _ => Ok(()),
-        }
+    /// Adds what was seen of deletes.
+    pub(super) fn add_deletes(&mut self, other: &PlanCounters) {
+        self.delete_manifests.extend(other.delete_manifests);
+        self.live_delete_manifests.extend(other.live_delete_manifests);
+        self.matching_delete_manifests.extend(other.matching_delete_manifests);
+        self.delete_files += other.delete_files;
+        self.delete_file_bytes = self.delete_file_bytes.saturating_add(other.delete_file_bytes);
+        self.position_deletes += other.position_deletes;
+        self.equality_deletes += other.equality_deletes;
+        self.deletion_vectors += other.deletion_vectors;
+        self.delete_bytes_kept = self.delete_bytes_kept.saturating_add(other.delete_bytes_kept);
+        self.deletes_ms += other.deletes_ms;
+        self.from_cache.extend(other.from_cache);
     }
 
     pub(super) fn add_files(&mut self, other: &PlanCounters) {
@@ -113,6 +113,7 @@ impl PlanCounters {
         self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
         self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
         self.deletes_attached += other.deletes_attached;
+        self.from_cache.extend(other.from_cache);
     }
 }
 
@@ -136,6 +137,8 @@ pub struct PlannedBatch {
     pub groups: Vec<Option<PartitionGroup>>,
     /// Deletes of each survivor.
     pub deletes: AttachedDeletes,
+    /// Whether `deletes` is filled in already, where there are any.
+    pub(super) is_attached: bool,
     /// What was seen and kept, of entries that `columns` may not hold any more as well.
     pub(super) seen: PlanCounters,
     /// In a changelog: what a commit did to the survivors.
@@ -278,6 +281,7 @@ pub(super) fn count(batch: &PlannedBatch, seen: &mut PlanCounters) {
 /// Counts what a batch of delete files saw and kept.
 pub(super) fn count_deletes(batch: &PlannedBatch, seen: &mut PlanCounters) {
     let columns = &batch.columns;
+    seen.from_cache.extend(batch.seen.from_cache);
     let size = |row: usize| columns.size_bytes.get(row).map_or(0, |bytes| bytes.max(&0).unsigned_abs());
     seen.delete_files += columns.len() as u64;
     seen.delete_file_bytes = columns.rows().map(size).fold(seen.delete_file_bytes, u64::saturating_add);

@@ -11,7 +11,7 @@ use crate::iceberg::deletes::PATH_FIELD;
 use crate::iceberg::entries::{EntryColumns, EntryRequest};
 use crate::iceberg::manifest::{Inherited, Manifest, partition_of};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::{PlanInput, metric_fields};
+use crate::iceberg::plan::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::planned::{PlannedBatch, why_dropped};
 use crate::iceberg::specs::Specs;
 use crate::task::Partition;
@@ -70,6 +70,8 @@ pub struct FileVerdicts {
     pub residuals: Vec<Option<Arc<BoundPredicate>>>,
     /// Where each entry was decided.
     pub stages: Vec<Stage>,
+    /// Whether the plan is about each entry: one of appends is not about files that others added.
+    pub in_scope: Vec<bool>,
     /// By [`EntryColumns::partition`]: why the tuple excludes the filter; empty where it does not.
     pub tuple_reasons: Vec<String>,
     /// For entries that their metrics exclude, in order: the entry and why.
@@ -86,7 +88,8 @@ pub struct Judge<'p> {
 impl<'p> Judge<'p> {
     /// For this plan.
     pub fn new(input: &'p PlanInput) -> Judge<'p> {
-        let request = EntryRequest { metric_fields: metric_fields(input), ..EntryRequest::default() };
+        let deleted_too = matches!(input.entries, EntryScope::RemovedBy(_) | EntryScope::Before(_));
+        let request = EntryRequest { metric_fields: metric_fields(input), deleted_too, ..EntryRequest::default() };
         Judge { input, specs: Specs::new(&input.metadata, &input.schema), request }
     }
 
@@ -96,7 +99,12 @@ impl<'p> Judge<'p> {
     /// `CorruptTable` if it uses a partition spec that the table does not have.
     pub fn manifest(&self, manifest: ManifestFile) -> Result<ManifestVerdict> {
         let (stage, reason) = if !self.input.entries.may_be_in(&manifest) {
-            (Stage::ManifestCounts, "the manifest list counts no live files in it".to_owned())
+            let what = match self.input.entries {
+                EntryScope::AddedBy(_) => "added",
+                EntryScope::RemovedBy(_) => "deleted",
+                _ => "live",
+            };
+            (Stage::ManifestCounts, format!("the manifest list counts no {what} files in it"))
         } else {
             match self.specs.why_excluded(&manifest, &self.input.filter)? {
                 Some(reason) => (Stage::PartitionSummaries, reason),
@@ -152,6 +160,9 @@ impl<'p> Judge<'p> {
                 by_manifest => by_manifest,
             };
             out.stages.push(stage);
+            let (status, by) = (batch.columns.status.get(row), batch.columns.snapshot_id.get(row));
+            let holds = status.zip(by).is_some_and(|(status, by)| self.input.entries.holds(*status, *by));
+            out.in_scope.push(holds);
         }
         out.columns = batch.columns;
         Ok(out)

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::value::to_python;
-use crate::explain::{Clause, Explain, FunnelStage};
+use crate::explain::{CacheFacts, Clause, CommitFacts, Explain, FunnelStage};
 use crate::iceberg::estimate::Estimate;
 use crate::scan::{ColumnStatistics, Fact, Statistics};
 use crate::types::{PrimitiveType, Value};
@@ -34,6 +34,8 @@ pub(super) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<
     out.set_item("clauses", list(py, &explain.clauses, clause_dict)?)?;
     out.set_item("stages", list(py, &explain.stages, stage_dict)?)?;
     out.set_item("deletes", deletes)?;
+    out.set_item("commits", list(py, &explain.commits, commit_dict)?)?;
+    out.set_item("cache", explain.cache.as_ref().map(|cache| cache_dict(py, cache)).transpose()?)?;
     out.set_item("rows", explain.rows)?;
     out.set_item("time_ms", explain.time_ms)?;
     Ok(out)
@@ -48,6 +50,26 @@ fn list<'py, T>(
     for each in items {
         out.append(item(py, each)?)?;
     }
+    Ok(out)
+}
+
+fn cache_dict<'py>(py: Python<'py>, cache: &CacheFacts) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("folder", &cache.folder)?;
+    out.set_item("served", cache.served)?;
+    out.set_item("read", cache.read)?;
+    out.set_item("trouble", &cache.trouble)?;
+    Ok(out)
+}
+
+fn commit_dict<'py>(py: Python<'py>, commit: &CommitFacts) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("snapshot_id", commit.snapshot_id)?;
+    out.set_item("timestamp_ms", commit.timestamp_ms)?;
+    out.set_item("operation", &commit.operation)?;
+    out.set_item("change_ordinal", commit.ordinal)?;
+    out.set_item("inserts", commit.inserts)?;
+    out.set_item("deletes", commit.deletes)?;
     Ok(out)
 }
 
@@ -85,6 +107,9 @@ pub(super) fn estimate_dict<'py>(py: Python<'py>, estimate: &Estimate) -> PyResu
     out.set_item("rows", estimate.rows)?;
     out.set_item("streamed_memory_bytes", estimate.streamed_memory_bytes)?;
     out.set_item("table_memory_bytes", estimate.table_memory_bytes)?;
+    out.set_item("cached_manifests", estimate.cached_manifests)?;
+    out.set_item("cache_trouble", &estimate.cache_trouble)?;
+    out.set_item("at_most", estimate.at_most)?;
     Ok(out)
 }
 

@@ -17,7 +17,7 @@ use super::task::ScanTask;
 use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
 use crate::error::Result;
-use crate::explain::{file_schema, manifest_schema};
+use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
@@ -96,7 +96,7 @@ impl Scan {
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
-        let parts = run(py, || self.inner.plan_parts(part_bytes, whole_bytes))?;
+        let parts = run_watched(py, &Watch::new(), |go_on| self.inner.plan_parts(part_bytes, whole_bytes, go_on))?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
 
@@ -122,11 +122,12 @@ impl Scan {
         let explained = run_watched(py, &Watch::new(), |go_on| self.inner.explain(files, go_on))?;
         let facts = explain::explain_dict(py, &explained.explain)?;
         let manifests = Batches::new(manifest_schema(), vec![explained.manifests]);
-        Ok((facts, manifests, explained.files.map(|files| Batches::new(file_schema(), files))))
+        let schema = if self.inner.is_of_changes() { change_file_schema() } else { file_schema() };
+        Ok((facts, manifests, explained.files.map(|files| Batches::new(schema, files))))
     }
 
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let estimate = run(py, || self.inner.estimate())?;
+        let estimate = run_watched(py, &Watch::new(), |go_on| self.inner.estimate(go_on))?;
         explain::estimate_dict(py, &estimate)
     }
 

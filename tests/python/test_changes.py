@@ -3,6 +3,7 @@ are Java's (tests/interop/test_changes.py) or made by hand (src/iceberg/changes_
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import pickle
 from pathlib import Path
@@ -52,8 +53,8 @@ def test_appended_rows(log: fz.Table) -> None:
     assert log.scan(since=first.id).count() == 40
     scan = log.scan(since=first.id)
     assert scan.plan_table().num_rows == len(list(scan.plan_files())) == sum(len(s.tasks) for s in scan.plan())
-    with pytest.raises(fz.UnsupportedError, match="explained"):
-        scan.explain()
+    with pytest.raises(fz.UnsupportedError, match="in parts"):
+        scan.plan_parts()
     assert ids(pickle.loads(pickle.dumps(scan))) == list(range(10, 50))
     assert f"since {first.id}" in repr(scan)
 
@@ -230,3 +231,111 @@ def test_any_stretch_of_appends(log: fz.Table, data: st.DataObject) -> None:
     assert log.changes(filter, at=at, **since).count() == len(want)
     if since:
         assert ids(log.scan(filter, at=at, **since)) == want
+
+
+# ---------------------------------------------------------------- explained, estimated, bounded
+
+
+def test_appends_are_explained(log: fz.Table) -> None:
+    scan = log.scan("country = 'NO' and id < 32", since=log.snapshots[1].id)
+    explained = scan.explain(files=True)
+    facts = explained.to_dict()
+    assert [(c["snapshot_id"], c["operation"]) for c in facts["commits"]] == [
+        (s.id, "append") for s in log.snapshots[2:]
+    ]
+    # Of each commit's four countries one, but of the last commits all ids are above.
+    assert [c["inserts"] for c in facts["commits"]] == [1, 0, 0]
+    files = explained.files.to_pylist()
+    assert {f["file_path"] for f in files if f["kept"]} == {t.data_file.path for t in scan.plan_files()}
+    assert len(files) == log.scan(since=log.snapshots[1].id).plan_table().num_rows
+    assert {f["stage"] for f in files} == {"kept", "partition tuples", "column metrics"}
+    assert len(explained.manifests) == 3
+    assert "rows came in 1 file" in str(explained)
+    assert "rows came in 1 file" in explained._repr_html_()
+    estimate = scan.estimate()
+    assert estimate.bytes == sum(explained.manifests["manifest_length"].to_pylist())
+    assert estimate.certainty["bytes"] == "exact"
+    said = log.scan(since=log.snapshots[1].id).statistics("id")
+    assert (said.row_count, said["id"].min, said["id"].max) == ((30, True), (20, True), (49, True))
+    empty = log.scan(since=log.snapshots[-1].id)
+    assert empty.explain(files=True).files.num_rows == empty.estimate().bytes == 0
+
+
+def test_changes_are_explained(log: fz.Table) -> None:
+    scan = log.changes("id >= 25", since=log.snapshots[0].id)
+    explained = scan.explain(files=True)
+    tasks = list(scan.plan_files())
+    commits = explained.to_dict()["commits"]
+    assert [c["change_ordinal"] for c in commits] == [0, 1, 2, 3]
+    assert [c["inserts"] for c in commits] == [
+        sum(t.commit_snapshot_id == s.id for t in tasks) for s in log.snapshots[1:]
+    ]
+    assert {c["deletes"] for c in commits} == {0}
+    files = explained.files
+    assert files.schema.names[-3:] == ["operation", "change_ordinal", "commit_snapshot_id"]
+    kept = [(f["commit_snapshot_id"], f["file_path"]) for f in files.to_pylist() if f["kept"]]
+    assert sorted(kept) == sorted((t.commit_snapshot_id, t.data_file.path) for t in tasks)
+    assert "change 3, " in str(explained)
+    assert pickle.loads(pickle.dumps(explained)).to_dict() == explained.to_dict()
+    estimate = scan.estimate()
+    assert estimate.at_most
+    assert estimate.certainty["bytes"] == "at most"
+    assert estimate.bytes == sum(explained.manifests["manifest_length"].to_pylist())
+    assert estimate.data_files >= len(tasks)
+    with pytest.raises(fz.UnsupportedError, match="statistics"):
+        scan.statistics()
+
+
+def test_a_limit_bounds_all_commits_together(log: fz.Table) -> None:
+    sizes = log.inspect.manifests()["length"].to_pylist()
+    for scan in (log.scan, log.changes):
+        first = None if scan == log.changes else log.snapshots[0].id
+        total = sum(sizes) if first is None else scan(since=first).estimate().bytes
+        assert len(scan(since=first, max_plan_bytes=total).plan()) > 0
+        assert scan(since=first, max_plan_bytes=total).explain().to_dict()["rows"] > 0
+        refused = scan(since=first, max_plan_bytes=total - 1)
+        for plan in (
+            refused.plan,
+            refused.plan_table,
+            refused.explain,
+            refused.count,
+        ):
+            with pytest.raises(fz.InvalidInputError, match=f"would read {total} bytes"):
+                plan()
+        with pytest.raises(fz.InvalidInputError, match=f"would read {total} bytes"):
+            list(refused.plan_files())
+        assert refused.estimate().bytes == total
+    with pytest.raises(fz.InvalidInputError, match="max_plan_bytes"):
+        log.changes(max_plan_bytes=-1)
+
+
+def test_since_the_beginning(log: fz.Table, catalog: fz.Catalog) -> None:
+    before = log.snapshots[0].timestamp - dt.timedelta(days=1)
+    assert ids(log.scan(since=before)) == ids(log.changes(since=before)) == list(range(50))
+    assert ids(log.scan(since=before, at=log.snapshots[1].id)) == list(range(20))
+    empty = catalog.create_table("db.empty", log.schema)
+    assert empty.scan(since=before).count() == empty.changes(since=before).count() == 0
+    with pytest.raises(fz.NotFoundError):
+        log.scan(at=before)
+
+    def cut(metadata) -> None:
+        first = metadata["snapshots"].pop(0)["snapshot-id"]
+        metadata["snapshot-log"] = [e for e in metadata["snapshot-log"] if e["snapshot-id"] != first]
+
+    # What was there before the oldest snapshot left is not known any more.
+    later = edit(log, cut)
+    assert ids(later.changes()) == list(range(10, 50))
+    with pytest.raises(fz.NotFoundError, match="no snapshot yet"):
+        later.changes(since=before)
+
+
+def test_a_time_without_a_zone_is_utc(log: fz.Table) -> None:
+    second = log.snapshots[1].timestamp
+    naive = second.replace(tzinfo=None)
+    elsewhere = second.astimezone(dt.timezone(dt.timedelta(hours=5)))
+    for at in (second, naive, elsewhere):
+        assert log.scan(at=at).count() == 20
+        assert log.scan(since=at).count() == 30
+    moment = event_rows(0, 50)["ts"][20].as_py()
+    for value in (moment, moment.replace(tzinfo=None)):
+        assert log.scan(fz.col("ts") >= value).count() == log.scan(f"ts >= '{value.isoformat()}'").count() == 30

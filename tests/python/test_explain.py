@@ -57,6 +57,8 @@ FACTS: dict[str, Any] = {
         stage("none", "file", 0, 0, 0, 0, ""),
     ],
     "deletes": {"position": 1, "equality": 0, "deletion_vector": 4, "attached": 3, "attachments": 9},
+    "commits": [],
+    "cache": None,
     "rows": 1234567,
     "time_ms": 1240.0,
 }

@@ -145,3 +145,35 @@ def test_a_commit_adds_to_the_cache(table: fz.Table, tmp_path: Path) -> None:
     again = table.append(pa.table({"id": [1000], "ts": [dt.datetime(2026, 2, 1)], "country": ["US"], "price": [1.0]}))
     assert plans(again, options) == plans(again)
     assert len(list((tmp_path / "cache").iterdir())) == 5
+
+
+def test_explanations_say_whether_the_cache_served(table: fz.Table, tmp_path: Path) -> None:
+    folder = tmp_path / "cache"
+    scan = table.scan("price > 40", options={"plan-cache": str(folder)})
+    assert scan.estimate().cached_manifests == 0
+    read = scan.estimate().data_manifests
+    for served in (0, read):
+        explained = scan.explain()
+        expected = {"folder": str(folder), "served": served, "read": read, "trouble": None}
+        assert explained.to_dict()["cache"] == {**expected, "folder": explained.to_dict()["cache"]["folder"]}
+        assert f"{served} of {read} manifests came from the plan cache" in str(explained)
+        assert "came from the plan cache" in explained._repr_html_()
+    estimate = scan.estimate()
+    assert (estimate.cached_manifests, estimate.cache_trouble) == (read, None)
+    assert f"plan cache     {read} manifests" in str(estimate)
+    changes = table.changes(options={"plan-cache": str(folder)})
+    assert changes.explain().to_dict()["cache"]["served"] == changes.estimate().cached_manifests == 4
+    plain = table.scan("price > 40")
+    assert plain.explain().to_dict()["cache"] is plain.estimate().cached_manifests is None
+
+
+def test_explanations_say_why_the_cache_was_of_no_use(table: fz.Table, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    scan = table.scan(options={"plan-cache": str(tmp_path / "file")})
+    cache = scan.explain().to_dict()["cache"]
+    assert cache["served"] == 0
+    assert "file" in cache["trouble"]
+    assert cache["trouble"][:20] in str(scan.explain())
+    assert scan.estimate().cache_trouble is not None
+    small = table.scan(options={"plan-cache": str(tmp_path / "small"), "plan-cache-bytes": "10"})
+    assert "plan-cache-bytes" in small.explain().to_dict()["cache"]["trouble"]

@@ -121,6 +121,12 @@ def test_read_options(spark, events: fz.Table, options: dict[str, str], scan: di
     same(spark.read.format("frazil").options(**options).load(path_of(events)), events.scan(**scan))
 
 
+def test_the_format_takes_a_plan_cache(spark, events: fz.Table, tmp_path: Path) -> None:
+    options = {"plan-cache": str(tmp_path / "kept"), "Plan-Cache-Bytes": str(1 << 20), "max-plan-bytes": str(1 << 20)}
+    same(spark.read.format("frazil").options(**options).load(path_of(events)), events.scan())
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+
+
 def test_read_versions(spark, events: fz.Table) -> None:
     first, second = events.snapshots
     read = spark.read.format("frazil")
@@ -128,6 +134,8 @@ def test_read_versions(spark, events: fz.Table) -> None:
     millis = str(round(second.timestamp.timestamp() * 1000))
     assert spark.read.format("frazil").option("as-of-timestamp", millis).load(path_of(events)).count() == 200
     text = second.timestamp.isoformat()
+    assert spark.read.format("frazil").option("as-of-timestamp", text).load(path_of(events)).count() == 200
+    text = second.timestamp.replace(tzinfo=None).isoformat()
     assert spark.read.format("frazil").option("as-of-timestamp", text).load(path_of(events)).count() == 200
 
 
@@ -141,6 +149,8 @@ def test_read_versions(spark, events: fz.Table) -> None:
         ({"filter": "nope = 1"}, "nope"),
         ({"columns": "nope"}, "nope"),
         ({"as-of-timestamp": "yesterday"}, "is no timestamp"),
+        ({"max-plan-bytes": "1"}, "more than the limit of 1"),
+        ({"plan-cache-bytes": "few"}, "not a number of bytes"),
     ],
 )
 def test_wrong_read_options(spark, events: fz.Table, options: dict[str, str], says: str) -> None:

@@ -1,9 +1,10 @@
 """Spark's data source `frazil`: `spark.read.format("frazil").load(location)` and `df.write.format("frazil")`.
 
-Read options: `columns` (names with commas between, or a JSON list), `filter`, one of `snapshot-id`, `branch`, `tag` and
-`as-of-timestamp` (milliseconds since the epoch, or ISO with a zone), and `split-size`, `lookback`, `file-open-cost` for
-packing. Options with a dot in their name go to the store. Spark passes neither columns nor filters on, so give both
-here, or use `frazil.spark.read`, which is faster as well.
+Read options: `columns` (names with commas between, or a JSON list), `filter`, one of `snapshot-id`, `branch`, `tag`
+and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zone), `split-size`, `lookback`, `file-
+open-cost` for packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot
+in their name go to the store. Spark passes neither columns nor filters on, so give both here, or use
+`frazil.spark.read`, which is faster.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ __all__ = ["FrazilDataSource", "register"]
 
 _VERSIONS = ("snapshot-id", "branch", "tag", "as-of-timestamp")
 _PACKING = {"split-size": "split_size_bytes", "lookback": "lookback", "file-open-cost": "open_file_cost_bytes"}
-_KNOWN = ("path", "columns", "filter", *_VERSIONS, *_PACKING)
+_PLANNING = ("max-plan-bytes", "plan-cache", "plan-cache-bytes")
+_KNOWN = ("path", "columns", "filter", *_VERSIONS, *_PACKING, *_PLANNING)
 
 
 def register(spark: SparkSession) -> None:
@@ -114,7 +116,8 @@ def _table(options: Mapping[str, str]) -> Table:
 
 def _scan(options: Mapping[str, str]) -> Scan:
     table = _table(options)
-    return table.scan(options.get("filter"), _columns(options), at=_at(table, options))
+    planning = {name: options[name] for name in _PLANNING if name in options}
+    return table.scan(options.get("filter"), _columns(options), at=_at(table, options), options=planning)
 
 
 def _columns(options: Mapping[str, str]) -> list[str] | None:
@@ -159,7 +162,7 @@ def _timestamp(value: str) -> dt.datetime:
     except ValueError as error:
         raise InvalidInputError(
             f"option 'as-of-timestamp': '{value}' is no timestamp",
-            hint="Give milliseconds since the epoch, or ISO text with a zone",
+            hint="Give milliseconds since the epoch, or ISO text",
         ) from error
     return parsed
 
