@@ -20,6 +20,7 @@ use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::project::{FileColumn, FileColumns};
+use super::task_reader::too_large;
 use crate::codec::avro::{Budget, Cursor, Logical, Member, Node, Optional, Shape, Skip};
 use crate::error::{Error, Result};
 
@@ -443,11 +444,6 @@ impl Items {
     fn finish(&mut self) -> OffsetBuffer<i32> {
         offsets(&mut self.ends)
     }
-}
-
-#[cold]
-fn too_large() -> Error {
-    Error::unsupported("the rows of a batch have more than 2 GiB in one column").hint("Read smaller batches")
 }
 
 /// Offsets from the ends of consecutive runs.

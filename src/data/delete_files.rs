@@ -291,7 +291,7 @@ struct Place<V> {
 }
 
 impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
-    fn new(most_bytes: u64) -> Self {
+    pub(super) fn new(most_bytes: u64) -> Self {
         let state = ShelfState { places: HashMap::new(), order: VecDeque::new(), bytes: 0 };
         Shelf { most_bytes, state: Mutex::new(state) }
     }

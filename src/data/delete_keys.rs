@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
@@ -179,6 +179,8 @@ pub(crate) struct KeyDeletes {
     /// Where the sets come from.
     paths: Vec<String>,
     unions: Arc<Unions>,
+    /// The union once it was asked for: `unions` does not keep one that is too large, and every batch asks.
+    united: OnceLock<Arc<KeyUnion>>,
 }
 
 impl KeyDeletes {
@@ -189,7 +191,7 @@ impl KeyDeletes {
         paths: Vec<String>,
         unions: Arc<Unions>,
     ) -> KeyDeletes {
-        KeyDeletes { encoder, sets, paths, unions }
+        KeyDeletes { encoder, sets, paths, unions, united: OnceLock::new() }
     }
 
     /// The key columns, ascending.
@@ -235,7 +237,11 @@ impl KeyDeletes {
     }
 
     fn union(&self, unite: impl FnOnce() -> Result<KeyUnion>) -> Result<Arc<KeyUnion>> {
-        self.unions.get((self.paths.clone(), self.ids().to_vec()), unite, KeyUnion::memory_bytes)
+        if let Some(union) = self.united.get() {
+            return Ok(union.clone());
+        }
+        let union = self.unions.get((self.paths.clone(), self.ids().to_vec()), unite, KeyUnion::memory_bytes)?;
+        Ok(self.united.get_or_init(|| union).clone())
     }
 }
 
@@ -289,4 +295,29 @@ fn key_at<'a>(bytes: &'a [u8], ends: &[usize], ordinal: u32) -> &'a [u8] {
     let at = ordinal as usize;
     let start = at.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or(0);
     ends.get(at).and_then(|end| bytes.get(start..*end)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::Int64Array;
+
+    use super::*;
+
+    #[test]
+    fn a_union_too_large_to_keep_for_other_tasks_is_made_once_for_a_task() {
+        let encoder = KeyEncoder::new(&[1], vec![DataType::Int64], DefaultHashBuilder::default()).unwrap();
+        let key: ArrayRef = Arc::new(Int64Array::from(vec![7]));
+        let set = KeySet::collect(&encoder, std::iter::once(Ok(KeyArrays::from([(1, key)])))).unwrap();
+        let unions = Arc::new(Unions::new(1));
+        let deletes = KeyDeletes::new(Arc::new(encoder), vec![Arc::new(set)], vec!["a".into()], unions);
+        let made = std::cell::Cell::new(0);
+        for _ in 0..3 {
+            let unite = || {
+                made.set(made.get() + 1);
+                Ok(KeyUnion::Longs(Arc::new(LongSet::union(&[&LongKeys::new(vec![7], false)]))))
+            };
+            deletes.union(unite).unwrap();
+        }
+        assert_eq!(made.get(), 1);
+    }
 }

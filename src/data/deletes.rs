@@ -36,8 +36,8 @@ impl DeleteFilter {
     /// Reads the deletes of a data file, or takes from `cache` what was read for another task of the scan.
     ///
     /// # Errors
-    /// `Unsupported` for delete files that are not Parquet, Avro or Puffin, or encrypted; `CorruptTable` for damaged files, two
-    /// deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
+    /// `Unsupported` for encrypted delete files and columns that deletes can't be keyed on; `CorruptTable` for damaged files,
+    /// two deletion vectors, one of another data file or with another number of positions than recorded, and key columns that
     /// no schema of the table has; the store's errors. All name the delete file.
     pub fn load(
         store: &Arc<dyn Store>,

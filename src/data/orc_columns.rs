@@ -22,8 +22,8 @@ use super::orc_time::Zone;
 use crate::codec::orc::{Bits, ByteRuns, IntegerEncoding, Integers, Kind, Stream, StreamKind};
 use crate::error::{Error, Result};
 
-/// Elements that the lists or maps of a batch may have whatever the size of the stripe.
-const ELEMENTS_SLACK: u64 = 1 << 24;
+/// Entries that the lists or maps of a batch, or a dictionary, may have whatever the size of the stripe.
+const ENTRIES_SLACK: u64 = 1 << 24;
 
 /// A column that is being decoded.
 pub(super) struct Column {
@@ -151,6 +151,9 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
                 return Ok(Values::Direct { lengths, bytes: data, is_text });
             }
             let bytes = streams.take_or_empty(number, StreamKind::DictionaryData);
+            if encoding.dictionary_size > most_entries(streams) {
+                return Err(Error::corrupt("a dictionary in the ORC file has more strings than the file can hold"));
+            }
             let entries = Dictionary::read(lengths, bytes, encoding.dictionary_size)?;
             Values::Dictionary { entries, indexes: integers(data, false) }
         }
@@ -173,12 +176,17 @@ fn values(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
     })
 }
 
+/// How many entries a stripe can have in one place: runs of them take hardly any bytes, so that nothing else bounds them.
+fn most_entries(streams: &StripeStreams) -> usize {
+    let most = streams.bytes().saturating_mul(64).max(ENTRIES_SLACK);
+    usize::try_from(most).unwrap_or(usize::MAX).min(i32::MAX as usize)
+}
+
 fn nested(column: &OrcColumn, streams: &mut StripeStreams) -> Result<Values> {
     let v2 = streams.encoding(column.number)?.v2;
     let lengths = streams.take_or_empty(column.number, StreamKind::Length);
     let lengths = Integers::new(lengths, IntegerEncoding { signed: false, v2 });
-    let most = usize::try_from(streams.bytes().saturating_mul(64).max(ELEMENTS_SLACK)).unwrap_or(usize::MAX);
-    let most = most.min(i32::MAX as usize);
+    let most = most_entries(streams);
     Ok(match (column.field.data_type(), column.children.as_slice()) {
         (DataType::Struct(fields), children) => {
             let members = children.iter().map(|c| Column::new(c, streams)).collect::<Result<_>>()?;

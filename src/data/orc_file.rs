@@ -66,12 +66,12 @@ impl OrcFile {
         &self.footer.stripes
     }
 
-    /// Bytes that a row of these columns takes in memory, about, by what the file says.
+    /// Bytes that a row of these columns takes in memory, about, by what the file says; nulls take as many as numbers.
     pub(super) fn row_bytes(&self, columns: &[OrcColumn]) -> u64 {
         let bytes = |column: &OrcColumn| {
             let text = self.footer.text_bytes.get(column.number).copied().flatten().unwrap_or(0);
             let values = self.footer.values.get(column.number).copied().flatten().unwrap_or(0);
-            text.saturating_add(values.saturating_mul(8)) / self.footer.rows.max(1)
+            (text.saturating_add(values.saturating_mul(8)) / self.footer.rows.max(1)).max(8)
         };
         columns.iter().map(|c| bytes(c).saturating_add(self.row_bytes(&c.children))).fold(0, u64::saturating_add)
     }

@@ -104,6 +104,57 @@ fn damaged_files_are_errors_or_rows() {
     }
 }
 
+/// A file of one row with a column of strings, whose dictionary has so many strings without bytes.
+fn file_with_dictionary(strings: usize) -> Vec<u8> {
+    fn varint(mut n: usize) -> Vec<u8> {
+        let mut out = Vec::new();
+        while n > 127 {
+            out.push(n as u8 | 0x80);
+            n >>= 7;
+        }
+        out.push(n as u8);
+        out
+    }
+    let number = |field: usize, n: usize| [varint(field << 3), varint(n)].concat();
+    let bytes = |field: usize, b: &[u8]| [varint(field << 3 | 2), varint(b.len()), b.to_vec()].concat();
+    let stream = |kind, length| bytes(1, &[number(1, kind), number(2, 1), number(3, length)].concat());
+    // Runs of 512 zeros; the row's string is the first.
+    let lengths = [0xc1, 0xff, 0, 0].repeat(strings.div_ceil(512));
+    let indexes = [0xc0, 0x00, 0, 0];
+    let encodings = [bytes(2, &number(1, 0)), bytes(2, &[number(1, 3), number(2, strings)].concat())].concat();
+    let stripe_footer = [stream(2, lengths.len()), stream(1, indexes.len()), encodings].concat();
+    let data = [lengths.as_slice(), &indexes].concat();
+    let stripe = [number(1, 3), number(3, data.len()), number(4, stripe_footer.len()), number(5, 1)].concat();
+    let root = [number(1, 12), number(2, 1), bytes(3, b"a")].concat();
+    let footer = [bytes(3, &stripe), bytes(4, &root), bytes(4, &number(1, 7)), number(6, 1)].concat();
+    let postscript = [number(1, footer.len()), bytes(8000, b"ORC")].concat();
+    let end = [postscript.len() as u8];
+    [&b"ORC"[..], &data, &stripe_footer, &footer, &postscript, &end].concat()
+}
+
+#[test]
+fn dictionaries_have_no_more_strings_than_their_stripe_can_hold() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("dictionary.orc").display().to_string();
+    std::fs::write(&path, file_with_dictionary(1000)).unwrap();
+    let batches = read_all(open(&path).unwrap(), 10).unwrap();
+    assert_eq!(batches[0].0.column(0).as_ref(), &StringArray::from(vec![""]));
+    std::fs::write(&path, file_with_dictionary(17_000_000)).unwrap();
+    let error = read_all(open(&path).unwrap(), 10).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptTable);
+    assert!(error.to_string().contains("more strings"), "{error}");
+}
+
+#[test]
+fn nulls_take_memory() {
+    let dir = TempDir::new().unwrap();
+    let nulls = || Arc::new(Int64Array::new_null(1000)) as ArrayRef;
+    let columns = ["a", "b", "c"].map(|name| (name, nulls(), true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let source = open(&write(&dir, &batch, None, 8_000)).unwrap();
+    assert_eq!(source.file.row_bytes(&source.file.columns), 3 * 8);
+}
+
 #[test]
 fn a_stripe_belongs_to_the_part_with_its_first_byte() {
     let dir = TempDir::new().unwrap();

@@ -17,6 +17,7 @@ use parquet::file::metadata::{
 use parquet::schema::types::SchemaDescriptor;
 
 use super::guard::guard;
+use super::task_reader::too_large;
 use super::thrift;
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -49,6 +50,8 @@ pub(crate) struct ParquetFile {
 pub(crate) fn undecodable(e: ParquetError) -> Error {
     match e {
         ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs what is not supported: {what}")),
+        // Dictionaries make long strings short, and not all writers say how long they are.
+        e if e.to_string().contains("index overflow decoding byte array") => too_large().because(e),
         e => Error::corrupt("the Parquet data cannot be decoded").because(e),
     }
 }

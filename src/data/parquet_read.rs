@@ -179,12 +179,15 @@ impl Plan {
     }
 }
 
-/// Bytes that a column chunk has in memory, by what the file says.
+/// Bytes that a column chunk has in memory, by what the file says. Nulls and values of a dictionary take hardly any in the
+/// file.
 fn column_bytes(chunk: &ColumnChunkMetaData) -> u64 {
     let bytes = chunk.uncompressed_size().max(chunk.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as u64;
     let width = match chunk.column_descr().physical_type() {
         PhysicalType::FIXED_LEN_BYTE_ARRAY => chunk.column_descr().type_length().max(0) as u64,
-        _ => 0,
+        PhysicalType::BOOLEAN => 0,
+        PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
+        PhysicalType::INT64 | PhysicalType::INT96 | PhysicalType::DOUBLE => 8,
     };
     bytes.max(width.saturating_mul(chunk.num_values().max(0) as u64))
 }
@@ -332,5 +335,10 @@ mod tests {
         assert_eq!(plan.batch_rows(1000), 1000);
         assert_eq!(plan.batch_rows(0), 1);
         assert_eq!(plan.rows(), 50);
+        // What takes no bytes in the file takes some in memory.
+        let path = write(&dir, &s, vec![Arc::new(Int32Array::new_null(50)), Arc::new(Int64Array::new_null(50))]);
+        let metadata = ParquetFile::open(&store, &path).unwrap().metadata;
+        let plan = Plan { metadata, groups: vec![0], selection: None, leaves: [0, 1].into() };
+        assert_eq!(plan.batch_rows(usize::MAX) as u64, BATCH_BYTES / (4 + 8));
     }
 }

@@ -32,6 +32,13 @@ use crate::types::Schema;
 /// Bytes that a source keeps a batch to where rows are large.
 pub(crate) const BATCH_BYTES: u64 = 256 << 20;
 
+/// What a source says where a batch would have more bytes than the offsets of Arrow's strings can count.
+#[cold]
+pub(crate) fn too_large() -> Error {
+    Error::unsupported("the rows of a batch have more than 2 GiB in one column")
+        .hint("Read smaller batches: set the option 'batch-rows'")
+}
+
 /// Some rows of a data file, before deletes are applied.
 #[derive(Clone, Debug)]
 pub struct Rows {
