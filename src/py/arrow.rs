@@ -184,9 +184,9 @@ impl BatchStream {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let batches = lock(&self.batches).take().ok_or_else(|| {
-            to_exception(py, &Error::invalid("the stream was read already").hint("Make a new one from the scan"))
-        })?;
+        let read = || Error::invalid("the stream was read already").hint("Make a new one from the scan");
+        // Detached: another thread that reads holds the lock and may wait for the interpreter.
+        let batches = run(py, || lock(&self.batches).take().ok_or_else(read))?;
         stream_capsule(
             py,
             Box::new(Outgoing { schema: self.schema.clone(), batches: Some(batches), watch: Watch::new() }),
