@@ -136,6 +136,8 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 	@echo "== clippy"
 	@cargo clippy --locked --all-targets -- -D warnings
 	@cargo clippy --locked --all-targets --features python -- -D warnings
+	@echo "== fuzz targets compile"
+	@cd fuzz && cargo check -q --locked
 
 # ---------------------------------------------------------------- measure and document
 

@@ -1,7 +1,7 @@
 //! Any bytes: the container's blocks lie in the file, inflate within the bound, and skipping them ends.
 #![no_main]
 
-use frazil::codec::avro::{Budget, Container, Cursor, Skip};
+use frazil::codec::avro::{Budget, Container, Cursor, Inflater, Skip};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

@@ -104,6 +104,7 @@ fuzz_target!(|bytes: &[u8]| {
         location: Location::recorded(),
         storage_options: Default::default(),
         name_mapping: None,
+        keep_deleted: false,
         batch_rows: 1024,
     };
     let store: Arc<dyn Store> = Arc::new(One(bytes.to_vec()));

@@ -65,6 +65,21 @@ impl FileColumn {
     }
 
     /// Whether it is there where just `leaves` are read.
+    /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are such.
+    fn add_witness(&self, leaves: &mut BTreeSet<usize>) {
+        match (self.field.data_type(), self.children.as_slice()) {
+            (_, []) => {
+                leaves.insert(self.leaves.start);
+            }
+            // Of a map the decoder takes keys and values together.
+            (DataType::Map(..), pair) => pair.iter().for_each(|column| column.add_witness(leaves)),
+            (_, [first, ..]) => {
+                let plain = self.children.iter().find(|c| c.children.is_empty());
+                plain.unwrap_or(first).add_witness(leaves);
+            }
+        }
+    }
+
     pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
         leaves.range(self.leaves.clone()).next().is_some()
     }
@@ -188,7 +203,7 @@ impl Planner<'_> {
                 let node = Node::Struct(self.members(fields, members, path)?);
                 if self.leaves.len() == before {
                     // Only a leaf tells in which rows the struct itself is null.
-                    self.leaves.insert(column.leaves.start);
+                    column.add_witness(&mut self.leaves);
                 }
                 return Ok(node);
             }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     ArrayRef, Date32Array, Decimal128Array, Float32Array, Int32Array, ListArray, MapArray, NullArray, StringArray,
-    StructArray,
+    StructArray, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Schema as ArrowSchema};
@@ -194,6 +194,20 @@ fn structs_in_lists_and_maps_change_too() {
     );
     assert_eq!(read_rows(&now, &path, leaf(&now, 1, Op::IsNull, vec![])), ["{}|-"]);
     assert_eq!(read_rows(&now, &path, leaf(&now, 6, Op::IsNull, vec![])), ["-|[{new: -, b: -}]"]);
+}
+
+/// Where nothing but a map is there to tell whether a struct is null.
+#[test]
+fn structs_of_maps_lose_their_members() {
+    let dir = dir();
+    let map = Type::Map(Arc::new(required(3, "key", P::String)), Arc::new(field(4, "value", P::Int)));
+    let file = schema(vec![field(1, "s", structure(vec![field(2, "m", map)]))]);
+    let DataType::Struct(members) = to_arrow(&file).unwrap().field(0).data_type().clone() else { panic!() };
+    let maps = new_null_array(members[0].data_type(), 2);
+    let path = write(&dir, &file, vec![structs(&file, 0, vec![maps], vec![true, false])]);
+    let now = schema(vec![field(1, "s", structure(vec![field(5, "new", P::Int)]))]);
+    assert_eq!(read_rows(&now, &path, BoundPredicate::True), ["{new: -}", "-"]);
+    assert_eq!(read_rows(&now, &path, leaf(&now, 1, Op::NotNull, vec![])), ["{new: -}"]);
 }
 
 fn with_partition(mut task: ScanTask, values: Vec<(i32, Transform, P, Option<Value>)>) -> ScanTask {
