@@ -3,10 +3,10 @@
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
 //! `task_reader` does what is the same for every file format: `project` turns the file's columns into the table's (`cast`
 //! for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
-//! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` skips what the filter
-//! rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode` fills. `orc_read`
-//! decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name
-//! ([`delete_files`] reads them, `delete_keys` compares, [`positions`] says which rows of the file a batch has).
+//! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` and `bloom_filters` skip
+//! what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
+//! fills. `orc_read` decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name ([`delete_files`] reads
+//! them, `delete_keys` and `long_keys` compare, [`positions`] says which rows of the file a batch has).
 //! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
 //! what commits added and removed. `row_columns` gives the metadata columns of rows, `row_lineage` their ids, `constants`
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
@@ -18,6 +18,7 @@ pub mod arrow_schema;
 mod avro_decode;
 mod avro_read;
 mod avro_schema;
+mod bloom_filters;
 mod bounds_truncate;
 mod bucket_array;
 mod cast;

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema a
 use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::bloom_filter::Sbbf;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
@@ -153,6 +154,26 @@ impl ParquetFile {
             }
         }
         Ok(pages)
+    }
+
+    /// The bloom filter of a column chunk; `None` if there is none, or none that can be decoded. Files that do not say how
+    /// long it is (older writers') count as having none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) fn bloom_filter(&self, chunk: &ColumnChunkMetaData) -> Result<Option<Sbbf>> {
+        let place = || {
+            let start = u64::try_from(chunk.bloom_filter_offset()?).ok()?;
+            let end = start.checked_add(u64::try_from(chunk.bloom_filter_length()?).ok()?)?;
+            (end <= self.size).then_some(start..end)
+        };
+        let Some(range) = place() else { return Ok(None) };
+        let bytes = self.range(&range)?;
+        let decode = || {
+            let bloom = Sbbf::from_bytes(&bytes).map_err(undecodable)?;
+            Ok((bloom.num_blocks() > 0).then_some(bloom))
+        };
+        Ok(guard(decode).unwrap_or(None))
     }
 
     /// The column chunk that holds this byte.

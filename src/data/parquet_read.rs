@@ -1,6 +1,6 @@
 //! The rows of a Parquet file.
 //!
-//! Row groups and pages that the filter rules out are skipped. Where the filter needs only some of the columns, they are
+//! Row groups and pages that the filter rules out, by their statistics or bloom filters, are skipped. Where the filter needs only some of the columns, they are
 //! decoded first and the others only for rows that are kept.
 
 use std::collections::BTreeSet;
@@ -18,6 +18,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
+use super::bloom_filters::BloomFilters;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, undecodable};
 use super::positions::{RowPositions, Upcoming};
@@ -65,6 +66,14 @@ impl FileSource for ParquetSource {
             check_row_groups(footer, &groups)?;
             Ok(groups)
         })?;
+        let blooms = BloomFilters::new(part);
+        let mut kept = Vec::with_capacity(self.groups.len());
+        for &group in &self.groups {
+            if blooms.may_match(&self.file, group)? {
+                kept.push(group);
+            }
+        }
+        self.groups = kept;
         Ok(!self.groups.is_empty())
     }
 

@@ -511,6 +511,25 @@ def test_avro_with_deletes_in_avro(java: Java) -> None:
     assert_same_rows(sorted(rows), java.read(table, columns="id, m"))
 
 
+def test_bloom_filters(java: Java) -> None:
+    properties = {f"write.parquet.bloom-filter-enabled.column.{name}": "true" for name in ("id", "s", "d9", "u")}
+    table = java.create("bloom", "id bigint, s string, d9 decimal(9,2), u string, f float", properties=properties)
+    java.sql(
+        f"insert into ice.{NAMESPACE}.{table} select /*+ coalesce(1) */ id * 2, concat('s', id % 500 * 2), id / 4,"
+        " if(id % 3 = 0, null, string(id)), id from range(20000)"
+    )
+    filters = [
+        "id = 20",
+        "id = 21",
+        "id in (1, 3, 9, 4)",
+        "s = 's20' and id < 1000",
+        "s = 's21'",
+        "d9 = 2.25",
+        "d9 = 2.26",
+    ]
+    assert_reads_alike(java, table, [(text, text) for text in [*filters, "u = '5' or u = 'x'", "u = '6'"]])
+
+
 # ---------------------------------------------------------------- file formats
 
 
