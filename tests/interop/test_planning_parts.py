@@ -34,7 +34,7 @@ def many_manifests(java: Java, version: int) -> str:
 def test_parts_of_tables_with_deletes(java: Java, spark: SparkSession, version: int) -> None:
     name = many_manifests(java, version)
     table = fz.open_table(java.root(name))
-    assert table.scan().explain().to_dict()["stages"][-1]["name"] == "delete files"
+    assert any(task.deletes for task in table.scan().plan_files())
     spark.conf.set("spark.frazil.planning.part-bytes", "1")
     try:
         for filter in FILTERS:
