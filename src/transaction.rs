@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
-use crate::iceberg::commit::{AppendFiles, Prepared};
+use crate::iceberg::commit::AppendFiles;
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
 use crate::task::DataFile;
@@ -65,43 +65,91 @@ impl Verdict {
     }
 }
 
+/// One change of a table. Each attempt of a commit applies it anew, to the newest version.
+pub(crate) trait Change: Send {
+    /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
+    /// reused by later ones where they still hold.
+    ///
+    /// # Errors
+    /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
+
+    /// Whether `metadata` has the change already, by an attempt whose reply was lost or an earlier commit of the same.
+    fn is_in(&self, metadata: &TableMetadata) -> bool;
+
+    /// Removes what attempts wrote. Called only when the commit certainly failed.
+    fn clean_up(&self) {}
+}
+
+impl Change for AppendFiles {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        Ok(self.prepare(base, now_ms)?.metadata)
+    }
+
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        AppendFiles::is_in(self, metadata)
+    }
+
+    fn clean_up(&self) {
+        AppendFiles::clean_up(self);
+    }
+}
+
+/// A change of metadata alone: a function from one version to the next.
+pub(crate) struct MetadataChange<F>(pub(crate) F);
+
+impl<F: Fn(&TableMetadata, i64) -> Result<TableMetadata> + Send> Change for MetadataChange<F> {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        (self.0)(base, now_ms)
+    }
+
+    fn is_in(&self, _: &TableMetadata) -> bool {
+        false
+    }
+}
+
 /// Appends files in one commit.
+pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<String, String>) -> Verdict {
+    match AppendFiles::new(table.inner.store.clone(), files, summary) {
+        Ok(append) => commit(table, vec![Box::new(append)]),
+        Err(e) => Verdict::Failed(e),
+    }
+}
+
+/// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
 /// successors' names are free again, or belong to a table that was dropped since.
-pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<String, String>) -> Verdict {
-    let inner = &table.inner;
-    let policy = RetryPolicy::of(&inner.metadata.properties);
-    let mut append = match AppendFiles::new(inner.store.clone(), files, summary) {
-        Ok(append) => append,
-        Err(e) => return Verdict::Failed(e),
-    };
+pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
+    let policy = RetryPolicy::of(&table.inner.metadata.properties);
     let began = Instant::now();
     let mut base = match reload(table) {
         Ok(base) => base,
         Err(e) => return Verdict::Failed(e),
     };
-    if append.is_in(&base.metadata) {
+    let failed = |changes: &[Box<dyn Change>], e: Error| {
+        changes.iter().for_each(|c| c.clean_up());
+        Verdict::Failed(e)
+    };
+    if changes.iter().any(|c| c.is_in(&base.metadata)) {
         return reopened(table, base);
     }
     for attempt in 0.. {
-        let prepared = match append.prepare(&base.metadata, now_ms()) {
-            Ok(prepared) => prepared,
-            Err(e) => {
-                append.clean_up();
-                return Verdict::Failed(e);
-            }
+        let next = match apply_all(&mut changes, &base) {
+            Ok(next) => next,
+            Err(e) => return failed(&changes, e),
         };
-        let error = match publish(table, prepared, &base) {
+        let error = match publish(table, &next, &base) {
             Ok(table) => return Verdict::Committed(table),
             Err(e) => e,
         };
+        let version = base.found.version;
         base = match reload(table) {
             Ok(newest) => newest,
             Err(e) => return Verdict::Unknown(unknown(&error, e)),
         };
-        if append.is_in(&base.metadata) {
-            // The publish went through although its reply said otherwise.
+        if changes.iter().any(|c| c.is_in(&base.metadata)) || went_through(table, version, &next) {
+            // The publish happened although its reply said otherwise.
             return reopened(table, base);
         }
         if error.kind() != ErrorKind::CommitConflict {
@@ -109,16 +157,30 @@ pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<Stri
         }
         let spent = began.elapsed().as_millis() as u64;
         if attempt >= policy.retries || spent >= policy.total_ms {
-            append.clean_up();
-            return Verdict::Failed(error.hint(format!(
+            let text = format!(
                 "Another writer won {} times in {spent} ms; nothing of this commit is in the table, so it is safe to \
                  try again (property commit.retry.num-retries)",
                 attempt + 1
-            )));
+            );
+            return failed(&changes, error.hint(text));
         }
         std::thread::sleep(policy.wait(attempt));
     }
     Verdict::Failed(Error::internal("the commit loop ended"))
+}
+
+/// The version after `base` with all changes made.
+fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
+    let now = now_ms();
+    let changed = changes.iter_mut().try_fold(base.metadata.clone(), |metadata, change| change.apply(&metadata, now))?;
+    changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
+}
+
+/// Whether the version after `version` is just what was to be published, for changes that leave no mark of their own.
+fn went_through(table: &Table, version: Option<i32>, wanted: &TableMetadata) -> bool {
+    let next = version.and_then(|v| v.checked_add(1));
+    let found = next.map(|v| filesystem::load_version(table.inner.store.as_ref(), &table.inner.root, v));
+    matches!(found, Some(Ok(Some(there))) if there == *wanted)
 }
 
 fn reopened(table: &Table, base: Base) -> Verdict {
@@ -128,13 +190,12 @@ fn reopened(table: &Table, base: Base) -> Verdict {
 }
 
 /// Publishes one attempt as the next version.
-fn publish(table: &Table, prepared: Prepared, base: &Base) -> Result<Table> {
+fn publish(table: &Table, next: &TableMetadata, base: &Base) -> Result<Table> {
     let inner = &table.inner;
     let version = base.found.version.ok_or_else(|| tracked_elsewhere(&base.found.metadata_location))?;
-    let metadata = prepared.metadata.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)?;
-    let path = filesystem::publish(inner.store.as_ref(), &inner.root, version + 1, &metadata, Some(&base.metadata))?;
+    let path = filesystem::publish(inner.store.as_ref(), &inner.root, version + 1, next, Some(&base.metadata))?;
     let found = FoundMetadata { metadata_location: path, version: Some(version + 1) };
-    Table::of(inner.store.clone(), metadata, found, inner.storage_options.clone(), false)
+    Table::of(inner.store.clone(), next.clone(), found, inner.storage_options.clone(), false)
 }
 
 /// The refusal to commit to a table whose current version only a catalog knows.

@@ -80,6 +80,15 @@ pub fn publish(
     Ok(path)
 }
 
+/// The metadata of one version of a table, if it is there.
+///
+/// # Errors
+/// Of the store; as [`read_metadata`].
+pub fn load_version(store: &dyn Store, location: &str, version: i32) -> Result<Option<TableMetadata>> {
+    let found = find_version(store, &join(location, METADATA_FOLDER), version)?;
+    found.map(|path| read_metadata(store, &path)).transpose()
+}
+
 /// A file that shows that `published` came out of turn: another of the same version; or, if the version before is gone, the
 /// newest one, unless it was built on ours. The version before goes only when later ones push it out of the log, so while
 /// it is there, ours was free because nobody had made it yet.
