@@ -172,7 +172,8 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
 /// The version after `base` with all changes made.
 fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
     let now = now_ms();
-    let changed = changes.iter_mut().try_fold(base.metadata.clone(), |metadata, change| change.apply(&metadata, now))?;
+    let changed =
+        changes.iter_mut().try_fold(base.metadata.clone(), |metadata, change| change.apply(&metadata, now))?;
     changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
 }
 

@@ -1,0 +1,1 @@
+//! Evolutions of a table's metadata.
