@@ -12,7 +12,7 @@ use crate::types::{PrimitiveType, Type, Value, temporal};
 ///
 /// # Errors
 /// `InvalidInput` if it is no value of the type, or the type's default must be null.
-pub(super) fn canonical(default: Option<&Json>, ty: &Type) -> Result<Option<Json>> {
+pub(in crate::iceberg) fn canonical(default: Option<&Json>, ty: &Type) -> Result<Option<Json>> {
     let Some(json) = default.filter(|j| !j.is_null()) else { return Ok(None) };
     let must_be_null = || {
         Error::invalid(format!("a column of type {ty} must default to null"))

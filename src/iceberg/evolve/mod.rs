@@ -21,6 +21,7 @@ mod union;
 use std::collections::BTreeMap;
 
 pub use columns::ColumnPath;
+pub(super) use defaults::canonical;
 pub use json::parse_evolutions;
 pub use partition::{Source, SpecOperation, SpecUpdate};
 pub use refs::{RefChange, RefUpdate, Retention, Version};
