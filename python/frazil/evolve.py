@@ -1,7 +1,7 @@
 """Updates of a table's schema, partition spec and sort order.
 
-`Table.update_schema`, `Table.update_partition_spec` and `Table.update_sort_order` give one of these. Verbs collect changes,
-and leaving a `with` block, or `commit()`, makes them all in one commit: either all of them, or none.
+`Table.update_schema`, `Table.update_partition_spec` and `Table.update_sort_order` give one of these. Verbs collect
+changes; leaving a `with` block, or `commit()`, makes them all in one commit: either all of them, or none.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def evolve(table: Table, *changes: dict[str, Any], core: _core.Table | None = No
 
 
 def begin(table: Table) -> Callable[[dict[str, Any]], object]:
-    """What commits an update of the table as it is now: if somebody else changes the same before, that is a conflict."""
+    """What commits an update of the table as it is now; if somebody changes the same before, that is a conflict."""
     core = table._core
     return lambda change: evolve(table, change, core=core)
 
@@ -76,7 +76,7 @@ class _Update:
 class UpdateSchema(_Update):
     """Changes of a table's columns.
 
-    Columns are named as they were before the update; only those that it adds itself can be named as well. Types are texts
+    Columns are named as they were before the update; those that it adds can be named as well. Types are texts
     (`"long"`, `"decimal(9, 2)"`, `"list<string>"`, `"struct<a: int, b: string>"`) or pyarrow types.
     """
 
@@ -171,8 +171,8 @@ class UpdateSchema(_Update):
 
         Args:
             path: The column.
-            field_type: A wider type: `long` for `int`, `double` for `float`, a decimal with more digits; in format version 3
-                `timestamp` or `timestamp_ns` for `date`, and any type for `unknown`.
+            field_type: A wider type: `long` for `int`, `double` for `float`, a decimal with more digits; in format
+                version 3 `timestamp` or `timestamp_ns` for `date`, and any type for `unknown`.
             required: False makes it optional; True is an incompatible change.
             doc: Its comment; an empty one removes it.
         """

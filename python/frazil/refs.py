@@ -40,8 +40,8 @@ class Ref(NamedTuple):
 class Refs(Mapping[str, Ref]):
     """A table's branches and tags by name, and the verbs that change them.
 
-    Each verb is one commit, after which the table is at its new version; it returns the same object, so verbs chain. What
-    is made `at=None` is made at the current snapshot. Ages are milliseconds or a `datetime.timedelta`.
+    Each verb is one commit, after which the table is at its new version; it returns the same object, so verbs chain.
+    What is made `at=None` is made at the current snapshot. Ages are milliseconds or a `datetime.timedelta`.
     """
 
     def __init__(self, table: Table) -> None:

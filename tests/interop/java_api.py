@@ -33,7 +33,11 @@ class JavaTable:
 
     def nested(self, json_text: str) -> Any:
         """A type by the specification's JSON: that of the only column of a schema."""
-        fields = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "x", "required": False, "type": json.loads(json_text)}]}
+        fields = {
+            "type": "struct",
+            "schema-id": 0,
+            "fields": [{"id": 1, "name": "x", "required": False, "type": json.loads(json_text)}],
+        }
         return self.iceberg.SchemaParser.fromJson(json.dumps(fields)).findField("x").type()
 
     def schema(self, json_text: str) -> Any:
@@ -57,5 +61,11 @@ def refused(error: Exception) -> str | None:
     if not isinstance(error, Py4JJavaError):
         return None
     name = error.java_exception.getClass().getSimpleName()
-    known = ("IllegalArgumentException", "IllegalStateException", "ValidationException", "NoSuchElementException", "NullPointerException")
+    known = (
+        "IllegalArgumentException",
+        "IllegalStateException",
+        "ValidationException",
+        "NoSuchElementException",
+        "NullPointerException",
+    )
     return str(error.java_exception.getMessage()) if name in known else None
