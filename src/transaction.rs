@@ -138,19 +138,6 @@ impl CommitOptions {
     }
 }
 
-/// A change of metadata alone: a function from one version to the next.
-pub(crate) struct MetadataChange<F>(pub(crate) F);
-
-impl<F: Fn(&TableMetadata, i64) -> Result<TableMetadata> + Send> Change for MetadataChange<F> {
-    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
-        (self.0)(base, now_ms)
-    }
-
-    fn is_in(&self, _: &TableMetadata) -> bool {
-        false
-    }
-}
-
 /// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
