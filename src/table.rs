@@ -309,11 +309,21 @@ impl Table {
     /// As [`Table::append`].
     pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
         self.check_writable()?;
+        let mut writer = DataWriter::new(self.inner.store.clone(), self.write_context(task))?;
+        for batch in rows {
+            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+            writer.write(&batch)?;
+        }
+        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
+    }
+
+    /// How rows are written into new files of the table; `task` numbers the writers of one job.
+    pub(crate) fn write_context(&self, task: u64) -> WriteContext {
         let m = &self.inner.metadata;
         let data_location = (m.properties.get("write.data.path").or(m.properties.get("write.folder-storage.path")))
             .cloned()
             .unwrap_or_else(|| location::join(&m.location, "data"));
-        let context = WriteContext {
+        WriteContext {
             schema: self.schema().clone(),
             spec: self.inner.spec.clone(),
             sort_order_id: Some(0),
@@ -322,13 +332,7 @@ impl Table {
             properties: m.properties.clone(),
             write_id: uuid::Uuid::new_v4().to_string(),
             task_id: task,
-        };
-        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
-        for batch in rows {
-            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
-            writer.write(&batch)?;
         }
-        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
     }
 
     /// Commits the files of writers as one append. Without any files

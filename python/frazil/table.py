@@ -215,6 +215,81 @@ class Table:
         self._core = self._core.append(arguments.rows(data))
         return self
 
+    def delete(
+        self,
+        where: str | Predicate,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Deletes the rows on which a filter is true, in one commit; returns the table, now at its new version.
+
+        Files of which every row matches go by metadata alone. Of the others, property `write.delete.mode` says whether
+        they are written anew (`copy-on-write`, the default) or delete files name the rows (`merge-on-read`). If no row
+        matches, nothing is committed.
+
+        Args:
+            where: Rows to delete, as text or expression, as for `scan`.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The filter does not fit the schema.
+            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+        """
+        text, properties = arguments.filter_text(where), arguments.texts(snapshot_properties)
+        self._core = self._core.delete(text, branch=branch, snapshot_properties=properties)
+        return self
+
+    def overwrite(
+        self,
+        data: Any,
+        where: str | Predicate | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Replaces rows by others in one snapshot; returns the table, now at its new version.
+
+        Files of which only some rows match the filter are written anew without them.
+
+        Args:
+            data: The new rows, as for `append`. They need not match the filter.
+            where: Rows to replace, as for `scan`; None replaces all.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The filter or the columns do not fit the schema.
+            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+        """
+        text = "true" if where is None else arguments.filter_text(where)
+        properties = arguments.texts(snapshot_properties)
+        self._core = self._core.overwrite(
+            arguments.rows(data), text, branch=branch, snapshot_properties=properties
+        )
+        return self
+
+    def overwrite_partitions(
+        self, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
+    ) -> Table:
+        """Replaces all partitions that there are new rows for, in one snapshot; returns the table, at its new version.
+
+        A table without partitions is replaced as a whole; without any rows, nothing is. Files that an older partition
+        spec made stay.
+
+        Args:
+            data: The new rows, as for `append`.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The columns do not fit the schema.
+        """
+        properties = arguments.texts(snapshot_properties)
+        self._core = self._core.overwrite(
+            arguments.rows(data), None, branch=branch, snapshot_properties=properties
+        )
+        return self
+
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Changes columns: add, drop, rename, move, widen and others, in one commit.
 

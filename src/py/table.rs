@@ -20,6 +20,7 @@ use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::CommitOptions;
+use crate::workers::GoOn;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -182,6 +183,37 @@ impl Table {
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
         Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
+    }
+
+    #[pyo3(signature = (filter, *, branch=None, snapshot_properties=None))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        filter: &str,
+        branch: Option<String>,
+        snapshot_properties: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
+        let work = |go_on: GoOn| self.inner.delete(&expr::parse(filter)?, &options, go_on);
+        Ok(run_watched(py, &Watch::new(), work)?.into())
+    }
+
+    /// Without a filter, whole partitions are replaced.
+    #[pyo3(signature = (data, filter, *, branch=None, snapshot_properties=None))]
+    fn overwrite(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        filter: Option<&str>,
+        branch: Option<String>,
+        snapshot_properties: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
+        let done = Input::new(data)?.run_watched(py, |rows, go_on| match filter {
+            Some(filter) => self.inner.overwrite(rows, &expr::parse(filter)?, &options, go_on),
+            None => self.inner.overwrite_partitions(rows, &options),
+        });
+        Ok(done?.into())
     }
 
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64) -> PyResult<CommitMessage> {
