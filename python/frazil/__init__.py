@@ -39,6 +39,7 @@ from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
 from frazil.table import Ref, Refs, Snapshot, Table, Writer, open_table
+from frazil.transaction import DryRun, Transaction
 
 __all__ = [
     "AlreadyExistsError",
@@ -49,6 +50,7 @@ __all__ = [
     "CorruptTableError",
     "DataFile",
     "DeleteFile",
+    "DryRun",
     "Estimate",
     "Explain",
     "Field",
@@ -74,6 +76,7 @@ __all__ = [
     "StoreError",
     "Table",
     "Term",
+    "Transaction",
     "UnsupportedError",
     "Writer",
     "__version__",

@@ -326,8 +326,8 @@ fn conflict(what: &str, snapshot: &Snapshot, file: &str, partition: &Partition, 
 fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) -> Result<PlannedBatch> {
     fields.sort_unstable();
     fields.dedup();
-    let mut columns = EntryColumns::default();
-    columns.metrics = fields.iter().map(|id| MetricColumn { field_id: *id, ..MetricColumn::default() }).collect();
+    let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
+    let mut columns = EntryColumns { metrics: fields.iter().map(metric).collect(), ..EntryColumns::default() };
     let mut groups: Vec<Option<PartitionGroup>> = Vec::new();
     let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
     let residual = Arc::new(BoundPredicate::True);
