@@ -375,7 +375,7 @@ impl Table {
     }
 
     /// Columns that the sort order keeps in order: their bounds prune well.
-    fn sorted_columns(&self) -> Vec<FieldId> {
+    pub(crate) fn sorted_columns(&self) -> Vec<FieldId> {
         let ordered = self.inner.sort_order.fields.iter().filter(|f| f.transform.preserves_order());
         ordered.map(|f| f.source_id).collect()
     }

@@ -334,3 +334,7 @@ fn unknown(error: Error) -> Error {
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
+
+#[cfg(test)]
+#[path = "transaction_tests.rs"]
+mod tests;

@@ -261,6 +261,38 @@ class Table:
         self._core = self._core.append(arguments.rows(data), branch=branch, snapshot_properties=properties)
         return self
 
+    def add_files(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        check_duplicate_files: bool = True,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Makes existing Parquet files part of the table where they are, in one commit; returns the table.
+
+        Their rows are not read: metrics come from the footers, and partition values from bounds that are equal. If a file
+        has no field ids, the table gets a name mapping. From then on the files belong to the table.
+
+        Args:
+            paths: The files.
+            check_duplicate_files: Refuse files that the table has already, which takes a look at all its manifests.
+            branch: As for `append`.
+            snapshot_properties: As for `append`.
+
+        Raises:
+            InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
+            NotFoundError: A file is not there.
+        """
+        if isinstance(paths, (str, os.PathLike)):
+            raise InvalidInputError("paths must be a list of paths")
+        self._core = self._core.add_files(
+            [os.fspath(path) for path in paths],
+            check_duplicate_files,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return self
+
     def transaction(self, branch: str | None = None) -> Transaction:
         """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core, arguments
+from frazil.expr import Predicate
 
 if TYPE_CHECKING:
     from frazil.table import Table
@@ -65,6 +66,18 @@ class Transaction:
             snapshot_properties: Members for the snapshot's summary.
         """
         self._core.append(arguments.rows(data), arguments.texts(snapshot_properties))
+        return self
+
+    def delete_files(self, where: str | Predicate) -> Transaction:
+        """Removes the data files of which every row matches; returns the transaction. No file is read or written anew.
+
+        Partition values and column metrics decide. A file of which some rows match and others may not makes the commit
+        fail with `CommitConflictError`.
+
+        Args:
+            where: A filter, as text or as an expression.
+        """
+        self._core.delete_files(arguments.filter_text(where))
         return self
 
     def set_properties(self, properties: Mapping[str, object]) -> Transaction:

@@ -42,6 +42,7 @@ mod orc_read;
 mod orc_schema;
 mod orc_time;
 mod parquet_file;
+pub(crate) mod parquet_import;
 mod parquet_read;
 mod parquet_schema;
 mod parquet_write;

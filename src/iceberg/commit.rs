@@ -40,7 +40,7 @@ use std::sync::Arc;
 pub use self::assumptions::Assumptions;
 pub(crate) use self::assumptions::RUN_AGAIN;
 use self::assumptions::Subject;
-pub use self::live::live_files;
+pub use self::live::{live_files, live_in_snapshot};
 use self::manifests::{ManifestWriter, UNASSIGNED};
 use self::merge::Merger;
 pub use self::pick::CherryPick;

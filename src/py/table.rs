@@ -195,6 +195,19 @@ impl Table {
         Ok(run(py, || transaction::Transaction::begin(&self.inner, branch))?.into())
     }
 
+    #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        check_duplicates: bool,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties };
+        Ok(run(py, || self.inner.add_files(&paths, check_duplicates, &options))?.into())
+    }
+
     fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<Table> {
         Ok(run(py, || self.inner.cherry_pick(snapshot_id))?.into())
     }

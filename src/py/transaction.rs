@@ -10,7 +10,7 @@ use super::call::run;
 use super::errors::to_exception;
 use super::table::Table;
 use crate::error::{Error, Result};
-use crate::transaction;
+use crate::{expr, transaction};
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
@@ -49,6 +49,13 @@ impl Transaction {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
         Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, snapshot_properties)))
+    }
+
+    fn delete_files(&self, py: Python<'_>, filter: &str) -> PyResult<()> {
+        run(py, || {
+            let filter = expr::parse(filter)?;
+            self.with(|t| t.delete_files(&filter))
+        })
     }
 
     fn set_properties(&self, py: Python<'_>, properties: BTreeMap<String, String>) -> PyResult<()> {

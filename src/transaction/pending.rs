@@ -6,7 +6,8 @@ use arrow::record_batch::RecordBatchReader;
 
 use super::{Change, CommitOptions, MetadataChange, Verdict, apply_all, apply_each, commit, reload};
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::commit::{CherryPick, SnapshotChange};
+use crate::expr::{Predicate, bind};
+use crate::iceberg::commit::{CherryPick, Operation, SnapshotChange};
 use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::{MAIN_BRANCH, TableMetadata, encode_metadata};
 use crate::iceberg::plan::load_manifests;
@@ -95,6 +96,17 @@ impl Transaction {
         let metadata = &self.table.inner.metadata;
         let name = self.branch.as_deref().filter(|name| metadata.refs.contains_key(*name)).unwrap_or(MAIN_BRANCH);
         Ok(metadata.snapshot_of_ref(name)?.map(|s| s.id))
+    }
+
+    /// Removes the data files of which every row matches, and the delete files of partitions that go as a whole, as the
+    /// table is when the transaction is committed. A file of which some rows match and others may not is a conflict.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema.
+    pub fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
+        bind(filter, self.table.schema(), true)?;
+        let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
+        self.add_snapshot(change, &CommitOptions::default())
     }
 
     /// Sets table properties.
