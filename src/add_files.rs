@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use crate::data::parquet_import::Importer;
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::commit::{Assumptions, SnapshotChange, live_in_snapshot};
+use crate::iceberg::evolve::Evolution;
 use crate::iceberg::metadata::MAIN_BRANCH;
 use crate::store::location;
 use crate::table::Table;
@@ -58,7 +59,8 @@ impl Table {
         let imported = in_parallel(paths.len(), |i| importer.import(&paths[i]))?;
         if mapping.is_none() && imported.iter().any(|f| !f.has_ids) {
             let text = NameMapping::text_of(&schema);
-            transaction.set_properties(BTreeMap::from([(NAME_MAPPING.to_owned(), text)])).with("property", NAME_MAPPING)?;
+            let properties = BTreeMap::from([(NAME_MAPPING.to_owned(), text)]);
+            transaction.evolve(&[Evolution::SetProperties(properties)])?;
         }
         let absent = if check_duplicates { paths.iter().cloned().collect() } else { HashSet::new() };
         let change = SnapshotChange::append(store, imported.into_iter().map(|f| f.file).collect())

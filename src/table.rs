@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata, METADATA_FOLDER};
 use crate::iceberg::commit::{self, SnapshotChange};
+use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
@@ -102,6 +103,8 @@ pub struct RefInfo {
     pub snapshot_id: i64,
     /// `branch` or `tag`.
     pub kind: &'static str,
+    /// How long it and its snapshots are kept, where it says so.
+    pub retention: Retention,
 }
 
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
@@ -224,6 +227,11 @@ impl Table {
             kind: match r.kind {
                 RefKind::Branch => "branch",
                 RefKind::Tag => "tag",
+            },
+            retention: Retention {
+                min_snapshots_to_keep: r.min_snapshots_to_keep,
+                max_snapshot_age_ms: r.max_snapshot_age_ms,
+                max_ref_age_ms: r.max_ref_age_ms,
             },
         };
         self.inner.metadata.refs.iter().map(info).collect()

@@ -199,19 +199,6 @@ impl Table {
     }
 }
 
-/// A change of metadata alone: a function from one version to the next.
-pub(crate) struct MetadataChange<F>(pub(crate) F);
-
-impl<F: Fn(&TableMetadata, i64) -> Result<TableMetadata> + Send> Change for MetadataChange<F> {
-    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
-        (self.0)(base, now_ms)
-    }
-
-    fn is_in(&self, _: &TableMetadata) -> bool {
-        false
-    }
-}
-
 /// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
@@ -283,8 +270,10 @@ fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetada
 
 fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) -> Result<TableMetadata> {
     let now = now_ms();
-    let mut missing = changes.iter_mut().filter(|c| !c.is_in(base));
-    missing.try_fold(base.clone(), |metadata, change| change.apply(&metadata, now))
+    changes.iter_mut().try_fold(base.clone(), |metadata, change| match change.is_in(&metadata) {
+        true => Ok(metadata),
+        false => change.apply(&metadata, now),
+    })
 }
 
 /// Whether the version after `version` is just what was to be published, for changes that leave no mark of their own.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core, arguments
+from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.expr import Predicate
 
 if TYPE_CHECKING:
@@ -80,9 +82,30 @@ class Transaction:
         self._core.delete_files(arguments.filter_text(where))
         return self
 
-    def set_properties(self, properties: Mapping[str, object]) -> Transaction:
+    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
+        """Changes columns, as `Table.update_schema`; later appends are of the new schema."""
+        return UpdateSchema(self._evolve, allow_incompatible_changes, case_sensitive)
+
+    def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
+        """Changes how new rows are grouped into files, as `Table.update_partition_spec`."""
+        return UpdatePartitionSpec(self._evolve, case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Replaces the order that new files should have, as `Table.update_sort_order`."""
+        return UpdateSortOrder(self._evolve, case_sensitive)
+
+    def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties; returns the transaction."""
-        self._core.set_properties(arguments.texts(properties))
+        return self._evolve(
+            {"change": "set-properties", "properties": {**arguments.texts(properties), **arguments.texts(more)}}
+        )
+
+    def remove_properties(self, *names: str) -> Transaction:
+        """Removes table properties; returns the transaction."""
+        return self._evolve({"change": "remove-properties", "names": list(arguments.columns(names))})
+
+    def _evolve(self, change: dict[str, Any]) -> Transaction:
+        self._core.evolve(json.dumps([change]))
         return self
 
     def cherry_pick(self, snapshot_id: int) -> Transaction:

@@ -15,8 +15,9 @@ use super::task::DataFile;
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
+use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
-use crate::table::{self, At, ScanRequest, SnapshotInfo};
+use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::{self, CommitOptions};
@@ -27,6 +28,9 @@ type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<Strin
 type PartitionFieldTuple = (String, String, i32, i32);
 /// `(source_id, transform, descending, nulls_first)`.
 type SortFieldTuple = (i32, String, bool, bool);
+
+/// `(name, snapshot_id, kind, min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)`.
+type RefTuple = (String, i64, &'static str, Option<i32>, Option<i64>, Option<i64>);
 
 fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
     (s.id, s.parent_id, s.sequence_number, s.timestamp_ms, s.operation, s.summary, s.schema_id)
@@ -105,8 +109,16 @@ impl Table {
         self.inner.snapshots().into_iter().map(snapshot_tuple).collect()
     }
 
-    fn refs(&self) -> Vec<(String, i64, &'static str)> {
-        self.inner.refs().into_iter().map(|r| (r.name, r.snapshot_id, r.kind)).collect()
+    fn refs(&self) -> Vec<RefTuple> {
+        let one = |r: RefInfo| {
+            let kept = r.retention;
+            (r.name, r.snapshot_id, r.kind, kept.min_snapshots_to_keep, kept.max_snapshot_age_ms, kept.max_ref_age_ms)
+        };
+        self.inner.refs().into_iter().map(one).collect()
+    }
+
+    fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
+        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {

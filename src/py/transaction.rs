@@ -10,6 +10,7 @@ use super::call::run;
 use super::errors::to_exception;
 use super::table::Table;
 use crate::error::{Error, Result};
+use crate::iceberg::evolve::parse_evolutions;
 use crate::{expr, transaction};
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
@@ -58,8 +59,11 @@ impl Transaction {
         })
     }
 
-    fn set_properties(&self, py: Python<'_>, properties: BTreeMap<String, String>) -> PyResult<()> {
-        run(py, || self.with(|t| t.set_properties(properties)))
+    fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<()> {
+        run(py, || {
+            let evolutions = parse_evolutions(changes)?;
+            self.with(|t| t.evolve(&evolutions))
+        })
     }
 
     fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<()> {

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use arrow::record_batch::RecordBatchReader;
 
-use super::{Change, CommitOptions, MetadataChange, Verdict, apply_all, apply_each, commit, reload};
+use super::{Change, CommitOptions, Verdict, apply_all, apply_each, commit, reload};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Predicate, bind};
 use crate::iceberg::commit::{CherryPick, Operation, SnapshotChange};
+use crate::iceberg::evolve::Evolution;
 use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::{MAIN_BRANCH, TableMetadata, encode_metadata};
 use crate::iceberg::plan::load_manifests;
@@ -25,6 +26,8 @@ pub struct Transaction {
     changes: Vec<Box<dyn Change>>,
     /// Ids of the snapshots among the changes.
     own: Vec<i64>,
+    /// Whether the table's schema or spec may be others than at the beginning.
+    evolved: bool,
     /// Appends that nothing came after: they make one snapshot.
     appended: Option<(CommitOptions, Vec<DataFile>)>,
 }
@@ -48,7 +51,7 @@ impl Transaction {
     /// As [`Table::writable_location`].
     pub fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
         table.writable_location()?;
-        Ok(Transaction { table: table.clone(), branch, changes: Vec::new(), own: Vec::new(), appended: None })
+        Ok(Transaction { table: table.clone(), branch, changes: Vec::new(), own: Vec::new(), evolved: false, appended: None })
     }
 
     /// The branch that snapshots go to, if not `main`.
@@ -109,14 +112,16 @@ impl Transaction {
         self.add_snapshot(change, &CommitOptions::default())
     }
 
-    /// Sets table properties.
+    /// Changes the table's schema, spec, order, properties or references, as the changes so far leave them.
     ///
     /// # Errors
-    /// `InvalidInput` for a name that is reserved.
-    pub fn set_properties(&mut self, properties: BTreeMap<String, String>) -> Result<()> {
-        self.table.inner.metadata.set_properties(&properties, 0)?;
-        let set = move |base: &TableMetadata, now_ms: i64| base.set_properties(&properties, now_ms);
-        self.add(Box::new(MetadataChange(set)))
+    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table meanwhile.
+    pub fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
+        let change = self.table()?.evolution(evolutions)?;
+        self.add(change)?;
+        self.evolved = true;
+        // What can't be made is refused now, not at the commit.
+        self.table().map(drop).inspect_err(|_| drop(self.changes.pop()))
     }
 
     /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch.
@@ -138,7 +143,8 @@ impl Transaction {
         rows: Box<dyn RecordBatchReader + Send>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> Result<()> {
-        let files = self.table.write(rows, 0)?.files;
+        let table = if self.evolved { self.table()? } else { self.table.clone() };
+        let files = table.write(rows, 0)?.files;
         let options = CommitOptions { branch: self.branch.clone(), snapshot_properties };
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);

@@ -21,6 +21,7 @@ FACADE = [
     "table",
     "transaction",
     "add_files",
+    "evolution",
     "catalog",
 ]  # they may name each other
 ALLOWED: dict[str, set[str]] = {name: set(CORE[:position]) for position, name in enumerate(CORE)}

@@ -51,6 +51,27 @@ def test_several_changes_are_one_version(table: fz.Table) -> None:
     assert second.summary["total-records"] == "3"
 
 
+def test_rows_of_a_new_schema(table: fz.Table) -> None:
+    table.append(one(1))
+    with table.transaction() as tx:
+        with tx.update_schema() as update:
+            update.add_column("name", "string")
+        tx.append(pa.table({"id": pa.array([2], pa.int64()), "name": ["b"]}))
+        tx.set_properties(a=1).set_properties(a=0).remove_properties("write.parquet.compression-codec")
+        with tx.update_partition_spec() as spec:
+            spec.add_field("id")
+        tx.append(pa.table({"id": pa.array([3], pa.int64()), "name": ["c"]}))
+    rows = table.scan().to_arrow().sort_by("id").to_pylist()
+    assert rows == [{"id": 1, "name": None}, {"id": 2, "name": "b"}, {"id": 3, "name": "c"}]
+    assert table.properties["a"] == "0"
+    assert [task.data_file.partition for task in table.scan("id = 3").plan_files()] == [{"id": 3}]
+    with pytest.raises(fz.InvalidInputError), table.transaction() as tx:
+        tx.append(one(4))
+        with tx.update_schema() as update:
+            update.add_column("name", "string")
+    assert len(table.refresh().snapshots) == 3
+
+
 def test_an_exception_gives_a_transaction_up(table: fz.Table) -> None:
     before = metadata_files(table)
     with pytest.raises(ValueError, match="no"), table.transaction() as tx:
