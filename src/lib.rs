@@ -19,6 +19,7 @@
 //!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`row_level`], `evolution`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
+mod add_files;
 pub mod batch_stream;
 pub mod catalog;
 pub mod changes;

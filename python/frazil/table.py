@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
 from frazil.refs import Refs
+from frazil.row_changes import RowChanges
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.transaction import Transaction
 
 __all__ = ["Snapshot", "Table", "Writer", "open_table"]
 
@@ -42,7 +45,7 @@ class Snapshot(NamedTuple):
     schema_id: int | None
 
 
-class Table:
+class Table(RowChanges):
     """A table, at the version that was read last.
 
     `open_table` and a catalog give tables. What it says does not change while others commit; `refresh()` looks again,
@@ -201,94 +204,91 @@ class Table:
             options=_read_options(options, max_plan_bytes),
         )
 
-    def append(self, data: Any) -> Table:
+    def append(
+        self, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
+    ) -> Table:
         """Adds rows in one commit; returns the table, now at its new version.
 
         Args:
             data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, …) or a pandas data frame. Columns are
                 matched by name.
+            branch: The branch to append to; `main` if None. One that is not there yet begins at the current snapshot.
+            snapshot_properties: Members to add to the snapshot's summary. With `wap.id`, a table whose property
+                `write.wap.enabled` is true only stages the snapshot: `cherry_pick` publishes it.
 
         Raises:
             InvalidInputError: The columns do not fit the table's schema.
-            CommitConflictError: The table changed meanwhile in a way that the append can't follow.
+            CommitConflictError: Other commits won every race for the next version; nothing was committed.
+            CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
         """
-        self._core = self._core.append(arguments.rows(data))
+        properties = arguments.texts(snapshot_properties)
+        self._core = self._core.append(arguments.rows(data), branch=branch, snapshot_properties=properties)
         return self
 
-    def delete(
+    def add_files(
         self,
-        where: str | Predicate,
+        paths: Sequence[str | os.PathLike[str]],
+        check_duplicate_files: bool = True,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Table:
-        """Deletes the rows on which a filter is true, in one commit; returns the table, now at its new version.
+        """Makes existing Parquet files part of the table where they are, in one commit; returns the table.
 
-        Files of which every row matches go by metadata alone. Of the others, property `write.delete.mode` says whether
-        they are written anew (`copy-on-write`, the default) or delete files name the rows (`merge-on-read`). If no row
-        matches, nothing is committed.
+        Their rows are not read: metrics come from the footers, and partition values from bounds that are equal. If a file
+        has no field ids, the table gets a name mapping. From then on the files belong to the table.
 
         Args:
-            where: Rows to delete, as text or expression, as for `scan`.
-            branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            paths: The files.
+            check_duplicate_files: Refuse files that the table has already, which takes a look at all its manifests.
+            branch: As for `append`.
+            snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: The filter does not fit the schema.
-            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+            InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
+            NotFoundError: A file is not there.
         """
-        text, properties = arguments.filter_text(where), arguments.texts(snapshot_properties)
-        self._core = self._core.delete(text, branch=branch, snapshot_properties=properties)
+        if isinstance(paths, (str, os.PathLike)):
+            raise InvalidInputError("paths must be a list of paths")
+        self._core = self._core.add_files(
+            [os.fspath(path) for path in paths],
+            check_duplicate_files,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
         return self
 
-    def overwrite(
+    def transaction(self, branch: str | None = None) -> Transaction:
+        """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
+
+        Args:
+            branch: The branch that snapshots go to; `main` if None.
+        """
+        return Transaction(self, branch)
+
+    def cherry_pick(self, snapshot_id: int) -> Table:
+        """Publishes on `main` what a snapshot did that was staged or is on another branch; returns the table.
+
+        Where `main` has not moved since, it just moves to the snapshot. Otherwise a new snapshot does the same again: that
+        is possible for appends, and for overwrites of whole partitions that nobody has changed since.
+
+        Raises:
+            NotFoundError: There is no such snapshot.
+            InvalidInputError: It is published already, or can't be published on top of other commits.
+            CommitConflictError: The partitions that it replaces have changed.
+        """
+        self._core = self._core.cherry_pick(snapshot_id)
+        return self
+
+    def _change_rows(
         self,
+        change: dict[str, Any],
         data: Any,
-        where: str | Predicate | None = None,
-        branch: str | None = None,
-        snapshot_properties: Mapping[str, object] | None = None,
-    ) -> Table:
-        """Replaces rows by others in one snapshot; returns the table, now at its new version.
-
-        Files of which only some rows match the filter are written anew without them.
-
-        Args:
-            data: The new rows, as for `append`. They need not match the filter.
-            where: Rows to replace, as for `scan`; None replaces all.
-            branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
-
-        Raises:
-            InvalidInputError: The filter or the columns do not fit the schema.
-            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
-        """
-        text = "true" if where is None else arguments.filter_text(where)
+        branch: str | None,
+        snapshot_properties: Mapping[str, object] | None,
+    ) -> None:
+        rows = None if data is None else arguments.rows(data)
         properties = arguments.texts(snapshot_properties)
-        self._core = self._core.overwrite(
-            arguments.rows(data), text, branch=branch, snapshot_properties=properties
-        )
-        return self
-
-    def overwrite_partitions(
-        self, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
-    ) -> Table:
-        """Replaces all partitions that there are new rows for, in one snapshot; returns the table, at its new version.
-
-        A table without partitions is replaced as a whole; without any rows, nothing is. Files that an older partition
-        spec made stay.
-
-        Args:
-            data: The new rows, as for `append`.
-            branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
-
-        Raises:
-            InvalidInputError: The columns do not fit the schema.
-        """
-        properties = arguments.texts(snapshot_properties)
-        self._core = self._core.overwrite(
-            arguments.rows(data), None, branch=branch, snapshot_properties=properties
-        )
-        return self
+        self._core = self._core.change_rows(json.dumps(change), rows, branch, properties)
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Changes columns: add, drop, rename, move, widen and others, in one commit.
@@ -382,14 +382,20 @@ class Table:
         """
         return Writer(self._core, arguments.count("task", task))
 
-    def commit(self, messages: Iterable[_core.CommitMessage], summary: Mapping[str, object] | None = None) -> Table:
+    def commit(
+        self,
+        messages: Iterable[_core.CommitMessage],
+        snapshot_properties: Mapping[str, object] | None = None,
+        branch: str | None = None,
+    ) -> Table:
         """Commits what writers wrote as one append; returns the table, now at its new version.
 
         Args:
             messages: What `Writer.write` returned, perhaps in other processes.
-            summary: Members to add to the snapshot's summary.
+            snapshot_properties: As for `append`.
+            branch: As for `append`.
         """
-        self._core = self._core.commit(list(messages), arguments.texts(summary))
+        self._core = self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch)
         return self
 
     def abort(self, messages: Iterable[_core.CommitMessage]) -> None:

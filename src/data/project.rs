@@ -80,6 +80,11 @@ impl FileColumn {
         }
     }
 
+    /// Its field id: its own, or the one that a name mapping gave it.
+    pub(crate) fn id(&self) -> Option<FieldId> {
+        self.id
+    }
+
     pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
         leaves.range(self.leaves.clone()).next().is_some()
     }

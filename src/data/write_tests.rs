@@ -1,11 +1,11 @@
 use super::*;
+use crate::error::ErrorKind;
 use crate::store::local::LocalStore;
 use crate::store::{FileInfo, StoreWriter};
 use crate::types::{Field, PartitionField, PrimitiveType as P, Transform, Type};
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema as ArrowSchema};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use crate::error::ErrorKind;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 

@@ -12,14 +12,16 @@ use super::scan::Scan;
 use super::schema::Schema;
 use super::signals::Watch;
 use super::task::DataFile;
+use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
+use crate::row_level::json::row_change_from_json;
 use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
-use crate::transaction::CommitOptions;
+use crate::transaction::{self, CommitOptions};
 use crate::workers::GoOn;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
@@ -39,7 +41,7 @@ fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Table {
-    inner: table::Table,
+    pub(super) inner: table::Table,
 }
 
 impl From<table::Table> for Table {
@@ -185,34 +187,20 @@ impl Table {
         Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
     }
 
-    #[pyo3(signature = (filter, *, branch=None, snapshot_properties=None))]
-    fn delete(
+    fn change_rows(
         &self,
         py: Python<'_>,
-        filter: &str,
+        change: &str,
+        data: Option<&Bound<'_, PyAny>>,
         branch: Option<String>,
-        snapshot_properties: Option<BTreeMap<String, String>>,
+        snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
-        let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        let work = |go_on: GoOn| self.inner.delete(&expr::parse(filter)?, &options, go_on);
-        Ok(run_watched(py, &Watch::new(), work)?.into())
-    }
-
-    /// Without a filter, whole partitions are replaced.
-    #[pyo3(signature = (data, filter, *, branch=None, snapshot_properties=None))]
-    fn overwrite(
-        &self,
-        py: Python<'_>,
-        data: &Bound<'_, PyAny>,
-        filter: Option<&str>,
-        branch: Option<String>,
-        snapshot_properties: Option<BTreeMap<String, String>>,
-    ) -> PyResult<Table> {
-        let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        let done = Input::new(data)?.run_watched(py, |rows, go_on| match filter {
-            Some(filter) => self.inner.overwrite(rows, &expr::parse(filter)?, &options, go_on),
-            None => self.inner.overwrite_partitions(rows, &options),
-        });
+        let options = CommitOptions { branch, snapshot_properties };
+        let work = |rows, go_on: GoOn| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
+        let done = match data {
+            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
+            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
+        };
         Ok(done?.into())
     }
 
@@ -232,6 +220,27 @@ impl Table {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || self.inner.commit(messages, &options))?.into())
+    }
+
+    fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
+        Ok(run(py, || transaction::Transaction::begin(&self.inner, branch))?.into())
+    }
+
+    #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        check_duplicates: bool,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties };
+        Ok(run(py, || self.inner.add_files(&paths, check_duplicates, &options))?.into())
+    }
+
+    fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<Table> {
+        Ok(run(py, || self.inner.cherry_pick(snapshot_id))?.into())
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {

@@ -64,6 +64,11 @@ impl<'v> LiveRows<'v> {
         Ok(LiveRows { view, reader, lineage: lineage.then_some([columns.len(), columns.len() + 1]) })
     }
 
+    /// Where the columns of lineage are, if they are read.
+    pub fn lineage(&self) -> Option<[usize; 2]> {
+        self.lineage
+    }
+
     /// The rows of a task that its residual keeps.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! Replacing rows by others: those that match a filter, or those of the same partitions.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::RowReader;
-use super::delete::{Removal, find, rewrite_without};
+use super::apply::{Remove, apply};
+use super::delete::{Removal, find};
 use super::rewrite::NewFiles;
-use super::view::{Command, View};
+use super::view::{Command, Mode, View};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::iceberg::commit::{Operation, SnapshotChange};
@@ -25,22 +25,20 @@ pub(super) fn overwrite(
     let removal = find(view, filter, go_on)?;
     let mut written = NewFiles::new(view);
     written.add(view.table.write(rows, 0)?.files);
-    let operation = |written: &NewFiles| if written.is_empty() { Operation::Delete } else { Operation::Overwrite };
-    Ok(match removal {
-        Removal::Whole(0) if written.is_empty() => None,
+    match removal {
+        Removal::Whole(0) if written.is_empty() => Ok(None),
         Removal::Whole(_) => {
-            let change = view.change(operation(&written)).remove_where(filter);
-            Some(change.add_files(written.take()).owning_files())
+            let operation = if written.is_empty() { Operation::Delete } else { Operation::Overwrite };
+            let change = view.change(operation).remove_where(filter);
+            Ok(Some(change.add_files(written.take()).owning_files()))
         }
-        Removal::Named(files, hits) if files.is_empty() && hits.is_empty() && written.is_empty() => None,
-        Removal::Named(mut files, hits) => {
-            written.join(rewrite_without(view, &hits, go_on)?);
-            files.extend(hits.iter().map(|h| view.removable(&h.task.data_file)));
-            let assumed = view.replacing(view.isolation(Command::Delete)?, filter.clone());
-            let change = view.change(operation(&written)).remove_files(files).assuming(assumed);
-            Some(change.add_files(written.take()).owning_files())
+        Removal::Named(files, hits) => {
+            let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove, go_on)?;
+            effect.added.join(written);
+            effect.removed.extend(files);
+            effect.change(view, Command::Delete, filter.clone())
         }
-    })
+    }
 }
 
 pub(super) fn overwrite_partitions(view: &View, rows: RowReader) -> Result<Option<SnapshotChange>> {
@@ -54,9 +52,8 @@ pub(super) fn overwrite_partitions(view: &View, rows: RowReader) -> Result<Optio
     let change = if view.table.partition_spec().is_unpartitioned() {
         change.remove_where(&Predicate::True)
     } else {
-        let by_path: BTreeMap<String, Arc<Partition>> =
-            files.iter().map(|f| (f.partition.path(), f.partition.clone())).collect();
-        change.remove_partitions(&by_path.into_values().collect::<Vec<_>>())
+        let partitions: Vec<Arc<Partition>> = files.iter().map(|f| f.partition.clone()).collect();
+        change.remove_partitions(&partitions)
     };
     let summary = [(REPLACE_PARTITIONS.to_owned(), "true".to_owned())];
     Ok(Some(change.with_summary(summary).add_files(files).owning_files()))

@@ -35,6 +35,19 @@ impl Touched {
         }
         Ok(out)
     }
+
+    /// All files that may have matching rows.
+    ///
+    /// # Errors
+    /// As [`Touched::find`].
+    pub fn all(scan: &Scan, go_on: GoOn) -> Result<Vec<ScanTask>> {
+        let mut out = Vec::new();
+        let mut plan = Plan::start(scan.plan_input(), go_on)?;
+        while let Some(batch) = plan.next_batch(go_on)? {
+            (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| out.push(task)))?;
+        }
+        Ok(out)
+    }
 }
 
 /// The files of a scan of which metadata proves that every row matches.

@@ -8,7 +8,7 @@ use super::view::View;
 use crate::data::write::{DataWriter, WriteContext};
 use crate::error::Result;
 use crate::store::Store;
-use crate::task::DataFile;
+use crate::task::{DataFile, FileContent};
 use crate::types::Schema;
 use crate::workers::{GoOn, in_parallel, threads};
 
@@ -36,6 +36,14 @@ impl NewFiles {
         self.files.is_empty()
     }
 
+    pub fn has_data(&self) -> bool {
+        self.files.iter().any(|f| f.content == FileContent::Data)
+    }
+
+    pub fn has_deletes(&self) -> bool {
+        self.files.iter().any(|f| f.content != FileContent::Data)
+    }
+
     /// The files, whose fate is the caller's from now on.
     pub fn take(mut self) -> Vec<DataFile> {
         std::mem::take(&mut self.files)
@@ -56,7 +64,7 @@ impl Drop for NewFiles {
 /// # Errors
 /// As [`lineage_columns`].
 pub(super) fn context_with_lineage(view: &View, task: u64) -> Result<WriteContext> {
-    let mut context = view.table.write_context(task);
+    let mut context = view.table.write_context(task)?;
     if view.table.format_version() >= 3 {
         let mut fields = context.schema.fields.to_vec();
         fields.extend(lineage_columns(&context.schema)?);

@@ -16,12 +16,16 @@ use crate::task::DataFile;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Delete,
+    Update,
+    Merge,
 }
 
 impl Command {
     fn as_str(self) -> &'static str {
         match self {
             Command::Delete => "delete",
+            Command::Update => "update",
+            Command::Merge => "merge",
         }
     }
 }
@@ -69,6 +73,14 @@ impl View {
         let mut view = View { table, branch, since: None, own: HashSet::new() };
         view.since = view.scan(Predicate::True)?.snapshot_id();
         Ok(view)
+    }
+
+    /// Of what a transaction has changed so far: `own` are its snapshots, `since` is the one that it began on.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    pub fn of_transaction(table: Table, branch: Option<&str>, since: Option<i64>, own: HashSet<i64>) -> Result<View> {
+        Ok(View { since, own, ..View::new(table, branch)? })
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {
@@ -123,16 +135,23 @@ impl View {
         }
     }
 
-    /// What an operation relies on that read the rows matching `filter` and replaces files: as Java's `OverwriteFiles` is
-    /// used by Spark.
-    pub fn replacing(&self, isolation: Isolation, filter: Predicate) -> Assumptions {
-        Assumptions {
+    /// What an operation relies on that read the rows matching `filter`, as Spark uses Java's `OverwriteFiles` (files are
+    /// replaced) and `RowDelta` (deletes of these data files are added).
+    ///
+    /// # Errors
+    /// As [`View::isolation`].
+    pub fn assumptions(&self, command: Command, filter: Predicate, required: HashSet<String>) -> Result<Assumptions> {
+        Ok(Assumptions {
             since: self.since,
             filter: Some(filter),
-            no_new_data: isolation == Isolation::Serializable,
+            no_new_data: self.isolation(command)? == Isolation::Serializable,
+            // Rows that somebody else deleted meanwhile must not come back as updated ones.
+            no_new_deletes: !required.is_empty() && command != Command::Delete,
             no_new_deletes_of_removed: true,
+            required_may_be_deleted: command == Command::Delete,
+            required,
             ..Assumptions::default()
-        }
+        })
     }
 
     pub fn change(&self, operation: Operation) -> SnapshotChange {

@@ -20,6 +20,7 @@ FACADE = [
     "scan_options",
     "table",
     "transaction",
+    "add_files",
     "evolution",
     "row_level",
     "catalog",
