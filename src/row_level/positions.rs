@@ -75,14 +75,22 @@ impl<'v> Earlier<'v> {
     /// All positions that a delete file is to name, and the delete files that it replaces.
     fn united(&self, task: &ScanTask, positions: &PositionSet) -> Result<(PositionSet, Vec<DataFile>)> {
         let mut all = positions.clone();
-        if self.form == DeleteForm::Parquet {
-            return Ok((all, Vec::new()));
-        }
         let by_position = |d: &&DeleteRef| d.file.content == FileContent::PositionDeletes;
         let deletes: Vec<DeleteRef> = task.deletes.iter().filter(by_position).cloned().collect();
+        if self.form == DeleteForm::Parquet {
+            // Earlier position delete files stay; they matter only if together they leave no row.
+            let most = deletes.iter().map(|d| d.file.record_count.max(0).unsigned_abs()).fold(all.len(), u64::saturating_add);
+            if i64::try_from(most).is_ok_and(|most| most < task.data_file.record_count) {
+                return Ok((all, Vec::new()));
+            }
+        }
         let known = DeleteFilter::load(self.view.store(), &self.context, &task.data_file, &deletes, &self.cache)?;
         if let Some(known) = known.positions() {
             all.unite(known);
+        }
+        if self.form == DeleteForm::Parquet {
+            let is_all = i64::try_from(all.len()) == Ok(task.data_file.record_count);
+            return Ok((if is_all { all } else { positions.clone() }, Vec::new()));
         }
         // A file that names rows of other data files too must stay; beside a vector nobody looks at it for this one.
         let only = |d: &DeleteRef| {
