@@ -101,7 +101,7 @@ class RowChanges:
     def update(
         self: _T,
         where: str | Predicate,
-        set: Mapping[str, object],
+        values: Mapping[str, object],
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
@@ -112,7 +112,7 @@ class RowChanges:
 
         Args:
             where: Rows to update, as for `Table.scan`; `"true"` for all.
-            set: New values by column: a value of a type that filters take, None for null, or another column of the same
+            values: New values by column: a value of a type that filters take, None for null, or another column of the same
                 type (`col("other")`), by its value before the update.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
@@ -122,10 +122,10 @@ class RowChanges:
             UnsupportedError: A column is a struct, list or map and is to have a value.
             CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
         """
-        if not isinstance(set, Mapping):
-            raise InvalidInputError(f"set must be a dictionary of columns and values, not {set!r}")
-        values = {name: _assigned(value) for name, value in set.items()}
-        change = {"change": "update", "where": arguments.filter_text(where), "set": values}
+        if not isinstance(values, Mapping):
+            raise InvalidInputError(f"values must be a dictionary of columns and values, not {values!r}")
+        new = {name: _assigned(value) for name, value in values.items()}
+        change = {"change": "update", "where": arguments.filter_text(where), "set": new}
         self._change_rows(change, None, branch, snapshot_properties)
         return self
 
@@ -138,8 +138,8 @@ class RowChanges:
     ) -> _T:
         """Updates the rows that match others by a key, and inserts the others of these; returns the table.
 
-        Rows that are equal already stay as they are; columns that the data lacks keep their values. A key with a null in
-        it matches nothing, as in SQL, so that such rows are inserted. The summary's members `frazil.rows-updated` and
+        Rows that are equal already stay as they are; columns that the data lacks keep their values. A key with a null
+        in it matches nothing, as in SQL, so that such rows are inserted. The summary's members `frazil.rows-updated` and
         `frazil.rows-inserted` count the rows. See `merge` for more.
 
         Args:

@@ -200,3 +200,74 @@ fn canonical(array: &ArrayRef) -> ArrayRef {
         _ => array.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(index: &KeyIndex, columns: &[ArrayRef]) -> Vec<(usize, u32)> {
+        let mut out = Vec::new();
+        index.find(columns, |row, source| out.push((row, source))).unwrap();
+        out
+    }
+
+    fn index(columns: &[ArrayRef]) -> Result<KeyIndex> {
+        let mut index = KeyIndex::new(&columns.iter().map(|c| c.data_type().clone()).collect::<Vec<_>>())?;
+        index.add(columns)?;
+        index.seal();
+        Ok(index)
+    }
+
+    #[test]
+    fn floats_are_equal_as_spark_compares_them() {
+        let keys: ArrayRef = Arc::new(Float64Array::from(vec![Some(f64::NAN), Some(-0.0), None, Some(1.5)]));
+        let rows: ArrayRef = Arc::new(Float64Array::from(vec![Some(1.5), Some(-f64::NAN), Some(0.0), None]));
+        assert_eq!(
+            found(&index(std::slice::from_ref(&keys)).unwrap(), std::slice::from_ref(&rows)),
+            [(0, 3), (1, 0), (2, 1)]
+        );
+        let names: ArrayRef = Arc::new(StringArray::from(vec!["a"; 4]));
+        let both = index(&[keys, names.clone()]).unwrap();
+        assert_eq!(found(&both, &[rows, names]), [(0, 3), (1, 0), (2, 1)]);
+    }
+
+    #[test]
+    fn equal_keys_are_refused_but_not_nulls() {
+        let zeros: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0]));
+        assert_eq!(index(&[zeros]).err().unwrap().kind(), crate::error::ErrorKind::InvalidInput);
+        let nulls: ArrayRef = Arc::new(Int64Array::from(vec![None, None, Some(1)]));
+        assert_eq!(found(&index(std::slice::from_ref(&nulls)).unwrap(), &[nulls]), [(2, 2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn as_a_look_at_every_key_says(
+            keys in prop::collection::btree_set((-30i64..30, -2i32..2), 0..40),
+            rows in prop::collection::vec((prop::option::of(-35i64..35), -2i32..2), 0..60),
+            spread in prop::sample::select(vec![1i64, 1 << 40]),
+        ) {
+            let keys: Vec<(i64, i32)> = keys.into_iter().collect();
+            let long = |n: i64| n * spread;
+            let first: ArrayRef = Arc::new(Int64Array::from_iter_values(keys.iter().map(|k| long(k.0))));
+            let second: ArrayRef = Arc::new(Int32Array::from_iter_values(keys.iter().map(|k| k.1)));
+            let columns: [ArrayRef; 2] = [
+                Arc::new(rows.iter().map(|r| r.0.map(long)).collect::<Int64Array>()),
+                Arc::new(Int32Array::from_iter_values(rows.iter().map(|r| r.1))),
+            ];
+            let at = |row: &(Option<i64>, i32)| keys.iter().position(|k| Some(k.0) == row.0 && k.1 == row.1);
+            let expected: Vec<_> =
+                rows.iter().enumerate().filter_map(|(i, row)| Some((i, u32::try_from(at(row)?).unwrap()))).collect();
+            prop_assert_eq!(found(&index(&[first.clone(), second]).unwrap(), &columns), expected);
+            let distinct: std::collections::BTreeSet<i64> = keys.iter().map(|k| k.0).collect();
+            let distinct: Vec<i64> = distinct.into_iter().collect();
+            let only: ArrayRef = Arc::new(Int64Array::from_iter_values(distinct.iter().map(|k| long(*k))));
+            let at = |row: &(Option<i64>, i32)| distinct.iter().position(|k| Some(*k) == row.0);
+            let expected: Vec<_> =
+                rows.iter().enumerate().filter_map(|(i, row)| Some((i, u32::try_from(at(row)?).unwrap()))).collect();
+            prop_assert_eq!(found(&index(&[only]).unwrap(), &columns[..1]), expected);
+        }
+    }
+}

@@ -79,7 +79,8 @@ impl<'v> Earlier<'v> {
         let deletes: Vec<DeleteRef> = task.deletes.iter().filter(by_position).cloned().collect();
         if self.form == DeleteForm::Parquet {
             // Earlier position delete files stay; they matter only if together they leave no row.
-            let most = deletes.iter().map(|d| d.file.record_count.max(0).unsigned_abs()).fold(all.len(), u64::saturating_add);
+            let most =
+                deletes.iter().map(|d| d.file.record_count.max(0).unsigned_abs()).fold(all.len(), u64::saturating_add);
             if i64::try_from(most).is_ok_and(|most| most < task.data_file.record_count) {
                 return Ok((all, Vec::new()));
             }

@@ -11,7 +11,8 @@ import frazil as fz
 
 COLUMNS = "id bigint, g string, v int, x double"
 VALUES = ", ".join(
-    f"({'null' if i == 19 else i}, {'null' if i % 7 == 0 else repr('ab'[i % 2])}, {i % 5}, {'null' if i % 6 == 0 else i / 4})"
+    f"({'null' if i == 19 else i}, {'null' if i % 7 == 0 else repr('ab'[i % 2])}, {i % 5}, "
+    f"{'null' if i % 6 == 0 else i / 4})"
     for i in range(40)
 )
 LINEAGE = "id, v, _row_id, _last_updated_sequence_number"

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from conftest import event_rows
 from frazil import col
 
 MERGE_ON_READ = {f"write.{command}.mode": "merge-on-read" for command in ("delete", "update", "merge")}
@@ -31,7 +32,9 @@ def data_files(table: fz.Table) -> set[str]:
     return {str(path) for path in pathlib.Path(table.location).glob("data/**/*.*")}
 
 
-@pytest.fixture(params=[(1, {}), (2, {}), (2, MERGE_ON_READ), (3, {}), (3, MERGE_ON_READ)], ids=lambda p: f"v{p[0]}-{len(p[1])}")
+@pytest.fixture(
+    params=[(1, {}), (2, {}), (2, MERGE_ON_READ), (3, {}), (3, MERGE_ON_READ)], ids=lambda p: f"v{p[0]}-{len(p[1])}"
+)
 def table(request: pytest.FixtureRequest, catalog: fz.Catalog) -> fz.Table:
     """100 rows in two files."""
     version, modes = request.param
@@ -320,3 +323,80 @@ def test_an_overwrite_races(table: fz.Table) -> None:
     mine: Change = lambda t: t.overwrite(rows(500, 1), where="id = 5")  # noqa: E731
     assert race(table, mine, lambda t: t.delete("id = 6")) == CONFLICT
     assert race(table, lambda t: t.overwrite(rows(600, 1)), lambda t: t.append(rows(700, 1))) == [600]
+
+
+# ---------------------------------------------------------------- tables with a past
+
+
+@pytest.mark.parametrize("modes", [{}, MERGE_ON_READ], ids=["cow", "mor"])
+def test_every_column_survives(catalog: fz.Catalog, modes: dict[str, str]) -> None:
+    data = event_rows(0, 60)
+    table = catalog.create_table("db.e", data.schema, partition_by=["day(ts)"], properties=modes)
+    table.append(data.slice(0, 30)).append(data.slice(30))
+    table.delete("id in (3, 33) or payload.a = 42")
+    kept = [r for r in data.to_pylist() if r["id"] not in (3, 33, 42)]
+    key = lambda r: r["id"]  # noqa: E731
+    assert repr(sorted(table.scan().to_arrow().to_pylist(), key=key)) == repr(kept)
+    table.update("id = 5", {"ok": None, "raw": b"new"})
+    table.upsert(event_rows(58, 4).set_column(1, "country", [["X"] * 4]), on=["id"])
+    new = {**{r["id"]: r for r in kept}, **{r["id"]: {**r, "country": "X"} for r in event_rows(58, 4).to_pylist()}}
+    new[5] = {**new[5], "ok": None, "raw": b"new"}
+    assert repr(sorted(table.scan().to_arrow().to_pylist(), key=key)) == repr([new[i] for i in sorted(new)])
+    version = table.metadata_location
+    table.upsert(event_rows(40, 2), on=["id"]).upsert(event_rows(10, 5).select(["payload", "id"]), on=["id"])
+    assert table.metadata_location == version, "equal rows stay, nested values too"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("modes", [{}, MERGE_ON_READ], ids=["cow", "mor"])
+def test_after_evolution_of_schema_and_spec(catalog: fz.Catalog, version: int, modes: dict[str, str]) -> None:
+    properties = {"format-version": str(version), **modes}
+    table = catalog.create_table("db.e", SCHEMA, partition_by=["g"], properties=properties).append(rows(0, 20))
+    with table.update_partition_spec() as spec:
+        spec.add_field("bucket(4, id)")
+    table.append(rows(20, 20))
+    with table.update_schema() as update:
+        update.rename_column("v", "w")
+        update.add_column("note", "string")
+    table.delete("id in (1, 21) or note = 'x'")
+    table.update("id < 3", {"note": "small"})
+    table.upsert(pa.table({"id": [5, 25, 45], "w": [1, 1, 1], "note": ["u"] * 3}), on=["id"])
+    assert ids(table) == [*(i for i in range(40) if i not in (1, 21)), 45]
+    read = {r["id"]: r for r in table.scan().to_arrow().to_pylist()}
+    assert read[2] == {"id": 2, "g": "a", "w": 0, "note": "small"}
+    assert read[25] == {"id": 25, "g": "b", "w": 1, "note": "u"}
+    assert read[39] == {"id": 39, "g": "b", "w": 0, "note": None}
+
+
+@pytest.mark.parametrize("partition", ["bucket(8, id)", "truncate(10, id)", "id"])
+def test_an_upsert_opens_only_files_that_keys_may_be_in(catalog: fz.Catalog, partition: str) -> None:
+    table = catalog.create_table("db.p", SCHEMA, partition_by=[partition]).append(rows(0, 40))
+    wanted = {task.data_file.path for task in table.scan("id = 13").plan_files()}
+    assert len(wanted) == 1
+    for path in data_files(table) - {path.removeprefix("file:") for path in wanted}:
+        pathlib.Path(path).write_bytes(b"")
+    table.upsert(rows(13, 1, v=6), on=["id"])
+    assert table.scan("id = 13", select=["v"]).to_arrow()["v"].to_pylist() == [6]
+
+
+def test_an_upsert_opens_only_files_whose_bounds_have_a_key(catalog: fz.Catalog) -> None:
+    table = catalog.create_table("db.b", SCHEMA)
+    for first in (0, 100, 200):
+        table.append(rows(first, 50))
+    tasks = list(table.scan().plan_files())
+    pathlib.Path(tasks[1].data_file.path.removeprefix("file:")).write_bytes(b"")
+    table.upsert(pa.concat_tables([rows(10, 1, v=1), rows(60, 1, v=1), rows(249, 1, v=1)]), on=["id"])
+    assert table.snapshot is not None
+    assert table.snapshot.summary["frazil.rows-updated"] == "2"
+
+
+@pytest.mark.parametrize("modes", [{}, MERGE_ON_READ], ids=["cow", "mor"])
+def test_pyiceberg_reads_the_result(catalog: fz.Catalog, modes: dict[str, str]) -> None:
+    static = pytest.importorskip("pyiceberg.table").StaticTable
+    table = catalog.create_table("db.t", SCHEMA, partition_by=["g"], properties=modes).append(rows(0, 40))
+    table.delete("id in (3, 4, 17)").update("id > 35", {"v": 5}).upsert(rows(30, 15, v=9), on=["id"])
+    table.merge(rows(0, 2), ["id"], when_matched_delete=True).overwrite(rows(100, 2), where="id = 5")
+    theirs = static.from_metadata(table.metadata_location).scan().to_arrow()
+    ours = table.scan().to_arrow()
+    assert sorted(map(repr, theirs.to_pylist())) == sorted(map(repr, ours.to_pylist()))
+    assert theirs.num_rows == 40 - 3 + 5 - 2 - 1 + 2

@@ -182,6 +182,7 @@ def check(table: fz.Table, model: Model, done: list[str], root: pathlib.Path) ->
     assert multiset(found) == multiset(model.rows), done
     if table.format_version >= 3:
         ids = table.scan(select=["_row_id"]).to_arrow()["_row_id"].to_pylist()
-        assert len(set(ids)) == len(ids) and None not in ids, done
+        assert len(set(ids)) == len(ids), done
+        assert None not in ids, done
     live = {path.removeprefix("file:") for path in table.inspect.all_files()["file_path"].to_pylist()}
     assert {str(path) for path in root.glob("db/t/data/**/*.*")} <= live, done
