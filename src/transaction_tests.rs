@@ -37,7 +37,8 @@ struct Faulty {
 impl Store for Faulty {
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let publishes = path.ends_with(".metadata.json");
-        let fault = if publishes { std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) } else { Fault::None };
+        let fault =
+            if publishes { std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) } else { Fault::None };
         match fault {
             Fault::None => self.files.put_if_absent(path, bytes),
             Fault::LostReply => {

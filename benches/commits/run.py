@@ -2,9 +2,9 @@
 
     python benches/commits/run.py [--files 1000 100000] [--appends 30]
 
-The tables are made here: existing entries in manifests of the size that commits merge to, so that an append finds what a
-grown table has. Rows are one file of one row; what is measured is the whole `append`, and the commit of a file written
-before.
+The tables are made here: existing entries in manifests of the size that commits merge to, so that an append finds what
+a grown table has. Rows are one file of one row; what is measured is the whole `append`, and the commit of a file
+written before.
 """
 
 from __future__ import annotations

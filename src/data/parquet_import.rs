@@ -115,7 +115,9 @@ impl Importer {
         };
         let fits = Projection::plan(&self.schema.fields, &columns, &Constants::of(&Arc::new(file.clone())));
         fits.map_err(|e| {
-            Error::invalid("the file's columns do not fit the table's").because(e).hint("Evolve the table's schema first")
+            Error::invalid("the file's columns do not fit the table's")
+                .because(e)
+                .hint("Evolve the table's schema first")
         })?;
         Ok(Imported { file, has_ids })
     }

@@ -51,7 +51,14 @@ impl Transaction {
     /// As [`Table::writable_location`].
     pub fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
         table.writable_location()?;
-        Ok(Transaction { table: table.clone(), branch, changes: Vec::new(), own: Vec::new(), evolved: false, appended: None })
+        Ok(Transaction {
+            table: table.clone(),
+            branch,
+            changes: Vec::new(),
+            own: Vec::new(),
+            evolved: false,
+            appended: None,
+        })
     }
 
     /// The branch that snapshots go to, if not `main`.
@@ -107,7 +114,7 @@ impl Transaction {
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
-        bind(filter, self.table.schema(), true)?;
+        bind(filter, self.now()?.schema(), true)?;
         let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
         self.add_snapshot(change, &CommitOptions::default())
     }
@@ -143,8 +150,7 @@ impl Transaction {
         rows: Box<dyn RecordBatchReader + Send>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> Result<()> {
-        let table = if self.evolved { self.table()? } else { self.table.clone() };
-        let files = table.write(rows, 0)?.files;
+        let files = self.now()?.write(rows, 0)?.files;
         let options = CommitOptions { branch: self.branch.clone(), snapshot_properties };
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);
@@ -153,6 +159,11 @@ impl Transaction {
         self.close_append()?;
         self.appended = Some((options, files));
         Ok(())
+    }
+
+    /// A table that has the schema and spec that the changes so far lead to.
+    fn now(&mut self) -> Result<Table> {
+        if self.evolved { self.table() } else { Ok(self.table.clone()) }
     }
 
     fn close_append(&mut self) -> Result<()> {

@@ -1,4 +1,4 @@
-"""Commits by Frazil and Java on the same tables, in turn: rows, entries, summaries, row ids, branches, staged commits."""
+"""Commits by Frazil and Java on one table in turn: rows, entries, summaries, row ids, branches, staged commits."""
 
 import pathlib
 from collections.abc import Iterator
@@ -13,7 +13,15 @@ import frazil as fz
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32())])
 # What differs between two engines that do the same.
-OWN = {"frazil.files-id", "added-files-size", "removed-files-size", "total-files-size", "iceberg-version", "app-id"}
+OWN = {
+    "frazil.files-id",
+    "added-files-size",
+    "removed-files-size",
+    "total-files-size",
+    "iceberg-version",
+    "app-id",
+    "app-name",
+}
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +51,9 @@ def assert_both(java: Java, table: fz.Table, name: str, *pairs: tuple[int, int])
 
 def entries(java: Java, name: str) -> list[tuple[Any, ...]]:
     """Live and deleted entries as Java reads them."""
-    found = java.metadata(name, "entries", "status, snapshot_id, sequence_number, file_sequence_number, data_file.file_path")
+    found = java.metadata(
+        name, "entries", "status, snapshot_id, sequence_number, file_sequence_number, data_file.file_path"
+    )
     return sorted((tuple(row) for row in found), key=lambda row: row[-1])
 
 
@@ -61,7 +71,7 @@ def test_merging_and_removing_in_turn(java: Java, catalog: Any, version: int) ->
     properties = {
         "format-version": str(version),
         "commit.manifest.min-count-to-merge": "3",
-        "write.delete.mode": "merge-on-read",
+        "write.delete.mode": "copy-on-write" if version == 1 else "merge-on-read",
     }
     table = catalog.create_table(f"{NAMESPACE}.{name}", SCHEMA, partition_by=["p"], properties=properties)
     table.append(rows((1, 1), (2, 2)))
@@ -93,7 +103,9 @@ def test_merging_and_removing_in_turn(java: Java, catalog: Any, version: int) ->
     deletes = [row for row in entries(java, name) if row[0] != 2 and ".parquet" not in row[-1]]
     assert not deletes, "a deletion vector of a file that is gone"
     java.sql(f"call ice.system.rewrite_manifests('{NAMESPACE}.{name}')")
-    java.sql(f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{name}', options => map('rewrite-all', 'true'))")
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{name}', options => map('rewrite-all', 'true'))"
+    )
     table.refresh().append(rows((12, 3)))
     assert_both(java, table, name, (30, 3), (6, 3), (7, 2), (10, 5), (11, 6), (12, 3))
     assert entries(java, name) == ours(table)

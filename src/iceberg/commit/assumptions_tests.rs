@@ -190,9 +190,8 @@ fn an_unknown_history_is_a_conflict() {
     let mut setup = Setup::new(2);
     setup.since = Some(12345);
     let assumptions = Assumptions { no_new_data: true, ..Assumptions::default() };
-    let e = setup.commit(
-        setup.change(Operation::Overwrite).assuming(Assumptions { since: setup.since, ..assumptions }),
-    );
+    let e =
+        setup.commit(setup.change(Operation::Overwrite).assuming(Assumptions { since: setup.since, ..assumptions }));
     assert_eq!(e.unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 

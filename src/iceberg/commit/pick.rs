@@ -93,8 +93,10 @@ impl CherryPick {
                 change.add_files(added).remove_files(removed).assuming(assumptions)
             }
             Some("overwrite") if replaces => {
-                return Err(Error::invalid("the snapshot replaces partitions of a version that `main` does not come from")
-                    .hint("Run the overwrite again on the newest version"));
+                return Err(Error::invalid(
+                    "the snapshot replaces partitions of a version that `main` does not come from",
+                )
+                .hint("Run the overwrite again on the newest version"));
             }
             _ => {
                 return Err(Error::invalid(
