@@ -125,6 +125,12 @@ pub(crate) struct RowTest {
 }
 
 impl RowTest {
+    /// Of a filter alone, on columns that are placed.
+    #[cfg(test)]
+    pub(crate) fn new(filter: Arc<BoundPredicate>, columns: FilterColumns) -> RowTest {
+        RowTest { filter, columns, deletes: None }
+    }
+
     /// The leaf columns it needs.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         self.columns.leaves()
