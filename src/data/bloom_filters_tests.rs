@@ -93,7 +93,7 @@ fn groups(path: &str, schema: &Schema, filter: &BoundPredicate) -> usize {
     let constants = Constants::of(&task(path, BoundPredicate::True).data_file);
     let filter = Arc::new(filter.clone());
     let (range, columns, constants) = (i64::MIN..i64::MAX, &columns, &constants);
-    let part = Part { range, filter: &filter, schema, columns, constants, recorded_rows: None };
+    let part = Part { range, filter: &filter, schema, columns, constants, recorded: Default::default() };
     let blooms = BloomFilters::new(&part);
     (0..file.footer().num_row_groups()).filter(|group| blooms.may_match(&file, *group).unwrap()).count()
 }

@@ -74,8 +74,15 @@ pub(crate) struct Part<'a> {
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
-    /// Rows that the file was recorded with, if it is read whole.
-    pub recorded_rows: Option<u64>,
+    /// What the table says of the file.
+    pub recorded: Recorded,
+}
+
+/// What a manifest says of a file. It may be wrong: files are read whatever it says, as Java reads them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recorded {
+    pub rows: u64,
+    pub bytes: u64,
 }
 
 /// What of the rows is wanted.
