@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::super::arrow_schema::to_arrow;
 use super::super::constants::Constants;
+use super::super::file_columns::FileColumns;
 use super::super::parquet_read::ParquetSource;
-use super::super::project::FileColumns;
 use super::super::task_reader::FileSource;
 use super::super::testing::{field, leaf, read_rows, schema, task, write_batch};
 use super::*;

@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::data::constants::Constants;
-use crate::data::project::FileColumns;
+use crate::data::file_columns::FileColumns;
 use crate::data::testing::{context, leaf, read, rows, schema, task};
 use crate::error::ErrorKind;
 use crate::expr::{BoundPredicate, Op};

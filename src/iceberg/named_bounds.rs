@@ -31,11 +31,18 @@ pub(super) struct NamedBounds<'p> {
     columns: PartitionBounds<'p>,
     /// `None` for delete files.
     partition: Option<&'p Partition>,
+    /// The ids of the members of `_partition`.
+    members: &'p [FieldId],
 }
 
 impl<'p> NamedBounds<'p> {
-    pub(super) fn new(columns: PartitionBounds<'p>, partition: &'p Partition, content: ManifestContent) -> Self {
-        NamedBounds { columns, partition: (content == ManifestContent::Data).then_some(partition) }
+    pub(super) fn new(
+        columns: PartitionBounds<'p>,
+        partition: &'p Partition,
+        members: &'p [FieldId],
+        content: ManifestContent,
+    ) -> Self {
+        NamedBounds { columns, partition: (content == ManifestContent::Data).then_some(partition), members }
     }
 }
 
@@ -43,8 +50,8 @@ impl Bounds for NamedBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
         match self.partition {
             Some(partition) if field == SPEC_ID => constant(Some(ValueRef::Int(partition.spec_id))),
-            // The sign tells members of `_partition` from columns of the same id.
-            Some(partition) if field < 0 => {
+            Some(partition) if self.members.contains(&field) => {
+                // The sign tells them from columns of the same id.
                 match partition.values.iter().find(|v| v.field_id == field.saturating_abs()) {
                     Some(v) if matches!(v.transform, Transform::Unknown(_)) => ColumnBounds::default(),
                     Some(v) => constant(v.value.as_ref().map(|v| v.as_ref())),

@@ -170,8 +170,7 @@ fn asks_about(spec: &SpecContext, filter: &BoundPredicate) -> bool {
         return true;
     }
     let fields = filter.field_ids();
-    // Those below 0 are members of `_partition`.
-    if fields.iter().any(|id| *id < 0 || *id == SPEC_ID) {
+    if fields.iter().any(|id| *id == SPEC_ID || spec.members.contains(id)) {
         return true;
     }
     spec.spec.fields.iter().any(|f| f.transform != Transform::Void && fields.binary_search(&f.source_id).is_ok())

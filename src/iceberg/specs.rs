@@ -14,7 +14,8 @@ use crate::iceberg::named_bounds::{NamedBounds, OfSpec};
 use crate::iceberg::partition_bounds::{PartitionBounds, SummaryBounds};
 use crate::iceberg::planned::PartitionGroup;
 use crate::task::Partition;
-use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Value};
+use crate::types::metadata_columns::PARTITION;
+use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Type, Value};
 
 /// The table's specs with the types their values have under the scan's schema.
 pub(super) struct Specs {
@@ -26,14 +27,21 @@ pub(super) struct SpecContext {
     pub spec: Arc<PartitionSpec>,
     /// The types of its values, `Unknown` where the source column was dropped.
     pub types: Vec<PrimitiveType>,
+    /// The ids of the members of the scan's `_partition`, if it asks for that.
+    pub members: Arc<[FieldId]>,
 }
 
 impl Specs {
     pub fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
+        let column = schema.fields.iter().find(|f| f.id == PARTITION);
+        let members: Arc<[FieldId]> = match column.map(|f| &f.ty) {
+            Some(Type::Struct(fields)) => fields.iter().map(|f| f.id).collect(),
+            _ => [].into(),
+        };
         let context = |spec: &Arc<PartitionSpec>| {
             let types =
                 spec.fields.iter().map(|f| f.result_type(source_schema(metadata, schema, f.source_id))).collect();
-            (spec.id, SpecContext { spec: spec.clone(), types })
+            (spec.id, SpecContext { spec: spec.clone(), types, members: members.clone() })
         };
         Specs { by_id: metadata.partition_specs.iter().map(context).collect() }
     }
@@ -78,7 +86,7 @@ impl SpecContext {
     ) -> Option<String> {
         let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
         let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
-        explain(filter, &NamedBounds::new(bounds, partition, content))
+        explain(filter, &NamedBounds::new(bounds, partition, &self.members, content))
     }
 
     /// Judges a tuple: `None` if no row of its files can match.
@@ -93,7 +101,7 @@ impl SpecContext {
         } else {
             let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
             let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
-            let left = residual(filter, &NamedBounds::new(bounds, &partition, content));
+            let left = residual(filter, &NamedBounds::new(bounds, &partition, &self.members, content));
             // One object for all that the tuple says nothing about.
             if left == **filter { filter.clone() } else { Arc::new(left) }
         };

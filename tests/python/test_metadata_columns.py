@@ -29,8 +29,8 @@ def test_a_file_by_its_name(events: fz.Table, tmp_path: Path) -> None:
     for options in {}, {"plan-cache": str(tmp_path / "cache")}, {"plan-cache": str(tmp_path / "cache")}:
         scan = events.scan(f"_file = '{path}' and id <> 31", options=options)
         (task,) = scan.plan_files()
-        assert (task.data_file.path, str(task.residual)) == (path, "id <> 31")
-        assert scan.plan_table().column("residual").to_pylist() == ["id <> 31"]
+        assert (task.data_file.path, str(task.residual)) == (path, "id != 31")
+        assert scan.plan_table().column("residual").to_pylist() == ["id != 31"]
         assert ids(scan) == [r["id"] for r in rows if r["_file"] == path and r["id"] != 31]
     assert list(events.scan("_file = 'elsewhere'").plan_files()) == []
     others = events.scan(f"_file <> '{path}'")
