@@ -139,4 +139,8 @@ def test_counts_stop_at_the_limit(events: fz.Table) -> None:
     for filter in None, "id >= 0", "score > 3 or score <= 3", "_pos >= 0":
         for limit in 0, 1, 150, 1_000:
             scan = events.scan(filter)
-            assert scan.limit(limit).count() == min(limit, scan.to_arrow().num_rows) == scan.limit(limit).to_arrow().num_rows
+            assert (
+                scan.limit(limit).count()
+                == min(limit, scan.to_arrow().num_rows)
+                == scan.limit(limit).to_arrow().num_rows
+            )
