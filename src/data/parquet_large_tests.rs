@@ -6,7 +6,9 @@ use arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter};
+use parquet::file::metadata::{
+    ColumnChunkMetaDataBuilder, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use tempfile::TempDir;
 
@@ -27,15 +29,25 @@ const MIB: usize = 1 << 20;
 
 /// Writes the file's footer anew, without the sizes of its strings.
 fn forget_sizes(path: &str) {
+    rewrite_footer(path, |chunk| chunk.set_unencoded_byte_array_data_bytes(None), None);
+}
+
+fn rewrite_footer(
+    path: &str,
+    change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder,
+    rows: Option<i64>,
+) {
     let footer = ParquetMetaDataReader::new().parse_and_finish(&std::fs::File::open(path).unwrap()).unwrap();
     let mut builder = ParquetMetaDataBuilder::new(footer.file_metadata().clone());
     for group in footer.row_groups() {
         let forget = |chunk: &ColumnChunkMetaData| {
-            let chunk = chunk.clone().into_builder().set_unencoded_byte_array_data_bytes(None);
+            let chunk = change(chunk.clone().into_builder());
             chunk.set_column_index_offset(None).set_offset_index_offset(None).build().unwrap()
         };
         let chunks = group.columns().iter().map(forget).collect();
-        builder = builder.add_row_group(group.clone().into_builder().set_column_metadata(chunks).build().unwrap());
+        let group_rows = rows.unwrap_or(group.num_rows());
+        let group = group.clone().into_builder().set_num_rows(group_rows).set_column_metadata(chunks);
+        builder = builder.add_row_group(group.build().unwrap());
     }
     let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
     let mut footer = Vec::new();
@@ -130,6 +142,22 @@ fn decoding_anew_gives_every_row_once() {
             }
             assert_eq!(seen, (first..100).collect::<Vec<_>>());
         }
+    }
+}
+
+/// Where no column is read, nothing but the footer says how many rows there are.
+#[test]
+fn claims_of_endless_rows_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (s, path) = long_texts(&dir, &["a", "b"]);
+    rewrite_footer(&path, |chunk| chunk.set_num_values(1 << 40), Some(1 << 40));
+    let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
+    for columns in [vec![], s.fields.to_vec()] {
+        let projection = Arc::new(schema(columns));
+        let context = Arc::new(ReadContext { projection, ..context(&s).as_ref().clone() });
+        let read = read_task(&store, &context, &task(&path, BoundPredicate::True), &DeleteCache::default());
+        let e = read.and_then(|batches| batches.collect::<Result<Vec<_>>>()).unwrap_err();
+        assert_eq!(e.kind(), crate::error::ErrorKind::CorruptTable, "{e}");
     }
 }
 

@@ -87,6 +87,9 @@ impl FileSource for ParquetSource {
         if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
             return Ok(None);
         }
+        if plan.leaves.is_empty() {
+            part.recorded.check_unread(plan.rows())?;
+        }
         decode(file, plan, part, request).map(Some)
     }
 }

@@ -87,6 +87,19 @@ pub(crate) struct Recorded {
     pub bytes: u64,
 }
 
+/// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
+const MOST_UNREAD_ROWS: u64 = 1 << 32;
+
+impl Recorded {
+    /// Refuses to count rows that no column shows, if they are more than the table says and any file has.
+    pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
+        match rows <= self.rows.max(MOST_UNREAD_ROWS) {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("the file claims {rows} rows where the table has {}", self.rows))),
+        }
+    }
+}
+
 /// What of the rows is wanted.
 #[derive(Debug)]
 pub(crate) struct Request {
