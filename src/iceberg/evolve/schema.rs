@@ -270,6 +270,9 @@ impl<'a> Pending<'a> {
         if self.updates.contains_key(&id) {
             return Err(Error::invalid("a column can't be changed and dropped in one update"));
         }
+        if self.moves.values().flatten().any(|(moved, place)| *moved == id || place.other() == Some(id)) {
+            return Err(Error::invalid("a column can't be dropped and moved, or moved to, in one update"));
+        }
         self.deletes.insert(id);
         Ok(())
     }

@@ -143,6 +143,7 @@ fn drops_and_changes_of_one_column_do_not_mix() {
         (json!({"do": "drop", "path": "id"}), json!({"do": "required", "path": "id", "required": false})),
         (json!({"do": "drop", "path": "id"}), json!({"do": "doc", "path": "id", "doc": "x"})),
         (json!({"do": "drop", "path": "id"}), json!({"do": "move", "path": "id", "after": "dt"})),
+        (json!({"do": "move", "path": "id", "after": "dt"}), json!({"do": "drop", "path": "dt"})),
         (json!({"do": "rename", "path": "data", "name": "x"}), json!({"do": "drop", "path": "data"})),
         (json!({"do": "type", "path": "id", "type": "long"}), json!({"do": "drop", "path": "id"})),
         (json!({"do": "add", "path": "p.x", "type": "int"}), json!({"do": "drop", "path": "p"})),
