@@ -7,10 +7,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
-use crate::iceberg::commit::AppendFiles;
+use crate::iceberg::commit::SnapshotChange;
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
-use crate::task::DataFile;
 
 /// How often and how long to retry: `commit.retry.*`, named and measured as Java does. The default number of retries is
 /// higher than Java's 4, because an attempt on a file system costs milliseconds.
@@ -78,41 +77,64 @@ pub(crate) trait Change: Send {
     fn is_in(&self, metadata: &TableMetadata) -> bool;
 
     /// Removes what attempts wrote. Called only when the commit certainly failed.
-    fn clean_up(&self) {}
+    fn clean_up(&mut self) {}
+
+    /// Removes what abandoned attempts wrote. Called only when `metadata` has the change.
+    fn committed(&mut self, _: &TableMetadata) {}
 }
 
-impl Change for AppendFiles {
+impl Change for SnapshotChange {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
-        Ok(self.prepare(base, now_ms)?.metadata)
+        self.prepare(base, now_ms)
     }
 
     fn is_in(&self, metadata: &TableMetadata) -> bool {
-        AppendFiles::is_in(self, metadata)
+        SnapshotChange::is_in(self, metadata)
     }
 
-    fn clean_up(&self) {
-        AppendFiles::clean_up(self);
-    }
-}
-
-/// A change of metadata alone: a function from one version to the next.
-pub(crate) struct MetadataChange<F>(pub(crate) F);
-
-impl<F: Fn(&TableMetadata, i64) -> Result<TableMetadata> + Send> Change for MetadataChange<F> {
-    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
-        (self.0)(base, now_ms)
+    fn clean_up(&mut self) {
+        SnapshotChange::clean_up(self);
     }
 
-    fn is_in(&self, _: &TableMetadata) -> bool {
-        false
+    fn committed(&mut self, metadata: &TableMetadata) {
+        SnapshotChange::committed(self, metadata);
     }
 }
 
-/// Appends files in one commit.
-pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<String, String>) -> Verdict {
-    match AppendFiles::new(table.inner.store.clone(), files, summary) {
-        Ok(append) => commit(table, vec![Box::new(append)]),
-        Err(e) => Verdict::Failed(e),
+/// The table property that makes commits with a `wap.id` staged: written, audited, then published.
+const WAP_ENABLED: &str = "write.wap.enabled";
+
+/// The member of a snapshot's summary that names such a commit.
+pub(crate) const WAP_ID: &str = "wap.id";
+
+/// Where a commit goes, and what its snapshot says of it.
+#[derive(Clone, Debug, Default)]
+pub struct CommitOptions {
+    /// The branch; `main` if none. One that is not there yet begins at the current snapshot.
+    pub branch: Option<String>,
+    /// Members for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only stages
+    /// the snapshot, on no branch.
+    pub snapshot_properties: BTreeMap<String, String>,
+}
+
+impl CommitOptions {
+    /// The change with these options.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages.
+    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+        let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
+        let change = change.with_summary(self.snapshot_properties.clone());
+        match &self.branch {
+            Some(branch) if staged => Err(Error::invalid(format!(
+                "a commit with {WAP_ID} is staged and goes to no branch, not to '{branch}'"
+            ))
+            .hint("Leave out one of the two")),
+            Some(branch) => Ok(change.on_branch(branch)),
+            None if staged => Ok(change.staged()),
+            None => Ok(change),
+        }
     }
 }
 
@@ -120,24 +142,33 @@ pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<Stri
 ///
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
 /// successors' names are free again, or belong to a table that was dropped since.
+///
+/// Only a lost race for the next version is tried again. A change that can't be made any more ends the commit, and so does a
+/// publication of which nobody can tell whether it happened.
 pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
+    let verdict = attempts(table, &mut changes);
+    match &verdict {
+        Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
+        Verdict::Failed(_) => changes.iter_mut().for_each(|c| c.clean_up()),
+        Verdict::Unknown(_) => {}
+    }
+    verdict
+}
+
+fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
     let policy = RetryPolicy::of(&table.inner.metadata.properties);
     let began = Instant::now();
     let mut base = match reload(table) {
         Ok(base) => base,
         Err(e) => return Verdict::Failed(e),
     };
-    let failed = |changes: &[Box<dyn Change>], e: Error| {
-        changes.iter().for_each(|c| c.clean_up());
-        Verdict::Failed(e)
-    };
     if changes.iter().any(|c| c.is_in(&base.metadata)) {
         return reopened(table, base);
     }
     for attempt in 0.. {
-        let next = match apply_all(&mut changes, &base) {
+        let next = match apply_all(changes, &base) {
             Ok(next) => next,
-            Err(e) => return failed(&changes, e),
+            Err(e) => return Verdict::Failed(e),
         };
         let error = match publish(table, &next, &base) {
             Ok(table) => return Verdict::Committed(table),
@@ -146,14 +177,15 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
         let version = base.found.version;
         base = match reload(table) {
             Ok(newest) => newest,
-            Err(e) => return Verdict::Unknown(unknown(&error, e)),
+            Err(e) => return Verdict::Unknown(unknown(error).because(e)),
         };
         if changes.iter().any(|c| c.is_in(&base.metadata)) || went_through(table, version, &next) {
             // The publish happened although its reply said otherwise.
             return reopened(table, base);
         }
         if error.kind() != ErrorKind::CommitConflict {
-            return Verdict::Unknown(error);
+            let refused = table.inner.store.refused(&error);
+            return if refused { Verdict::Failed(error) } else { Verdict::Unknown(unknown(error)) };
         }
         let spent = began.elapsed().as_millis() as u64;
         if attempt >= policy.retries || spent >= policy.total_ms {
@@ -162,7 +194,7 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
                  try again (property commit.retry.num-retries)",
                 attempt + 1
             );
-            return failed(&changes, error.hint(text));
+            return Verdict::Failed(error.hint(text));
         }
         std::thread::sleep(policy.wait(attempt));
     }
@@ -212,10 +244,13 @@ fn reload(table: &Table) -> Result<Base> {
     Ok(Base { metadata, found })
 }
 
-fn unknown(publish_error: &Error, reload_error: Error) -> Error {
-    Error::state_unknown(format!("it is unknown whether the commit happened: {publish_error}"))
+fn unknown(error: Error) -> Error {
+    if error.kind() == ErrorKind::CommitStateUnknown {
+        return error;
+    }
+    Error::state_unknown("it is unknown whether the commit happened")
         .hint("Nothing was removed. Open the table again and look for the rows before trying again")
-        .because(reload_error)
+        .because(error)
 }
 
 fn now_ms() -> i64 {

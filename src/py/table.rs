@@ -19,6 +19,7 @@ use crate::inspect::{self, MetadataTable};
 use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
+use crate::transaction::CommitOptions;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -171,8 +172,16 @@ impl Table {
         Ok(Batches::new(rows.schema, rows.batches))
     }
 
-    fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
-        Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows))?.into())
+    #[pyo3(signature = (data, *, branch=None, snapshot_properties=None))]
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        branch: Option<String>,
+        snapshot_properties: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
     }
 
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64) -> PyResult<CommitMessage> {
@@ -180,14 +189,17 @@ impl Table {
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
+    #[pyo3(signature = (messages, snapshot_properties, *, branch=None))]
     fn commit(
         &self,
         py: Python<'_>,
         messages: Vec<PyRef<'_, CommitMessage>>,
-        summary: BTreeMap<String, String>,
+        snapshot_properties: BTreeMap<String, String>,
+        branch: Option<String>,
     ) -> PyResult<Table> {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
-        Ok(run(py, || self.inner.commit(messages, summary))?.into())
+        let options = CommitOptions { branch, snapshot_properties };
+        Ok(run(py, || self.inner.commit(messages, &options))?.into())
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
