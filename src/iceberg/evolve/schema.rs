@@ -264,6 +264,7 @@ impl<'a> Pending<'a> {
 
     fn drop(&mut self, path: &ColumnPath) -> Result<()> {
         let id = require(self.schema, path, self.case_sensitive)?.id;
+        self.check_named(id, "dropped")?;
         if self.added.contains_key(&id) {
             return Err(Error::invalid("a column can't be dropped and get new members in one update"));
         }
@@ -288,7 +289,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Elements, keys and values have no names, comments and defaults of their own.
+    /// Elements, keys and values are a part of their list or map, and have no names, comments and defaults of their own.
     fn check_named(&self, id: FieldId, what: &str) -> Result<()> {
         let parent = self.parents.get(&id).and_then(|p| self.schema.field(*p));
         match parent.map(|p| &p.ty) {
