@@ -10,10 +10,10 @@ use arrow::datatypes::DataType;
 
 use super::arrow_schema::arrow_primitive;
 use super::constants::Constants;
+use super::file_columns::{FileColumn, FileColumns};
 use super::guard::guard;
 use super::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
 use super::parquet_file::ParquetFile;
-use super::file_columns::{FileColumn, FileColumns};
 use super::project::Projection;
 use crate::error::{Error, Result, ResultExt};
 use crate::store::Store;
