@@ -9,7 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SPARK_VERSIONS ?= 4.0.5 4.3.0
 BENCH_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/frazil-bench
-PYTEST := $(BIN)/python -m pytest --timeout 900
+PYTEST := $(BIN)/python -m pytest --timeout 450
 RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
 # The extension lands in the source tree (editable install); without it the build stamp says nothing.
 EXTENSION := $(wildcard python/frazil/_core*.so)

@@ -29,6 +29,8 @@ pub struct NewTable {
     pub sort_by: Vec<String>,
     /// Table properties; `format-version` chooses 1, 2 or 3 (default 2).
     pub properties: BTreeMap<String, String>,
+    /// Columns that together identify a row, by dotted path; `None` for those that the schema says.
+    pub identifier_fields: Option<Vec<String>>,
     /// Where it goes; a file-system catalog decides itself and refuses another place.
     pub location: Option<String>,
 }
@@ -78,8 +80,17 @@ impl Catalog {
     /// Makes a namespace (`a.b` nests).
     ///
     /// # Errors
-    /// `AlreadyExists` unless `if_not_exists`; `InvalidInput` for a name that can't be a folder.
-    pub fn create_namespace(&self, namespace: &str, if_not_exists: bool) -> Result<()> {
+    /// `AlreadyExists` unless `if_not_exists`; `InvalidInput` for a name that can't be a folder; `Unsupported` for
+    /// properties, which folders do not have.
+    pub fn create_namespace(
+        &self,
+        namespace: &str,
+        if_not_exists: bool,
+        properties: &BTreeMap<String, String>,
+    ) -> Result<()> {
+        if !properties.is_empty() {
+            return Err(no_namespace_properties(namespace));
+        }
         match self.tables.create_namespace(&parse_namespace(namespace)?) {
             Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
             done => done,
@@ -144,6 +155,14 @@ impl Catalog {
             Some(location) => location,
             None => self.tables.table_location(&ident)?,
         };
+        let identified;
+        let schema = match &request.identifier_fields {
+            None => schema,
+            Some(names) => {
+                identified = with_identifiers(schema, names)?;
+                &identified
+            }
+        };
         let spec = parse_partition_by(&request.partition_by, schema)?;
         let order = parse_sort_by(&request.sort_by, schema)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
@@ -152,11 +171,86 @@ impl Catalog {
         Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
     }
 
-    /// Removes a table with all its files.
+    /// Removes a table with all files in its folder; with `purge` also those that its metadata names elsewhere.
     ///
     /// # Errors
     /// `NotFound` if it does not exist; the store's.
-    pub fn drop_table(&self, identifier: &str) -> Result<()> {
-        self.tables.drop_table(&TableIdent::parse(identifier)?)
+    pub fn drop_table(&self, identifier: &str, purge: bool) -> Result<()> {
+        let ident = TableIdent::parse(identifier)?;
+        if purge { self.tables.purge_table(&ident) } else { self.tables.drop_table(&ident) }
     }
+
+    /// Makes a table known under a name by its metadata file.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `NotFound` if the namespace or the file does not exist; `Unsupported` if a file-system catalog
+    /// can't have the table, since it is not in the folder of its name.
+    pub fn register_table(&self, identifier: &str, metadata_location: &str) -> Result<Table> {
+        let ident = TableIdent::parse(identifier)?;
+        self.tables.check_namespace(&ident.namespace)?;
+        let (metadata, found) = self.tables.register_table(&ident, &store::location::absolute(metadata_location)?)?;
+        Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
+    }
+
+    /// Gives a table another name, which a file-system catalog can't: the name is the folder, and metadata records paths.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; else `Unsupported`.
+    pub fn rename_table(&self, identifier: &str, to: &str) -> Result<()> {
+        self.load_table(identifier)?;
+        TableIdent::parse(to)?;
+        Err(Error::unsupported("a file-system catalog can't rename tables: a table is in the folder of its name, and its files are recorded there")
+            .with("table", identifier)
+            .with("to", to)
+            .hint("Create a table of the new name and append the rows of the old one"))
+    }
+
+    /// Whether the namespace exists.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a wrong name; the store's.
+    pub fn namespace_exists(&self, namespace: &str) -> Result<bool> {
+        match self.tables.check_namespace(&parse_namespace(namespace)?) {
+            Ok(()) => Ok(true),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The properties of a namespace: where it is.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist.
+    pub fn namespace_properties(&self, namespace: &str) -> Result<BTreeMap<String, String>> {
+        let levels = parse_namespace(namespace)?;
+        self.tables.check_namespace(&levels)?;
+        Ok(BTreeMap::from([("location".to_owned(), self.tables.namespace_location(&levels)?)]))
+    }
+
+    /// Changes properties of a namespace, of which a file-system catalog's have none.
+    ///
+    /// # Errors
+    /// `NotFound` if it does not exist; else `Unsupported`.
+    pub fn update_namespace_properties(&self, namespace: &str) -> Result<()> {
+        self.tables.check_namespace(&parse_namespace(namespace)?)?;
+        Err(no_namespace_properties(namespace))
+    }
+}
+
+/// The refusal to store properties of a namespace.
+fn no_namespace_properties(namespace: &str) -> Error {
+    Error::unsupported("namespaces of a file-system catalog are folders, which have no properties")
+        .with("namespace", namespace)
+}
+
+/// The schema with these columns as its identifier fields.
+fn with_identifiers(schema: &Schema, names: &[String]) -> Result<Schema> {
+    let id = |name: &String| {
+        let found = schema.find(&name.split('.').collect::<Vec<_>>(), true);
+        found.map(|f| f.id).ok_or_else(|| {
+            Error::invalid(format!("the identifier field '{name}' is not among the columns")).with("column", name)
+        })
+    };
+    let ids = names.iter().map(id).collect::<Result<Vec<_>>>()?;
+    Ok(Schema::new(schema.id, schema.fields.clone(), ids))
 }

@@ -3,7 +3,7 @@
 //! The main path reads from top to bottom: open a [`table::Table`], describe what to read with a [`scan::Scan`], let
 //! [`iceberg::plan`] prune manifests and files by bounds ([`expr::bounds`]) and match deletes ([`iceberg::deletes`]), and
 //! read the [`task::ScanTask`]s that are left to Arrow ([`data::read`]). Appending goes the other way: [`data::write`]
-//! makes files, [`iceberg::commit`] the manifests, `transaction` publishes.
+//! makes files, [`iceberg::commit`] the manifests, [`transaction`] publishes.
 //!
 //! A module imports only from those above it in this list:
 //!
@@ -16,7 +16,7 @@
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
-//!    [`batch_stream`], [`scan`], [`table`], `transaction`, [`catalog`]: the doors
+//!    [`batch_stream`], [`scan`], [`table`], [`transaction`], `evolution`, [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
 pub mod batch_stream;
@@ -25,6 +25,7 @@ pub mod changes;
 pub mod codec;
 pub mod data;
 pub mod error;
+mod evolution;
 pub mod explain;
 pub mod expr;
 pub mod iceberg;
@@ -41,6 +42,6 @@ pub mod store;
 pub mod table;
 pub mod task;
 pub mod task_json;
-mod transaction;
+pub mod transaction;
 pub mod types;
 pub mod workers;

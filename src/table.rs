@@ -10,13 +10,14 @@ use crate::data::write::{DataWriter, WriteContext};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata, METADATA_FOLDER};
-use crate::iceberg::commit;
+use crate::iceberg::commit::{self, SnapshotChange};
+use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
 use crate::task::{CommitMessage, DataFile};
-use crate::transaction::{self, Verdict};
+use crate::transaction::{self, CommitOptions};
 use crate::types::temporal::format_instant;
 use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
 
@@ -102,6 +103,8 @@ pub struct RefInfo {
     pub snapshot_id: i64,
     /// `branch` or `tag`.
     pub kind: &'static str,
+    /// How long it and its snapshots are kept, where it says so.
+    pub retention: Retention,
 }
 
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
@@ -225,6 +228,11 @@ impl Table {
                 RefKind::Branch => "branch",
                 RefKind::Tag => "tag",
             },
+            retention: Retention {
+                min_snapshots_to_keep: r.min_snapshots_to_keep,
+                max_snapshot_age_ms: r.max_snapshot_age_ms,
+                max_ref_age_ms: r.max_ref_age_ms,
+            },
         };
         self.inner.metadata.refs.iter().map(info).collect()
     }
@@ -278,16 +286,20 @@ impl Table {
     /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
     pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
+        self.append_with(rows, &CommitOptions::default())
+    }
+
+    /// As [`Table::append`], to a branch or with members for the snapshot's summary.
+    ///
+    /// # Errors
+    /// As [`Table::append`]; `InvalidInput` for options that don't go together, or a branch that is a tag.
+    pub fn append_with(&self, rows: Box<dyn RecordBatchReader + Send>, options: &CommitOptions) -> Result<Table> {
         let message = self.write(rows, 0)?;
         if message.files.is_empty() {
             return self.refresh();
         }
-        let verdict = transaction::append(self, message.files.clone(), BTreeMap::new());
-        if let Verdict::Failed(_) = verdict {
-            // The rows are certainly not in the table; failing to remove their files only leaves orphans.
-            let _ = self.delete_files(&message.files.iter().collect::<Vec<_>>());
-        }
-        verdict.into_result()
+        let change = SnapshotChange::append(self.inner.store.clone(), message.files).owning_files();
+        transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
 
     /// Writes the stream's rows into new files without committing. `task` numbers the writers of one job. Files of a
@@ -319,12 +331,12 @@ impl Table {
         Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
     }
 
-    /// Commits the files of writers as one append; `summary` adds members to the snapshot's summary. Without any files
+    /// Commits the files of writers as one append. Without any files
     /// nothing is committed; messages that a snapshot of the table already has are not committed again.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table or whose files are gone; as [`Table::append`].
-    pub fn commit(&self, messages: Vec<CommitMessage>, summary: BTreeMap<String, String>) -> Result<Table> {
+    pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
         self.check_writable()?;
         if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
             return Err(Error::invalid("a commit message belongs to another table")
@@ -343,7 +355,8 @@ impl Table {
                 _ => e,
             })?;
         }
-        transaction::append(self, files, summary).into_result()
+        let change = SnapshotChange::append(self.inner.store.clone(), files);
+        transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
 
     /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of them.

@@ -7,10 +7,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
-use crate::iceberg::commit::{AppendFiles, Prepared};
+use crate::iceberg::commit::SnapshotChange;
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
-use crate::task::DataFile;
 
 /// How often and how long to retry: `commit.retry.*`, named and measured as Java does. The default number of retries is
 /// higher than Java's 4, because an attempt on a file system costs milliseconds.
@@ -65,60 +64,156 @@ impl Verdict {
     }
 }
 
-/// Appends files in one commit.
+/// One change of a table. Each attempt of a commit applies it anew, to the newest version.
+pub(crate) trait Change: Send {
+    /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
+    /// reused by later ones where they still hold.
+    ///
+    /// # Errors
+    /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
+
+    /// Whether `metadata` has the change already, by an attempt whose reply was lost or an earlier commit of the same.
+    fn is_in(&self, metadata: &TableMetadata) -> bool;
+
+    /// Removes what attempts wrote. Called only when the commit certainly failed.
+    fn clean_up(&mut self) {}
+
+    /// Removes what abandoned attempts wrote. Called only when `metadata` has the change.
+    fn committed(&mut self, _: &TableMetadata) {}
+}
+
+impl Change for SnapshotChange {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.prepare(base, now_ms)
+    }
+
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        SnapshotChange::is_in(self, metadata)
+    }
+
+    fn clean_up(&mut self) {
+        SnapshotChange::clean_up(self);
+    }
+
+    fn committed(&mut self, metadata: &TableMetadata) {
+        SnapshotChange::committed(self, metadata);
+    }
+}
+
+/// The table property that makes commits with a `wap.id` staged: written, audited, then published.
+const WAP_ENABLED: &str = "write.wap.enabled";
+
+/// The member of a snapshot's summary that names such a commit.
+pub(crate) const WAP_ID: &str = "wap.id";
+
+/// Where a commit goes, and what its snapshot says of it.
+#[derive(Clone, Debug, Default)]
+pub struct CommitOptions {
+    /// The branch; `main` if none. One that is not there yet begins at the current snapshot.
+    pub branch: Option<String>,
+    /// Members for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only stages
+    /// the snapshot, on no branch.
+    pub snapshot_properties: BTreeMap<String, String>,
+}
+
+impl CommitOptions {
+    /// The change with these options.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages.
+    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+        let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
+        let change = change.with_summary(self.snapshot_properties.clone());
+        match &self.branch {
+            Some(branch) if staged => Err(Error::invalid(format!(
+                "a commit with {WAP_ID} is staged and goes to no branch, not to '{branch}'"
+            ))
+            .hint("Leave out one of the two")),
+            Some(branch) => Ok(change.on_branch(branch)),
+            None if staged => Ok(change.staged()),
+            None => Ok(change),
+        }
+    }
+}
+
+/// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
 /// successors' names are free again, or belong to a table that was dropped since.
-pub(crate) fn append(table: &Table, files: Vec<DataFile>, summary: BTreeMap<String, String>) -> Verdict {
-    let inner = &table.inner;
-    let policy = RetryPolicy::of(&inner.metadata.properties);
-    let mut append = match AppendFiles::new(inner.store.clone(), files, summary) {
-        Ok(append) => append,
-        Err(e) => return Verdict::Failed(e),
-    };
+///
+/// Only a lost race for the next version is tried again. A change that can't be made any more ends the commit, and so does a
+/// publication of which nobody can tell whether it happened.
+pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
+    let verdict = attempts(table, &mut changes);
+    match &verdict {
+        Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
+        Verdict::Failed(_) => changes.iter_mut().for_each(|c| c.clean_up()),
+        Verdict::Unknown(_) => {}
+    }
+    verdict
+}
+
+fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
+    let policy = RetryPolicy::of(&table.inner.metadata.properties);
     let began = Instant::now();
     let mut base = match reload(table) {
         Ok(base) => base,
         Err(e) => return Verdict::Failed(e),
     };
-    if append.is_in(&base.metadata) {
+    if changes.iter().any(|c| c.is_in(&base.metadata)) {
         return reopened(table, base);
     }
     for attempt in 0.. {
-        let prepared = match append.prepare(&base.metadata, now_ms()) {
-            Ok(prepared) => prepared,
-            Err(e) => {
-                append.clean_up();
-                return Verdict::Failed(e);
-            }
+        let next = match apply_all(changes, &base) {
+            Ok(next) => next,
+            Err(e) => return Verdict::Failed(e),
         };
-        let error = match publish(table, prepared, &base) {
+        let error = match publish(table, &next, &base) {
             Ok(table) => return Verdict::Committed(table),
             Err(e) => e,
         };
+        let version = base.found.version;
         base = match reload(table) {
             Ok(newest) => newest,
-            Err(e) => return Verdict::Unknown(unknown(&error, e)),
+            Err(e) => return Verdict::Unknown(unknown(error).because(e)),
         };
-        if append.is_in(&base.metadata) {
-            // The publish went through although its reply said otherwise.
+        if changes.iter().any(|c| c.is_in(&base.metadata)) || went_through(table, version, &next) {
+            // The publish happened although its reply said otherwise.
             return reopened(table, base);
         }
         if error.kind() != ErrorKind::CommitConflict {
-            return Verdict::Unknown(error);
+            let refused = table.inner.store.refused(&error);
+            return if refused { Verdict::Failed(error) } else { Verdict::Unknown(unknown(error)) };
         }
         let spent = began.elapsed().as_millis() as u64;
         if attempt >= policy.retries || spent >= policy.total_ms {
-            append.clean_up();
-            return Verdict::Failed(error.hint(format!(
+            let text = format!(
                 "Another writer won {} times in {spent} ms; nothing of this commit is in the table, so it is safe to \
                  try again (property commit.retry.num-retries)",
                 attempt + 1
-            )));
+            );
+            return Verdict::Failed(error.hint(text));
         }
         std::thread::sleep(policy.wait(attempt));
     }
     Verdict::Failed(Error::internal("the commit loop ended"))
+}
+
+/// The version after `base` with all changes made.
+fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
+    let now = now_ms();
+    let changed =
+        changes.iter_mut().try_fold(base.metadata.clone(), |metadata, change| change.apply(&metadata, now))?;
+    changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
+}
+
+/// Whether the version after `version` is just what was to be published, for changes that leave no mark of their own.
+fn went_through(table: &Table, version: Option<i32>, wanted: &TableMetadata) -> bool {
+    let next = version.and_then(|v| v.checked_add(1));
+    let found = next.map(|v| filesystem::load_version(table.inner.store.as_ref(), &table.inner.root, v));
+    matches!(found, Some(Ok(Some(there))) if there == *wanted)
 }
 
 fn reopened(table: &Table, base: Base) -> Verdict {
@@ -128,13 +223,12 @@ fn reopened(table: &Table, base: Base) -> Verdict {
 }
 
 /// Publishes one attempt as the next version.
-fn publish(table: &Table, prepared: Prepared, base: &Base) -> Result<Table> {
+fn publish(table: &Table, next: &TableMetadata, base: &Base) -> Result<Table> {
     let inner = &table.inner;
     let version = base.found.version.ok_or_else(|| tracked_elsewhere(&base.found.metadata_location))?;
-    let metadata = prepared.metadata.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)?;
-    let path = filesystem::publish(inner.store.as_ref(), &inner.root, version + 1, &metadata, Some(&base.metadata))?;
+    let path = filesystem::publish(inner.store.as_ref(), &inner.root, version + 1, next, Some(&base.metadata))?;
     let found = FoundMetadata { metadata_location: path, version: Some(version + 1) };
-    Table::of(inner.store.clone(), metadata, found, inner.storage_options.clone(), false)
+    Table::of(inner.store.clone(), next.clone(), found, inner.storage_options.clone(), false)
 }
 
 /// The refusal to commit to a table whose current version only a catalog knows.
@@ -150,10 +244,13 @@ fn reload(table: &Table) -> Result<Base> {
     Ok(Base { metadata, found })
 }
 
-fn unknown(publish_error: &Error, reload_error: Error) -> Error {
-    Error::state_unknown(format!("it is unknown whether the commit happened: {publish_error}"))
+fn unknown(error: Error) -> Error {
+    if error.kind() == ErrorKind::CommitStateUnknown {
+        return error;
+    }
+    Error::state_unknown("it is unknown whether the commit happened")
         .hint("Nothing was removed. Open the table again and look for the rows before trying again")
-        .because(reload_error)
+        .because(error)
 }
 
 fn now_ms() -> i64 {

@@ -19,6 +19,7 @@ from frazil import _core
 from frazil._core import CommitMessage, DataFile, DeleteFile, ScanTask
 from frazil.catalog import Catalog, catalog
 from frazil.estimate import Estimate
+from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import (
     AlreadyExistsError,
     CommitConflictError,
@@ -35,10 +36,11 @@ from frazil.exceptions import (
 from frazil.explain import Explain
 from frazil.expr import Predicate, Term, bucket, col, day, hour, month, truncate, year
 from frazil.inspect import Inspect
+from frazil.refs import Ref, Refs
 from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
-from frazil.table import Ref, Refs, Snapshot, Table, Writer, open_table
+from frazil.table import Snapshot, Table, Writer, open_table
 
 __all__ = [
     "AlreadyExistsError",
@@ -75,6 +77,9 @@ __all__ = [
     "Table",
     "Term",
     "UnsupportedError",
+    "UpdatePartitionSpec",
+    "UpdateSchema",
+    "UpdateSortOrder",
     "Writer",
     "__version__",
     "bucket",

@@ -33,13 +33,39 @@ class Catalog:
         """What it was opened with."""
         return self._core.properties
 
-    def create_namespace(self, namespace: str, if_not_exists: bool = False) -> None:
+    def create_namespace(
+        self, namespace: str, if_not_exists: bool = False, properties: Mapping[str, object] | None = None
+    ) -> None:
         """Makes a namespace.
+
+        Args:
+            namespace: Its name.
+            if_not_exists: Whether it may exist.
+            properties: Its properties, which a file-system catalog refuses.
 
         Raises:
             AlreadyExistsError: It exists, unless `if_not_exists`.
         """
-        self._core.create_namespace(namespace, if_not_exists)
+        self._core.create_namespace(namespace, if_not_exists, arguments.texts(properties))
+
+    def namespace_exists(self, namespace: str) -> bool:
+        """Whether there is such a namespace."""
+        return self._core.namespace_exists(namespace)
+
+    def load_namespace_properties(self, namespace: str) -> dict[str, str]:
+        """A namespace's properties; in a file-system catalog its `location` alone."""
+        return self._core.namespace_properties(namespace)
+
+    def update_namespace_properties(
+        self, namespace: str, removals: Sequence[str] = (), updates: Mapping[str, object] | None = None
+    ) -> None:
+        """Changes a namespace's properties.
+
+        Raises:
+            UnsupportedError: It is a folder of a file-system catalog, which has none.
+        """
+        if arguments.columns(removals) or arguments.texts(updates):
+            self._core.update_namespace_properties(namespace)
 
     def drop_namespace(self, namespace: str) -> None:
         """Removes a namespace that has no tables."""
@@ -74,17 +100,20 @@ class Catalog:
         properties: Mapping[str, object] | None = None,
         location: str | os.PathLike[str] | None = None,
         format: str = "iceberg",
+        identifier_fields: Sequence[str] | None = None,
     ) -> Table:
         """Makes an empty table.
 
         Args:
             identifier: Its namespace and name: `db.events`.
-            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` or anything with `__arrow_c_schema__`.
+            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` with its comments and default values, or
+                anything with `__arrow_c_schema__`.
             partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`.
             sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
             properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
             location: Where its files go. A file-system catalog decides that itself: leave it out.
             format: The table format.
+            identifier_fields: The columns that together identify a row; None takes those of a `frazil.Schema`.
 
         Raises:
             AlreadyExistsError: There is such a table.
@@ -105,16 +134,45 @@ class Catalog:
                 sort_by=list(_terms("sort_by", sort_by)),
                 properties=arguments.texts(properties),
                 location=None if location is None else os.fspath(location),
+                identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
             )
         )
 
-    def drop_table(self, identifier: str) -> None:
-        """Removes a table with all its files.
+    def drop_table(self, identifier: str, purge: bool = False) -> None:
+        """Removes a table; in a file-system catalog with all files in its folder.
+
+        Args:
+            identifier: Its namespace and name.
+            purge: Delete every file that the table's metadata names, wherever it is; where the property `gc.enabled` is
+                false, data files elsewhere stay.
 
         Raises:
             NotFoundError: There is no such table.
         """
-        self._core.drop_table(identifier)
+        self._core.drop_table(identifier, bool(purge))
+
+    def register_table(self, identifier: str, metadata_location: str | os.PathLike[str]) -> Table:
+        """Makes a table known by its metadata file, which another catalog wrote.
+
+        A file-system catalog can have a table only in the folder of its name.
+
+        Args:
+            identifier: The namespace and name it gets.
+            metadata_location: The metadata file.
+
+        Raises:
+            AlreadyExistsError: There is such a table.
+            UnsupportedError: The table is elsewhere.
+        """
+        return Table(self._core.register_table(identifier, os.fspath(metadata_location)))
+
+    def rename_table(self, identifier: str, to: str) -> None:
+        """Gives a table another name.
+
+        Raises:
+            UnsupportedError: It is a file-system catalog, where the name is the folder that the metadata records.
+        """
+        self._core.rename_table(identifier, to)
 
     def __repr__(self) -> str:
         return f"Catalog({self.name!r}, {self.properties!r})"

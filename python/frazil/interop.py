@@ -21,6 +21,7 @@ __all__ = [
     "python_values",
     "reader_of",
     "schema_of",
+    "schema_of_type",
     "single",
     "table_of",
 ]
@@ -32,6 +33,11 @@ _VARIANT = b"arrow.parquet.variant"
 def schema_of(source: Any) -> pa.Schema:
     """The pyarrow schema of anything with `__arrow_c_schema__`."""
     return pa.schema(source)
+
+
+def schema_of_type(type_: pa.DataType) -> pa.Schema:
+    """A schema with one column, `value`, of a type."""
+    return pa.schema([pa.field("value", type_)])
 
 
 def table_of(batches: _core.Batches | pa.Table) -> pa.Table:

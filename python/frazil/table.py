@@ -1,21 +1,23 @@
-"""Tables: open one, look at it, scan it, append to it."""
+"""Tables: open one, look at it, scan it, append to it, change what it is."""
 
 from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments import At
-from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, begin, evolve
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
+from frazil.refs import Refs
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
 
-__all__ = ["Ref", "Refs", "Snapshot", "Table", "Writer", "open_table"]
+__all__ = ["Snapshot", "Table", "Writer", "open_table"]
 
 
 class Snapshot(NamedTuple):
@@ -38,46 +40,6 @@ class Snapshot(NamedTuple):
     operation: str | None
     summary: dict[str, str]
     schema_id: int | None
-
-
-class Ref(NamedTuple):
-    """A branch or tag: a name for a snapshot.
-
-    Attributes:
-        name: Its name.
-        snapshot_id: The snapshot it points at.
-        type: `branch` or `tag`.
-    """
-
-    name: str
-    snapshot_id: int
-    type: str
-
-
-class Refs(Mapping[str, Ref]):
-    """A table's branches and tags by name."""
-
-    def __init__(self, refs: Iterable[Ref]) -> None:
-        self._refs = {ref.name: ref for ref in refs}
-
-    def __getitem__(self, name: str) -> Ref:
-        try:
-            return self._refs[name]
-        except KeyError:
-            known = ", ".join(self._refs) or "none"
-            raise NotFoundError(f"the table has no branch or tag '{name}'", {"ref": name}, f"It has: {known}") from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._refs
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._refs)
-
-    def __len__(self) -> int:
-        return len(self._refs)
-
-    def __repr__(self) -> str:
-        return f"Refs({list(self._refs.values())!r})"
 
 
 class Table:
@@ -150,8 +112,8 @@ class Table:
 
     @property
     def refs(self) -> Refs:
-        """Branches and tags: `table.refs["main"].snapshot_id`."""
-        return Refs(Ref(*r) for r in self._core.refs())
+        """Branches and tags: `table.refs["main"].snapshot_id`, `table.refs.create_tag("v1")`."""
+        return Refs(self)
 
     @property
     def inspect(self) -> Inspect:
@@ -252,6 +214,90 @@ class Table:
         """
         self._core = self._core.append(arguments.rows(data))
         return self
+
+    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
+        """Changes columns: add, drop, rename, move, widen and others, in one commit.
+
+            with table.update_schema() as update:
+                update.add_column("note", "string", doc="free text")
+                update.rename_column("id", "event_id")
+
+        Args:
+            allow_incompatible_changes: Allow what rows that are there may contradict: columns that become required, and
+                required columns without a default.
+            case_sensitive: Whether columns are found by their exact names.
+        """
+        return UpdateSchema(begin(self), allow_incompatible_changes, case_sensitive)
+
+    def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
+        """Changes how new rows are grouped into files. Files that are there stay as they are, and are read as before.
+
+        Args:
+            case_sensitive: Whether columns are found by their exact names.
+        """
+        return UpdatePartitionSpec(begin(self), case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Replaces the order that new files should have.
+
+        Args:
+            case_sensitive: Whether columns are found by their exact names.
+        """
+        return UpdateSortOrder(begin(self), case_sensitive)
+
+    def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Table:
+        """Sets table properties in one commit; returns the table, now at its new version.
+
+        Args:
+            properties: Names and values. `format-version` upgrades the table.
+            **more: The same as keywords, for names that are words.
+        """
+        return evolve(
+            self, {"change": "set-properties", "properties": {**arguments.texts(properties), **arguments.texts(more)}}
+        )
+
+    def remove_properties(self, *names: str) -> Table:
+        """Removes table properties in one commit; those that are not set are no error."""
+        return evolve(self, {"change": "remove-properties", "names": list(arguments.columns(names))})
+
+    def update_location(self, location: str | os.PathLike[str]) -> Table:
+        """Records another location for the table. A table that is known by its folder can't have another.
+
+        Raises:
+            UnsupportedError: The table is known by its folder.
+        """
+        return evolve(self, {"change": "set-location", "location": os.fspath(location)})
+
+    def upgrade(self, format_version: int) -> Table:
+        """Raises the format version in one commit. There is no way back.
+
+        Args:
+            format_version: 2 or 3.
+        """
+        return evolve(self, {"change": "upgrade", "format-version": arguments.count("format_version", format_version)})
+
+    def rollback(self, to: At, branch: str = "main") -> Table:
+        """Takes a branch back to an earlier version: an ancestor of its snapshot.
+
+        The later snapshots stay until they expire. A time means the last snapshot made before it.
+
+        Args:
+            to: A snapshot's id, a tag, or a point in time.
+            branch: The branch to move.
+
+        Raises:
+            InvalidInputError: That version is no ancestor.
+        """
+        return evolve(self, {"change": "roll-back", "name": branch, **arguments.at_version(to, "to")})
+
+    def set_current_snapshot(self, to: At, branch: str = "main") -> Table:
+        """Moves a branch to any snapshot of the table, ancestor or not.
+
+        Args:
+            to: A snapshot's id, a branch or tag, or a point in time (what was current then).
+            branch: The branch to move.
+        """
+        return evolve(self, {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")})
 
     def writer(self, task: int = 0) -> Writer:
         """A writer of files that `commit` adds to the table later, from any process.

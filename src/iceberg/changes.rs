@@ -417,7 +417,7 @@ impl CommitPlan {
 }
 
 /// Whether a manifest may have files of a partition, by what the manifest list says of it.
-fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
+pub(super) fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
     let values = &partition.values;
     let summaries = m.partitions.as_ref().filter(|s| s.len() == values.len());
     let field = |(summary, v): (&FieldSummary, &PartitionValue)| {

@@ -1,32 +1,547 @@
-//! Appending to a table: manifests are written once, the manifest list and the metadata anew for every attempt.
+//! New snapshots: what one adds and removes, what it takes for granted, and the metadata tree that says so.
 //!
-//! The steps never delete a file that may be live: only a caller who knows that the commit failed calls
-//! [`AppendFiles::clean_up`].
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use frazil::error::Result;
+//! # fn f(store: Arc<dyn frazil::store::Store>, base: frazil::iceberg::metadata::TableMetadata,
+//! #      old: Vec<frazil::task::DataFile>, new: Vec<frazil::task::DataFile>) -> Result<()> {
+//! use frazil::iceberg::commit::{Assumptions, Operation, SnapshotChange};
 //!
-//! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage"; "Commit Conflict Resolution and Retry".
+//! let mut change = SnapshotChange::new(store, Operation::Overwrite)
+//!     .add_files(new)
+//!     .remove_files(old)
+//!     .assuming(Assumptions { since: base.current_snapshot_id, no_new_deletes: true, ..Assumptions::default() });
+//! let next = change.prepare(&base, 1_700_000_000_000)?;
+//! # Ok(()) }
+//! ```
+//!
+//! [`SnapshotChange::prepare`] builds one attempt on one version of the table: it checks the [`Assumptions`] (`assumptions`),
+//! writes the manifests of what is added (once), takes what is removed out of the manifests that hold it (`removal`), merges
+//! small manifests (`merge`), sums up (`summary`) and writes the manifest list. Publishing the result, and trying again on
+//! the next version, is the business of the `transaction` module.
+//!
+//! No step deletes a file that may be live: only a caller who knows how the commit ended calls
+//! [`SnapshotChange::clean_up`] or [`SnapshotChange::committed`].
+//!
+//! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage", "Commit Conflict Resolution and Retry";
+//! where it is silent, Java's `MergingSnapshotProducer`.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+mod assumptions;
+mod live;
+mod manifests;
+mod merge;
+mod removal;
+mod summary;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::codec::avro::Codec;
+pub use self::assumptions::Assumptions;
+pub(crate) use self::assumptions::RUN_AGAIN;
+use self::assumptions::Subject;
+pub use self::live::live_files;
+use self::manifests::{ManifestWriter, UNASSIGNED};
+use self::merge::Merger;
+pub use self::removal::FileId;
+use self::removal::{Dangling, Outcome, Removal};
+use self::summary::Summary;
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
-use crate::iceberg::entries::{ADDED, DELETED, EXISTING, EntryRequest};
-use crate::iceberg::manifest::{Inherited, Manifest};
-use crate::iceberg::manifest_encode::{ManifestEntry, ManifestHeader, encode_manifest};
-use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
-use crate::iceberg::metadata::TableMetadata;
+use crate::expr::Predicate;
+use crate::iceberg::deletes::partition_key;
+use crate::iceberg::manifest_list::{ManifestContent, ManifestFile, ManifestListHeader};
+use crate::iceberg::metadata::{MAIN_BRANCH, RefKind, TableMetadata};
 use crate::iceberg::plan::load_manifests;
 use crate::iceberg::snapshot::Snapshot;
-use crate::store::{Location, Store, location};
-use crate::task::{DataFile, FileContent};
+use crate::store::{Location, Store};
+use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::hash::murmur3_bytes;
 
-/// Entries of a manifest at most; more files make more manifests, so that planning can prune and share them out.
+/// Entries of a new manifest at most; more files make more manifests, so that planning can prune and share them out.
 const FILES_PER_MANIFEST: usize = 10_000;
 
 /// The member of a snapshot's summary that tells by which files an append was made, so that committing them again is seen.
 const FILES_ID: &str = "frazil.files-id";
+
+/// What a snapshot does to the table's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Adds data files.
+    Append,
+    /// Adds data files, and removes rows: by removing files or adding delete files.
+    Overwrite,
+    /// Removes rows only.
+    Delete,
+    /// Replaces files by others with the same rows.
+    Replace,
+}
+
+impl Operation {
+    /// As a summary says it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Operation::Append => "append",
+            Operation::Overwrite => "overwrite",
+            Operation::Delete => "delete",
+            Operation::Replace => "replace",
+        }
+    }
+}
+
+/// Where the new snapshot goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Target {
+    /// To the head of a branch. One that is not there yet begins at the table's current snapshot.
+    Branch(String),
+    /// Into the table, on no branch: to be audited and published later.
+    Staged,
+}
+
+/// What one new snapshot does, from the first attempt to commit it to the last.
+#[derive(Debug)]
+pub struct SnapshotChange {
+    operation: Operation,
+    target: Target,
+    added_data: Vec<DataFile>,
+    added_deletes: Vec<DataFile>,
+    data_sequence_number: Option<i64>,
+    removed_data: Vec<DataFile>,
+    data_removal: Removal,
+    delete_removal: Removal,
+    assumptions: Assumptions,
+    summary: BTreeMap<String, String>,
+    files_id: Option<String>,
+    owns_files: bool,
+    /// Snapshots of the same transaction.
+    own: HashSet<i64>,
+    writer: ManifestWriter,
+    mergers: [Merger; 2],
+    /// Written at the first attempt for a format version; reused by the others.
+    new_manifests: Option<(u8, Vec<ManifestFile>)>,
+    /// Snapshots that the assumptions hold against.
+    checked: HashSet<i64>,
+    /// What the last attempt's list names, and the list.
+    used: HashSet<String>,
+}
+
+/// The manifests of one attempt, and what was counted on the way.
+struct Tree {
+    manifests: Vec<ManifestFile>,
+    summary: Summary,
+    replaced: usize,
+}
+
+impl SnapshotChange {
+    /// A change of branch `main` that does nothing yet. Its files are written by `store`.
+    pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotChange {
+        SnapshotChange {
+            operation,
+            target: Target::Branch(MAIN_BRANCH.to_owned()),
+            added_data: Vec::new(),
+            added_deletes: Vec::new(),
+            data_sequence_number: None,
+            removed_data: Vec::new(),
+            data_removal: Removal::default(),
+            delete_removal: Removal::default(),
+            assumptions: Assumptions::default(),
+            summary: BTreeMap::new(),
+            files_id: None,
+            owns_files: false,
+            own: HashSet::new(),
+            writer: ManifestWriter::new(store),
+            mergers: Default::default(),
+            new_manifests: None,
+            checked: HashSet::new(),
+            used: HashSet::new(),
+        }
+    }
+
+    /// An append of data files. Appending the very same files again later is seen and does nothing.
+    pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotChange {
+        let id = files_id(&files);
+        let mut change = SnapshotChange::new(store, Operation::Append).add_files(files);
+        change.files_id = Some(id);
+        change
+    }
+
+    /// Commits to this branch instead of `main`; one that is not there yet begins at the current snapshot.
+    #[must_use]
+    pub fn on_branch(mut self, name: &str) -> Self {
+        self.target = Target::Branch(name.to_owned());
+        self
+    }
+
+    /// Only stages the snapshot: it is in the table, but on no branch.
+    #[must_use]
+    pub fn staged(mut self) -> Self {
+        self.target = Target::Staged;
+        self
+    }
+
+    /// Adds data files, position and equality delete files, and deletion vectors. Sequence numbers and row ids are those of
+    /// the commit, whatever the files say; of delete files a sequence number that is set stays (rewrites of deletes).
+    #[must_use]
+    pub fn add_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {
+        let (data, deletes): (Vec<_>, Vec<_>) = files.into_iter().partition(|f| f.content == FileContent::Data);
+        self.added_data.extend(data);
+        self.added_deletes.extend(deletes);
+        self
+    }
+
+    /// Removes data and delete files, found by their [`FileId`]; their partition and sequence numbers tell in which manifests
+    /// they may be. All of them must still be there.
+    #[must_use]
+    pub fn remove_files(mut self, files: impl IntoIterator<Item = DataFile>) -> Self {
+        for file in files {
+            if file.content == FileContent::Data {
+                self.data_removal.add_file(&file);
+                self.removed_data.push(file);
+            } else {
+                self.delete_removal.add_file(&file);
+            }
+        }
+        self
+    }
+
+    /// Removes all files of these partitions that the table has when the change is committed.
+    #[must_use]
+    pub fn remove_partitions(mut self, partitions: &[Arc<Partition>]) -> Self {
+        for partition in partitions {
+            self.data_removal.add_partition(partition);
+            self.delete_removal.add_partition(partition);
+        }
+        self
+    }
+
+    /// Removes the files of which every row matches, as the table is when the change is committed. A data file of which some
+    /// rows match and others may not is a conflict.
+    #[must_use]
+    pub fn remove_where(mut self, filter: &Predicate) -> Self {
+        self.data_removal.add_filter(filter.clone());
+        self.delete_removal.add_filter(filter.clone());
+        self
+    }
+
+    /// Gives added data files this data sequence number instead of the commit's: that of the snapshot that a rewrite read, so
+    /// that equality deletes made since still reach its rows.
+    #[must_use]
+    pub fn data_sequence_number(mut self, number: i64) -> Self {
+        self.data_sequence_number = Some(number);
+        self
+    }
+
+    /// What the change takes for granted.
+    #[must_use]
+    pub fn assuming(mut self, assumptions: Assumptions) -> Self {
+        self.assumptions = assumptions;
+        self
+    }
+
+    /// Adds members to the snapshot's summary; they can't override what is computed.
+    #[must_use]
+    pub fn with_summary(mut self, members: impl IntoIterator<Item = (String, String)>) -> Self {
+        self.summary.extend(members);
+        self
+    }
+
+    /// Makes the change own the files that it adds: if it certainly fails, they are deleted.
+    #[must_use]
+    pub fn owning_files(mut self) -> Self {
+        self.owns_files = true;
+        self
+    }
+
+    /// Tells which snapshots belong to the same transaction: they are no conflicts.
+    #[must_use]
+    pub fn after(mut self, own: impl IntoIterator<Item = i64>) -> Self {
+        self.own.extend(own);
+        self
+    }
+
+    /// The id of the snapshot, the same at every attempt.
+    pub fn snapshot_id(&self) -> i64 {
+        self.writer.snapshot_id
+    }
+
+    /// Whether the table has the change already: by another attempt, or by an earlier commit of the same files.
+    pub fn is_in(&self, metadata: &TableMetadata) -> bool {
+        let same_files = |s: &Snapshot| self.files_id.is_some() && s.summary.get(FILES_ID) == self.files_id.as_ref();
+        metadata.snapshots.iter().any(|s| s.id == self.snapshot_id() || same_files(s))
+    }
+
+    /// Builds the metadata that has the snapshot on top of `base`, writing what it needs.
+    ///
+    /// # Errors
+    /// `CommitConflict` if an assumption does not hold or a file to remove is gone; `InvalidInput` for files that this table
+    /// can't have, or a branch that is a tag; of the store; `CorruptTable` if the base's manifests are.
+    pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.check_files(base)?;
+        let parent = self.parent(base)?;
+        self.check_assumptions(base, parent.as_ref())?;
+        let mut tree = self.tree(base, parent.as_deref())?;
+        let sequence_number = base.next_sequence_number();
+        for m in tree.manifests.iter_mut().filter(|m| m.sequence_number == UNASSIGNED) {
+            m.sequence_number = sequence_number;
+            if m.min_sequence_number == UNASSIGNED || m.min_sequence_number > sequence_number {
+                m.min_sequence_number = sequence_number;
+            }
+        }
+        let first_row_id = (base.format_version >= 3).then(|| base.next_row_id.unwrap_or(0));
+        let added_rows = first_row_id.map(|first| number_rows(&mut tree.manifests, first)).transpose()?;
+        let header = ManifestListHeader {
+            format_version: base.format_version,
+            snapshot_id: self.snapshot_id(),
+            parent_snapshot_id: parent.as_ref().map(|p| p.id),
+            sequence_number,
+            first_row_id,
+        };
+        let summary = self.summary(base, parent.as_deref(), &tree)?;
+        let list = self.writer.write_list(base, &header, &tree.manifests)?;
+        self.used = tree.manifests.into_iter().map(|m| m.path).chain([list.clone()]).collect();
+        let snapshot = Snapshot {
+            id: self.snapshot_id(),
+            parent_id: parent.as_ref().map(|p| p.id),
+            sequence_number,
+            timestamp_ms: now_ms.max(parent.as_ref().map_or(i64::MIN, |p| p.timestamp_ms)),
+            manifest_list: Some(list),
+            summary,
+            schema_id: Some(base.current_schema_id),
+            first_row_id,
+            added_rows,
+            ..Snapshot::default()
+        };
+        match &self.target {
+            Target::Branch(name) => base.add_snapshot(snapshot, name, now_ms),
+            Target::Staged => base.stage_snapshot(snapshot, now_ms),
+        }
+    }
+
+    /// Deletes what attempts wrote, and added files that the change owns. Only for changes that certainly were not
+    /// committed. The change can be prepared again if it owns no files.
+    pub fn clean_up(&mut self) {
+        self.writer.delete(|_| true);
+        self.forget_manifests();
+        if self.owns_files {
+            let paths: HashSet<&str> =
+                self.added_data.iter().chain(&self.added_deletes).map(|f| f.path.as_str()).collect();
+            for path in paths {
+                // A left-over is a harmless orphan; the commit's own error matters more.
+                let _ = self.writer.store.delete(path);
+            }
+        }
+    }
+
+    /// Deletes what abandoned attempts wrote. Only for a change that `metadata` has.
+    pub fn committed(&mut self, metadata: &TableMetadata) {
+        let Some(snapshot) = metadata.snapshot_by_id(self.snapshot_id()) else {
+            // The same files were committed by another change: nothing of this one is in the table.
+            if self.is_in(metadata) {
+                self.writer.delete(|_| true);
+            }
+            return;
+        };
+        let list = snapshot.manifest_list.clone().unwrap_or_default();
+        let mut used = std::mem::take(&mut self.used);
+        if !used.contains(&list) {
+            // An earlier attempt made it, whose reply was lost.
+            let Ok(manifests) = load_manifests(self.writer.store.as_ref(), &Location::recorded(), snapshot) else {
+                return;
+            };
+            used = manifests.into_iter().map(|m| m.path).chain([list]).collect();
+        }
+        self.writer.delete(|path| !used.contains(path));
+    }
+
+    /// What is wrong with the files for a table of this version.
+    fn check_files(&self, base: &TableMetadata) -> Result<()> {
+        let mut ids = HashSet::new();
+        let mut vectors_for = HashSet::new();
+        for file in self.added_data.iter().chain(&self.added_deletes) {
+            let bad = |what: String| Err(Error::invalid(what).with("path", &file.path));
+            if !ids.insert(FileId::of(file)) {
+                let e = Error::invalid("a file is added twice").with("path", &file.path);
+                return Err(e.hint("Commit each message once"));
+            }
+            let vector = is_vector(file);
+            match (file.content, base.format_version) {
+                (FileContent::Data, _) => {}
+                (_, 1) => return bad("a v1 table can't have delete files".into()),
+                (FileContent::PositionDeletes, 2) if vector => {
+                    return bad("a v2 table can't have deletion vectors".into());
+                }
+                (FileContent::PositionDeletes, v) if v > 2 && !vector => {
+                    return bad(format!("a v{v} table takes deletion vectors, no new position delete files"));
+                }
+                _ => {}
+            }
+            if vector && !file.referenced_data_file.as_deref().is_some_and(|of| vectors_for.insert(of)) {
+                return bad("a deletion vector names no data file, or one that another names too".into());
+            }
+            if file.content == FileContent::EqualityDeletes && file.equality_ids.as_ref().is_none_or(Vec::is_empty) {
+                return bad("an equality delete file needs key columns".into());
+            }
+        }
+        if self.operation == Operation::Append
+            && (!self.added_deletes.is_empty() || !self.data_removal.is_empty() || !self.delete_removal.is_empty())
+        {
+            return Err(Error::invalid("an append adds data files and nothing else"));
+        }
+        Ok(())
+    }
+
+    /// The snapshot that the new one follows.
+    fn parent(&self, base: &TableMetadata) -> Result<Option<Arc<Snapshot>>> {
+        let Target::Branch(name) = &self.target else { return Ok(base.current_snapshot().cloned()) };
+        match base.refs.get(name) {
+            Some(r) if r.kind == RefKind::Tag => {
+                Err(Error::invalid(format!("'{name}' is a tag, and tags do not move")).hint("Name a branch"))
+            }
+            Some(r) => Ok(base.snapshot_by_id(r.snapshot_id).cloned()),
+            None => Ok(base.current_snapshot().cloned()),
+        }
+    }
+
+    fn check_assumptions(&mut self, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
+        let vectors = self.added_deletes.iter().filter(|f| is_vector(f));
+        let subject = Subject {
+            store: &self.writer.store,
+            removed_data: &self.removed_data,
+            vectors_for: vectors.filter_map(|f| f.referenced_data_file.as_deref()).collect(),
+            keeps_sequence_number: self.data_sequence_number.is_some(),
+            own: &self.own,
+        };
+        let checked = assumptions::check(&self.assumptions, &subject, base, parent, &self.checked)?;
+        self.checked.extend(checked);
+        Ok(())
+    }
+
+    /// The manifests of the new snapshot, newest first, data before deletes.
+    fn tree(&mut self, base: &TableMetadata, parent: Option<&Snapshot>) -> Result<Tree> {
+        let (new_data, new_deletes) = in_kinds(self.own_manifests(base)?);
+        let (data, deletes) = match parent {
+            Some(parent) => in_kinds(self.kept_manifests(base, parent)?),
+            None => Default::default(),
+        };
+        let data = self.data_removal.apply(&self.writer, base, data, &Dangling::default())?;
+        let dangling = self.dangling(base, &data);
+        let deletes = self.delete_removal.apply(&self.writer, base, deletes, &dangling)?;
+        let mut summary = Summary::default();
+        self.added_data.iter().chain(&self.added_deletes).for_each(|f| summary.add(f));
+        data.files().chain(deletes.files()).for_each(|f| summary.remove(f));
+        summary.duplicates = data.duplicates + deletes.duplicates;
+        let mut tree = Tree { manifests: Vec::new(), summary, replaced: data.replaced + deletes.replaced };
+        let [data_merger, delete_merger] = &mut self.mergers;
+        for (merger, new, old) in [(data_merger, new_data, data), (delete_merger, new_deletes, deletes)] {
+            let mut all = new;
+            // What holds no live file any more drops out, except for the commit that says so.
+            let has_live = |m: &ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
+            all.extend(old.manifests.into_iter().filter(|m| has_live(m) || self.writer.is_own(m)));
+            let (merged, replaced) = merger.merge(&self.writer, base, all)?;
+            tree.manifests.extend(merged);
+            tree.replaced += replaced;
+        }
+        Ok(tree)
+    }
+
+    /// The parent's manifests, with the counts that a v1 list may lack and later versions require.
+    fn kept_manifests(&self, base: &TableMetadata, parent: &Snapshot) -> Result<Vec<ManifestFile>> {
+        let store = self.writer.store.as_ref();
+        let mut all = load_manifests(store, &Location::recorded(), parent).with("snapshot", parent.id)?;
+        if base.format_version > 1 {
+            all.iter_mut().try_for_each(|m| live::fill_counts(store, m))?;
+        }
+        Ok(all)
+    }
+
+    /// The delete files that reach nothing once the data files are gone.
+    fn dangling(&self, base: &TableMetadata, data: &Outcome) -> Dangling {
+        let live =
+            data.manifests.iter().filter(|m| m.added_files_count != Some(0) || m.existing_files_count != Some(0));
+        let lowest = live.map(|m| m.min_sequence_number).filter(|n| *n != UNASSIGNED).min();
+        let older_than =
+            [lowest, self.data_sequence_number, Some(base.last_sequence_number)].into_iter().flatten().min();
+        // Only v3 has deletion vectors.
+        if base.format_version < 3 {
+            return Dangling { older_than: older_than.unwrap_or(0), ..Dangling::default() };
+        }
+        let partitions: HashMap<_, _> =
+            data.files().map(|f| (partition_key(&f.partition), f.partition.clone())).collect();
+        Dangling {
+            data_files: Arc::new(data.files().map(|f| f.path.clone()).collect()),
+            partitions: Arc::new(partitions),
+            older_than: older_than.unwrap_or(0),
+        }
+    }
+
+    /// Manifests of what is added, written at the first attempt.
+    fn own_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
+        match &self.new_manifests {
+            Some((version, done)) if *version == base.format_version => return Ok(done.clone()),
+            // The table was upgraded meanwhile.
+            Some(_) => self.forget_manifests(),
+            None => {}
+        }
+        let mut out = Vec::new();
+        for (content, files) in
+            [(ManifestContent::Data, &self.added_data), (ManifestContent::Deletes, &self.added_deletes)]
+        {
+            let mut by_spec: BTreeMap<i32, Vec<&DataFile>> = BTreeMap::new();
+            for f in files {
+                by_spec.entry(f.partition.spec_id).or_default().push(f);
+            }
+            for (spec_id, files) in by_spec {
+                for chunk in files.chunks(FILES_PER_MANIFEST) {
+                    let number = |f: &DataFile| match content {
+                        ManifestContent::Data => self.data_sequence_number,
+                        ManifestContent::Deletes => f.sequence_number,
+                    };
+                    let entries: Vec<_> = chunk.iter().map(|f| self.writer.added(f, number(f))).collect();
+                    out.push(self.writer.write(base, content, spec_id, &entries)?);
+                }
+            }
+        }
+        self.new_manifests = Some((base.format_version, out.clone()));
+        Ok(out)
+    }
+
+    fn forget_manifests(&mut self) {
+        self.new_manifests = None;
+        self.mergers.iter_mut().for_each(Merger::forget);
+        self.data_removal.forget();
+        self.delete_removal.forget();
+    }
+
+    fn summary(
+        &self,
+        base: &TableMetadata,
+        parent: Option<&Snapshot>,
+        tree: &Tree,
+    ) -> Result<BTreeMap<String, String>> {
+        let (added, removed) = (tree.summary.get("added-records"), tree.summary.get("deleted-records"));
+        if self.operation == Operation::Replace && added > removed {
+            return Err(Error::invalid(format!(
+                "a replacement must not add rows: {added} are added, and {removed} are removed"
+            )));
+        }
+        let mut out = self.summary.clone();
+        tree.summary.write(base, parent, &mut out)?;
+        let created = tree.manifests.iter().filter(|m| self.writer.is_own(m)).count();
+        let counts = [
+            ("manifests-created", created),
+            ("manifests-kept", tree.manifests.len() - created),
+            ("manifests-replaced", tree.replaced),
+        ];
+        out.extend(counts.into_iter().map(|(key, n)| (key.to_owned(), n.to_string())));
+        out.insert("operation".into(), self.operation.as_str().into());
+        if let Some(id) = &self.files_id {
+            out.insert(FILES_ID.into(), id.clone());
+        }
+        Ok(out)
+    }
+}
+
+fn is_vector(file: &DataFile) -> bool {
+    file.content == FileContent::PositionDeletes && file.format == FileFormat::Puffin
+}
 
 /// A number that, but for chance, only these files have: their names hold UUIDs.
 fn files_id(files: &[DataFile]) -> String {
@@ -36,277 +551,8 @@ fn files_id(files: &[DataFile]) -> String {
     format!("{:08x}{:08x}", murmur3_bytes(all.as_bytes()), crc32fast::hash(all.as_bytes()))
 }
 
-/// Those of `paths` that are live in some snapshot of the table.
-///
-/// # Errors
-/// Of the store; `CorruptTable` if a manifest is.
-pub fn live_files(store: &dyn Store, metadata: &TableMetadata, paths: &HashSet<&str>) -> Result<Vec<String>> {
-    let mut seen = HashSet::new();
-    let mut live = Vec::new();
-    for snapshot in &metadata.snapshots {
-        for m in load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)? {
-            if !seen.insert(m.path.clone()) {
-                continue;
-            }
-            let bytes = store.get(&m.path)?;
-            let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
-            let all = 0..manifest.block_count();
-            let entries =
-                manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
-            let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
-            live.extend(found.filter(|p| paths.contains(p)).map(str::to_owned));
-        }
-    }
-    Ok(live)
-}
-
-/// One append, from the first attempt to the last.
-pub struct AppendFiles {
-    store: Arc<dyn Store>,
-    snapshot_id: i64,
-    commit_id: String,
-    files: Vec<DataFile>,
-    extra_summary: BTreeMap<String, String>,
-    files_id: String,
-    /// Written at the first attempt; reused by the others.
-    manifests: Option<Vec<ManifestFile>>,
-    manifest_lists: Vec<String>,
-}
-
-/// An attempt that is ready to be published.
-pub struct Prepared {
-    /// The metadata to publish.
-    pub metadata: TableMetadata,
-    /// The snapshot it adds.
-    pub snapshot_id: i64,
-}
-
-impl AppendFiles {
-    /// An append of these data files. `extra_summary` can't override what is computed.
-    ///
-    /// # Errors
-    /// `InvalidInput` if a file is no data file or there twice.
-    pub fn new(store: Arc<dyn Store>, files: Vec<DataFile>, extra_summary: BTreeMap<String, String>) -> Result<Self> {
-        if let Some(f) = files.iter().find(|f| f.content != FileContent::Data) {
-            return Err(Error::invalid("an append takes data files only").with("path", &f.path));
-        }
-        let mut paths = HashSet::new();
-        if let Some(f) = files.iter().find(|f| !paths.insert(f.path.as_str())) {
-            let e = Error::invalid("a data file is appended twice").with("path", &f.path);
-            return Err(e.hint("Commit each message once"));
-        }
-        let id = uuid::Uuid::new_v4();
-        let (high, low) = id.as_u64_pair();
-        Ok(AppendFiles {
-            store,
-            snapshot_id: ((high ^ low) & i64::MAX as u64) as i64,
-            commit_id: id.to_string(),
-            files_id: files_id(&files),
-            files,
-            extra_summary,
-            manifests: None,
-            manifest_lists: Vec::new(),
-        })
-    }
-
-    /// Whether the table has the append already: by another attempt, or by an earlier commit of the same files.
-    pub fn is_in(&self, metadata: &TableMetadata) -> bool {
-        let made_by = |s: &Snapshot| s.id == self.snapshot_id || s.summary.get(FILES_ID) == Some(&self.files_id);
-        metadata.snapshots.iter().any(|s| made_by(s))
-    }
-
-    /// Builds the metadata that adds the files to `base`; writes manifests (once) and a manifest list.
-    ///
-    /// # Errors
-    /// Of the store; `CorruptTable` if the base's manifest list is; `InvalidInput` if a file's spec is not the table's.
-    pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<Prepared> {
-        let parent = base.current_snapshot().cloned();
-        let sequence_number = if base.format_version == 1 { 0 } else { base.last_sequence_number + 1 };
-        let mut manifests = self.own_manifests(base)?;
-        for m in &mut manifests {
-            m.sequence_number = sequence_number;
-            m.min_sequence_number = sequence_number;
-        }
-        if let Some(parent) = &parent {
-            let kept =
-                load_manifests(self.store.as_ref(), &Location::recorded(), parent).with("snapshot", parent.id)?;
-            for manifest in kept {
-                manifests.push(self.with_counts(base, manifest)?);
-            }
-        }
-        let first_row_id = (base.format_version >= 3).then(|| base.next_row_id.unwrap_or(0));
-        let added_rows = first_row_id.map(|first| number_rows(&mut manifests, first)).transpose()?;
-        let list = self.write_list(base, &parent, sequence_number, first_row_id, &manifests)?;
-        let snapshot = Snapshot {
-            id: self.snapshot_id,
-            parent_id: parent.as_ref().map(|p| p.id),
-            sequence_number,
-            timestamp_ms: now_ms.max(parent.as_ref().map_or(i64::MIN, |p| p.timestamp_ms)),
-            manifest_list: Some(list),
-            summary: self.summary(parent.as_deref()),
-            schema_id: Some(base.current_schema_id),
-            first_row_id,
-            added_rows,
-            ..Snapshot::default()
-        };
-        Ok(Prepared { metadata: base.add_snapshot(snapshot, "main", now_ms)?, snapshot_id: self.snapshot_id })
-    }
-
-    /// Removes the manifests and lists of an append that certainly was not committed.
-    pub fn clean_up(&self) {
-        let manifests = self.manifests.iter().flatten().map(|m| &m.path);
-        for path in manifests.chain(&self.manifest_lists) {
-            // Left-overs are harmless orphans; the commit's own error matters more.
-            let _ = self.store.delete(path);
-        }
-    }
-
-    /// Fills in the counts that a v1 list may lack and later versions require, by counting the manifest's entries.
-    fn with_counts(&self, base: &TableMetadata, mut m: ManifestFile) -> Result<ManifestFile> {
-        let known = [m.added_files_count, m.existing_files_count, m.deleted_files_count];
-        let rows = [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count];
-        if base.format_version == 1 || known.iter().chain(&rows).all(Option::is_some) {
-            return Ok(m);
-        }
-        let bytes = self.store.get(&m.path)?;
-        let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
-        let request = EntryRequest { deleted_too: true, ..EntryRequest::default() };
-        let inherited = Inherited { snapshot_id: m.added_snapshot_id, sequence_number: m.sequence_number };
-        let entries = manifest.decode(0..manifest.block_count(), &request, &inherited).with("path", &m.path)?;
-        let count = |status: u8| {
-            let of_status = entries.status.iter().zip(&entries.record_count).filter(|(s, _)| **s == status);
-            of_status.fold((0i64, 0i64), |(files, rows), (_, n)| (files + 1, rows.saturating_add(*n)))
-        };
-        let ((added, added_rows), (existing, existing_rows)) = (count(ADDED), count(EXISTING));
-        let (deleted, deleted_rows) = count(DELETED);
-        (m.added_files_count, m.added_rows_count) = (Some(added), Some(added_rows));
-        (m.existing_files_count, m.existing_rows_count) = (Some(existing), Some(existing_rows));
-        (m.deleted_files_count, m.deleted_rows_count) = (Some(deleted), Some(deleted_rows));
-        Ok(m)
-    }
-
-    fn own_manifests(&mut self, base: &TableMetadata) -> Result<Vec<ManifestFile>> {
-        if let Some(done) = &self.manifests {
-            return Ok(done.clone());
-        }
-        let mut by_spec: BTreeMap<i32, Vec<&DataFile>> = BTreeMap::new();
-        for f in &self.files {
-            by_spec.entry(f.partition.spec_id).or_default().push(f);
-        }
-        let mut out = Vec::new();
-        for (spec_id, files) in by_spec {
-            for chunk in files.chunks(FILES_PER_MANIFEST) {
-                out.push(self.write_manifest(base, spec_id, chunk, out.len())?);
-            }
-        }
-        self.manifests = Some(out.clone());
-        Ok(out)
-    }
-
-    fn write_manifest(
-        &self,
-        base: &TableMetadata,
-        spec_id: i32,
-        files: &[&DataFile],
-        n: usize,
-    ) -> Result<ManifestFile> {
-        let spec = base.spec_by_id(spec_id)?;
-        let entry = |f: &&DataFile| ManifestEntry {
-            status: ADDED,
-            snapshot_id: Some(self.snapshot_id),
-            sequence_number: None,
-            file_sequence_number: None,
-            file: (*f).clone(),
-        };
-        let entries: Vec<ManifestEntry> = files.iter().map(entry).collect();
-        let header = ManifestHeader {
-            format_version: base.format_version,
-            schema: base.schema()?,
-            spec,
-            content: ManifestContent::Data,
-            codec: Codec::Deflate,
-            compression_level: None,
-        };
-        let encoded = encode_manifest(&entries, &header)?;
-        let path = metadata_path(base, &format!("{}-m{n}.avro", self.commit_id));
-        self.store.put_if_absent(&path, &encoded.bytes)?;
-        Ok(ManifestFile {
-            path,
-            length_bytes: encoded.bytes.len() as i64,
-            spec_id,
-            content: ManifestContent::Data,
-            added_snapshot_id: Some(self.snapshot_id),
-            added_files_count: Some(encoded.added_files_count),
-            existing_files_count: Some(encoded.existing_files_count),
-            deleted_files_count: Some(encoded.deleted_files_count),
-            added_rows_count: Some(encoded.added_rows_count),
-            existing_rows_count: Some(encoded.existing_rows_count),
-            deleted_rows_count: Some(encoded.deleted_rows_count),
-            partitions: encoded.partitions,
-            ..ManifestFile::default()
-        })
-    }
-
-    fn write_list(
-        &mut self,
-        base: &TableMetadata,
-        parent: &Option<Arc<Snapshot>>,
-        sequence_number: i64,
-        first_row_id: Option<i64>,
-        manifests: &[ManifestFile],
-    ) -> Result<String> {
-        let header = ManifestListHeader {
-            format_version: base.format_version,
-            snapshot_id: self.snapshot_id,
-            parent_snapshot_id: parent.as_ref().map(|p| p.id),
-            sequence_number,
-            first_row_id,
-        };
-        let attempt = self.manifest_lists.len() + 1;
-        let name = format!("snap-{}-{attempt}-{}.avro", self.snapshot_id, self.commit_id);
-        let path = metadata_path(base, &name);
-        self.store.put_if_absent(&path, &encode_manifest_list(manifests, &header)?)?;
-        self.manifest_lists.push(path.clone());
-        Ok(path)
-    }
-
-    /// The summary as Java writes it: what was added, and the parent's totals carried on where they are known.
-    fn summary(&self, parent: Option<&Snapshot>) -> BTreeMap<String, String> {
-        let mut out = self.extra_summary.clone();
-        let bytes: i64 = self.files.iter().map(|f| f.size_bytes).sum();
-        let rows: i64 = self.files.iter().map(|f| f.record_count).sum();
-        let partitions: BTreeSet<(i32, String)> =
-            self.files.iter().map(|f| (f.partition.spec_id, f.partition.path())).collect();
-        let added = [
-            ("added-data-files", "total-data-files", self.files.len() as i64),
-            ("added-records", "total-records", rows),
-            ("added-files-size", "total-files-size", bytes),
-        ];
-        out.insert("operation".into(), "append".into());
-        out.insert(FILES_ID.into(), self.files_id.clone());
-        out.insert("changed-partition-count".into(), partitions.len().to_string());
-        let before = |key: &str| match parent {
-            None => Some(0),
-            Some(p) => p.summary.get(key).and_then(|v| v.parse::<i64>().ok()),
-        };
-        let mut total = |key: &str, more: i64| match before(key).and_then(|n| n.checked_add(more)) {
-            Some(n) => out.insert(key.into(), n.to_string()),
-            None => out.remove(key),
-        };
-        for (_, key, n) in added {
-            total(key, n);
-        }
-        for key in ["total-delete-files", "total-position-deletes", "total-equality-deletes"] {
-            total(key, 0);
-        }
-        out.extend(added.into_iter().map(|(key, _, n)| (key.to_owned(), n.to_string())));
-        out
-    }
-}
-
-/// Where a new metadata file of the table goes.
-fn metadata_path(base: &TableMetadata, name: &str) -> String {
-    location::join(&location::join(&base.location, METADATA_FOLDER), name)
+fn in_kinds(manifests: Vec<ManifestFile>) -> (Vec<ManifestFile>, Vec<ManifestFile>) {
+    manifests.into_iter().partition(|m| m.content == ManifestContent::Data)
 }
 
 /// Gives every data manifest without a first row id one, counting from `first`; returns how many rows were numbered
@@ -325,3 +571,7 @@ fn number_rows(manifests: &mut [ManifestFile], first: i64) -> Result<i64> {
     }
     Ok(next - first)
 }
+
+#[cfg(test)]
+#[path = "commit_tests.rs"]
+mod tests;

@@ -213,6 +213,11 @@ impl DeleteIndex {
         self.files.len()
     }
 
+    /// The delete files, in the order of their manifests.
+    pub(super) fn files(&self) -> impl Iterator<Item = Result<DeleteRef>> + '_ {
+        (0..self.files.len() as u32).map(|number| self.file(number))
+    }
+
     /// Key columns of the equality deletes: their metrics in data files narrow the matches.
     pub fn key_fields(&self) -> impl Iterator<Item = FieldId> + '_ {
         let all = self.global.iter().chain(self.of_partition.iter().flat_map(|p| &p.equality));
@@ -445,7 +450,7 @@ fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
 
 /// Bytes that are equal exactly for equal partitions: the spec's id and its values, integers at one width, floats by bits
 /// with all NaNs alike.
-fn partition_key(partition: &Partition) -> Vec<u8> {
+pub(super) fn partition_key(partition: &Partition) -> Vec<u8> {
     let mut key = partition.spec_id.to_le_bytes().to_vec();
     let float = |d: f64| if d.is_nan() { f64::NAN.to_bits() } else { d.to_bits() };
     for v in &partition.values {

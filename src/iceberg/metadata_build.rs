@@ -160,10 +160,6 @@ impl TableMetadata {
     /// `CommitConflict` if the snapshot's sequence number or first row id is already behind the table's: rebuild it on this
     /// metadata and try again. `InvalidInput` if its id is taken, `branch` is a tag, or it does not fit the format version.
     pub fn add_snapshot(&self, snapshot: Snapshot, branch: &str, now_ms: i64) -> Result<TableMetadata> {
-        let at = |e: Error| e.with("snapshot", snapshot.id);
-        if self.snapshot_by_id(snapshot.id).is_some() {
-            return Err(at(Error::invalid("the table has a snapshot with this id already")));
-        }
         let mut reference = match self.refs.get(branch) {
             Some(r) if r.kind == RefKind::Tag => {
                 return Err(Error::invalid(format!("'{branch}' is a tag, and tags do not move")).hint("Name a branch"));
@@ -172,21 +168,34 @@ impl TableMetadata {
             None if branch.is_empty() => return Err(Error::invalid("a branch needs a name")),
             None => SnapshotRef::new(snapshot.id, RefKind::Branch),
         };
-        self.check_sequence_number(&snapshot).map_err(at)?;
-        let next_row_id = self.next_row_id_after(&snapshot).map_err(at)?;
-
-        let mut next = self.updated(now_ms);
-        next.last_sequence_number = snapshot.sequence_number;
-        next.next_row_id = next_row_id;
-        reference.snapshot_id = snapshot.id;
+        let (id, timestamp_ms) = (snapshot.id, snapshot.timestamp_ms);
+        let mut next = self.stage_snapshot(snapshot, now_ms)?;
+        reference.snapshot_id = id;
         next.refs.insert(branch.to_owned(), reference);
         if branch == MAIN_BRANCH {
             let last = next.snapshot_log.last().map_or(i64::MIN, |e| e.timestamp_ms);
-            let timestamp_ms = snapshot.timestamp_ms.max(last);
-            next.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: snapshot.id });
-            next.current_snapshot_id = Some(snapshot.id);
+            let timestamp_ms = timestamp_ms.max(last);
+            next.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
+            next.current_snapshot_id = Some(id);
             next.last_updated_ms = next.last_updated_ms.max(timestamp_ms);
         }
+        Ok(next)
+    }
+
+    /// With a new snapshot that no reference leads to.
+    ///
+    /// # Errors
+    /// As [`TableMetadata::add_snapshot`].
+    pub fn stage_snapshot(&self, snapshot: Snapshot, now_ms: i64) -> Result<TableMetadata> {
+        let at = |e: Error| e.with("snapshot", snapshot.id);
+        if self.snapshot_by_id(snapshot.id).is_some() {
+            return Err(at(Error::invalid("the table has a snapshot with this id already")));
+        }
+        self.check_sequence_number(&snapshot).map_err(at)?;
+        let next_row_id = self.next_row_id_after(&snapshot).map_err(at)?;
+        let mut next = self.updated(now_ms);
+        next.last_sequence_number = snapshot.sequence_number;
+        next.next_row_id = next_row_id;
         next.snapshots.push(Arc::new(snapshot));
         Ok(next)
     }

@@ -10,6 +10,7 @@ pub mod deletes;
 pub mod entries;
 mod equality_keys;
 pub mod estimate;
+pub mod evolve;
 pub mod inspect;
 pub mod manifest;
 mod manifest_avro;

@@ -40,8 +40,11 @@ impl Store for MemoryStore {
         self.get(path).map(|b| b.len() as u64)
     }
 
-    fn put_if_absent(&self, _: &str, _: &[u8]) -> Result<()> {
-        unimplemented!()
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        if self.0.lock().unwrap().contains_key(path) {
+            return Err(Error::already_exists("there is such a file").with("path", path));
+        }
+        self.put(path, bytes)
     }
 
     fn create(&self, _: &str) -> Result<Box<dyn StoreWriter>> {
@@ -60,8 +63,9 @@ impl Store for MemoryStore {
         unimplemented!()
     }
 
-    fn delete(&self, _: &str) -> Result<()> {
-        unimplemented!()
+    fn delete(&self, path: &str) -> Result<()> {
+        self.0.lock().unwrap().remove(path);
+        Ok(())
     }
 
     fn delete_folder(&self, _: &str) -> Result<()> {

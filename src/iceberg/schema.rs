@@ -5,6 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::evolve::canonical;
 use crate::error::{Error, Result};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
@@ -21,7 +22,7 @@ pub struct FreshSchema {
 /// order; of a map the key before the value.
 ///
 /// # Errors
-/// `InvalidInput` if an id is used twice.
+/// `InvalidInput` if an id is used twice or a default is no value of its column's type.
 pub fn assign_fresh_ids(schema: &Schema) -> Result<FreshSchema> {
     let mut fresh = FreshIds { last: 0, ids: HashMap::new() };
     let fields = fresh.fields(&schema.fields.iter().collect::<Vec<_>>())?;
@@ -51,8 +52,14 @@ impl FreshIds {
 
     fn fields(&mut self, old: &[&Field]) -> Result<Vec<Field>> {
         let ids = old.iter().map(|f| self.next(f)).collect::<Result<Vec<_>>>()?;
-        let fields = old.iter().zip(ids).map(|(f, id)| Ok(Field { id, ty: self.ty(&f.ty)?, ..(*f).clone() }));
-        fields.collect()
+        let mut out = Vec::with_capacity(old.len());
+        for (field, id) in old.iter().zip(ids) {
+            let default =
+                |json: &Option<_>| canonical(json.as_ref(), &field.ty).map_err(|e| e.with("column", &field.name));
+            let (initial_default, write_default) = (default(&field.initial_default)?, default(&field.write_default)?);
+            out.push(Field { id, ty: self.ty(&field.ty)?, initial_default, write_default, ..(*field).clone() });
+        }
+        Ok(out)
     }
 
     fn ty(&mut self, old: &Type) -> Result<Type> {
@@ -93,6 +100,9 @@ fn check_fields(fields: &[&Field], prefix: &str, version: u8, names: &mut HashSe
         let newest = field.ty.as_primitive().is_some_and(needs_version_3);
         if newest && version < 3 {
             return at(format!("the type {} needs format version 3, the table has {version}", field.ty));
+        }
+        if field.required && matches!(field.ty, Type::Primitive(PrimitiveType::Unknown)) {
+            return at("a column of type unknown is always null, so it can't be required".to_owned());
         }
         if matches!(&field.ty, Type::Struct(members) if members.is_empty()) {
             return at("a struct without members can't be stored".to_owned());

@@ -32,8 +32,26 @@ impl Catalog {
         self.inner.properties().clone()
     }
 
-    fn create_namespace(&self, py: Python<'_>, namespace: &str, if_not_exists: bool) -> PyResult<()> {
-        run(py, || self.inner.create_namespace(namespace, if_not_exists))
+    fn create_namespace(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        if_not_exists: bool,
+        properties: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        run(py, || self.inner.create_namespace(namespace, if_not_exists, &properties))
+    }
+
+    fn namespace_exists(&self, py: Python<'_>, namespace: &str) -> PyResult<bool> {
+        run(py, || self.inner.namespace_exists(namespace))
+    }
+
+    fn namespace_properties(&self, py: Python<'_>, namespace: &str) -> PyResult<BTreeMap<String, String>> {
+        run(py, || self.inner.namespace_properties(namespace))
+    }
+
+    fn update_namespace_properties(&self, py: Python<'_>, namespace: &str) -> PyResult<()> {
+        run(py, || self.inner.update_namespace_properties(namespace))
     }
 
     fn drop_namespace(&self, py: Python<'_>, namespace: &str) -> PyResult<()> {
@@ -57,7 +75,7 @@ impl Catalog {
         Ok(run(py, || self.inner.load_table(identifier))?.into())
     }
 
-    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location))]
+    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields))]
     #[allow(clippy::too_many_arguments)]
     fn create_table(
         &self,
@@ -68,13 +86,22 @@ impl Catalog {
         sort_by: Vec<String>,
         properties: BTreeMap<String, String>,
         location: Option<String>,
+        identifier_fields: Option<Vec<String>>,
     ) -> PyResult<Table> {
         let schema = &schema.get().inner;
-        let request = NewTable { partition_by, sort_by, properties, location };
+        let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
         Ok(run(py, || self.inner.create_table(identifier, schema, request))?.into())
     }
 
-    fn drop_table(&self, py: Python<'_>, identifier: &str) -> PyResult<()> {
-        run(py, || self.inner.drop_table(identifier))
+    fn drop_table(&self, py: Python<'_>, identifier: &str, purge: bool) -> PyResult<()> {
+        run(py, || self.inner.drop_table(identifier, purge))
+    }
+
+    fn register_table(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<Table> {
+        Ok(run(py, || self.inner.register_table(identifier, metadata_location))?.into())
+    }
+
+    fn rename_table(&self, py: Python<'_>, identifier: &str, to: &str) -> PyResult<()> {
+        run(py, || self.inner.rename_table(identifier, to))
     }
 }

@@ -14,10 +14,12 @@ use super::signals::Watch;
 use super::task::DataFile;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
+use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
-use crate::table::{self, At, ScanRequest, SnapshotInfo};
+use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
+use crate::transaction::CommitOptions;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -25,6 +27,9 @@ type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<Strin
 type PartitionFieldTuple = (String, String, i32, i32);
 /// `(source_id, transform, descending, nulls_first)`.
 type SortFieldTuple = (i32, String, bool, bool);
+
+/// `(name, snapshot_id, kind, min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)`.
+type RefTuple = (String, i64, &'static str, Option<i32>, Option<i64>, Option<i64>);
 
 fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
     (s.id, s.parent_id, s.sequence_number, s.timestamp_ms, s.operation, s.summary, s.schema_id)
@@ -103,8 +108,16 @@ impl Table {
         self.inner.snapshots().into_iter().map(snapshot_tuple).collect()
     }
 
-    fn refs(&self) -> Vec<(String, i64, &'static str)> {
-        self.inner.refs().into_iter().map(|r| (r.name, r.snapshot_id, r.kind)).collect()
+    fn refs(&self) -> Vec<RefTuple> {
+        let one = |r: RefInfo| {
+            let kept = r.retention;
+            (r.name, r.snapshot_id, r.kind, kept.min_snapshots_to_keep, kept.max_snapshot_age_ms, kept.max_ref_age_ms)
+        };
+        self.inner.refs().into_iter().map(one).collect()
+    }
+
+    fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
+        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
@@ -159,8 +172,16 @@ impl Table {
         Ok(Batches::new(rows.schema, rows.batches))
     }
 
-    fn append(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Table> {
-        Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows))?.into())
+    #[pyo3(signature = (data, *, branch=None, snapshot_properties=None))]
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        branch: Option<String>,
+        snapshot_properties: Option<BTreeMap<String, String>>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
     }
 
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64) -> PyResult<CommitMessage> {
@@ -168,14 +189,17 @@ impl Table {
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
+    #[pyo3(signature = (messages, snapshot_properties, *, branch=None))]
     fn commit(
         &self,
         py: Python<'_>,
         messages: Vec<PyRef<'_, CommitMessage>>,
-        summary: BTreeMap<String, String>,
+        snapshot_properties: BTreeMap<String, String>,
+        branch: Option<String>,
     ) -> PyResult<Table> {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
-        Ok(run(py, || self.inner.commit(messages, summary))?.into())
+        let options = CommitOptions { branch, snapshot_properties };
+        Ok(run(py, || self.inner.commit(messages, &options))?.into())
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {

@@ -101,6 +101,14 @@ impl Store for LocalStore {
         writer.publish().map(|_| ())
     }
 
+    fn refused(&self, error: &Error) -> bool {
+        use io::ErrorKind as K;
+        let cause = std::error::Error::source(error).and_then(|e| e.downcast_ref::<io::Error>());
+        let full = [K::StorageFull, K::QuotaExceeded, K::FileTooLarge, K::ReadOnlyFilesystem, K::NotFound];
+        cause.is_some_and(|e| full.contains(&e.kind()) || e.kind() == K::PermissionDenied)
+            || matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported)
+    }
+
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let mut writer = LocalWriter::create(path)?;
         writer.write_all(bytes).and_then(|()| writer.file.sync_all()).map_err(|e| io_error("write", path, e))?;

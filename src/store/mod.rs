@@ -9,7 +9,7 @@ pub mod location;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 pub use location::{Location, Relocation};
 
 /// A file as a listing shows it.
@@ -48,6 +48,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// `AlreadyExists` if the path is taken: of two racing callers exactly one succeeds, and the file is never seen
     /// half-written.
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()>;
+
+    /// Whether an error of [`Store::put_if_absent`] proves that the file was not made and never will be: the store refused.
+    /// After any other error, a timeout say, it may appear yet.
+    fn refused(&self, error: &Error) -> bool {
+        matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::InvalidInput | ErrorKind::Unsupported)
+    }
 
     /// Writes or replaces a file atomically; for hints only.
     fn put(&self, path: &str, bytes: &[u8]) -> Result<()>;

@@ -12,6 +12,7 @@ pub mod schema_json;
 pub mod select;
 pub mod temporal;
 pub mod transform;
+pub mod type_text;
 pub mod value;
 
 pub use partition::{PartitionField, PartitionSpec, SortField, SortOrder};

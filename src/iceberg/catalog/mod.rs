@@ -3,5 +3,6 @@
 pub mod filesystem;
 pub mod ident;
 pub mod metadata_files;
+mod reachable;
 
 pub use ident::TableIdent;

@@ -1,0 +1,355 @@
+"""Updates of a table's schema, partition spec and sort order.
+
+`Table.update_schema`, `Table.update_partition_spec` and `Table.update_sort_order` give one of these. Verbs collect
+changes; leaving a `with` block, or `commit()`, makes them all in one commit: either all of them, or none.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import uuid
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from frazil import _core
+from frazil.exceptions import InvalidInputError
+from frazil.schema import Schema
+
+if TYPE_CHECKING:
+    from frazil.table import Table
+
+__all__ = ["UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"]
+
+Path: TypeAlias = str | tuple[str, ...]
+"""A column: its name, with dots into structs; or a tuple of names, which may hold dots themselves."""
+
+_Self = TypeVar("_Self", bound="_Update")
+
+
+def evolve(table: Table, *changes: dict[str, Any], core: _core.Table | None = None) -> Table:
+    """Commits changes, made with `core` in view, and brings the table to the version that has them."""
+    table._core = (core or table._core).evolve(json.dumps(changes))
+    return table
+
+
+def begin(table: Table) -> Callable[[dict[str, Any]], object]:
+    """What commits an update of the table as it is now; if somebody changes the same before, that is a conflict."""
+    core = table._core
+    return lambda change: evolve(table, change, core=core)
+
+
+class _Update:
+    """Changes that wait to be submitted: committed to a table, or added to a transaction."""
+
+    def __init__(self, submit: Callable[[dict[str, Any]], object]) -> None:
+        self._submit = submit
+        self._done = False
+
+    def _change(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def commit(self) -> None:
+        """Makes the changes in one commit; the table is then at its new version.
+
+        Raises:
+            InvalidInputError: A change is not allowed. None is made.
+            CommitConflictError: Somebody else changed the same meanwhile. Refresh the table and begin anew.
+        """
+        if self._done:
+            raise InvalidInputError("this update was committed already", hint="Begin another one")
+        self._submit(self._change())
+        self._done = True
+
+    def __enter__(self: _Self) -> _Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and not self._done:
+            self.commit()
+
+
+class UpdateSchema(_Update):
+    """Changes of a table's columns.
+
+    Columns are named as they were before the update; those that it adds can be named as well. Types are texts
+    (`"long"`, `"decimal(9, 2)"`, `"list<string>"`, `"struct<a: int, b: string>"`) or pyarrow types.
+    """
+
+    def __init__(
+        self, submit: Callable[[dict[str, Any]], object], allow_incompatible_changes: bool, case_sensitive: bool
+    ) -> None:
+        super().__init__(submit)
+        self._operations: list[dict[str, Any]] = []
+        self._allow_incompatible = bool(allow_incompatible_changes)
+        self._case_sensitive = bool(case_sensitive)
+
+    def _change(self) -> dict[str, Any]:
+        return {
+            "change": "update-schema",
+            "operations": self._operations,
+            "case-sensitive": self._case_sensitive,
+            "allow-incompatible": self._allow_incompatible,
+        }
+
+    def _do(self, what: str, path: Path, **members: Any) -> UpdateSchema:
+        self._operations.append({"do": what, "path": _path(path), **members})
+        return self
+
+    def add_column(
+        self,
+        path: Path,
+        type: Any,
+        doc: str | None = None,
+        required: bool = False,
+        default: Any = None,
+        write_default: Any = None,
+        *,
+        first: bool = False,
+        before: Path | None = None,
+        after: Path | None = None,
+    ) -> UpdateSchema:
+        """Adds a column, behind the others unless it says where.
+
+        Args:
+            path: Its name; into a struct with dots, `"payload.note"`, also where structs are in a list or map.
+            type: Its type.
+            doc: Its comment.
+            required: Whether null is impossible; needs a default, or `allow_incompatible_changes`.
+            default: Its value in rows that are there, and in new rows that lack it (format version 3).
+            write_default: Its value in new rows that lack it, if another one.
+            first: Put it before all others.
+            before: Put it before this column.
+            after: Put it behind this column.
+        """
+        return self._do(
+            "add",
+            path,
+            type=_type(type),
+            doc=doc,
+            required=bool(required),
+            default=_value(default),
+            **({} if write_default is None else {"write-default": _value(write_default)}),
+            **_position(first, before, after),
+        )
+
+    def drop_column(self, path: Path) -> UpdateSchema:
+        """Removes a column. A column added later under its name is another one, without its values."""
+        return self._do("drop", path)
+
+    delete_column = drop_column
+
+    def rename_column(self, path: Path, new_name: str) -> UpdateSchema:
+        """Renames a column.
+
+        Args:
+            path: The column.
+            new_name: Its new own name, without those of the structs around it.
+        """
+        return self._do("rename", path, name=new_name)
+
+    def move_first(self, path: Path) -> UpdateSchema:
+        """Moves a column to the front of its struct or table."""
+        return self._do("move", path, first=True)
+
+    def move_before(self, path: Path, before_path: Path) -> UpdateSchema:
+        """Moves a column before another one of the same struct or table."""
+        return self._do("move", path, before=_path(before_path))
+
+    def move_after(self, path: Path, after_path: Path) -> UpdateSchema:
+        """Moves a column behind another one of the same struct or table."""
+        return self._do("move", path, after=_path(after_path))
+
+    def update_column(
+        self, path: Path, field_type: Any = None, required: bool | None = None, doc: str | None = None
+    ) -> UpdateSchema:
+        """Changes a column's type, comment, or whether it is required.
+
+        Args:
+            path: The column.
+            field_type: A wider type: `long` for `int`, `double` for `float`, a decimal with more digits; in format
+                version 3 `timestamp` or `timestamp_ns` for `date`, and any type for `unknown`.
+            required: False makes it optional; True is an incompatible change.
+            doc: Its comment; an empty one removes it.
+        """
+        if field_type is not None:
+            self._do("type", path, type=_type(field_type))
+        if required is not None:
+            self._do("required", path, required=bool(required))
+        if doc is not None:
+            self._do("doc", path, doc=doc or None)
+        return self
+
+    def make_column_optional(self, path: Path) -> UpdateSchema:
+        """Lets a column be null."""
+        return self._do("required", path, required=False)
+
+    def require_column(self, path: Path) -> UpdateSchema:
+        """Makes null impossible in a column, which `allow_incompatible_changes` must allow."""
+        return self._do("required", path, required=True)
+
+    def set_default_value(self, path: Path, default: Any) -> UpdateSchema:
+        """Sets the value of new rows that lack a column; None is null. Rows that are there keep theirs."""
+        return self._do("default", path, default=_value(default))
+
+    def set_identifier_fields(self, *paths: Path) -> UpdateSchema:
+        """Says which columns together identify a row; none if there are no arguments."""
+        self._operations.append({"do": "identifiers", "paths": [_path(path) for path in paths]})
+        return self
+
+    def union_by_name(self, new_schema: Any) -> UpdateSchema:
+        """Adds and widens columns, at every depth, so that rows of another schema fit.
+
+        Args:
+            new_schema: A `frazil.Schema`, a `pyarrow.Schema` or anything with `__arrow_c_schema__`.
+        """
+        schema = new_schema if isinstance(new_schema, Schema) else Schema(new_schema)
+        self._operations.append({"do": "union", "schema": json.loads(schema.to_json())})
+        return self
+
+
+class UpdatePartitionSpec(_Update):
+    """Changes of how new rows are grouped into files."""
+
+    def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
+        super().__init__(submit)
+        self._operations: list[dict[str, Any]] = []
+        self._case_sensitive = bool(case_sensitive)
+
+    def _change(self) -> dict[str, Any]:
+        return {"change": "update-spec", "operations": self._operations, "case-sensitive": self._case_sensitive}
+
+    def add_field(self, source: str, transform: Any = None, name: str | None = None) -> UpdatePartitionSpec:
+        """Adds a partition field.
+
+        Args:
+            source: A column (`"country"`) or a transform of one (`"day(ts)"`, `"bucket(16, id)"`).
+            transform: The transform, if `source` is a column alone: `"day"`, `"bucket[16]"`.
+            name: The field's name; by default `country`, `ts_day`, `id_bucket_16`, as Java Iceberg names it.
+        """
+        self._operations.append({"do": "add", **_source(source, transform), "name": name})
+        return self
+
+    def add_identity(self, source: str) -> UpdatePartitionSpec:
+        """Adds a partition field that is a column's value itself."""
+        return self.add_field(source, "identity")
+
+    def remove_field(self, field: str) -> UpdatePartitionSpec:
+        """Removes a partition field, given by its name or by what it is (`"day(ts)"`).
+
+        In format version 1 it stays in its place as a `void` field.
+        """
+        self._operations.append({"do": "remove", "field": field})
+        return self
+
+    def rename_field(self, name: str, new_name: str) -> UpdatePartitionSpec:
+        """Renames a partition field."""
+        self._operations.append({"do": "rename", "name": name, "to": new_name})
+        return self
+
+
+class UpdateSortOrder(_Update):
+    """A new sort order, most significant field first. Without any field new files are not sorted."""
+
+    def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
+        super().__init__(submit)
+        self._fields: list[dict[str, Any]] = []
+        self._case_sensitive = bool(case_sensitive)
+
+    def _change(self) -> dict[str, Any]:
+        return {"change": "update-sort-order", "fields": self._fields, "case-sensitive": self._case_sensitive}
+
+    def asc(self, source: str, transform: Any = None, nulls: str | None = None) -> UpdateSortOrder:
+        """Sorts by a column or transform, least first.
+
+        Args:
+            source: A column (`"ts"`) or a transform of one (`"day(ts)"`).
+            transform: The transform, if `source` is a column alone.
+            nulls: `"first"` (the default) or `"last"`.
+        """
+        return self._field(source, transform, nulls, False)
+
+    def desc(self, source: str, transform: Any = None, nulls: str | None = None) -> UpdateSortOrder:
+        """Sorts by a column or transform, greatest first.
+
+        Args:
+            source: A column (`"ts"`) or a transform of one (`"day(ts)"`).
+            transform: The transform, if `source` is a column alone.
+            nulls: `"first"` or `"last"` (the default).
+        """
+        return self._field(source, transform, nulls, True)
+
+    def _field(self, source: str, transform: Any, nulls: str | None, descending: bool) -> UpdateSortOrder:
+        nulls_first = None
+        if nulls is not None:
+            words = {"first": True, "nulls-first": True, "last": False, "nulls-last": False}
+            nulls_first = words.get(str(getattr(nulls, "value", nulls)).lower())
+            if nulls_first is None:
+                raise InvalidInputError(f"nulls are 'first' or 'last', not {nulls!r}")
+        self._fields.append({**_source(source, transform), "descending": descending, "nulls-first": nulls_first})
+        return self
+
+
+def _path(path: Path) -> str | list[str]:
+    if isinstance(path, str):
+        return path
+    if isinstance(path, Iterable):
+        names = list(path)
+        if names and all(isinstance(name, str) for name in names):
+            return names
+    raise InvalidInputError(f"a column is given by its name or a tuple of names, not {path!r}")
+
+
+def _position(first: bool, before: Path | None, after: Path | None) -> dict[str, Any]:
+    if bool(first) + (before is not None) + (after is not None) > 1:
+        raise InvalidInputError("a column goes to one place: give first, before or after")
+    if first:
+        return {"first": True}
+    if before is not None:
+        return {"before": _path(before)}
+    return {} if after is None else {"after": _path(after)}
+
+
+def _source(source: str, transform: Any) -> dict[str, Any]:
+    if not isinstance(source, str):
+        raise InvalidInputError(f"a column or transform is given as text, not {source!r}")
+    return {"source": source, "transform": None if transform is None else str(transform)}
+
+
+def _type(type_: Any) -> Any:
+    """A type as text or as the specification's JSON."""
+    if isinstance(type_, str):
+        return type_
+    if hasattr(type_, "__arrow_c_schema__"):
+        from frazil import interop
+
+        schema = _core.Schema.from_arrow(interop.schema_of_type(type_))
+        return json.loads(schema.to_json())["fields"][0]["type"]
+    if type(type_).__module__.startswith("pyiceberg."):
+        return str(type_)
+    raise InvalidInputError(
+        f"{type_!r} is no type", hint="Give a text such as 'long' or 'list<string>', or a pyarrow type: pa.int64()"
+    )
+
+
+def _value(value: Any) -> Any:
+    """A value in the form of the specification's JSON single values."""
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, (bytes, bytearray)):
+        return value.hex()
+    if isinstance(value, float) and value != value:
+        return "NaN"
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise InvalidInputError(f"a column can't have the default {value!r}", hint="Give a plain value, or None")

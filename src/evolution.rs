@@ -1,0 +1,66 @@
+//! Committing evolutions of a table: see [`crate::iceberg::evolve`].
+
+use crate::error::{Error, Result};
+use crate::iceberg::evolve::{self, Evolution, Requirements};
+use crate::iceberg::metadata::TableMetadata;
+use crate::store::location::normalise;
+use crate::table::Table;
+use crate::transaction::{self, Change};
+
+/// The property that would put metadata elsewhere than where readers of the folder look for it.
+const METADATA_PATH: &str = "write.metadata.path";
+
+/// Evolutions alone in a commit.
+struct Evolve {
+    evolutions: Vec<Evolution>,
+    requirements: Requirements,
+}
+
+impl Change for Evolve {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.requirements.check(base)?;
+        evolve::apply(base, &self.evolutions, now_ms)
+    }
+
+    /// Evolutions that change nothing are not committed.
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        let applied = evolve::apply(metadata, &self.evolutions, metadata.last_updated_ms);
+        self.requirements.check(metadata).is_ok() && applied.is_ok_and(|next| evolve::is_same(&next, metadata))
+    }
+}
+
+impl Table {
+    /// Changes the table's schema, spec, order, properties, format version or references in one commit, made on the
+    /// newest version; returns the table at that version. Nothing is committed if they change nothing.
+    ///
+    /// # Errors
+    /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and others
+    /// for what the specification does not allow; `CommitStateUnknown` if it can't be told whether the commit happened.
+    pub fn evolve(&self, evolutions: &[Evolution]) -> Result<Table> {
+        let root = self.writable_location()?;
+        let base = &self.inner.metadata;
+        for evolution in evolutions {
+            check_in_place(evolution, root, base)?;
+        }
+        let requirements = Requirements::of(base, evolutions);
+        let evolutions = evolutions.iter().map(|e| e.pinned(base)).collect::<Result<Vec<_>>>()?;
+        transaction::commit(self, vec![Box::new(Evolve { evolutions, requirements })]).into_result()
+    }
+}
+
+/// A table that is found by its folder stays in it, and so does its metadata.
+fn check_in_place(evolution: &Evolution, root: &str, base: &TableMetadata) -> Result<()> {
+    let refused = |what: &str| {
+        Err(Error::unsupported(format!("{what} of a table that is known by its folder can't change"))
+            .with("path", root))
+    };
+    match evolution {
+        Evolution::SetLocation(location) if normalise(location.trim_end_matches('/')) != normalise(&base.location) => {
+            refused("the location")
+        }
+        Evolution::SetProperties(properties) if properties.contains_key(METADATA_PATH) => {
+            refused("the metadata folder")
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,47 @@
+//! The files that a table's metadata leads to: what a purge deletes.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::error::{Result, ResultExt};
+use crate::iceberg::entries::EntryRequest;
+use crate::iceberg::manifest::{Inherited, Manifest};
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::plan::load_manifests;
+use crate::store::{Location, Store};
+
+/// Files by what they are.
+#[derive(Debug, Default)]
+pub(super) struct Reachable {
+    /// Data and delete files of all snapshots, also such as a snapshot removed.
+    pub data: BTreeSet<String>,
+    /// Manifests, their lists, statistics and earlier metadata files.
+    pub metadata: BTreeSet<String>,
+}
+
+/// All files that the snapshots, statistics and log of a table's metadata name.
+///
+/// # Errors
+/// Of the store; `CorruptTable` if a manifest is.
+pub(super) fn reachable_files(store: &dyn Store, metadata: &TableMetadata) -> Result<Reachable> {
+    let mut out = Reachable::default();
+    let mut seen = HashSet::new();
+    let everything = EntryRequest { deleted_too: true, ..EntryRequest::default() };
+    for snapshot in &metadata.snapshots {
+        for m in load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)? {
+            if !seen.insert(m.path.clone()) {
+                continue;
+            }
+            let bytes = store.get(&m.path)?;
+            let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+            let all = 0..manifest.block_count();
+            let entries = manifest.decode(all, &everything, &Inherited::default()).with("path", &m.path)?;
+            let paths = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
+            out.data.extend(paths.map(str::to_owned));
+        }
+        out.metadata.extend(snapshot.manifest_list.clone());
+    }
+    out.metadata.extend(seen);
+    out.metadata.extend(metadata.statistics.iter().chain(&metadata.partition_statistics).map(|s| s.path.clone()));
+    out.metadata.extend(metadata.metadata_log.iter().map(|e| e.metadata_file.clone()));
+    Ok(out)
+}

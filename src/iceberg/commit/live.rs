@@ -1,0 +1,59 @@
+//! What the manifests of a table hold.
+
+use std::collections::HashSet;
+
+use crate::error::{Result, ResultExt};
+use crate::iceberg::commit::manifests::inherited;
+use crate::iceberg::entries::{ADDED, DELETED, EXISTING, EntryRequest};
+use crate::iceberg::manifest::{Inherited, Manifest};
+use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::plan::load_manifests;
+use crate::store::{Location, Store};
+
+/// Those of `paths` that are live in some snapshot of the table.
+///
+/// # Errors
+/// Of the store; `CorruptTable` if a manifest is.
+pub fn live_files(store: &dyn Store, metadata: &TableMetadata, paths: &HashSet<&str>) -> Result<Vec<String>> {
+    let mut seen = HashSet::new();
+    let mut live = Vec::new();
+    for snapshot in &metadata.snapshots {
+        for m in load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)? {
+            if !seen.insert(m.path.clone()) {
+                continue;
+            }
+            let bytes = store.get(&m.path)?;
+            let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+            let all = 0..manifest.block_count();
+            let entries =
+                manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
+            let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
+            live.extend(found.filter(|p| paths.contains(p)).map(str::to_owned));
+        }
+    }
+    Ok(live)
+}
+
+/// Fills in the counts that a v1 list may lack and later versions require, by counting the manifest's entries.
+pub(super) fn fill_counts(store: &dyn Store, m: &mut ManifestFile) -> Result<()> {
+    let known = [m.added_files_count, m.existing_files_count, m.deleted_files_count];
+    let rows = [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count];
+    if known.iter().chain(&rows).all(Option::is_some) {
+        return Ok(());
+    }
+    let bytes = store.get(&m.path)?;
+    let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+    let request = EntryRequest { deleted_too: true, ..EntryRequest::default() };
+    let entries = manifest.decode(0..manifest.block_count(), &request, &inherited(m)).with("path", &m.path)?;
+    let count = |status: u8| {
+        let of_status = entries.status.iter().zip(&entries.record_count).filter(|(s, _)| **s == status);
+        of_status.fold((0i64, 0i64), |(files, rows), (_, n)| (files + 1, rows.saturating_add(*n)))
+    };
+    let ((added, added_rows), (existing, existing_rows)) = (count(ADDED), count(EXISTING));
+    let (deleted, deleted_rows) = count(DELETED);
+    (m.added_files_count, m.added_rows_count) = (Some(added), Some(added_rows));
+    (m.existing_files_count, m.existing_rows_count) = (Some(existing), Some(existing_rows));
+    (m.deleted_files_count, m.deleted_rows_count) = (Some(deleted), Some(deleted_rows));
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! Merging small manifests, so that plans of a table with many commits stay quick.
+//!
+//! Manifests of one kind and spec are packed, from the oldest on and without changing their order, into bins of the target
+//! size. A bin of several is written as one manifest; the bin of the newest only once it holds enough of them, so that an
+//! append does not rewrite what the last one wrote. As Java's `ManifestMergeManager`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::{Error, Result};
+use crate::iceberg::commit::manifests::ManifestWriter;
+use crate::iceberg::commit::removal::{Source, source_of};
+use crate::iceberg::entries::{ADDED, DELETED, EXISTING};
+use crate::iceberg::manifest_encode::ManifestEntry;
+use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::metadata::TableMetadata;
+use crate::workers::in_parallel;
+
+const ENABLED: &str = "commit.manifest-merge.enabled";
+const TARGET_BYTES: &str = "commit.manifest.target-size-bytes";
+const MIN_COUNT: &str = "commit.manifest.min-count-to-merge";
+
+/// How manifests are merged.
+struct Policy {
+    target_bytes: i64,
+    min_count: i64,
+}
+
+impl Policy {
+    /// `None` if the table's properties say that none are.
+    fn of(base: &TableMetadata) -> Result<Option<Policy>> {
+        let enabled = match base.properties.get(ENABLED).map(|v| v.trim().to_ascii_lowercase()).as_deref() {
+            None | Some("true") => true,
+            Some("false") => false,
+            Some(other) => {
+                return Err(Error::invalid(format!(
+                    "the table property {ENABLED} is '{other}', neither true nor false"
+                )));
+            }
+        };
+        let target_bytes = base.int_property(TARGET_BYTES, 8 << 20)?;
+        let min_count = base.int_property(MIN_COUNT, 100)?;
+        Ok(enabled.then_some(Policy { target_bytes, min_count }))
+    }
+}
+
+/// Merges manifests of one kind, and remembers what earlier attempts merged.
+#[derive(Debug, Default)]
+pub(super) struct Merger {
+    known: HashMap<Vec<Source>, ManifestFile>,
+}
+
+impl Merger {
+    /// Forgets what earlier attempts merged.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// The manifests, newest first, merged where they should be; and how many of earlier snapshots went into others.
+    ///
+    /// # Errors
+    /// Of the store; `CorruptTable` if a manifest is; `InvalidInput` for a property that is no number.
+    pub fn merge(
+        &mut self,
+        writer: &ManifestWriter,
+        base: &TableMetadata,
+        manifests: Vec<ManifestFile>,
+    ) -> Result<(Vec<ManifestFile>, usize)> {
+        let (Some(policy), Some(first)) = (Policy::of(base)?, manifests.first()) else { return Ok((manifests, 0)) };
+        let first = first.path.clone();
+        let mut by_spec: BTreeMap<Reverse<i32>, Vec<ManifestFile>> = BTreeMap::new();
+        for m in manifests {
+            by_spec.entry(Reverse(m.spec_id)).or_default().push(m);
+        }
+        let bins: Vec<Vec<ManifestFile>> = by_spec.into_values().flat_map(|g| pack(g, policy.target_bytes)).collect();
+        let whole = |bin: &[ManifestFile]| {
+            let is_newest = bin.iter().any(|m| m.path == first);
+            bin.len() < 2 || (is_newest && (bin.len() as i64) < policy.min_count)
+        };
+        let key = |bin: &[ManifestFile]| bin.iter().map(source_of).collect::<Vec<_>>();
+        let merged = in_parallel(bins.len(), |i| match &bins[i] {
+            bin if whole(bin) => Ok(None),
+            bin => match self.known.get(&key(bin)) {
+                Some(known) => Ok(Some(known.clone())),
+                None => write_merged(writer, base, bin).map(Some),
+            },
+        })?;
+        let (mut out, mut replaced) = (Vec::new(), 0);
+        for (bin, merged) in bins.into_iter().zip(merged) {
+            match merged {
+                None => out.extend(bin),
+                Some(merged) => {
+                    replaced += bin.iter().filter(|m| !writer.is_own(m)).count();
+                    self.known.insert(key(&bin), merged.clone());
+                    out.push(merged);
+                }
+            }
+        }
+        Ok((out, replaced))
+    }
+}
+
+/// Bins of neighbours, filled from the end, so that the first one is the one with room.
+fn pack(manifests: Vec<ManifestFile>, target_bytes: i64) -> Vec<Vec<ManifestFile>> {
+    let mut bins: Vec<Vec<ManifestFile>> = Vec::new();
+    let mut taken = 0i64;
+    for m in manifests.into_iter().rev() {
+        let bytes = m.length_bytes.max(0);
+        match bins.last_mut().filter(|_| taken.saturating_add(bytes) <= target_bytes) {
+            Some(bin) => {
+                taken += bytes;
+                bin.push(m);
+            }
+            None => {
+                taken = bytes;
+                bins.push(vec![m]);
+            }
+        }
+    }
+    bins.iter_mut().for_each(|bin| bin.reverse());
+    bins.reverse();
+    bins
+}
+
+fn write_merged(writer: &ManifestWriter, base: &TableMetadata, bin: &[ManifestFile]) -> Result<ManifestFile> {
+    let Some(first) = bin.first() else { return Err(Error::internal("there is nothing to merge")) };
+    let mut entries: Vec<ManifestEntry> = Vec::new();
+    for m in bin {
+        for mut entry in writer.read(base, m)? {
+            let now = entry.snapshot_id == Some(writer.snapshot_id);
+            if entry.status == DELETED && !now {
+                continue;
+            }
+            if entry.status == ADDED && !now {
+                entry.status = EXISTING;
+            }
+            entries.push(entry);
+        }
+    }
+    writer.write(base, first.content, first.spec_id, &entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_neighbours_from_the_end() {
+        let manifest = |length_bytes| ManifestFile { length_bytes, ..ManifestFile::default() };
+        let packed = |sizes: &[i64]| {
+            let bins = pack(sizes.iter().map(|s| manifest(*s)).collect(), 10);
+            bins.iter().map(|b| b.iter().map(|m| m.length_bytes).collect()).collect::<Vec<Vec<_>>>()
+        };
+        assert_eq!(packed(&[3, 4, 5, 6]), [vec![3], vec![4, 5], vec![6]]);
+        assert_eq!(packed(&[1, 9, 1, 20, 2]), [vec![1], vec![9, 1], vec![20], vec![2]]);
+        assert!(packed(&[]).is_empty());
+    }
+}

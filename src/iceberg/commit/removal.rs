@@ -1,0 +1,393 @@
+//! Taking files out of a snapshot: finding the manifests that hold them and writing those anew.
+//!
+//! A manifest is opened only if what the list says of it lets it hold a file that goes; it is written anew only if it does.
+//! What stays becomes EXISTING with the numbers it had, what goes DELETED by this snapshot; entries that were deleted before
+//! drop out. As in Java's `ManifestFilterManager`; a manifest read once is not read again by a later attempt.
+//!
+//! Source: Iceberg specification, "Manifest Entry Fields" and "Sequence Number Inheritance".
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::bounds::{may_match, must_match};
+use crate::expr::{BoundPredicate, Predicate, bind};
+use crate::iceberg::changes::may_hold;
+use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of};
+use crate::iceberg::deletes::partition_key;
+use crate::iceberg::entries::{DELETED, EXISTING, EntryColumns, EntryRequest};
+use crate::iceberg::manifest::Manifest;
+use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
+use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::plan::EntryScope;
+use crate::iceberg::planned::PartitionGroup;
+use crate::iceberg::specs::Specs;
+use crate::iceberg::statistics::MetricsBounds;
+use crate::task::{DataFile, FileContent, FileFormat, Partition};
+use crate::workers::in_parallel;
+
+/// What tells a file of a table from all others: its path, and of a deletion vector also its place in that file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileId {
+    /// The file.
+    pub path: String,
+    /// First byte and length of a deletion vector.
+    pub blob: Option<(i64, i64)>,
+}
+
+impl FileId {
+    /// Of a file.
+    pub fn of(file: &DataFile) -> FileId {
+        let vector = file.content == FileContent::PositionDeletes && file.format == FileFormat::Puffin;
+        let blob = file.content_offset.zip(file.content_size_bytes).filter(|_| vector);
+        FileId { path: file.path.clone(), blob }
+    }
+}
+
+impl std::fmt::Display for FileId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.blob {
+            None => f.write_str(&self.path),
+            Some((offset, length)) => write!(f, "{}, {length} bytes at {offset}", self.path),
+        }
+    }
+}
+
+/// The files that go: those named, those of some partitions, and those of which every row matches a filter.
+#[derive(Debug, Default)]
+pub(super) struct Removal {
+    files: HashSet<FileId>,
+    /// Where the named files are, by partition.
+    places: BTreeMap<Vec<u8>, Place>,
+    partitions: HashMap<Vec<u8>, Arc<Partition>>,
+    filter: Option<Predicate>,
+    /// What became of manifests in earlier attempts.
+    known: HashMap<Source, Filtered>,
+    /// Under which schema the filter was judged, and of which data files deletion vectors went.
+    known_for: (i32, Dangling),
+}
+
+#[derive(Debug)]
+struct Place {
+    partition: Arc<Partition>,
+    /// The highest data sequence number: a manifest of younger files only holds none of them.
+    newest: i64,
+    /// The lowest sequence number of the commits that added them: no older manifest holds one.
+    added: i64,
+}
+
+/// A manifest as a list had it: its entries inherit from the list.
+pub(super) type Source = (String, i64, Option<i64>);
+
+pub(super) fn source_of(m: &ManifestFile) -> Source {
+    (m.path.clone(), m.sequence_number, m.first_row_id)
+}
+
+/// A manifest after the removal.
+#[derive(Clone, Debug)]
+pub(super) struct Filtered {
+    /// As it was, or written anew.
+    pub manifest: ManifestFile,
+    /// Files that went from it, without their metrics.
+    pub removed: Arc<Vec<DataFile>>,
+    /// Entries that went for files named twice.
+    duplicates: usize,
+}
+
+/// Delete files that go because nothing is left that they could reach.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Dangling {
+    /// Deletion vectors of these data files.
+    pub data_files: Arc<HashSet<String>>,
+    /// By partition.
+    pub partitions: Arc<HashMap<Vec<u8>, Arc<Partition>>>,
+    /// Delete files of lower data sequence numbers, where a manifest is opened anyhow.
+    pub older_than: i64,
+}
+
+/// All manifests of one kind after the removal.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub manifests: Vec<ManifestFile>,
+    pub removed: Vec<Arc<Vec<DataFile>>>,
+    pub duplicates: usize,
+    /// Manifests of earlier snapshots that were written anew.
+    pub replaced: usize,
+}
+
+impl Outcome {
+    /// The files that went.
+    pub fn files(&self) -> impl Iterator<Item = &DataFile> {
+        self.removed.iter().flat_map(|files| files.iter())
+    }
+}
+
+/// The removal on one version of a table.
+struct Attempt<'a> {
+    removal: &'a Removal,
+    writer: &'a ManifestWriter,
+    base: &'a TableMetadata,
+    specs: Specs,
+    filter: Arc<BoundPredicate>,
+    dangling: &'a Dangling,
+    /// Named files not found yet.
+    missing: AtomicUsize,
+}
+
+impl Removal {
+    /// Names a file.
+    pub fn add_file(&mut self, file: &DataFile) {
+        self.files.insert(FileId::of(file));
+        let newest = file.sequence_number.unwrap_or(i64::MAX);
+        let added = file.file_sequence_number.unwrap_or(i64::MIN);
+        let new = || Place { partition: file.partition.clone(), newest, added };
+        let place = self.places.entry(partition_key(&file.partition)).or_insert_with(new);
+        (place.newest, place.added) = (place.newest.max(newest), place.added.min(added));
+    }
+
+    pub fn add_partition(&mut self, partition: &Arc<Partition>) {
+        self.partitions.insert(partition_key(partition), partition.clone());
+    }
+
+    pub fn add_filter(&mut self, filter: Predicate) {
+        self.filter = Some(match self.filter.take() {
+            None => filter,
+            Some(before) => Predicate::Or(vec![before, filter]),
+        });
+    }
+
+    /// Whether no file can go.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.partitions.is_empty() && self.filter.is_none()
+    }
+
+    /// Forgets what earlier attempts found.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// The manifests without the files that go.
+    ///
+    /// # Errors
+    /// `CommitConflict` for a named file that is not there, or a data file of which some rows match the filter and others
+    /// may not; of the store; `CorruptTable` if a manifest is.
+    pub fn apply(
+        &mut self,
+        writer: &ManifestWriter,
+        base: &TableMetadata,
+        manifests: Vec<ManifestFile>,
+        dangling: &Dangling,
+    ) -> Result<Outcome> {
+        let vectors_go = !dangling.data_files.is_empty();
+        if self.is_empty() && !vectors_go {
+            return Ok(Outcome { manifests, ..Outcome::default() });
+        }
+        let (schema, of) = &self.known_for;
+        let still_good = *schema == base.current_schema_id
+            && of.data_files == dangling.data_files
+            && of.older_than <= dangling.older_than;
+        if !still_good {
+            self.known.clear();
+        }
+        self.known_for = (base.current_schema_id, dangling.clone());
+        let filtered = self.filter_all(writer, base, &manifests, dangling)?;
+        let mut out = Outcome::default();
+        for (m, filtered) in manifests.iter().zip(filtered) {
+            out.replaced += usize::from(filtered.manifest.path != m.path);
+            out.duplicates += filtered.duplicates;
+            if !filtered.removed.is_empty() {
+                out.removed.push(filtered.removed.clone());
+            }
+            self.known.insert(source_of(m), filtered.clone());
+            out.manifests.push(filtered.manifest);
+        }
+        self.check_found(&mut out)?;
+        Ok(out)
+    }
+
+    fn filter_all(
+        &self,
+        writer: &ManifestWriter,
+        base: &TableMetadata,
+        manifests: &[ManifestFile],
+        dangling: &Dangling,
+    ) -> Result<Vec<Filtered>> {
+        let filter = match &self.filter {
+            None => BoundPredicate::False,
+            Some(filter) => bind(filter, base.schema()?, true)?,
+        };
+        let known = manifests.iter().filter_map(|m| self.known.get(&source_of(m)));
+        let found: usize = known.map(|f| f.removed.len()).sum();
+        let attempt = Attempt {
+            removal: self,
+            writer,
+            base,
+            specs: Specs::new(base, base.schema()?),
+            filter: Arc::new(filter),
+            dangling,
+            missing: AtomicUsize::new(self.files.len().saturating_sub(found)),
+        };
+        in_parallel(manifests.len(), |i| attempt.filter(&manifests[i]))
+    }
+
+    /// All named files must have been there; of those found in two manifests the second is a duplicate.
+    fn check_found(&self, out: &mut Outcome) -> Result<()> {
+        let mut found = HashSet::new();
+        for file in out.removed.iter().flat_map(|files| files.iter()) {
+            if !found.insert(FileId::of(file)) {
+                out.duplicates += 1;
+            }
+        }
+        match self.files.difference(&found).min() {
+            None => Ok(()),
+            Some(id) => Err(Error::conflict("a file that this commit removes is not in the table any more")
+                .with("file", id)
+                .with("clause", "removed files are still there")
+                .hint(crate::iceberg::commit::RUN_AGAIN)),
+        }
+    }
+}
+
+impl Attempt<'_> {
+    fn filter(&self, m: &ManifestFile) -> Result<Filtered> {
+        if let Some(known) = self.removal.known.get(&source_of(m)) {
+            return Ok(known.clone());
+        }
+        let unchanged = || Filtered { manifest: m.clone(), removed: Arc::default(), duplicates: 0 };
+        if !self.may_lose(m)? {
+            return Ok(unchanged());
+        }
+        let bytes = self.writer.store.get(&m.path)?;
+        let goes = self.loses(m, &bytes).with("path", &m.path)?;
+        if goes.contains(&true) { self.rewrite(m, &goes).with("path", &m.path) } else { Ok(unchanged()) }
+    }
+
+    /// Whether a file of the manifest may go, by what the list says of it.
+    fn may_lose(&self, m: &ManifestFile) -> Result<bool> {
+        if !EntryScope::Live.may_be_in(m) {
+            return Ok(false);
+        }
+        let removal = self.removal;
+        let holds = |p: &Place| m.min_sequence_number <= p.newest && p.added <= m.sequence_number;
+        if self.missing.load(Ordering::Relaxed) > 0
+            && removal.places.values().any(|p| holds(p) && may_hold(m, &p.partition))
+        {
+            return Ok(true);
+        }
+        let of_partition = |all: &HashMap<Vec<u8>, Arc<Partition>>| all.values().any(|p| may_hold(m, p));
+        if of_partition(&removal.partitions) {
+            return Ok(true);
+        }
+        if m.content == ManifestContent::Deletes
+            && !self.dangling.data_files.is_empty()
+            && of_partition(&self.dangling.partitions)
+        {
+            return Ok(true);
+        }
+        Ok(removal.filter.is_some() && self.specs.summary_may_match(m, &self.filter)?)
+    }
+
+    /// Whether each live entry goes.
+    fn loses(&self, m: &ManifestFile, bytes: &[u8]) -> Result<Vec<bool>> {
+        let manifest = Manifest::parse(bytes)?;
+        let mut metric_fields = self.filter.field_ids();
+        metric_fields.sort_unstable();
+        metric_fields.dedup();
+        let request = EntryRequest { metric_fields, ..EntryRequest::default() };
+        let columns = manifest.decode(0..manifest.block_count(), &request, &inherited(m))?;
+        let spec = self.specs.get(m.spec_id)?;
+        let partitions = partitions_of(self.base, m, &manifest, &columns)?;
+        let groups: Vec<(bool, Option<PartitionGroup>)> = partitions
+            .into_iter()
+            .map(|p| {
+                let goes =
+                    !self.removal.partitions.is_empty() && self.removal.partitions.contains_key(&partition_key(&p));
+                (goes, spec.group(Partition::clone(&p), &self.filter))
+            })
+            .collect();
+        let goes = |row: usize| -> Result<bool> {
+            let group = columns.partition.get(row).and_then(|i| groups.get(*i as usize));
+            let (whole, group) = group.ok_or_else(|| Error::internal("an entry has no partition"))?;
+            Ok(*whole
+                || self.is_named(&columns, row)
+                || self.is_dangling(m, &columns, row)
+                || self.matches(&columns, row, group.as_ref())?)
+        };
+        columns.rows().map(goes).collect()
+    }
+
+    fn is_named(&self, columns: &EntryColumns, row: usize) -> bool {
+        if self.removal.files.is_empty() {
+            return false;
+        }
+        let Some(Ok(path)) = columns.path.get(row).map(std::str::from_utf8) else { return false };
+        let vector = columns.content.get(row) == Some(&FileContent::PositionDeletes)
+            && columns.format.get(row) == Some(&FileFormat::Puffin);
+        let number = |column: &[Option<i64>]| column.get(row).copied().flatten();
+        let blob = number(&columns.content_offset).zip(number(&columns.content_size_bytes)).filter(|_| vector);
+        let named = self.removal.files.contains(&FileId { path: path.to_owned(), blob });
+        if named {
+            let less = |n: usize| Some(n.saturating_sub(1));
+            let _ = self.missing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        }
+        named
+    }
+
+    fn is_dangling(&self, m: &ManifestFile, columns: &EntryColumns, row: usize) -> bool {
+        if m.content == ManifestContent::Data {
+            return false;
+        }
+        let number = columns.sequence_number.get(row).copied().flatten().unwrap_or(0);
+        if number > 0 && number < self.dangling.older_than {
+            return true;
+        }
+        let vector = columns.format.get(row) == Some(&FileFormat::Puffin);
+        let of = columns.referenced_data_file.get(row).and_then(|path| std::str::from_utf8(path).ok());
+        vector && of.is_some_and(|path| self.dangling.data_files.contains(path))
+    }
+
+    /// Whether every row matches the filter. A delete file goes only if its partition alone proves that.
+    fn matches(&self, columns: &EntryColumns, row: usize, group: Option<&PartitionGroup>) -> Result<bool> {
+        let Some(group) = group else { return Ok(false) };
+        if *group.residual == BoundPredicate::True {
+            return Ok(true);
+        }
+        if columns.content.get(row) != Some(&FileContent::Data) {
+            return Ok(false);
+        }
+        let bounds = MetricsBounds::new(columns, row);
+        if !may_match(&group.residual, &bounds) {
+            return Ok(false);
+        }
+        if must_match(&group.residual, &bounds) {
+            return Ok(true);
+        }
+        Err(Error::conflict("some rows of a file match the filter of the files to remove, and others may not")
+            .with("file", columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default())
+            .with("partition", group.partition.path())
+            .with("clause", &self.filter)
+            .hint(crate::iceberg::commit::RUN_AGAIN))
+    }
+
+    /// `goes` tells of each live entry whether it goes.
+    fn rewrite(&self, m: &ManifestFile, goes: &[bool]) -> Result<Filtered> {
+        let entries = self.writer.read(self.base, m)?.into_iter().filter(|e| e.status != DELETED);
+        let (mut written, mut removed, mut seen, mut duplicates) = (Vec::new(), Vec::new(), HashSet::new(), 0);
+        for (mut entry, goes) in entries.zip(goes) {
+            if *goes {
+                (entry.status, entry.snapshot_id) = (DELETED, Some(self.writer.snapshot_id));
+                if seen.insert(FileId::of(&entry.file)) {
+                    removed.push(DataFile { metrics: None, ..entry.file.clone() });
+                } else {
+                    duplicates += 1;
+                }
+            } else {
+                entry.status = EXISTING;
+            }
+            written.push(entry);
+        }
+        let manifest = self.writer.write(self.base, m.content, m.spec_id, &written)?;
+        Ok(Filtered { manifest, removed: Arc::new(removed), duplicates })
+    }
+}

@@ -1,0 +1,468 @@
+//! Updates of a table's schema: what each operation may do, and what operations of one update may do together.
+//!
+//! Operations are collected first and applied at once, so all names are those from before the update, but for the names of
+//! columns that it adds. The rules are those of the reference (Java's `SchemaUpdate`) and of the specification.
+//!
+//! Source: Iceberg specification, "Schema Evolution", "Default values", "Identifier Field IDs".
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::columns::{ColumnPath, dotted, find, missing, require, same_name};
+use super::defaults::{canonical, promoted};
+use crate::error::{Error, Result};
+use crate::iceberg::metadata::TableMetadata;
+use crate::types::schema::LAST_USER_FIELD_ID;
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
+
+/// The id that stands for the table itself where a struct's id is asked for.
+pub(super) const ROOT: FieldId = -1;
+
+/// A list of changes of the schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SchemaUpdate {
+    /// What to do, in order.
+    pub operations: Vec<SchemaOperation>,
+    /// Whether names are matched exactly.
+    pub case_sensitive: bool,
+    /// Whether columns may become required, which rows that are there may contradict.
+    pub allow_incompatible: bool,
+}
+
+/// Where a column goes in its struct.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Position {
+    /// To the front.
+    First,
+    /// Before another column of the struct.
+    Before(ColumnPath),
+    /// Behind another column of the struct.
+    After(ColumnPath),
+}
+
+/// A new column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewColumn {
+    /// Its path: that of the struct it goes into, then its name.
+    pub path: ColumnPath,
+    /// Its type; ids in it count for nothing.
+    pub ty: Type,
+    /// Its comment.
+    pub doc: Option<String>,
+    /// Whether null is impossible.
+    pub required: bool,
+    /// Its value in the rows that are there and, unless `write_default` says otherwise, in new ones that lack it.
+    pub default: Option<Json>,
+    /// Its value in new rows that lack it.
+    pub write_default: Option<Json>,
+    /// Where it goes; none is last.
+    pub position: Option<Position>,
+}
+
+/// One change of the schema.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum SchemaOperation {
+    /// Adds a column.
+    Add(Box<NewColumn>),
+    /// Removes a column with all that is in it.
+    Drop { path: ColumnPath },
+    /// Renames a column.
+    Rename { path: ColumnPath, name: String },
+    /// Widens a column's type.
+    Type { path: ColumnPath, ty: Type },
+    /// Makes a column required (incompatible) or optional.
+    Required { path: ColumnPath, required: bool },
+    /// Sets or removes a comment.
+    Doc { path: ColumnPath, doc: Option<String> },
+    /// Sets or removes the default of new rows.
+    Default { path: ColumnPath, default: Option<Json> },
+    /// Moves a column within its struct.
+    Move { path: ColumnPath, position: Position },
+    /// Says which columns identify a row.
+    Identifiers { paths: Vec<ColumnPath> },
+    /// Adds and widens columns, by name, so that rows of another schema fit.
+    Union { schema: Schema },
+}
+
+/// A move of a field within its struct.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    First,
+    Before(FieldId),
+    After(FieldId),
+}
+
+/// What the operations of an update come to.
+pub(super) struct Pending<'a> {
+    metadata: &'a TableMetadata,
+    pub schema: &'a Schema,
+    case_sensitive: bool,
+    allow_incompatible: bool,
+    last_column_id: FieldId,
+    /// The field that each field is directly in.
+    parents: HashMap<FieldId, FieldId>,
+    pub deletes: HashSet<FieldId>,
+    /// New and changed fields. The type of one with members says nothing about these.
+    pub updates: HashMap<FieldId, Field>,
+    /// New fields of structs, by the id of the field that has the struct as its type.
+    pub added: HashMap<FieldId, Vec<FieldId>>,
+    added_names: HashMap<String, FieldId>,
+    pub moves: HashMap<FieldId, Vec<(FieldId, Place)>>,
+    pub identifiers: Option<Vec<ColumnPath>>,
+}
+
+impl<'a> Pending<'a> {
+    /// Works out what the operations of an update do to the current schema.
+    pub fn of(metadata: &'a TableMetadata, update: &SchemaUpdate) -> Result<Pending<'a>> {
+        let schema = metadata.schema()?.as_ref();
+        let mut parents = HashMap::new();
+        schema.fields.iter().for_each(|f| index_parents(f, &mut parents));
+        let mut pending = Pending {
+            metadata,
+            schema,
+            case_sensitive: update.case_sensitive,
+            allow_incompatible: update.allow_incompatible,
+            last_column_id: metadata.last_column_id.max(schema.highest_field_id()),
+            parents,
+            deletes: HashSet::new(),
+            updates: HashMap::new(),
+            added: HashMap::new(),
+            added_names: HashMap::new(),
+            moves: HashMap::new(),
+            identifiers: None,
+        };
+        update.operations.iter().try_for_each(|operation| pending.operation(operation))?;
+        Ok(pending)
+    }
+
+    fn operation(&mut self, operation: &SchemaOperation) -> Result<()> {
+        use SchemaOperation as O;
+        let (done, path) = match operation {
+            O::Add(column) => (self.add(column), &column.path),
+            O::Drop { path } => (self.drop(path), path),
+            O::Rename { path, name } => (self.rename(path, name), path),
+            O::Type { path, ty } => (self.widen(path, ty), path),
+            O::Required { path, required } => (self.set_required(path, *required), path),
+            O::Doc { path, doc } => (self.set_doc(path, doc.as_deref()), path),
+            O::Default { path, default } => (self.set_default(path, default.as_ref()), path),
+            O::Move { path, position } => (self.move_to(path, position), path),
+            O::Identifiers { paths } => {
+                self.identifiers = Some(paths.clone());
+                return Ok(());
+            }
+            O::Union { schema } => return super::union::union_by_name(self, schema),
+        };
+        done.map_err(|e| e.with("column", dotted(path)))
+    }
+
+    pub fn is_case_sensitive(&self) -> bool {
+        self.case_sensitive
+    }
+
+    fn key(&self, path: &str) -> String {
+        if self.case_sensitive { path.to_owned() } else { path.to_lowercase() }
+    }
+
+    fn next_id(&mut self) -> Result<FieldId> {
+        let next = self.last_column_id.checked_add(1).filter(|id| *id <= LAST_USER_FIELD_ID);
+        self.last_column_id = next.ok_or_else(|| Error::invalid("the table has no column ids left"))?;
+        Ok(self.last_column_id)
+    }
+
+    pub fn add(&mut self, column: &NewColumn) -> Result<()> {
+        let Some((name, above)) = column.path.split_last() else { return Err(Error::invalid("a column needs a name")) };
+        let (parent, siblings, prefix) = match above {
+            [] => (ROOT, self.schema.fields.clone(), String::new()),
+            above => self.struct_at(above)?,
+        };
+        let taken = siblings.iter().find(|f| same_name(&f.name, name, self.case_sensitive));
+        if taken.is_some_and(|f| !self.deletes.contains(&f.id)) {
+            return Err(Error::invalid(format!("there is a column '{}' already", dotted(&column.path))));
+        }
+        let default = canonical(column.default.as_ref(), &column.ty)?;
+        let write_default = match &column.write_default {
+            None => default.clone(),
+            given => canonical(given.as_ref(), &column.ty)?,
+        };
+        if column.required && default.is_none() && !self.allow_incompatible {
+            return Err(Error::invalid(
+                "a required column can't be added without a default: the rows that are there lack it",
+            )
+            .hint("Give a default (format version 3), make it optional, or allow incompatible changes"));
+        }
+        // The reference's order: the column's own id, then those of what is in it.
+        let id = self.next_id()?;
+        let ty = self.fresh_type(&column.ty)?;
+        let mut field = Field::new(id, name.clone(), column.required, ty);
+        field.doc.clone_from(&column.doc);
+        field.initial_default = default;
+        field.write_default = write_default;
+        self.added_names.insert(self.key(&dotted(&column.path)), id);
+        self.added_names.insert(self.key(&format!("{prefix}{name}")), id);
+        if parent != ROOT {
+            self.parents.insert(id, parent);
+        }
+        self.updates.insert(id, field);
+        self.added.entry(parent).or_default().push(id);
+        match &column.position {
+            None => Ok(()),
+            Some(position) => self.move_field(id, position, above),
+        }
+    }
+
+    /// The struct that a path leads to, through a list or map if need be: its id, members, and dotted name with a dot.
+    fn struct_at(&self, path: &[String]) -> Result<(FieldId, Arc<[Field]>, String)> {
+        let mut field = require(self.schema, path, self.case_sensitive)?;
+        if let Type::List(inner) | Type::Map(_, inner) = &field.ty {
+            field = inner;
+        }
+        let Type::Struct(members) = &field.ty else {
+            return Err(Error::invalid(format!("'{}' is no struct, so it can't have members", dotted(path)))
+                .hint(format!("Its type is {}. A name that holds a dot is given as a tuple of one", field.ty)));
+        };
+        if self.deletes.contains(&field.id) {
+            return Err(Error::invalid(format!("'{}' is dropped by the same update", dotted(path))));
+        }
+        let prefix = self.schema.name_of(field.id).map(|name| name + ".").unwrap_or_default();
+        Ok((field.id, members.clone(), prefix))
+    }
+
+    fn fresh_type(&mut self, ty: &Type) -> Result<Type> {
+        Ok(match ty {
+            Type::Primitive(p) => Type::Primitive(p.clone()),
+            Type::Struct(fields) => Type::Struct(self.fresh_fields(&fields.iter().collect::<Vec<_>>())?.into()),
+            Type::List(element) => match self.fresh_fields(&[element])?.pop() {
+                Some(element) => Type::List(Arc::new(element)),
+                None => return Err(Error::internal("a list lost its element")),
+            },
+            Type::Map(key, value) => {
+                let mut fields = self.fresh_fields(&[key, value])?;
+                match (fields.pop(), fields.pop()) {
+                    (Some(value), Some(key)) => Type::Map(Arc::new(key), Arc::new(value)),
+                    _ => return Err(Error::internal("a map lost a field")),
+                }
+            }
+        })
+    }
+
+    /// New ids for all of the fields first, then for what is in each.
+    fn fresh_fields(&mut self, fields: &[&Field]) -> Result<Vec<Field>> {
+        let ids = fields.iter().map(|_| self.next_id()).collect::<Result<Vec<_>>>()?;
+        let mut out = Vec::with_capacity(fields.len());
+        for (field, id) in fields.iter().zip(ids) {
+            let at = |e: Error| e.with("member", &field.name);
+            let initial_default = canonical(field.initial_default.as_ref(), &field.ty).map_err(at)?;
+            let write_default = canonical(field.write_default.as_ref(), &field.ty).map_err(at)?;
+            let ty = self.fresh_type(&field.ty)?;
+            out.push(Field { id, ty, initial_default, write_default, ..(*field).clone() });
+        }
+        Ok(out)
+    }
+
+    fn drop(&mut self, path: &ColumnPath) -> Result<()> {
+        let id = require(self.schema, path, self.case_sensitive)?.id;
+        if self.added.contains_key(&id) {
+            return Err(Error::invalid("a column can't be dropped and get new members in one update"));
+        }
+        if self.updates.contains_key(&id) {
+            return Err(Error::invalid("a column can't be changed and dropped in one update"));
+        }
+        self.deletes.insert(id);
+        Ok(())
+    }
+
+    fn rename(&mut self, path: &ColumnPath, name: &str) -> Result<()> {
+        let field = require(self.schema, path, self.case_sensitive)?;
+        self.check_kept(field.id)?;
+        if name.is_empty() {
+            return Err(Error::invalid("a column's name can't be empty"));
+        }
+        self.check_named(field.id, "renamed")?;
+        self.updates.entry(field.id).or_insert_with(|| field.clone()).name = name.to_owned();
+        Ok(())
+    }
+
+    /// Elements, keys and values have no names, comments and defaults of their own.
+    fn check_named(&self, id: FieldId, what: &str) -> Result<()> {
+        let parent = self.parents.get(&id).and_then(|p| self.schema.field(*p));
+        match parent.map(|p| &p.ty) {
+            Some(Type::List(_)) => Err(Error::invalid(format!("a list's element can't be {what}"))),
+            Some(Type::Map(..)) => Err(Error::invalid(format!("a map's key or value can't be {what}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_kept(&self, id: FieldId) -> Result<()> {
+        if self.deletes.contains(&id) {
+            return Err(Error::invalid("a column can't be dropped and changed in one update"));
+        }
+        Ok(())
+    }
+
+    /// The column as it is so far, one that the update adds included.
+    pub fn so_far(&self, path: &ColumnPath) -> Result<Field> {
+        match find(self.schema, path, self.case_sensitive)? {
+            Some(field) => {
+                self.check_kept(field.id)?;
+                Ok(self.updates.get(&field.id).unwrap_or(field).clone())
+            }
+            None => {
+                let added = self.added_names.get(&self.key(&dotted(path))).and_then(|id| self.updates.get(id));
+                added.cloned().ok_or_else(|| missing(self.schema, path))
+            }
+        }
+    }
+
+    fn is_added(&self, id: FieldId) -> bool {
+        self.schema.field(id).is_none()
+    }
+
+    pub fn widen(&mut self, path: &ColumnPath, ty: &Type) -> Result<()> {
+        let mut field = self.so_far(path)?;
+        if field.ty == *ty {
+            return Ok(());
+        }
+        self.check_promotion(&field, ty)?;
+        let from = std::mem::replace(&mut field.ty, Type::Primitive(PrimitiveType::Unknown));
+        field.ty = self.fresh_type(ty)?;
+        field.initial_default = promoted(field.initial_default.as_ref(), &from, ty)?;
+        field.write_default = promoted(field.write_default.as_ref(), &from, ty)?;
+        self.updates.insert(field.id, field);
+        Ok(())
+    }
+
+    fn check_promotion(&self, field: &Field, to: &Type) -> Result<()> {
+        use PrimitiveType as P;
+        let refused = || {
+            Error::invalid(format!("a column can't change from {} to {to}", field.ty))
+                .hint("int widens to long, float to double, a decimal to more digits; in format version 3 date to timestamp or timestamp_ns, and unknown to any type")
+        };
+        let Type::Primitive(from) = &field.ty else { return Err(refused()) };
+        let newer = match (from, to) {
+            (P::Unknown, _) => true,
+            (from, Type::Primitive(to)) if from.promotes_to(to) => matches!(from, P::Date),
+            _ => return Err(refused()),
+        };
+        if newer && self.metadata.format_version < 3 {
+            return Err(refused().hint(format!("The table has version {}", self.metadata.format_version)));
+        }
+        // Partition tuples that are there would be read as other values (specification, "Schema Evolution").
+        let fields = self.metadata.partition_specs.iter().flat_map(|s| &s.fields).filter(|f| f.source_id == field.id);
+        let same = |t: &Transform| matches!(t, Transform::Void | Transform::Year | Transform::Month | Transform::Day);
+        match fields.filter(|_| matches!(from, P::Date)).find(|f| !same(&f.transform)) {
+            Some(by) => Err(Error::invalid(format!(
+                "a date that the table is or was partitioned by can't become a {to}: {} would have other values",
+                by.transform
+            ))
+            .with("partition field", &by.name)),
+            None => Ok(()),
+        }
+    }
+
+    pub fn set_required(&mut self, path: &ColumnPath, required: bool) -> Result<()> {
+        let mut field = self.so_far(path)?;
+        if field.required == required {
+            return Ok(());
+        }
+        let has_default = self.is_added(field.id) && field.initial_default.is_some();
+        if required && !has_default && !self.allow_incompatible {
+            return Err(Error::invalid("an optional column can't become required: rows that are there may lack it")
+                .hint("If none does, allow incompatible changes"));
+        }
+        field.required = required;
+        self.updates.insert(field.id, field);
+        Ok(())
+    }
+
+    pub fn set_doc(&mut self, path: &ColumnPath, doc: Option<&str>) -> Result<()> {
+        let mut field = self.so_far(path)?;
+        if field.doc.as_deref() == doc {
+            return Ok(());
+        }
+        self.check_named(field.id, "commented")?;
+        field.doc = doc.map(str::to_owned);
+        self.updates.insert(field.id, field);
+        Ok(())
+    }
+
+    pub fn set_default(&mut self, path: &ColumnPath, default: Option<&Json>) -> Result<()> {
+        let mut field = self.so_far(path)?;
+        let default = canonical(default, &field.ty)?;
+        if field.write_default == default {
+            return Ok(());
+        }
+        self.check_named(field.id, "given a default")?;
+        field.write_default = default;
+        self.updates.insert(field.id, field);
+        Ok(())
+    }
+
+    fn move_to(&mut self, path: &ColumnPath, position: &Position) -> Result<()> {
+        let id = self.id_to_move(path)?.ok_or_else(|| missing(self.schema, path))?;
+        let above = path.split_last().map_or(&[][..], |(_, above)| above);
+        self.move_field(id, position, above)
+    }
+
+    fn id_to_move(&self, path: &[String]) -> Result<Option<FieldId>> {
+        match self.added_names.get(&self.key(&dotted(path))) {
+            Some(id) => Ok(Some(*id)),
+            None => Ok(find(self.schema, path, self.case_sensitive)?.map(|f| f.id)),
+        }
+    }
+
+    /// `above` is the path of the struct: the other column may be named without it.
+    fn move_field(&mut self, id: FieldId, position: &Position, above: &[String]) -> Result<()> {
+        let other = |path: &ColumnPath| -> Result<FieldId> {
+            let sibling: ColumnPath = above.iter().chain(path).cloned().collect();
+            let found = match self.id_to_move(&sibling)? {
+                Some(id) => Some(id),
+                None => self.id_to_move(path)?,
+            };
+            let other = found.ok_or_else(|| missing(self.schema, path))?;
+            match other == id {
+                true => Err(Error::invalid("a column can't be moved before or behind itself")),
+                false => Ok(other),
+            }
+        };
+        let place = match position {
+            Position::First => Place::First,
+            Position::Before(path) => Place::Before(other(path)?),
+            Position::After(path) => Place::After(other(path)?),
+        };
+        let parent = self.parents.get(&id).copied();
+        if let Some(around) = parent.and_then(|p| self.schema.field(p))
+            && !matches!(around.ty, Type::Struct(_))
+        {
+            return Err(Error::invalid(format!("what is in a {} can't be moved", around.ty)));
+        }
+        if let Place::Before(other) | Place::After(other) = place
+            && self.parents.get(&other).copied() != parent
+        {
+            return Err(Error::invalid("a column can't be moved into another struct"));
+        }
+        if [Some(id), place.other()].into_iter().flatten().any(|id| self.deletes.contains(&id)) {
+            return Err(Error::invalid("a column can't be dropped and moved, or moved to, in one update"));
+        }
+        self.moves.entry(parent.unwrap_or(ROOT)).or_default().push((id, place));
+        Ok(())
+    }
+}
+
+impl Place {
+    fn other(self) -> Option<FieldId> {
+        match self {
+            Place::First => None,
+            Place::Before(id) | Place::After(id) => Some(id),
+        }
+    }
+}
+
+fn index_parents(field: &Field, parents: &mut HashMap<FieldId, FieldId>) {
+    for child in field.ty.children() {
+        parents.insert(child.id, field.id);
+        index_parents(child, parents);
+    }
+}

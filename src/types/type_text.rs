@@ -1,0 +1,181 @@
+//! Types as text: `long`, `decimal(9, 2)`, `list<string>`, `map<string, long>`, `struct<a: int, b: required date>`.
+//!
+//! Reads what [`Type`] displays and, beside it, members without ids and `array` for `list`. Elements and values are optional.
+
+use std::sync::Arc;
+
+use super::schema::{Field, Type};
+use super::schema_json::parse_primitive;
+use crate::error::{Error, Result};
+
+/// How deep a text may nest.
+const MAX_DEPTH: usize = 100;
+
+/// Reads a type. Ids that the text leaves out are 0; whoever uses the type gives it new ones.
+///
+/// # Errors
+/// `InvalidInput` if the text is no type.
+pub fn parse_type(text: &str) -> Result<Type> {
+    let mut reader = Reader { text, rest: text };
+    let ty = reader.ty(0)?;
+    if !reader.rest.trim().is_empty() {
+        return Err(reader.bad());
+    }
+    Ok(ty)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    rest: &'a str,
+}
+
+impl<'a> Reader<'a> {
+    fn bad(&self) -> Error {
+        Error::invalid(format!("'{}' is no type", self.text))
+            .hint("Write a type as in: long, decimal(9, 2), list<string>, map<string, long>, struct<a: int, b: string>")
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let rest = self.rest.trim_start();
+        match rest.strip_prefix(c) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn expect_char(&mut self, c: char) -> Result<()> {
+        if self.eat(c) { Ok(()) } else { Err(self.bad()) }
+    }
+
+    fn ty(&mut self, depth: usize) -> Result<Type> {
+        if depth > MAX_DEPTH {
+            return Err(Error::invalid(format!("a type nests deeper than {MAX_DEPTH}")));
+        }
+        let word = self.leaf();
+        if !self.rest.starts_with('<') {
+            let primitive = parse_primitive(word);
+            return Ok(Type::Primitive(primitive.map_err(|e| self.bad().because(e))?));
+        }
+        self.expect_char('<')?;
+        let ty = match word.trim().to_ascii_lowercase().as_str() {
+            "list" | "array" => Type::List(Arc::new(Field::new(0, "element", false, self.ty(depth + 1)?))),
+            "map" => {
+                let key = Field::new(0, "key", true, self.ty(depth + 1)?);
+                self.expect_char(',')?;
+                Type::Map(Arc::new(key), Arc::new(Field::new(0, "value", false, self.ty(depth + 1)?)))
+            }
+            "struct" => Type::Struct(self.members(depth)?.into()),
+            _ => return Err(self.bad()),
+        };
+        self.expect_char('>')?;
+        Ok(ty)
+    }
+
+    /// Takes what stands before the next `<`, `>` or comma outside of brackets.
+    fn leaf(&mut self) -> &'a str {
+        let mut brackets = 0_usize;
+        let end = self.rest.find(|c: char| {
+            match c {
+                '(' | '[' => brackets += 1,
+                ')' | ']' => brackets = brackets.saturating_sub(1),
+                _ => {}
+            }
+            brackets == 0 && matches!(c, '<' | '>' | ',')
+        });
+        let (word, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        self.rest = rest;
+        word
+    }
+
+    fn members(&mut self, depth: usize) -> Result<Vec<Field>> {
+        let mut out = Vec::new();
+        if self.rest.trim_start().starts_with('>') {
+            return Ok(out);
+        }
+        loop {
+            out.push(self.member(depth)?);
+            if !self.eat(',') {
+                return Ok(out);
+            }
+        }
+    }
+
+    /// `name: type`, `name: required type`, or with an id before: `4: name: optional type`.
+    fn member(&mut self, depth: usize) -> Result<Field> {
+        let mut name = self.name()?;
+        let mut id = 0;
+        let ahead = self.rest.find(['<', '>', ',', ':']).and_then(|end| self.rest[end..].chars().next());
+        if let (Ok(number), Some(':')) = (name.parse(), ahead) {
+            id = number;
+            name = self.name()?;
+        }
+        let rest = self.rest.trim_start();
+        let (required, rest) = match (rest.strip_prefix("required "), rest.strip_prefix("optional ")) {
+            (Some(rest), _) => (true, rest),
+            (None, Some(rest)) => (false, rest),
+            _ => (false, rest),
+        };
+        self.rest = rest;
+        Ok(Field::new(id, name, required, self.ty(depth + 1)?))
+    }
+
+    /// A name with the colon behind it.
+    fn name(&mut self) -> Result<String> {
+        let (name, rest) = self.rest.split_once(':').ok_or_else(|| self.bad())?;
+        self.rest = rest;
+        let name = name.trim();
+        if name.is_empty() || name.contains(['<', '>']) {
+            return Err(self.bad());
+        }
+        Ok(name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::PrimitiveType as P;
+
+    #[test]
+    fn reads_what_is_shown() {
+        let inner = Type::Struct(
+            vec![
+                Field::new(3, "a", true, P::Decimal { precision: 9, scale: 2 }),
+                Field::new(4, "b", false, P::Fixed(16)),
+            ]
+            .into(),
+        );
+        let list = Type::List(Arc::new(Field::new(0, "element", false, inner)));
+        let map =
+            Type::Map(Arc::new(Field::new(0, "key", true, P::String)), Arc::new(Field::new(0, "value", false, list)));
+        assert_eq!(parse_type(&map.to_string()).unwrap(), map);
+    }
+
+    #[test]
+    fn ids_are_optional() {
+        let ty = parse_type(" struct<1: int, x : required array<decimal(9,2)>, 7: y: optional date > ").unwrap();
+        let got: Vec<_> = ty.children().iter().map(|f| (f.id, f.name.clone(), f.required, f.ty.to_string())).collect();
+        let want = [
+            (0, "1".to_owned(), false, "int".to_owned()),
+            (0, "x".to_owned(), true, "list<decimal(9, 2)>".to_owned()),
+            (7, "y".to_owned(), false, "date".to_owned()),
+        ];
+        assert_eq!(got, want);
+        assert_eq!(parse_type("struct<>").unwrap(), Type::Struct(Vec::new().into()));
+        assert_eq!(parse_type("LONG").unwrap(), P::Long.into());
+    }
+
+    #[test]
+    fn what_is_no_type_is_refused() {
+        let deep = "list<".repeat(500);
+        for text in
+            ["", "hyperint", "list<int", "list<int>>", "map<int>", "struct<int>", "struct<a: >", "int, int", &deep]
+        {
+            let e = parse_type(text).unwrap_err();
+            assert_eq!(e.kind(), crate::error::ErrorKind::InvalidInput, "{text}");
+        }
+    }
+}
