@@ -1,6 +1,6 @@
 //! Random sequences of changes against a model of the live files: what was written is decoded and compared.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use proptest::prelude::*;
