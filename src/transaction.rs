@@ -15,8 +15,9 @@ use crate::table::{Table, check_same_table};
 
 pub use self::pending::{DryRun, Transaction};
 
-/// How often and how long to retry: `commit.retry.*`, named and measured as Java does. The default number of retries is
-/// higher than Java's 4, because an attempt on a file system costs milliseconds.
+/// How often and how long to retry: `commit.retry.*`, named and measured as Java does. By default there are more retries than
+/// Java's 4 and shorter pauses than its minute, because an attempt on a file system costs milliseconds: writers that come in
+/// crowds shall all get through.
 struct RetryPolicy {
     retries: u32,
     min_wait_ms: u64,
@@ -28,9 +29,9 @@ impl RetryPolicy {
     fn of(properties: &BTreeMap<String, String>) -> RetryPolicy {
         let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
         RetryPolicy {
-            retries: number("commit.retry.num-retries", 20).min(10_000) as u32,
+            retries: number("commit.retry.num-retries", 100).min(10_000) as u32,
             min_wait_ms: number("commit.retry.min-wait-ms", 20),
-            max_wait_ms: number("commit.retry.max-wait-ms", 60_000),
+            max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
             total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
         }
     }

@@ -234,8 +234,8 @@ class Table(RowChanges):
     ) -> Table:
         """Makes existing Parquet files part of the table where they are, in one commit; returns the table.
 
-        Their rows are not read: metrics come from the footers, and partition values from bounds that are equal. If a file
-        has no field ids, the table gets a name mapping. From then on the files belong to the table.
+        Their rows are not read: metrics come from the footers, and partition values from bounds that are equal. If a
+        file has no field ids, the table gets a name mapping. From then on the files belong to the table.
 
         Args:
             paths: The files.
@@ -268,8 +268,8 @@ class Table(RowChanges):
     def cherry_pick(self, snapshot_id: int) -> Table:
         """Publishes on `main` what a snapshot did that was staged or is on another branch; returns the table.
 
-        Where `main` has not moved since, it just moves to the snapshot. Otherwise a new snapshot does the same again: that
-        is possible for appends, and for overwrites of whole partitions that nobody has changed since.
+        Where `main` has not moved since, it just moves to the snapshot. Otherwise a new snapshot does the same again:
+        that is possible for appends, and for overwrites of whole partitions that nobody has changed since.
 
         Raises:
             NotFoundError: There is no such snapshot.

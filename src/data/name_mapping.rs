@@ -9,7 +9,7 @@
 
 use arrow::datatypes::DataType;
 
-use super::project::{FileColumn, FileColumns};
+use super::file_columns::{FileColumn, FileColumns};
 use crate::error::Result;
 use crate::task::{FileFormat, ReadContext};
 use crate::types::FieldId;

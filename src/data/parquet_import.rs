@@ -10,10 +10,11 @@ use arrow::datatypes::DataType;
 
 use super::arrow_schema::arrow_primitive;
 use super::constants::Constants;
+use super::file_columns::{FileColumn, FileColumns};
 use super::guard::guard;
 use super::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
 use super::parquet_file::ParquetFile;
-use super::project::{FileColumn, FileColumns, Projection};
+use super::project::Projection;
 use crate::error::{Error, Result, ResultExt};
 use crate::store::Store;
 use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue};
@@ -128,10 +129,10 @@ impl Importer {
         let mut pending: Vec<&FileColumn> = columns.iter().collect();
         while let Some(column) = pending.pop() {
             pending.extend(&column.children);
-            let field = column.id().and_then(|id| self.schema.field(id)).filter(|_| column.children.is_empty());
+            let field = column.id.and_then(|id| self.schema.field(id)).filter(|_| column.children.is_empty());
             let Some(ty) = field.and_then(|f| f.ty.as_primitive()) else { continue };
             let same = arrow_primitive(ty).is_ok_and(|ours| is_same(&ours, column.field.data_type()));
-            if let (true, Some(id)) = (same, column.id()) {
+            if let (true, Some(id)) = (same, column.id) {
                 out.insert(column.leaves.start, id);
             }
         }

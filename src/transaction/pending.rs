@@ -119,7 +119,7 @@ impl Transaction {
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
-        bind(filter, self.table.schema(), true)?;
+        bind(filter, self.now()?.schema(), true)?;
         let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
         self.add_snapshot(change, &CommitOptions::default())
     }
@@ -155,8 +155,7 @@ impl Transaction {
         rows: Box<dyn RecordBatchReader + Send>,
         snapshot_properties: BTreeMap<String, String>,
     ) -> Result<()> {
-        let table = if self.evolved { self.table()? } else { self.table.clone() };
-        let files = table.write(rows, 0)?.files;
+        let files = self.now()?.write(rows, 0)?.files;
         let options = CommitOptions { branch: self.branch.clone(), snapshot_properties };
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);
@@ -165,6 +164,11 @@ impl Transaction {
         self.close_append()?;
         self.appended = Some((options, files));
         Ok(())
+    }
+
+    /// A table that has the schema and spec that the changes so far lead to.
+    fn now(&mut self) -> Result<Table> {
+        if self.evolved { self.table() } else { Ok(self.table.clone()) }
     }
 
     fn close_append(&mut self) -> Result<()> {
