@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use arrow::array::{Array, ArrayRef, AsArray, Date32Array, Int32Array, StructArray};
+use arrow::array::{ArrayRef, AsArray, Date32Array, Int32Array, StructArray};
 use arrow::datatypes::{DataType, Int64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use proptest::prelude::*;
@@ -87,10 +87,11 @@ fn each_data_file_has_its_own_delete_file() {
     let files = w.finish().unwrap();
     assert_eq!(files.len(), 2);
     let expected: Vec<_> = [1, 3, 5, 1 << 33].map(|pos| (long.clone(), pos)).to_vec();
-    assert_eq!(said(&files[1]), [("/data/b.parquet".to_owned(), 7)]);
-    let f = &files[0];
+    // In the order of their paths.
+    assert_eq!(said(&files[0]), [("/data/b.parquet".to_owned(), 7)]);
+    let f = &files[1];
     assert_eq!(said(f), expected);
-    assert!(f.path.contains("/data/day=2022-01-08/00003-0-") && f.path.ends_with("-00001-deletes.parquet"), "{}", f.path);
+    assert!(f.path.contains("/data/day=2022-01-08/00003-0-") && f.path.ends_with("-00002-deletes.parquet"), "{}", f.path);
     assert_eq!((f.content, f.format, f.record_count), (FileContent::PositionDeletes, FileFormat::Parquet, 4));
     assert_eq!((f.sort_order_id, f.equality_ids.clone(), f.partition.spec_id), (None, None, 5));
     assert_eq!(f.referenced_data_file.as_ref(), Some(&long));
@@ -129,17 +130,17 @@ fn data_files_of_a_partition_may_share() {
 fn delete_files_roll_over_and_have_properties_of_their_own() {
     let dir = TempDir::new().unwrap();
     let properties = [
-        (DELETE_TARGET, "20000"),
+        (DELETE_TARGET, "200000"),
         ("write.target-file-size-bytes", "1"),
         ("write.parquet.compression-codec", "gzip"),
         ("write.delete.parquet.compression-codec", "uncompressed"),
-        ("write.parquet.row-group-size-bytes", "10000"),
+        ("write.parquet.row-group-size-bytes", "40000"),
         ("write.parquet.bloom-filter-enabled.column.pos", "true"),
     ];
     let mut w = writer(&dir, DeleteForm::Parquet, &properties);
     w.delete(&data_file("a", None), set((0..100_000).map(|i| i * i))).unwrap();
     let files = w.finish().unwrap();
-    assert!((2..60).contains(&files.len()), "{}", files.len());
+    assert!((2..20).contains(&files.len()), "{}", files.len());
     assert_eq!(files.iter().map(|f| f.record_count).sum::<i64>(), 100_000);
     assert!(files.iter().all(|f| f.referenced_data_file.as_deref() == Some("a")));
     let reader = ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(&files[0].path).unwrap()).unwrap();
