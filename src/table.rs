@@ -329,7 +329,7 @@ impl Table {
             schema: self.schema().clone(),
             spec: self.inner.spec.clone(),
             order: self.inner.sort_order.clone(),
-            row_order: RowOrder::Any,
+            row_order: RowOrder::Sort,
             locations: FileLocations::new(&m.location, &m.properties)?,
             properties: m.properties.clone(),
             write_id: uuid::Uuid::new_v4().to_string(),

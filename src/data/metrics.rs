@@ -161,6 +161,15 @@ pub fn metrics_by_leaf(
         (FieldMap::new(), FieldMap::new(), FieldMap::new(), FieldMap::new());
     let (mut lower, mut upper) = (FieldMap::new(), FieldMap::new());
     for (i, column) in footer.file_metadata().schema_descr().columns().iter().enumerate() {
+        if let Some(id) = variant_of(schema, footer, i).filter(|id| config.mode(*id) != MetricsMode::None) {
+            // Java takes the counts of a variant from its metadata, and its parts have no sizes.
+            let chunks: Vec<&ColumnChunkMetaData> = footer.row_groups().iter().filter_map(|g| g.columns().get(i)).collect();
+            if let Some((count, null_count)) = (column.max_rep_level() == 0).then(|| total_counts(&chunks)).flatten() {
+                counts.insert(id, count);
+                nulls.insert(id, null_count);
+            }
+            continue;
+        }
         let field = id_of(i).and_then(|id| schema.field(id));
         let Some((id, ty)) = field.and_then(|f| Some((f.id, f.ty.as_primitive()?))) else { continue };
         let mode = config.mode(id);
@@ -191,6 +200,23 @@ pub fn metrics_by_leaf(
         lower_bounds: Some(lower),
         upper_bounds: Some(upper),
     }
+}
+
+/// The variant column whose metadata are in the leaf with this number.
+fn variant_of(schema: &Schema, footer: &ParquetMetaData, leaf: usize) -> Option<FieldId> {
+    let descr = footer.file_metadata().schema_descr();
+    let column = descr.columns().get(leaf)?;
+    let (name, above) = column.path().parts().split_last()?;
+    if name != "metadata" || column.self_type().get_basic_info().has_id() {
+        return None;
+    }
+    let mut group = descr.root_schema();
+    for part in above {
+        group = group.get_fields().iter().find(|f| f.name() == part)?;
+    }
+    let info = group.get_basic_info();
+    let field = info.has_id().then(|| schema.field(info.id())).flatten()?;
+    (field.ty == Type::Primitive(PrimitiveType::Variant)).then_some(field.id)
 }
 
 /// Values (nulls included) and nulls; `None` if a row group does not say.

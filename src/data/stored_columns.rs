@@ -1,4 +1,4 @@
-//! The key columns of equality delete files.
+//! The columns of rows that files store: not those of type unknown, and of equality deletes only the keys.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl Columns {
 }
 
 fn misfit() -> Error {
-    Error::internal("key columns are picked from rows that lack them")
+    Error::internal("columns are picked from rows that lack them")
 }
 
 fn picks(from: &Fields, kept: &Fields) -> Result<Vec<Pick>> {
