@@ -112,8 +112,8 @@ class RowChanges:
 
         Args:
             where: Rows to update, as for `Table.scan`; `"true"` for all.
-            values: New values by column: a value of a type that filters take, None for null, or another column of the same
-                type (`col("other")`), by its value before the update.
+            values: New values by column: a value of a type that filters take, None for null, or another column of the
+                same type (`col("other")`), by its value before the update.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
 
@@ -139,8 +139,8 @@ class RowChanges:
         """Updates the rows that match others by a key, and inserts the others of these; returns the table.
 
         Rows that are equal already stay as they are; columns that the data lacks keep their values. A key with a null
-        in it matches nothing, as in SQL, so that such rows are inserted. The summary's members `frazil.rows-updated` and
-        `frazil.rows-inserted` count the rows. See `merge` for more.
+        in it matches nothing, as in SQL, so that such rows are inserted. The summary's members `frazil.rows-updated`
+        and `frazil.rows-inserted` count the rows. See `merge` for more.
 
         Args:
             data: The rows, as for `Table.append`; they are held in memory.
@@ -177,8 +177,8 @@ class RowChanges:
 
         Keys are equal as in Spark: NaN equals NaN, -0.0 equals 0.0, null equals nothing. Property `write.merge.mode`
         says whether files are written anew (`copy-on-write`, the default) or delete files name the old rows
-        (`merge-on-read`). Members `frazil.rows-updated`, `frazil.rows-inserted` and `frazil.rows-deleted` of the summary
-        count the rows.
+        (`merge-on-read`). Members `frazil.rows-updated`, `frazil.rows-inserted` and `frazil.rows-deleted` of the
+        summary count the rows.
 
         Args:
             data: The rows, anything that `Table.append` takes; they are held in memory.

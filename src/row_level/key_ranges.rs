@@ -25,9 +25,12 @@ use crate::workers::GoOn;
 /// What is known of the source's keys.
 pub(super) struct KeyRanges {
     columns: Vec<KeyColumn>,
-    /// By spec: the partition fields that come from key columns, and the tuples of these that keys fall into.
-    partitions: HashMap<i32, (HashSet<FieldId>, HashSet<Vec<u8>>)>,
+    /// By spec.
+    partitions: HashMap<i32, KeyTuples>,
 }
+
+/// The partition fields that come from key columns, and the tuples of these that keys fall into.
+type KeyTuples = (HashSet<FieldId>, HashSet<Vec<u8>>);
 
 struct KeyColumn {
     field: Field,
@@ -110,11 +113,7 @@ impl KeyRanges {
 }
 
 /// The partition fields that come from key columns alone, with the tuples that keys fall into; `None` if there are none.
-fn tuples(
-    keys: &Schema,
-    spec: &PartitionSpec,
-    batches: &[RecordBatch],
-) -> Result<Option<(HashSet<FieldId>, HashSet<Vec<u8>>)>> {
+fn tuples(keys: &Schema, spec: &PartitionSpec, batches: &[RecordBatch]) -> Result<Option<KeyTuples>> {
     let usable = |f: &&crate::types::PartitionField| {
         // Zeros of either sign are equal as keys, but not as partitions.
         let is_float = || keys.field(f.source_id).and_then(|f| f.ty.as_primitive()).is_none_or(PrimitiveType::is_float);
@@ -125,7 +124,7 @@ fn tuples(
         return Ok(None);
     }
     let ids = fields.iter().map(|f| f.field_id).collect();
-    let Ok(mut partitioner) = Partitioner::new(keys, &PartitionSpec { id: spec.id, fields: fields.into() }) else {
+    let Ok(mut partitioner) = Partitioner::new(keys, &PartitionSpec { id: spec.id, fields }) else {
         return Ok(None);
     };
     let schema = to_arrow(keys)?;
