@@ -147,7 +147,8 @@ pub fn file_metrics(
         let info = column.self_type().get_basic_info();
         if let Some(id) = variant_of(schema, footer, i).filter(|id| config.mode(*id) != MetricsMode::None) {
             // Java takes the counts of a variant from its metadata, and its parts have no sizes.
-            let chunks: Vec<&ColumnChunkMetaData> = footer.row_groups().iter().filter_map(|g| g.columns().get(i)).collect();
+            let chunks: Vec<&ColumnChunkMetaData> =
+                footer.row_groups().iter().filter_map(|g| g.columns().get(i)).collect();
             if let Some((count, null_count)) = (column.max_rep_level() == 0).then(|| total_counts(&chunks)).flatten() {
                 counts.insert(id, count);
                 nulls.insert(id, null_count);
