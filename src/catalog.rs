@@ -80,20 +80,27 @@ impl Catalog {
     /// Makes a namespace (`a.b` nests).
     ///
     /// # Errors
-    /// `AlreadyExists` unless `if_not_exists`; `InvalidInput` for a name that can't be a folder; `Unsupported` for
-    /// properties, which folders do not have.
-    pub fn create_namespace(
+    /// `AlreadyExists` unless `if_not_exists`; `InvalidInput` for a name that can't be a folder.
+    pub fn create_namespace(&self, namespace: &str, if_not_exists: bool) -> Result<()> {
+        match self.tables.create_namespace(&parse_namespace(namespace)?) {
+            Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Makes a namespace with properties, which only those of other types of catalogs can have.
+    ///
+    /// # Errors
+    /// `Unsupported` if there are any; as [`Catalog::create_namespace`].
+    pub fn create_namespace_with(
         &self,
         namespace: &str,
         if_not_exists: bool,
         properties: &BTreeMap<String, String>,
     ) -> Result<()> {
-        if !properties.is_empty() {
-            return Err(no_namespace_properties(namespace));
-        }
-        match self.tables.create_namespace(&parse_namespace(namespace)?) {
-            Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
-            done => done,
+        match properties.is_empty() {
+            true => self.create_namespace(namespace, if_not_exists),
+            false => Err(no_namespace_properties(namespace)),
         }
     }
 

@@ -62,7 +62,7 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
     let formats = coded(rows().map(|r| columns.format[r] as usize), |r| columns.format[r].as_str().to_owned(), rows())?;
     let tuple = |r: usize| columns.partition[r] as usize;
     let partition = |r: usize| batch.group(r).map(|g| g.partition.path()).unwrap_or_default();
-    let residual = |r: usize| batch.group(r).map(|g| g.residual.to_string()).unwrap_or_default();
+    let residual = |r: usize| batch.residual(r).map(|residual| residual.to_string()).unwrap_or_default();
     let spec_ids = rows().map(|r| batch.group(r).map(|g| g.partition.spec_id)).collect::<Result<Vec<_>>>()?;
     let deletes = (0..batch.rows.len()).map(|k| batch.deletes.count(k) as u32);
     let sequence_numbers: Int64Array = rows().map(|r| columns.sequence_number[r]).collect();

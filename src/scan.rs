@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
 use crate::changes::{self, History};
 use crate::data::arrow_schema::to_arrow;
-use crate::data::read_ahead::TaskReader;
+use crate::data::read_ahead::{Ahead, ReadAhead, TaskReader};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
@@ -26,7 +27,7 @@ use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
 use crate::types::metadata_columns::DELETED;
 use crate::types::{Schema, select};
-use crate::workers::{GoOn, in_parallel};
+use crate::workers::GoOn;
 
 pub use crate::batch_stream::{BatchStream, StreamRequest};
 pub use crate::explain::{Explain, Explained, FunnelStage};
@@ -127,7 +128,7 @@ impl Scan {
     }
 
     /// The columns that can be asked for.
-    fn all_columns(&self) -> Arc<Schema> {
+    pub(crate) fn all_columns(&self) -> Arc<Schema> {
         self.history.all_columns(&self.schema, &self.table.inner.metadata)
     }
 
@@ -335,25 +336,65 @@ impl Scan {
     pub fn count(&self, go_on: GoOn) -> Result<u64> {
         let nothing = Arc::new(Schema::new(self.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
-        let mut tasks = Vec::new();
-        let mut rows = 0u64;
-        let mut plan = self.plan(false, go_on)?;
-        while let Some(batch) = plan.next_batch(go_on)? {
-            let whole = changes::keeps_all(&self.context, &batch);
-            for k in 0..batch.rows.len() {
-                match Coverage::of(&batch, k)? {
-                    Coverage::Whole(n) if whole => rows = rows.saturating_add(n),
-                    Coverage::Vector(n) if whole && !context.keep_deleted => rows = rows.saturating_add(n),
-                    _ => tasks.push(batch.task(k)?),
-                }
+        let most = self.limit.map_or(u64::MAX, |l| l as u64);
+        let reader = TaskReader { context: context.clone(), ..self.task_reader() };
+        let counted = Arc::new(AtomicU64::new(0));
+        let plan = self.plan(false, go_on)?;
+        let mut rest =
+            Uncounted { plan, context, batch: PlannedBatch::default(), next: 0, counted: counted.clone(), most };
+        let Some(first) = rest.next_task(go_on)? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };
+        let mut first = Some(first);
+        let source = Box::new(move |go_on: GoOn<'_>| match first.take() {
+            Some(task) => Ok(Some(task)),
+            None => rest.next_task(go_on),
+        });
+        let batches = ReadAhead::new(reader, source, Ahead { ordered: false, few: false, all: false }, 0);
+        let mut read = 0u64;
+        let all = |read: u64| read.saturating_add(counted.load(Ordering::Relaxed));
+        while all(read) < most {
+            let Some(batch) = batches.next_batch(go_on)? else { break };
+            go_on()?;
+            read += batch.num_rows() as u64;
+        }
+        Ok(all(read).min(most))
+    }
+}
+
+/// The tasks of a scan whose rows metadata does not count; it counts those of the others.
+struct Uncounted {
+    plan: AnyPlan,
+    context: Arc<ReadContext>,
+    batch: PlannedBatch,
+    /// The next survivor of the batch.
+    next: usize,
+    counted: Arc<AtomicU64>,
+    /// So many rows are enough.
+    most: u64,
+}
+
+impl Uncounted {
+    fn next_task(&mut self, go_on: GoOn) -> Result<Option<ScanTask>> {
+        loop {
+            let whole = changes::keeps_all(&self.context, &self.batch);
+            while self.next < self.batch.rows.len() {
+                let k = self.next;
+                self.next += 1;
+                let rows = match Coverage::of(&self.batch, k)? {
+                    Coverage::Whole(n) if whole => n,
+                    Coverage::Vector(n) if whole && !self.context.keep_deleted => n,
+                    _ => return self.batch.task(k).map(Some),
+                };
+                let before = self.counted.load(Ordering::Relaxed);
+                self.counted.store(before.saturating_add(rows), Ordering::Relaxed);
+            }
+            if self.counted.load(Ordering::Relaxed) >= self.most {
+                return Ok(None);
+            }
+            match self.plan.next_batch(go_on)? {
+                Some(batch) => (self.batch, self.next) = (batch, 0),
+                None => return Ok(None),
             }
         }
-        let reader = TaskReader { context, ..self.task_reader() };
-        let count = |i: usize| {
-            reader.read(&tasks[i])?.try_fold(0u64, |n, batch| go_on().and(batch).map(|b| n + b.num_rows() as u64))
-        };
-        rows += in_parallel(tasks.len(), count)?.into_iter().sum::<u64>();
-        Ok(self.limit.map_or(rows, |l| rows.min(l as u64)))
     }
 }
 

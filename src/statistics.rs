@@ -19,6 +19,7 @@ use crate::iceberg::plan::{Plan, PlannedBatch};
 use crate::iceberg::statistics::MetricsBounds;
 use crate::scan::Scan;
 use crate::task::{FileContent, FileFormat};
+use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value, select};
 use crate::workers::GoOn;
 
@@ -175,22 +176,32 @@ impl Scan {
         let schema = &self.context().schema;
         let mut folds = Vec::new();
         if columns.is_empty() {
-            self.projection().fields.iter().for_each(|f| leaves(schema, f, &mut folds));
+            let own = self.projection().fields.iter().filter(|f| !is_metadata(f.id));
+            own.for_each(|f| leaves(schema, f, &mut folds));
         }
         for column in columns {
+            let named = self.all_columns();
+            let asked = select::select(&named, std::slice::from_ref(column), &[], self.is_case_sensitive())?;
+            if asked.fields.iter().any(|f| is_metadata(f.id)) {
+                return Err(no_statistics(column));
+            }
             let asked = select::select(schema, std::slice::from_ref(column), &[], self.is_case_sensitive())?;
             let before = folds.len();
             asked.fields.iter().for_each(|f| leaves(schema, f, &mut folds));
             if folds.len() == before {
-                return Err(Error::invalid(format!("metadata has no statistics of column '{column}'"))
-                    .with("column", column)
-                    .hint("There are statistics of columns and members of structs, not of what is in lists and maps"));
+                return Err(no_statistics(column));
             }
         }
         let mut seen = std::collections::HashSet::new();
         folds.retain(|fold| seen.insert(fold.field_id()));
         Ok(folds)
     }
+}
+
+fn no_statistics(column: &str) -> Error {
+    Error::invalid(format!("metadata has no statistics of column '{column}'")).with("column", column).hint(
+        "There are statistics of columns and members of structs, not of metadata columns and what is in lists and maps",
+    )
 }
 
 /// The leaves of a column that are not in a list or map.

@@ -19,7 +19,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
-use super::project::{FileColumn, FileColumns};
+use super::file_columns::{FileColumn, FileColumns};
 use super::task_reader::too_large;
 use crate::codec::avro::{Budget, Cursor, Logical, Member, Node, Optional, Shape, Skip};
 use crate::error::{Error, Result};

@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use super::avro_decode::Row;
 use super::avro_schema::avro_columns;
 use super::positions::RowPositions;
-use super::task_reader::{FileSource, Part, Request, Started};
+use super::task_reader::{FileSource, Part, Recorded, Request, Started};
 use crate::codec::avro::container::{MAGIC, SYNC_LENGTH, block_head, check_sync};
 use crate::codec::avro::{Codec, Container, Cursor, Inflater, Node};
 use crate::error::{Error, Result};
@@ -35,8 +35,8 @@ const BLOCK_HEAD_BYTES: u64 = 20;
 /// Bytes that a batch is kept to where rows are large.
 const BATCH_BYTES: usize = 256 << 20;
 
-/// Rows without any bytes that a block may claim.
-const FREE_ROWS: u64 = i32::MAX as u64;
+/// Rows without any bytes that the blocks of a file may claim in sum, unless the table says that it has more.
+const FREE_ROWS: u64 = 1 << 24;
 
 /// An Avro file to read rows from.
 pub(crate) struct AvroSource {
@@ -98,6 +98,10 @@ impl FileSource for AvroSource {
             false => self.blocks.seek(self.range.start).map(|()| None)?,
         };
         self.blocks.end = self.range.end;
+        let is_whole = self.range == (i64::MIN..i64::MAX);
+        if !is_whole && self.range.end == i64::MAX && self.blocks.size < part.recorded.bytes {
+            return Err(cut_off(&part.recorded, self.blocks.size));
+        }
         let batch_rows = request.batch_rows.min(BATCH_BYTES / row.width().max(1)).max(1);
         let batches = AvroBatches {
             blocks: self.blocks,
@@ -111,7 +115,9 @@ impl FileSource for AvroSource {
             batch_rows,
             position,
             rows: 0,
-            recorded_rows: part.recorded_rows,
+            free_rows: 0,
+            recorded: part.recorded,
+            is_whole,
         };
         Ok(Some(Started { batches: Box::new(batches), leaves, test: Some(request.test) }))
     }
@@ -226,6 +232,11 @@ impl Blocks {
     }
 }
 
+#[cold]
+fn cut_off(recorded: &Recorded, size: u64) -> Error {
+    Error::corrupt(format!("the file has {size} bytes instead of {}: it is cut off", recorded.bytes))
+}
+
 fn impossible() -> Error {
     Error::corrupt("the blocks of the Avro file claim impossible numbers of rows")
 }
@@ -248,8 +259,10 @@ struct AvroBatches {
     position: Option<u64>,
     /// Rows read.
     rows: u64,
-    /// Rows that the file was recorded with, if all of them are read.
-    recorded_rows: Option<u64>,
+    /// Rows without any bytes that blocks claimed so far.
+    free_rows: u64,
+    recorded: Recorded,
+    is_whole: bool,
 }
 
 impl AvroBatches {
@@ -261,7 +274,10 @@ impl AvroBatches {
         let Some((count, data)) = self.blocks.next()? else { return Ok(false) };
         let data = self.inflater.inflate(self.codec, data)?;
         let fits = match self.row_bytes {
-            0 => count <= FREE_ROWS,
+            0 => {
+                self.free_rows = self.free_rows.saturating_add(count);
+                self.free_rows <= self.recorded.rows.max(FREE_ROWS)
+            }
             bytes => count.saturating_mul(bytes as u64) <= data.len() as u64,
         };
         if !fits {
@@ -309,11 +325,12 @@ impl AvroBatches {
         Ok(Some((self.row.finish(rows)?, positions)))
     }
 
-    /// A file that is cut off between two blocks looks whole; rows would be lost.
+    /// A file that is cut off between two blocks looks whole; rows would be lost. One that is as long as it should be has
+    /// the rows that it has, whatever the manifest says.
     fn check_rows(&self) -> Result<()> {
-        match self.recorded_rows {
-            Some(recorded) if self.rows < recorded => {
-                Err(Error::corrupt(format!("the file has {} rows instead of {recorded}: it is cut off", self.rows)))
+        match &self.recorded {
+            recorded if self.is_whole && self.rows < recorded.rows && self.blocks.size < recorded.bytes => {
+                Err(cut_off(recorded, self.blocks.size))
             }
             _ => Ok(()),
         }

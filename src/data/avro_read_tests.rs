@@ -281,10 +281,47 @@ fn lost_blocks_are_noticed() {
     let bytes = in_blocks(LONGS, &numbers(0..30), 10);
     let second = Container::parse(&bytes).unwrap().blocks[1].range.end + SYNC_LENGTH;
     let mut task = avro_task(&save(&dir, &bytes[..second]), BoundPredicate::True);
-    Arc::make_mut(&mut task.data_file).record_count = 30;
-    let e = read(&context(&longs()), &task).unwrap_err();
-    assert_eq!(e.kind(), ErrorKind::CorruptTable);
-    assert!(e.to_string().contains("20 rows instead of 30"), "{e}");
+    let file = Arc::make_mut(&mut task.data_file);
+    (file.record_count, file.size_bytes) = (30, bytes.len() as i64);
+    task.length = bytes.len() as i64;
+    let cut_off = |task: &ScanTask| {
+        let e = read(&context(&longs()), task).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::CorruptTable);
+        assert!(e.to_string().contains(&format!("{second} bytes instead of {}", bytes.len())), "{e}");
+    };
+    cut_off(&task);
+    // Of a part it is not known how many rows it should have.
+    let (start, length) = (task.length / 2, task.length - task.length / 2);
+    cut_off(&ScanTask { start, length, ..task.clone() });
+    assert!(read(&context(&longs()), &ScanTask { length: start, ..task.clone() }).is_ok());
+    // Java looks at neither number: where just one of them is wrong, all rows are there.
+    Arc::make_mut(&mut task.data_file).record_count = 20;
+    assert_eq!(rows(&read(&context(&longs()), &task).unwrap()).len(), 20);
+    let mut task = avro_task(&save(&dir, &bytes), BoundPredicate::True);
+    Arc::make_mut(&mut task.data_file).record_count = 31;
+    assert_eq!(rows(&read(&context(&longs()), &task).unwrap()).len(), 30);
+}
+
+#[test]
+fn rows_without_bytes_are_as_many_as_the_table_says() {
+    let dir = dir();
+    let unknown = schema(vec![field(1, "a", P::Unknown)]);
+    let none = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"null","field-id":1}]}"#;
+    let count = |blocks_of: &[(i64, Vec<u8>)], recorded: i64| {
+        let mut task = avro_task(&save(&dir, &blocks(none, blocks_of)), BoundPredicate::True);
+        Arc::make_mut(&mut task.data_file).record_count = recorded;
+        let context = projecting(&unknown, &schema(vec![]));
+        let context = Arc::new(crate::task::ReadContext { batch_rows: 1 << 20, ..context.as_ref().clone() });
+        let store: Arc<dyn Store> = Arc::new(crate::store::local::LocalStore);
+        let batches = super::super::read::read_task(&store, &context, &task, &Default::default()).unwrap();
+        batches.map(|batch| batch.map(|b| b.num_rows())).sum::<Result<usize>>()
+    };
+    let most = FREE_ROWS as i64;
+    assert_eq!(count(&[(most, vec![])], 0).unwrap() as u64, FREE_ROWS);
+    assert_eq!(count(&[(most, vec![]), (1, vec![])], most + 1).unwrap() as u64, FREE_ROWS + 1);
+    // Each block may be small; together they would never end.
+    let bomb = vec![(most - 1, vec![]); 10_000];
+    assert_eq!(count(&bomb, 0).unwrap_err().kind(), ErrorKind::CorruptTable);
 }
 
 #[test]
@@ -351,12 +388,14 @@ fn truncated_and_flipped_files_give_errors_or_rows() {
     let s = every_type();
     for codec in [Codec::Null, Codec::Snappy] {
         let bytes = container(EVERY_TYPE, &[every_value(true), every_value(false)], codec);
-        let right = text(&s, &bytes);
+        let (right, right_size) = (text(&s, &bytes), bytes.len() as i64);
         let path = save(&dir, &bytes);
         let attempt = |bytes: &[u8]| {
             std::fs::write(&path, bytes).unwrap();
             let mut task = avro_task(&path, BoundPredicate::True);
-            Arc::make_mut(&mut task.data_file).record_count = 2;
+            let file = Arc::make_mut(&mut task.data_file);
+            (file.record_count, file.size_bytes) = (2, right_size);
+            task.length = right_size;
             read(&context(&s), &task).map(|batches| rows(&batches))
         };
         for end in 0..bytes.len() {

@@ -12,9 +12,9 @@ use parquet::basic::Type as PhysicalType;
 use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::ColumnChunkMetaData;
 
+use super::filter_columns::{Located, locate};
 use super::guard::guard;
 use super::parquet_file::ParquetFile;
-use super::project::{Located, locate};
 use super::task_reader::Part;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use super::super::arrow_schema::to_arrow;
 use super::super::constants::Constants;
+use super::super::file_columns::FileColumns;
 use super::super::parquet_read::ParquetSource;
-use super::super::project::FileColumns;
 use super::super::task_reader::FileSource;
 use super::super::testing::{field, leaf, read_rows, schema, task, write_batch};
 use super::*;
@@ -93,7 +93,7 @@ fn groups(path: &str, schema: &Schema, filter: &BoundPredicate) -> usize {
     let constants = Constants::of(&task(path, BoundPredicate::True).data_file);
     let filter = Arc::new(filter.clone());
     let (range, columns, constants) = (i64::MIN..i64::MAX, &columns, &constants);
-    let part = Part { range, filter: &filter, schema, columns, constants, recorded_rows: None };
+    let part = Part { range, filter: &filter, schema, columns, constants, recorded: Default::default() };
     let blooms = BloomFilters::new(&part);
     (0..file.footer().num_row_groups()).filter(|group| blooms.may_match(&file, *group).unwrap()).count()
 }

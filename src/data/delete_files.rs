@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
@@ -13,7 +13,7 @@ use super::arrow_schema::arrow_primitive;
 use super::change_rows::RowMoves;
 use super::delete_keys::{KeyDeletes, KeyEncoder, KeySet, Unions};
 use super::delete_write::position_schema;
-use super::project::key_path;
+use super::filter_columns::key_path;
 use super::read::read_delete_file;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
@@ -43,7 +43,10 @@ const BATCH_ROWS: usize = 65_536;
 type PositionsKey = (String, Option<(i64, i64)>, Option<String>);
 
 /// Positions by data file.
-type Positions = HashMap<String, Arc<PositionSet>>;
+pub(crate) type Positions = HashMap<String, Arc<PositionSet>>;
+
+/// The positions of one data file, and what holds them: as long as that lives, other tasks find it.
+pub(crate) type Shared = (Arc<PositionSet>, Arc<Positions>);
 
 /// What the delete files of a scan said, for its tasks to share, up to a bounded number of bytes. One cache serves one
 /// [`ReadContext`].
@@ -130,7 +133,7 @@ pub(crate) fn read_vector(
     data_file: &DataFile,
     file: &DataFile,
     cache: &DeleteCache,
-) -> Result<Arc<PositionSet>> {
+) -> Result<Shared> {
     if file.referenced_data_file.as_ref() != Some(&data_file.path) {
         let of = file.referenced_data_file.as_deref().unwrap_or("no data file");
         return Err(Error::corrupt(format!("a deletion vector belongs to {of}")).with("data_file", &data_file.path));
@@ -153,9 +156,9 @@ pub(crate) fn read_vector(
     };
     let key = (file.path.clone(), Some((offset, bytes)), None);
     let positions = cache.positions.get(key, load, positions_bytes)?;
-    positions
-        .get(&data_file.path)
-        .cloned()
+    let found = positions.get(&data_file.path).cloned();
+    found
+        .map(|set| (set, positions))
         .ok_or_else(|| Error::corrupt("two data files share a deletion vector").with("data_file", &data_file.path))
 }
 
@@ -166,7 +169,7 @@ pub(crate) fn read_positions(
     data_file: &DataFile,
     file: &DataFile,
     cache: &DeleteCache,
-) -> Result<Option<Arc<PositionSet>>> {
+) -> Result<Option<Shared>> {
     let only = (file.size_bytes > WHOLE_FILE_BYTES).then(|| data_file.path.clone());
     let load = || {
         let schema = Arc::new(position_schema());
@@ -179,7 +182,8 @@ pub(crate) fn read_positions(
         Ok(out)
     };
     let key = (file.path.clone(), None, only.clone());
-    Ok(cache.positions.get(key, load, positions_bytes)?.get(&data_file.path).cloned())
+    let positions = cache.positions.get(key, load, positions_bytes)?;
+    Ok(positions.get(&data_file.path).cloned().map(|set| (set, positions)))
 }
 
 /// How a delete file is read: as the scan's data files are, but for the columns.
@@ -261,8 +265,11 @@ pub(crate) fn check_readable(file: &DataFile) -> Result<()> {
     }
 }
 
+/// Places without a value that a shelf may have before it looks for them.
+const PLACES_SLACK: usize = 64;
+
 /// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes first,
-/// roughly (second chance).
+/// roughly (second chance). What someone uses is there in any case, however large it is.
 #[derive(Debug)]
 pub(crate) struct Shelf<K, V> {
     most_bytes: u64,
@@ -280,8 +287,27 @@ struct ShelfState<K, V> {
 struct Place<V> {
     /// Locked by who loads it; others wait.
     value: Arc<Mutex<Option<Arc<V>>>>,
+    /// What was loaded last, for as long as anyone uses it.
+    used: Weak<V>,
+    /// Those of the value that is kept; 0 if it is not.
     bytes: u64,
     asked_again: bool,
+}
+
+impl<V> Place<V> {
+    fn new() -> Place<V> {
+        Place { value: Arc::default(), used: Weak::new(), bytes: 0, asked_again: false }
+    }
+
+    /// Lets go of the value; those who use it keep it.
+    fn forget(&mut self) {
+        (self.value, self.bytes) = (Arc::default(), 0);
+    }
+
+    /// Whether it has a value, or one that is being loaded.
+    fn is_needed(&self) -> bool {
+        self.bytes > 0 || self.used.strong_count() > 0 || Arc::strong_count(&self.value) > 1
+    }
 }
 
 impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
@@ -299,9 +325,11 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
     ) -> Result<Arc<V>> {
         let place = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let new = || Place { value: Arc::default(), bytes: 0, asked_again: false };
-            let place = state.places.entry(key.clone()).or_insert_with(new);
+            let place = state.places.entry(key.clone()).or_insert_with(Place::new);
             place.asked_again = place.bytes > 0;
+            if let Some(value) = place.used.upgrade() {
+                return Ok(value);
+            }
             place.value.clone()
         };
         let mut value = place.lock().unwrap_or_else(PoisonError::into_inner);
@@ -313,7 +341,7 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
         match &loaded {
             Ok(loaded) => {
                 *value = Some(loaded.clone());
-                state.put(key, &place, weigh(loaded).max(1), self.most_bytes);
+                state.put(key, &place, loaded, weigh(loaded).max(1), self.most_bytes);
             }
             Err(_) => {
                 state.places.remove(&key);
@@ -324,15 +352,19 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
 }
 
 impl<K: Clone + Eq + Hash, V> ShelfState<K, V> {
-    fn put(&mut self, key: K, value: &Arc<Mutex<Option<Arc<V>>>>, bytes: u64, most_bytes: u64) {
-        if bytes > most_bytes {
-            self.places.remove(&key);
-            return;
+    fn put(&mut self, key: K, value: &Arc<Mutex<Option<Arc<V>>>>, loaded: &Arc<V>, bytes: u64, most_bytes: u64) {
+        if self.places.len() > 2 * self.order.len() + PLACES_SLACK {
+            self.places.retain(|_, place| place.is_needed());
         }
         match self.places.get_mut(&key) {
             // Another one took the place after an error.
             Some(place) if !Arc::ptr_eq(&place.value, value) || place.bytes > 0 => return,
-            Some(place) => place.bytes = bytes,
+            Some(place) => {
+                (place.bytes, place.used) = (bytes, Arc::downgrade(loaded));
+                if bytes > most_bytes {
+                    return place.forget();
+                }
+            }
             None => return,
         }
         self.order.push_back(key);
@@ -344,10 +376,14 @@ impl<K: Clone + Eq + Hash, V> ShelfState<K, V> {
                     place.asked_again = false;
                     self.order.push_back(oldest);
                 }
-                _ => {
-                    let removed = self.places.remove(&oldest);
-                    self.bytes -= removed.map_or(0, |p| p.bytes);
+                Some(place) => {
+                    self.bytes -= place.bytes;
+                    place.forget();
+                    if !place.is_needed() {
+                        self.places.remove(&oldest);
+                    }
                 }
+                None => {}
             }
         }
     }

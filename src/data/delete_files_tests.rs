@@ -20,12 +20,38 @@ fn a_shelf_loads_once_and_forgets_what_is_asked_for_least() {
     assert_eq!(get(3, 40), 3);
     assert_eq!((get(1, 40), get(3, 40), get(2, 40)), (3, 3, 4));
     // What is larger than the shelf is not kept and pushes nothing out.
-    let kept = |key| shelf.state.lock().unwrap().places.contains_key(&key);
+    let kept = |key| shelf.state.lock().unwrap().places.get(&key).is_some_and(|p| p.bytes > 0);
     let before: Vec<bool> = (1..4).map(kept).collect();
     assert_eq!((get(9, 101), get(9, 101)), (5, 6));
     assert_eq!((1..4).map(kept).collect::<Vec<_>>(), before);
     let state = shelf.state.lock().unwrap();
-    assert!(state.bytes <= 100 && state.order.len() == state.places.len());
+    assert!(state.bytes <= 100 && state.order.len() == state.places.values().filter(|p| p.bytes > 0).count());
+}
+
+#[test]
+fn what_is_used_is_shared_however_large_it_is() {
+    let shelf: Shelf<u32, u64> = Shelf::new(100);
+    let loads = AtomicUsize::new(0);
+    let get = |key: u32, bytes: u64| {
+        let load = || {
+            loads.fetch_add(1, Ordering::Relaxed);
+            Ok(bytes)
+        };
+        shelf.get(key, load, |v| *v).unwrap()
+    };
+    let large = get(1, 1000);
+    assert!(Arc::ptr_eq(&large, &get(1, 1000)));
+    // So is one that had to make room.
+    let small = get(2, 60);
+    drop((get(3, 60), get(4, 60)));
+    assert!(Arc::ptr_eq(&small, &get(2, 60)));
+    assert_eq!(loads.load(Ordering::Relaxed), 4);
+    drop((large, small));
+    assert_eq!(*get(1, 1000), 1000);
+    assert_eq!(loads.load(Ordering::Relaxed), 5);
+    // Places of what no one uses do not pile up.
+    (10..1000).for_each(|key| drop(get(key, 1000)));
+    assert!(shelf.state.lock().unwrap().places.len() < 100);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use arrow::array::ArrayRef;
 use arrow::array::BooleanBufferBuilder;
 use arrow::buffer::BooleanBuffer;
 
-use super::delete_files::{DeleteCache, read_keys, read_positions, read_vector};
+use super::delete_files::{DeleteCache, Positions, read_keys, read_positions, read_vector};
 use super::delete_keys::{KeyArrays, KeyDeletes};
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
@@ -29,6 +29,8 @@ use crate::types::FieldId;
 #[derive(Debug, Default)]
 pub struct DeleteFilter {
     positions: Option<Arc<PositionSet>>,
+    /// What other tasks share with this one.
+    shared: Vec<Arc<Positions>>,
     keys: Vec<KeyDeletes>,
 }
 
@@ -72,8 +74,12 @@ impl DeleteFilter {
             }
         }
         filter.positions = match vector {
-            Some(file) => Some(read_vector(store, context, data_file, file, cache).with("path", &file.path)?),
-            None => positions_of(store, context, data_file, &position_files, cache)?,
+            Some(file) => {
+                let (vector, shared) = read_vector(store, context, data_file, file, cache).with("path", &file.path)?;
+                filter.shared.push(shared);
+                Some(vector)
+            }
+            None => positions_of(store, context, data_file, &position_files, cache, &mut filter.shared)?,
         };
         for (ids, files) in key_files {
             let ids: Vec<FieldId> = ids.into_iter().collect();
@@ -152,10 +158,15 @@ fn positions_of(
     data_file: &DataFile,
     files: &[&DataFile],
     cache: &DeleteCache,
+    shared: &mut Vec<Arc<Positions>>,
 ) -> Result<Option<Arc<PositionSet>>> {
     let mut all: Option<Arc<PositionSet>> = None;
     for file in files {
         let found = read_positions(store, context, data_file, file, cache).with("path", &file.path)?;
+        let found = found.map(|(set, positions)| {
+            shared.push(positions);
+            set
+        });
         match (&mut all, found) {
             (_, None) => {}
             (None, found) => all = found,

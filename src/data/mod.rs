@@ -1,8 +1,8 @@
 //! Data files to Arrow and back.
 //!
 //! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
-//! `task_reader` does what is the same for every file format: `project` turns the file's columns into the table's (`cast`
-//! for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
+//! `task_reader` does what is the same for every file format: `project` turns the file's columns (`file_columns`) into the
+//! table's, `filter_columns` finds those that filters ask about (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` and `bloom_filters` skip
 //! what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
 //! fills. `orc_read` decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name ([`delete_files`] reads
@@ -33,7 +33,9 @@ pub mod delete_files;
 mod delete_keys;
 pub mod delete_write;
 pub mod deletes;
+mod file_columns;
 pub mod filter;
+mod filter_columns;
 mod geoarrow;
 mod guard;
 pub mod locations;
@@ -47,6 +49,7 @@ mod orc_schema;
 mod orc_time;
 mod output;
 mod parquet_file;
+pub(crate) mod parquet_import;
 mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;

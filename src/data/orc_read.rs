@@ -52,8 +52,11 @@ impl FileSource for OrcSource {
         Ok(!self.stripes.is_empty())
     }
 
-    fn start(self: Box<Self>, _part: &Part<'_>, request: Request) -> Result<Option<Started>> {
+    fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
         let leaves = request.all_leaves();
+        if leaves.is_empty() {
+            part.recorded.check_unread(self.stripes.iter().map(|(stripe, _)| stripe.rows).sum())?;
+        }
         let columns = prune(&self.file.columns, &leaves);
         let batch_rows = BATCH_BYTES / self.file.row_bytes(&columns).max(1);
         let batches = Box::new(OrcBatches {

@@ -18,7 +18,6 @@ use parquet::file::metadata::{
 use parquet::schema::types::SchemaDescriptor;
 
 use super::guard::guard;
-use super::task_reader::too_large;
 use super::thrift;
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -51,10 +50,20 @@ pub(crate) struct ParquetFile {
 pub(crate) fn undecodable(e: ParquetError) -> Error {
     match e {
         ParquetError::NYI(what) => Error::unsupported(format!("the Parquet file needs what is not supported: {what}")),
-        // Dictionaries make long strings short, and not all writers say how long they are.
-        e if e.to_string().contains("index overflow decoding byte array") => too_large().because(e),
         e => Error::corrupt("the Parquet data cannot be decoded").because(e),
     }
+}
+
+/// Whether it says that the strings of a batch are longer in sum than the offsets of Arrow's strings can count.
+pub(crate) fn is_overflow(e: &Error) -> bool {
+    const OVERFLOW: &str = "index overflow decoding byte array";
+    let mut cause: Option<&dyn std::error::Error> = Some(e);
+    std::iter::from_fn(|| {
+        let this = cause?;
+        cause = this.source();
+        Some(this.to_string())
+    })
+    .any(|text| text.contains(OVERFLOW))
 }
 
 impl ParquetFile {
@@ -146,7 +155,7 @@ impl ParquetFile {
         }
         let pages = self.store.get_ranges(&self.path, ranges)?;
         for (range, bytes) in ranges.iter().zip(&pages) {
-            if let Some(chunk) = self.chunk_at(range.start) {
+            if let Some((chunk, _)) = self.chunk_at(range.start) {
                 check_pages(chunk, bytes).map_err(|flaw| {
                     let column = chunk.column_path().string();
                     Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")).with("column", column)
@@ -154,6 +163,22 @@ impl ParquetFile {
             }
         }
         Ok(pages)
+    }
+
+    /// Bytes that the strings of a row take in memory, on average, where dictionaries among these pages tell and the footer
+    /// does not.
+    pub(crate) fn dictionary_row_bytes(&self, ranges: &[Range<u64>], pages: &[Vec<u8>]) -> u64 {
+        let row_bytes = |(range, bytes): (&Range<u64>, &Vec<u8>)| {
+            let (chunk, rows) = self.chunk_at(range.start)?;
+            let is_text = chunk.column_descr().physical_type() == PhysicalType::BYTE_ARRAY;
+            if !is_text || chunk.unencoded_byte_array_data_bytes().is_some() || start(chunk) != range.start as i64 {
+                return None;
+            }
+            let header = thrift::page_header(bytes).ok().filter(|h| h.kind == thrift::DICTIONARY_PAGE)?;
+            let entry = header.uncompressed.max(0) as u64 / header.values.max(1) as u64;
+            Some(entry.saturating_mul(chunk.num_values().max(0) as u64) / rows.max(1) as u64)
+        };
+        ranges.iter().zip(pages).filter_map(row_bytes).fold(0, u64::saturating_add)
     }
 
     /// The bloom filter of a column chunk; `None` if there is none, or none that can be decoded. Files that do not say how
@@ -176,8 +201,8 @@ impl ParquetFile {
         Ok(guard(decode).unwrap_or(None))
     }
 
-    /// The column chunk that holds this byte.
-    fn chunk_at(&self, byte: u64) -> Option<&ColumnChunkMetaData> {
+    /// The column chunk that holds this byte, and the rows of its row group.
+    fn chunk_at(&self, byte: u64) -> Option<(&ColumnChunkMetaData, i64)> {
         let chunks = self.chunks.get_or_init(|| {
             let groups = self.footer().row_groups().iter().enumerate();
             let chunks =
@@ -188,7 +213,8 @@ impl ParquetFile {
         });
         let byte = i64::try_from(byte).ok()?;
         let (_, group, column) = chunks.get(chunks.partition_point(|(start, ..)| *start <= byte).checked_sub(1)?)?;
-        self.footer().row_groups().get(*group)?.columns().get(*column)
+        let group = self.footer().row_groups().get(*group)?;
+        Some((group.columns().get(*column)?, group.num_rows()))
     }
 }
 
@@ -288,7 +314,7 @@ fn check_pages(chunk: &ColumnChunkMetaData, mut bytes: &[u8]) -> Result<(), thri
         if header.uncompressed > header.compressed.saturating_mul(ratio).saturating_add(PAGE_SLACK) {
             return Err("a page claims to decompress to more than its bytes can hold");
         }
-        let is_dictionary = header.kind == 2;
+        let is_dictionary = header.kind == thrift::DICTIONARY_PAGE;
         if is_dictionary && header.values > header.uncompressed {
             return Err("a dictionary claims more values than it has bytes");
         }

@@ -48,14 +48,6 @@ fn column<T: DataType>(
     column.close().unwrap();
 }
 
-/// So parquet ends on a dictionary of long strings in a file that does not say how long they are, as DuckDB writes them.
-#[test]
-fn batches_that_are_too_large_are_no_damage() {
-    let error = undecodable(ParquetError::ArrowError("Parquet error: index overflow decoding byte array".into()));
-    assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("2 GiB"), "{error}");
-}
-
 #[test]
 fn timestamps_and_times_of_other_units() {
     let dir = tempfile::tempdir().unwrap();

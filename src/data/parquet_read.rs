@@ -20,10 +20,10 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 
 use super::bloom_filters::BloomFilters;
 use super::guard::guard;
-use super::parquet_file::{ParquetFile, undecodable};
+use super::parquet_file::{ParquetFile, is_overflow, undecodable};
 use super::positions::{RowPositions, Upcoming};
 use super::row_groups::{Pruner, in_range, index_is_consistent};
-use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started};
+use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
@@ -87,39 +87,69 @@ impl FileSource for ParquetSource {
         if plan.selection.as_ref().is_some_and(|s| !s.selects_any()) {
             return Ok(None);
         }
+        if plan.leaves.is_empty() {
+            part.recorded.check_unread(plan.rows())?;
+        }
         decode(file, plan, part, request).map(Some)
     }
 }
 
 fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
-    let seen = Arc::new(Seen::default());
-    let (expected_rows, batch_rows) = (plan.rows(), plan.batch_rows(request.batch_rows));
-    let positions = match request.needs_positions() {
-        true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
-        false => None,
-    };
+    let batch_rows = plan.batch_rows(request.batch_rows);
+    let needs_positions = request.needs_positions();
     let mask = |leaves: &BTreeSet<usize>| ProjectionMask::leaves(file.parquet_schema(), leaves.iter().copied());
     let Request { leaves: wanted, test, tells_positions, .. } = request;
     let late = !test.leaves().is_empty() && test.leaves().len() < plan.leaves.len() && plan.can_skip();
-    let leaves = if late { wanted } else { plan.leaves };
-    let mut builder = ParquetPushDecoderBuilder::new_with_metadata(plan.metadata)
-        .with_batch_size(batch_rows)
-        .with_row_groups(plan.groups)
-        .with_projection(mask(&leaves));
-    if let Some(selection) = plan.selection {
-        builder = builder.with_row_selection(selection);
-    }
-    let (test, positions) = if late {
+    let leaves = if late { wanted } else { plan.leaves.clone() };
+    let (test, early) = if late {
         let asked = test.leaves().clone();
-        let test = DecoderTest { test: test.place(part.columns, &asked), positions, tells_positions };
-        builder = builder.with_row_filter(test.row_filter(mask(&asked), seen.clone()));
-        (None, if tells_positions { Positions::Kept } else { Positions::Unknown })
+        (None, Some((Arc::new(test.place(part.columns, &asked)), mask(&asked))))
     } else {
-        (Some(test), Positions::All(positions))
+        (Some(test), None)
     };
-    let decoder = Some(builder.build().map_err(undecodable)?);
-    let batches = Box::new(ParquetBatches { file, decoder, positions, seen, expected_rows });
-    Ok(Started { batches, leaves, test })
+    let columns = mask(&leaves);
+    let decoding = Decoding { file, plan, columns, test: early, needs_positions, tells_positions };
+    Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test })
+}
+
+/// What is decoded, and how: enough to start anew.
+struct Decoding {
+    file: ParquetFile,
+    plan: Plan,
+    columns: ProjectionMask,
+    /// What the decoder tests, and the columns that takes.
+    test: Option<(Arc<RowTest>, ProjectionMask)>,
+    needs_positions: bool,
+    tells_positions: bool,
+}
+
+impl Decoding {
+    /// A decoder at the first row.
+    fn start(&self, batch_rows: usize) -> Result<(ParquetPushDecoder, Positions, Arc<Seen>)> {
+        let plan = &self.plan;
+        let positions = match self.needs_positions {
+            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
+            false => None,
+        };
+        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(plan.metadata.clone())
+            .with_batch_size(batch_rows)
+            .with_row_groups(plan.groups.clone())
+            .with_projection(self.columns.clone());
+        if let Some(selection) = &plan.selection {
+            builder = builder.with_row_selection(selection.clone());
+        }
+        let seen = Arc::new(Seen::default());
+        let positions = match &self.test {
+            Some((test, columns)) => {
+                let tells_positions = self.tells_positions;
+                let test = DecoderTest { test: test.clone(), positions, tells_positions };
+                builder = builder.with_row_filter(test.row_filter(columns.clone(), seen.clone()));
+                if tells_positions { Positions::Kept } else { Positions::Unknown }
+            }
+            None => Positions::All(positions),
+        };
+        Ok((builder.build().map_err(undecodable)?, positions, seen))
+    }
 }
 
 /// Rejects row groups whose numbers contradict themselves, before they are relied on.
@@ -220,39 +250,93 @@ enum Positions {
     Unknown,
 }
 
+/// Batches that are larger than Arrow can hold are decoded again with so many times fewer rows.
+const SHRINK: usize = 8;
+
 /// Streams a file's batches.
 struct ParquetBatches {
-    file: ParquetFile,
+    decoding: Decoding,
+    /// Most rows of a batch.
+    batch_rows: usize,
     /// `None` after the end.
     decoder: Option<ParquetPushDecoder>,
     positions: Positions,
     seen: Arc<Seen>,
     /// Rows that the row groups say they have.
     expected_rows: u64,
+    /// Rows given so far.
+    given: u64,
+    /// Rows to come that were given before the decoder started anew.
+    skip: u64,
 }
 
 impl ParquetBatches {
-    /// The next batch of the decoder.
+    fn new(decoding: Decoding, batch_rows: usize) -> Result<ParquetBatches> {
+        let (decoder, positions, seen) = decoding.start(batch_rows)?;
+        let (decoder, expected_rows) = (Some(decoder), decoding.plan.rows());
+        Ok(ParquetBatches { decoding, batch_rows, decoder, positions, seen, expected_rows, given: 0, skip: 0 })
+    }
+
+    /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say how
+    /// long they are: where that shows, it starts anew with smaller batches.
     fn next_decoded(&mut self) -> Result<Option<RecordBatch>> {
-        let Some(decoder) = &mut self.decoder else { return Ok(None) };
         loop {
-            let decoded = decoder.try_decode().map_err(|e| {
-                let own = self.seen.error.lock().unwrap_or_else(PoisonError::into_inner).take();
-                own.unwrap_or_else(|| undecodable(e))
-            })?;
+            let Some(decoder) = &mut self.decoder else { return Ok(None) };
+            let decoded = guard(|| {
+                decoder.try_decode().map_err(|e| {
+                    let own = self.seen.error.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    own.unwrap_or_else(|| undecodable(e))
+                })
+            });
             match decoded {
-                DecodeResult::NeedsData(ranges) => {
-                    let pages = self.file.pages(&ranges)?;
+                Ok(DecodeResult::NeedsData(ranges)) => {
+                    let pages = self.decoding.file.pages(&ranges)?;
+                    let most_rows = BATCH_BYTES / self.decoding.file.dictionary_row_bytes(&ranges, &pages).max(1);
+                    if self.batch_rows as u64 / 2 > most_rows {
+                        self.restart(most_rows as usize)?;
+                    }
                     let pages = pages.into_iter().map(Into::into).collect();
-                    decoder.push_ranges(ranges, pages).map_err(undecodable)?;
+                    if let Some(decoder) = &mut self.decoder {
+                        decoder.push_ranges(ranges, pages).map_err(undecodable)?;
+                    }
                 }
-                DecodeResult::Data(batch) => return Ok(Some(batch)),
-                DecodeResult::Finished => {
+                Ok(DecodeResult::Data(batch)) => return Ok(Some(batch)),
+                Ok(DecodeResult::Finished) => {
                     self.decoder = None;
                     return self.check_rows().map(|()| None);
                 }
+                Err(e) if self.batch_rows > 1 && is_overflow(&e) => self.restart(self.batch_rows / SHRINK)?,
+                Err(e) => return Err(if is_overflow(&e) { too_large().because(e) } else { e }),
             }
         }
+    }
+
+    /// Starts to decode anew, with smaller batches.
+    fn restart(&mut self, batch_rows: usize) -> Result<()> {
+        self.batch_rows = batch_rows.max(1);
+        let (decoder, positions, seen) = self.decoding.start(self.batch_rows)?;
+        (self.decoder, self.positions, self.seen, self.skip) = (Some(decoder), positions, seen, self.given);
+        Ok(())
+    }
+
+    /// The next rows that were not given yet.
+    fn next_batch(&mut self) -> Result<Option<(RecordBatch, RowPositions)>> {
+        while let Some(mut batch) = self.next_decoded()? {
+            let rows = batch.num_rows();
+            let mut positions = self.positions(rows)?;
+            let known = usize::try_from(self.skip).unwrap_or(usize::MAX).min(rows);
+            if known > 0 {
+                self.skip -= known as u64;
+                if known == rows {
+                    continue;
+                }
+                batch = batch.slice(known, rows - known);
+                positions = positions.filter(&(0..rows).map(|row| row >= known).collect());
+            }
+            self.given += batch.num_rows() as u64;
+            return Ok(Some((batch, positions)));
+        }
+        Ok(None)
     }
 
     /// The positions of the next rows that left the decoder.
@@ -283,14 +367,13 @@ impl Iterator for ParquetBatches {
     type Item = Result<(RecordBatch, RowPositions)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.next_decoded().transpose()?;
-        Some(batch.and_then(|batch| self.positions(batch.num_rows()).map(|positions| (batch, positions))))
+        self.next_batch().transpose()
     }
 }
 
 /// The test as the decoder runs it.
 struct DecoderTest {
-    test: RowTest,
+    test: Arc<RowTest>,
     /// Of the rows to come, if positions matter.
     positions: Option<Upcoming>,
     tells_positions: bool,
@@ -351,3 +434,7 @@ mod tests {
         assert_eq!(plan.batch_rows(usize::MAX) as u64, BATCH_BYTES / (4 + 8));
     }
 }
+
+#[cfg(test)]
+#[path = "parquet_large_tests.rs"]
+mod large_tests;

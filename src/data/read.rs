@@ -14,11 +14,13 @@ use super::change_rows::read_changes;
 use super::constants::Constants;
 use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
+use super::file_columns::FileColumns;
+use super::filter_columns::FilterColumns;
 use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
-use super::project::{FileColumns, FilterColumns, Projection};
+use super::project::Projection;
 pub use super::task_reader::Rows;
-use super::task_reader::{FileSource, Part, TaskReader, Wishes};
+use super::task_reader::{FileSource, Part, Recorded, TaskReader, Wishes};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::may_match;
@@ -164,9 +166,9 @@ fn open_at(
     let (test, late) = (asked(test)?, late.map(asked).transpose()?);
 
     let (range, schema) = (byte_range(task), &context.schema);
-    let is_whole = range == (i64::MIN..i64::MAX);
-    let recorded_rows = u64::try_from(task.data_file.record_count).ok().filter(|_| is_whole);
-    let part = Part { range, filter, schema, columns: &columns, constants: &constants, recorded_rows };
+    let recorded = |n: i64| u64::try_from(n).unwrap_or(0);
+    let recorded = Recorded { rows: recorded(task.data_file.record_count), bytes: recorded(task.data_file.size_bytes) };
+    let part = Part { range, filter, schema, columns: &columns, constants: &constants, recorded };
     if !file.narrow(&part)? {
         return Ok(None);
     }

@@ -17,8 +17,9 @@ use parquet::file::page_index::offset_index::PageLocation;
 
 use super::cast::{Cast, constant, value_at};
 use super::constants::Constants;
+use super::file_columns::FileColumns;
+use super::filter_columns::{Located, locate};
 use super::parquet_file::start;
-use super::project::{FileColumns, Located, locate};
 use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
 use crate::expr::{BoundLeaf, BoundPredicate, Bounds, ColumnBounds};
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};

@@ -20,10 +20,12 @@ use arrow::record_batch::RecordBatch;
 use super::constants::Constants;
 use super::delete_keys::KeyArrays;
 use super::deletes::DeleteFilter;
+use super::file_columns::FileColumns;
 use super::filter::matches;
+use super::filter_columns::FilterColumns;
 use super::guard::guard;
 use super::positions::RowPositions;
-use super::project::{FileColumns, FilterColumns, Projection};
+use super::project::Projection;
 use super::row_columns::RowFacts;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
@@ -74,8 +76,28 @@ pub(crate) struct Part<'a> {
     pub columns: &'a FileColumns,
     /// Values of columns that the file lacks.
     pub constants: &'a Constants,
-    /// Rows that the file was recorded with, if it is read whole.
-    pub recorded_rows: Option<u64>,
+    /// What the table says of the file.
+    pub recorded: Recorded,
+}
+
+/// What a manifest says of a file. It may be wrong: files are read whatever it says, as Java reads them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recorded {
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+/// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
+const MOST_UNREAD_ROWS: u64 = 1 << 32;
+
+impl Recorded {
+    /// Refuses to count rows that no column shows, if they are more than the table says and any file has.
+    pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
+        match rows <= self.rows.max(MOST_UNREAD_ROWS) {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("the file claims {rows} rows where the table has {}", self.rows))),
+        }
+    }
 }
 
 /// What of the rows is wanted.
@@ -125,6 +147,12 @@ pub(crate) struct RowTest {
 }
 
 impl RowTest {
+    /// Of a filter alone, on columns that are placed.
+    #[cfg(test)]
+    pub(crate) fn new(filter: Arc<BoundPredicate>, columns: FilterColumns) -> RowTest {
+        RowTest { filter, columns, deletes: None }
+    }
+
     /// The leaf columns it needs.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         self.columns.leaves()

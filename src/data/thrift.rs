@@ -67,6 +67,9 @@ fn check_schema(cursor: &mut Cursor<'_>) -> Walk<()> {
     Ok(())
 }
 
+/// `PageType` of dictionaries.
+pub(crate) const DICTIONARY_PAGE: i64 = 2;
+
 /// The parts of a page header that decide how much memory the page takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageHeader {

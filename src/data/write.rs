@@ -74,15 +74,9 @@ pub enum RowOrder {
 }
 
 impl WriteContext {
-    /// Columns that the sort order keeps in order: their bounds prune well.
-    fn sorted_columns(&self) -> Vec<FieldId> {
-        let ordered = self.order.fields.iter().filter(|f| f.transform.preserves_order());
-        ordered.map(|f| f.source_id).collect()
-    }
-
     /// What to record of each column.
     pub(super) fn metrics(&self) -> MetricsConfig {
-        MetricsConfig::new(&self.schema, &self.properties, &self.sorted_columns())
+        MetricsConfig::new(&self.schema, &self.properties, &self.order.ordered_columns())
     }
 }
 

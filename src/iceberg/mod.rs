@@ -25,6 +25,7 @@ pub mod metadata;
 pub mod metadata_build;
 mod metadata_encode;
 pub mod metadata_json;
+mod named_bounds;
 pub mod partition;
 pub mod partition_bounds;
 pub mod partition_by;

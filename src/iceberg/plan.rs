@@ -442,7 +442,7 @@ impl Plan {
         for tuple in &columns.partitions {
             let schema = &self.input.schema;
             let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
-            groups.push(spec.group(partition, &self.input.filter));
+            groups.push(spec.group(partition, &self.input.filter, file.content));
         }
         let mut batch = PlannedBatch { columns, groups, ..PlannedBatch::default() };
         batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);

@@ -17,6 +17,7 @@ use crate::iceberg::plan_cache::{CachedManifest, LoadedSections, PlanCache};
 use crate::iceberg::planned::{PartitionGroup, PlannedBatch, count, survivors};
 use crate::iceberg::specs::SpecContext;
 use crate::task::{FileContent, FileFormat};
+use crate::types::metadata_columns::{FILE, SPEC_ID};
 use crate::types::{FieldId, PrimitiveType, Transform};
 
 const METRICS: [Kind; 5] = [Kind::ValueCount, Kind::NullCount, Kind::NanCount, Kind::Lower, Kind::Upper];
@@ -91,6 +92,10 @@ impl Plan {
             columns.format = formats(&more, rows, entries.as_deref())?;
             columns.split_offsets = lists(&more, Kind::SplitOffsets, rows, entries.as_deref())?;
         }
+        if self.input.filter.field_ids().contains(&FILE) {
+            let paths = found.load([(Kind::Path, 0)])?;
+            columns.path = texts(&paths, (Kind::Path, 0), found.sections.rows, entries.as_deref())?;
+        }
         let spec = self.specs.get(file.spec_id)?;
         let mut batch = PlannedBatch { columns, ..PlannedBatch::default() };
         batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
@@ -146,7 +151,7 @@ impl Tuples<'_> {
             let tuple = layout.tuple(raw).with("path", &self.file.path)?;
             let schema = &plan.input.schema;
             let partition = partition_of(&self.spec.spec, schema, &layout.fields, &layout.types, &tuple);
-            Ok(self.spec.group(partition, &plan.input.filter))
+            Ok(self.spec.group(partition, &plan.input.filter, self.file.content))
         };
         (0..self.found.sections.tuples).map(group).collect()
     }
@@ -165,6 +170,9 @@ fn asks_about(spec: &SpecContext, filter: &BoundPredicate) -> bool {
         return true;
     }
     let fields = filter.field_ids();
+    if fields.iter().any(|id| *id == SPEC_ID || spec.members.contains(id)) {
+        return true;
+    }
     spec.spec.fields.iter().any(|f| f.transform != Transform::Void && fields.binary_search(&f.source_id).is_ok())
 }
 

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::expr::bounds::may_match;
 use crate::expr::explain::explain;
+use crate::expr::residual::residual;
 use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::entries::EntryColumns;
 use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::named_bounds::OfFile;
 use crate::iceberg::plan::EntryScope;
 use crate::iceberg::screen::Screen;
 use crate::iceberg::statistics::MetricsBounds;
 use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, Partition, ScanTask};
+use crate::types::metadata_columns::FILE;
 use crate::types::{FieldId, PrimitiveType};
 
 /// Manifests and their length.
@@ -180,6 +183,18 @@ impl PlannedBatch {
             .ok_or_else(|| Error::internal("a kept entry has no partition"))
     }
 
+    /// What the filter still asks of the rows of a data file that survived.
+    ///
+    /// # Errors
+    /// `Internal` if it did not.
+    pub fn residual(&self, row: usize) -> Result<Arc<BoundPredicate>> {
+        let of_group = &self.group(row)?.residual;
+        let mut asks_file = false;
+        of_group.for_each_leaf(&mut |leaf| asks_file |= leaf.term.field_id == FILE);
+        let path = self.columns.path.get(row).filter(|_| asks_file).and_then(|path| std::str::from_utf8(path).ok());
+        Ok(path.map_or_else(|| of_group.clone(), |path| Arc::new(residual(of_group, &OfFile(path)))))
+    }
+
     /// The task of the `k`-th survivor.
     pub fn task(&self, k: usize) -> Result<ScanTask> {
         let row = *self.rows.get(k).ok_or_else(|| Error::internal("no such task"))? as usize;
@@ -190,7 +205,7 @@ impl PlannedBatch {
             length: data_file.size_bytes,
             data_file: Arc::new(data_file),
             deletes: self.deletes.refs(k)?,
-            residual: group.residual.clone(),
+            residual: self.residual(row)?,
             change: self.change.as_ref().map(|c| c.of(k)).transpose()?,
         })
     }

@@ -8,12 +8,14 @@ use crate::expr::BoundPredicate;
 use crate::expr::bounds::may_match;
 use crate::expr::explain::explain;
 use crate::expr::residual::residual;
-use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::named_bounds::{NamedBounds, OfSpec};
 use crate::iceberg::partition_bounds::{PartitionBounds, SummaryBounds};
 use crate::iceberg::planned::PartitionGroup;
 use crate::task::Partition;
-use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Value};
+use crate::types::metadata_columns::PARTITION;
+use crate::types::{FieldId, PartitionSpec, PrimitiveType, Schema, Type, Value};
 
 /// The table's specs with the types their values have under the scan's schema.
 pub(super) struct Specs {
@@ -25,14 +27,21 @@ pub(super) struct SpecContext {
     pub spec: Arc<PartitionSpec>,
     /// The types of its values, `Unknown` where the source column was dropped.
     pub types: Vec<PrimitiveType>,
+    /// The ids of the members of the scan's `_partition`, if it asks for that.
+    pub members: Arc<[FieldId]>,
 }
 
 impl Specs {
     pub fn new(metadata: &TableMetadata, schema: &Schema) -> Specs {
+        let column = schema.fields.iter().find(|f| f.id == PARTITION);
+        let members: Arc<[FieldId]> = match column.map(|f| &f.ty) {
+            Some(Type::Struct(fields)) => fields.iter().map(|f| f.id).collect(),
+            _ => [].into(),
+        };
         let context = |spec: &Arc<PartitionSpec>| {
             let types =
                 spec.fields.iter().map(|f| f.result_type(source_schema(metadata, schema, f.source_id))).collect();
-            (spec.id, SpecContext { spec: spec.clone(), types })
+            (spec.id, SpecContext { spec: spec.clone(), types, members: members.clone() })
         };
         Specs { by_id: metadata.partition_specs.iter().map(context).collect() }
     }
@@ -46,16 +55,18 @@ impl Specs {
     pub fn summary_may_match(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<bool> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
         let Some(summaries) = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len()) else {
-            return Ok(true);
+            return Ok(may_match(filter, &OfSpec::new(m)));
         };
-        Ok(may_match(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, summaries)))
+        let bounds = SummaryBounds::new(&spec.spec.fields, &spec.types, summaries);
+        Ok(may_match(filter, &bounds) && may_match(filter, &OfSpec::new(m)))
     }
 
     /// The clause and the summary by which [`Specs::summary_may_match`] excludes a manifest; `None` if it does not.
     pub fn why_excluded(&self, m: &ManifestFile, filter: &BoundPredicate) -> Result<Option<String>> {
         let spec = self.get(m.spec_id).with("path", &m.path)?;
         let summaries = m.partitions.as_ref().filter(|s| s.len() == spec.spec.fields.len());
-        Ok(summaries.and_then(|s| explain(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, s))))
+        let why = summaries.and_then(|s| explain(filter, &SummaryBounds::new(&spec.spec.fields, &spec.types, s)));
+        Ok(why.or_else(|| explain(filter, &OfSpec::new(m))))
     }
 }
 
@@ -67,19 +78,30 @@ fn source_schema<'a>(metadata: &'a TableMetadata, schema: &'a Schema, source_id:
 
 impl SpecContext {
     /// The clause and the value by which [`SpecContext::group`] drops a tuple; `None` if it keeps it.
-    pub fn why_excluded(&self, partition: &Partition, filter: &BoundPredicate) -> Option<String> {
+    pub fn why_excluded(
+        &self,
+        partition: &Partition,
+        filter: &BoundPredicate,
+        content: ManifestContent,
+    ) -> Option<String> {
         let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
-        explain(filter, &PartitionBounds::new(&self.spec.fields, &self.types, &values))
+        let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
+        explain(filter, &NamedBounds::new(bounds, partition, &self.members, content))
     }
 
     /// Judges a tuple: `None` if no row of its files can match.
-    pub fn group(&self, partition: Partition, filter: &Arc<BoundPredicate>) -> Option<PartitionGroup> {
+    pub fn group(
+        &self,
+        partition: Partition,
+        filter: &Arc<BoundPredicate>,
+        content: ManifestContent,
+    ) -> Option<PartitionGroup> {
         let left = if **filter == BoundPredicate::True {
             filter.clone()
         } else {
             let values: Vec<Option<Value>> = partition.values.iter().map(|v| v.value.clone()).collect();
             let bounds = PartitionBounds::new(&self.spec.fields, &self.types, &values);
-            let left = residual(filter, &bounds);
+            let left = residual(filter, &NamedBounds::new(bounds, &partition, &self.members, content));
             // One object for all that the tuple says nothing about.
             if left == **filter { filter.clone() } else { Arc::new(left) }
         };

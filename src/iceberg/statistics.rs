@@ -3,12 +3,14 @@
 //! Source: Iceberg specification, "Manifests" (`data_file`) and Appendix D, "Binary single-value serialization".
 
 use super::entries::{EntryColumns, MISSING, MetricColumn};
+use super::named_bounds::constant;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
 use crate::task::FileFormat;
+use crate::types::metadata_columns::FILE;
 use crate::types::value::decode_bound;
-use crate::types::{FieldId, PrimitiveType};
+use crate::types::{FieldId, PrimitiveType, ValueRef};
 
-/// The rows of one data file, by its metrics. Columns without metrics tell nothing.
+/// The rows of one data file, by its metrics and path. Columns without metrics tell nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct MetricsBounds<'e> {
     columns: &'e EntryColumns,
@@ -26,6 +28,10 @@ impl<'e> MetricsBounds<'e> {
         self.columns.metrics.get(at)
     }
 
+    fn path(&self) -> Option<&'e str> {
+        std::str::from_utf8(self.columns.path.get(self.row)?).ok()
+    }
+
     fn records(&self) -> Option<i64> {
         count(&self.columns.record_count, self.row)
     }
@@ -33,6 +39,9 @@ impl<'e> MetricsBounds<'e> {
 
 impl Bounds for MetricsBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
+        if field == FILE {
+            return self.path().map_or_else(ColumnBounds::default, |path| constant(Some(ValueRef::String(path))));
+        }
         let Some(metrics) = self.metrics(field) else { return ColumnBounds::default() };
         let decode = |bytes: Option<&'a [u8]>| decode_bound(bytes?, ty).ok().flatten();
         let bounds = (decode(metrics.lower.get(self.row)), decode(metrics.upper.get(self.row)));

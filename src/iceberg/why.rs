@@ -136,10 +136,10 @@ impl<'p> Judge<'p> {
         for tuple in &columns.partitions {
             let schema = &self.input.schema;
             let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
-            let group = spec.group(partition.clone(), &self.input.filter);
+            let group = spec.group(partition.clone(), &self.input.filter, file.content);
             let reason = match &group {
                 Some(_) => None,
-                None => spec.why_excluded(&partition, &self.input.filter),
+                None => spec.why_excluded(&partition, &self.input.filter, file.content),
             };
             out.tuple_reasons.push(reason.unwrap_or_default());
             out.residuals.push(group.as_ref().map(|g| g.residual.clone()));

@@ -85,7 +85,7 @@ impl<'a> Reading<'a> {
         let path = file.referenced_data_file.clone().ok_or_else(none)?;
         let data_file = DataFile { path: path.clone(), ..file.clone() };
         let store = &self.of.table.inner.store;
-        let set = read_vector(store, &self.context, &data_file, file, &DeleteCache::new(0))?;
+        let (set, _) = read_vector(store, &self.context, &data_file, file, &DeleteCache::new(0))?;
         let (mut out, mut positions) = (Vec::new(), set.iter().peekable());
         while positions.peek().is_some() {
             (self.of.walk.go_on)()?;

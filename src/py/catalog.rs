@@ -39,7 +39,7 @@ impl Catalog {
         if_not_exists: bool,
         properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
-        run(py, || self.inner.create_namespace(namespace, if_not_exists, &properties))
+        run(py, || self.inner.create_namespace_with(namespace, if_not_exists, &properties))
     }
 
     fn namespace_exists(&self, py: Python<'_>, namespace: &str) -> PyResult<bool> {

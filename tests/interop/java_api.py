@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 from java_side import NAMESPACE, Java
-from py4j.protocol import Py4JJavaError
 
 
 class JavaTable:
@@ -58,14 +57,8 @@ class JavaTable:
 
 def refused(error: Exception) -> str | None:
     """Why Java refused, if it did so for the rules of the format."""
-    if not isinstance(error, Py4JJavaError):
+    thrown = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if thrown is None:
         return None
-    name = error.java_exception.getClass().getSimpleName()
-    known = (
-        "IllegalArgumentException",
-        "IllegalStateException",
-        "ValidationException",
-        "NoSuchElementException",
-        "NullPointerException",
-    )
-    return str(error.java_exception.getMessage()) if name in known else None
+    known = {"IllegalArgumentException", "IllegalStateException", "ValidationException", "NoSuchElementException"}
+    return str(thrown.getMessage()) if thrown.getClass().getSimpleName() in known else None

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from java_api import JavaTable, refused
-from java_side import NAMESPACE, Java, assert_same_rows
+from java_side import NAMESPACE, Java, assert_same_rows, exact
 
 import frazil as fz
 
@@ -87,7 +87,8 @@ def random_schema_update(choose: random.Random) -> list[tuple[Any, ...]]:
                 ("add", choose.choice([None, None, "p", "l", "m", "id"]), choose.choice(added), choose.choice(SHAPES))
             )
         elif kind == 2:
-            operations.append(("drop", path))
+            # Java would leave structs without members, which Parquet can't have.
+            operations.append(("drop", choose.choice([*top, "p.long", "l.element", "m.value", "m.key", "nope"])))
         elif kind <= 4:
             operations.append(("rename", choose.choice(LEAVES + top), choose.choice([*added, "data", "r1", "r2"])))
         elif kind == 5:
@@ -160,6 +161,9 @@ def both(pair: Pair, what: object, java: Any, frazil: Any) -> bool:
     try:
         java()
     except Exception as error:
+        if "NullPointerException" in str(error):
+            # Java stumbles over a struct that is dropped while a member of it changes.
+            return False
         why = refused(error)
         if why is None:
             raise
@@ -193,8 +197,28 @@ def test_random_schema_updates_are_java_s(java: Java, seed: int) -> None:
     assert allowed > 5
 
 
-TERMS = ["id", "data", "dt", "d", "p.lat", "day(dt)", "month(dt)", "year(dt)", "bucket(4, id)", "bucket(8, id)"]
-TERMS += ["truncate(2, data)", "bucket(4, d)", "day(id)", "nope"]
+TERMS = {
+    "id": (1, "identity"),
+    "data": (2, "identity"),
+    "dt": (3, "identity"),
+    "d": (7, "identity"),
+    "p.lat": (9, "identity"),
+    "day(dt)": (3, "day"),
+    "month(dt)": (3, "month"),
+    "year(dt)": (3, "year"),
+    "bucket(4, id)": (1, "bucket[4]"),
+    "bucket(8, id)": (1, "bucket[8]"),
+    "truncate(2, data)": (2, "truncate[2]"),
+    "bucket(4, d)": (7, "bucket[4]"),
+    "day(id)": (1, "day"),
+    "nope": (0, ""),
+}
+
+
+def names_of(metadata: dict[str, Any], term: str) -> set[str]:
+    """The names that a term has had as a partition field. Of several, Java takes one by chance if none is given."""
+    fields = [field for spec in metadata["partition-specs"] for field in spec["fields"]]
+    return {field["name"] for field in fields if (field["source-id"], field["transform"]) == TERMS[term]}
 
 
 @pytest.mark.parametrize(("seed", "version"), [(0, 1), (1, 2), (2, 2), (3, 3)])
@@ -208,11 +232,13 @@ def test_random_spec_updates_are_java_s(java: Java, seed: int, version: int) -> 
         for _ in range(choose.randrange(1, 4)):
             kind = choose.randrange(5)
             if kind <= 1:
-                operations.append(("add", choose.choice([None, None, "x", "y", "data"]), choose.choice(TERMS)))
+                term, name = choose.choice(list(TERMS)), choose.choice([None, None, "x", "y", "data"])
+                ambiguous = len(names_of(frazil_metadata(pair.frazil), term)) > 1
+                operations.append(("add", name or ("z" if ambiguous else None), term))
             elif kind == 2:
                 operations.append(("remove", choose.choice(names)))
             elif kind == 3:
-                operations.append(("remove term", choose.choice(TERMS)))
+                operations.append(("remove term", choose.choice(list(TERMS))))
             else:
                 operations.append(("rename", choose.choice(names), choose.choice(["x", "y", "z", *names])))
 
@@ -272,7 +298,11 @@ def test_unions_orders_defaults_and_upgrades_are_java_s(java: Java) -> None:
     pair.java.table.updateSchema().updateColumnDefault("r", pair.java.literal(8, "long")).commit()
     pair.frazil.update_schema().set_default_value("r", 8).commit()
     pair.same("write default")
-    pair.java.table.replaceSortOrder().asc("id").desc(pair.java.term("bucket(4, data)")).commit()
+    nulls = pair.java.iceberg.NullOrder
+    order = pair.java.table.replaceSortOrder()
+    order.asc(pair.java.term("id"), nulls.NULLS_FIRST).desc(
+        pair.java.term("bucket(4, data)"), nulls.NULLS_LAST
+    ).commit()
     pair.frazil.update_sort_order().asc("id").desc("bucket(4, data)").commit()
     pair.same("order")
     pair.java.table.replaceSortOrder().commit()
@@ -303,7 +333,7 @@ def test_each_goes_on_where_the_other_stopped(java: Java, warehouse: Path) -> No
 
     def agree() -> None:
         table.refresh()
-        assert_same_rows(java.read(name), table.scan().to_arrow())
+        assert_same_rows(java.read(name), exact(table.scan().to_arrow()))
 
     append(0)
     table.update_schema().rename_column("data", "text").update_column("id", "long").add_column(
@@ -319,11 +349,11 @@ def test_each_goes_on_where_the_other_stopped(java: Java, warehouse: Path) -> No
     java.alter(name, "add column p struct<x: int, y: string> after id")
     java.alter(name, "replace partition field ts_day with hours(ts)")
     java.alter(name, "rename column n to number")
-    java.alter(name, "set tblproperties ('owner' = 'java')")
+    java.alter(name, "set tblproperties ('team' = 'java')")
     java.insert(name, "(30, named_struct('x', 1, 'y', 'a'), 'j', timestamp'2020-01-02 03:04:05', 5)")
     agree()
     assert table.schema.names == ["id", "p", "text", "ts", "number"]
-    assert table.properties["owner"] == "java"
+    assert table.properties["team"] == "java"
     with table.update_schema() as update:
         update.add_column("p.z", "double", first=True).move_first("number").drop_column("text")
     table.update_partition_spec().add_field("truncate(10, id)", name="tens").commit()
@@ -352,7 +382,7 @@ def test_each_goes_on_where_the_other_stopped(java: Java, warehouse: Path) -> No
         ("first", "TAG", snapshots[0], 10**12, None),
         ("audit", "BRANCH", snapshots[3], None, 2),
     }
-    assert_same_rows(java.read(name, version="version as of 'first'"), table.scan(at="first").to_arrow())
+    assert_same_rows(java.read(name, version="version as of 'first'"), exact(table.scan(at="first").to_arrow()))
     java.sql(f"call ice.system.rollback_to_snapshot('{NAMESPACE}.{name}', {snapshots[2]})")
     agree()
     table.refs.fast_forward("main", to="audit")

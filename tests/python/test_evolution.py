@@ -40,12 +40,12 @@ def test_rows_follow_their_columns(catalog: fz.Catalog) -> None:
     with table.update_schema() as update:
         update.add_column("n", "long", doc="a number", required=True, default=7, after="id")
         update.add_column("p.z", pa.list_(pa.int64()), first=True)
-        update.add_column(("l", "m"), "string", before="k")
+        update.add_column(("l", "m"), "string", first=True)
         update.rename_column("name", "title").rename_column("p.x", "xx")
         update.update_column("id", "long", doc="the key").update_column("p.y", pa.float64())
         update.update_column("day", pa.timestamp("us"))
         update.drop_column("l.k")
-        update.move_first("p").move_after("id", "title").move_before("p.y", "xx")
+        update.move_first("p").move_after("id", "name").move_before("p.y", "x")
         update.set_identifier_fields("id")
     assert table.schema.names == ["p", "n", "title", "id", "day", "l"]
     assert table.schema.field("id").doc == "the key"
@@ -76,7 +76,7 @@ def test_updates_work_without_with(catalog: fz.Catalog) -> None:
         update.commit()
     table.update_partition_spec().add_identity("a").commit()
     table.update_sort_order().asc("a").commit()
-    assert (str(table.partition_spec), str(table.sort_order)) == ("[a: identity(9)]", "[identity(9) asc nulls first]")
+    assert (str(table.partition_spec), str(table.sort_order)) == ("[a: identity(10)]", "[identity(10) asc nulls first]")
 
 
 def test_an_error_in_the_block_commits_nothing(catalog: fz.Catalog) -> None:
@@ -128,7 +128,7 @@ def test_what_changes_nothing_makes_no_version(catalog: fz.Catalog) -> None:
 def test_types_are_texts_or_arrow_types(catalog: fz.Catalog, type_: Any, text: str) -> None:
     table = make(catalog)
     table.update_schema().add_column("new", type_).commit()
-    assert table.schema.field("new").type == text.replace("11: a", "10: a").replace("12: b", "11: b")
+    assert table.schema.field("new").type == text
     other = catalog.create_table("db.other", SCHEMA)
     other.update_schema().add_column("new", table.schema.field("new").type).commit()
     assert other.schema.field("new") == table.schema.field("new")

@@ -19,6 +19,8 @@ FILTERS = [
     "day(ts) = '2026-01-03'",
     "country in ('NO', 'SE') and price <= 3",
     "id is null",
+    "_spec_id = 0 and price > 40",
+    "_partition.ts_day = '2026-01-03'",
     "false",
 ]
 

@@ -303,7 +303,7 @@ impl Attempt<'_> {
             .map(|p| {
                 let goes =
                     !self.removal.partitions.is_empty() && self.removal.partitions.contains_key(&partition_key(&p));
-                (goes, spec.group(Partition::clone(&p), &self.filter))
+                (goes, spec.group(Partition::clone(&p), &self.filter, m.content))
             })
             .collect();
         let goes = |row: usize| -> Result<bool> {

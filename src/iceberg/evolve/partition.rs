@@ -164,6 +164,10 @@ impl Pending<'_> {
         self.adds.iter().find(|f| f.name == name)
     }
 
+    fn is_free(&self, name: &str) -> bool {
+        self.added(name).is_none() && self.by_name(name).is_none_or(|f| self.deletes.contains(&f.field_id))
+    }
+
     fn add(&mut self, source: &Source, name: Option<&str>) -> Result<()> {
         let taken = |f: &PartitionField| Error::invalid(format!("there is a partition field '{}' already", f.name));
         if let Some(field) = name.and_then(|n| self.added(n)) {
@@ -215,9 +219,11 @@ impl Pending<'_> {
     ) -> Result<PartitionField> {
         if self.metadata.format_version >= 2 {
             let all = self.metadata.partition_specs.iter().rev().flat_map(|s| &s.fields);
-            let mut same = all.filter(|f| f.source_id == source_id && f.transform == transform);
-            if let Some(field) = same.find(|f| name.is_none_or(|name| f.name == name)) {
-                return Ok(field.clone());
+            let same = all.filter(|f| f.source_id == source_id && f.transform == transform);
+            let same: Vec<_> = same.filter(|f| name.is_none_or(|name| f.name == name)).collect();
+            // The newest one, if it had several names: by preference one that is free.
+            if let Some(field) = same.iter().find(|f| self.is_free(&f.name)).or(same.first()) {
+                return Ok((*field).clone());
             }
         }
         self.last_id =

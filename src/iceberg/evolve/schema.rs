@@ -264,11 +264,15 @@ impl<'a> Pending<'a> {
 
     fn drop(&mut self, path: &ColumnPath) -> Result<()> {
         let id = require(self.schema, path, self.case_sensitive)?.id;
+        self.check_named(id, "dropped")?;
         if self.added.contains_key(&id) {
             return Err(Error::invalid("a column can't be dropped and get new members in one update"));
         }
         if self.updates.contains_key(&id) {
             return Err(Error::invalid("a column can't be changed and dropped in one update"));
+        }
+        if self.moves.values().flatten().any(|(moved, place)| *moved == id || place.other() == Some(id)) {
+            return Err(Error::invalid("a column can't be dropped and moved, or moved to, in one update"));
         }
         self.deletes.insert(id);
         Ok(())
@@ -285,7 +289,7 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    /// Elements, keys and values have no names, comments and defaults of their own.
+    /// Elements, keys and values are a part of their list or map, and have no names, comments and defaults of their own.
     fn check_named(&self, id: FieldId, what: &str) -> Result<()> {
         let parent = self.parents.get(&id).and_then(|p| self.schema.field(*p));
         match parent.map(|p| &p.ty) {

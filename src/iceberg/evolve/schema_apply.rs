@@ -104,14 +104,7 @@ fn apply_type(pending: &Pending<'_>, field: &Field) -> Result<Type> {
     Ok(match &field.ty {
         Type::Primitive(p) => Type::Primitive(p.clone()),
         Type::Struct(fields) => Type::Struct(apply_struct(pending, fields, field.id)?.into()),
-        Type::List(element) if pending.deletes.contains(&element.id) => {
-            return at("the element of a list can't be dropped");
-        }
         Type::List(element) => Type::List(Arc::new(apply_field(pending, element)?)),
-        Type::Map(key, _) if pending.deletes.contains(&key.id) => return at("the key of a map can't be dropped"),
-        Type::Map(_, value) if pending.deletes.contains(&value.id) => {
-            return at("the value of a map can't be dropped");
-        }
         Type::Map(key, value) => {
             if apply_field(pending, key)? != **key {
                 return at("the keys of a map can't change: equal keys could become different or the reverse");

@@ -143,6 +143,7 @@ fn drops_and_changes_of_one_column_do_not_mix() {
         (json!({"do": "drop", "path": "id"}), json!({"do": "required", "path": "id", "required": false})),
         (json!({"do": "drop", "path": "id"}), json!({"do": "doc", "path": "id", "doc": "x"})),
         (json!({"do": "drop", "path": "id"}), json!({"do": "move", "path": "id", "after": "dt"})),
+        (json!({"do": "move", "path": "id", "after": "dt"}), json!({"do": "drop", "path": "dt"})),
         (json!({"do": "rename", "path": "data", "name": "x"}), json!({"do": "drop", "path": "data"})),
         (json!({"do": "type", "path": "id", "type": "long"}), json!({"do": "drop", "path": "id"})),
         (json!({"do": "add", "path": "p.x", "type": "int"}), json!({"do": "drop", "path": "p"})),
@@ -152,9 +153,11 @@ fn drops_and_changes_of_one_column_do_not_mix() {
     }
     let next = evolve(&base, update(json!([{"do": "drop", "path": "p.long"}, {"do": "drop", "path": "l"}]))).unwrap();
     assert_eq!((id_of(&next, "p.long"), id_of(&next, "l"), next.last_column_id), (None, None, 16));
-    assert!(refused(&base, update(json!([{"do": "drop", "path": "l.element"}]))).contains("element of a list"));
-    assert!(refused(&base, update(json!([{"do": "drop", "path": "m.key"}]))).contains("key of a map"));
-    assert!(refused(&base, update(json!([{"do": "drop", "path": "m.value"}]))).contains("value of a map"));
+    assert!(refused(&base, update(json!([{"do": "drop", "path": "l.element"}]))).contains("element can't be dropped"));
+    assert!(refused(&base, update(json!([{"do": "drop", "path": "m.key"}]))).contains("key or value can't be dropped"));
+    assert!(
+        refused(&base, update(json!([{"do": "drop", "path": "m.value"}]))).contains("key or value can't be dropped")
+    );
     assert!(refused(&base, update(json!([{"do": "drop", "path": "m.key.a"}]))).contains("keys of a map"));
     assert!(refused(&base, update(json!([{"do": "drop", "path": "gone"}]))).contains("no column"));
     let empty = json!([{"do": "drop", "path": "p.lat"}, {"do": "drop", "path": "p.long"}]);
