@@ -388,12 +388,6 @@ impl Table {
         files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
     }
 
-    /// Columns that the sort order keeps in order: their bounds prune well.
-    pub(crate) fn sorted_columns(&self) -> Vec<crate::types::FieldId> {
-        let ordered = self.inner.sort_order.fields.iter().filter(|f| f.transform.preserves_order());
-        ordered.map(|f| f.source_id).collect()
-    }
-
     /// The root folder that commits go to.
     ///
     /// # Errors

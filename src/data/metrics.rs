@@ -143,7 +143,7 @@ pub fn file_metrics(
     let columns = footer.file_metadata().schema_descr().columns();
     let own_id = |leaf: usize| {
         let info = columns.get(leaf)?.self_type().get_basic_info();
-        info.has_id().then(|| info.id())
+        if info.has_id() { Some(info.id()) } else { variant_of(schema, footer, leaf) }
     };
     metrics_by_leaf(schema, config, footer, nan_counts, &own_id)
 }
@@ -161,15 +161,6 @@ pub fn metrics_by_leaf(
         (FieldMap::new(), FieldMap::new(), FieldMap::new(), FieldMap::new());
     let (mut lower, mut upper) = (FieldMap::new(), FieldMap::new());
     for (i, column) in footer.file_metadata().schema_descr().columns().iter().enumerate() {
-        if let Some(id) = variant_of(schema, footer, i).filter(|id| config.mode(*id) != MetricsMode::None) {
-            // Java takes the counts of a variant from its metadata, and its parts have no sizes.
-            let chunks: Vec<&ColumnChunkMetaData> = footer.row_groups().iter().filter_map(|g| g.columns().get(i)).collect();
-            if let Some((count, null_count)) = (column.max_rep_level() == 0).then(|| total_counts(&chunks)).flatten() {
-                counts.insert(id, count);
-                nulls.insert(id, null_count);
-            }
-            continue;
-        }
         let field = id_of(i).and_then(|id| schema.field(id));
         let Some((id, ty)) = field.and_then(|f| Some((f.id, f.ty.as_primitive()?))) else { continue };
         let mode = config.mode(id);
@@ -177,7 +168,10 @@ pub fn metrics_by_leaf(
             continue;
         }
         let chunks: Vec<&ColumnChunkMetaData> = footer.row_groups().iter().filter_map(|g| g.columns().get(i)).collect();
-        sizes.insert(id, chunks.iter().map(|c| c.compressed_size()).sum());
+        // Java takes the counts of a variant from its metadata, and its parts have no sizes.
+        if *ty != PrimitiveType::Variant {
+            sizes.insert(id, chunks.iter().map(|c| c.compressed_size()).sum());
+        }
         let Some((count, null_count)) = (column.max_rep_level() == 0).then(|| total_counts(&chunks)).flatten() else {
             continue;
         };

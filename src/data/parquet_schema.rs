@@ -40,9 +40,8 @@ fn is_unknown(field: &Field) -> bool {
 }
 
 fn known(field: &Field) -> Result<Field> {
-    let nothing = || {
-        Error::unsupported("a column of nothing but the type unknown can't be written").with("column", &field.name)
-    };
+    let nothing =
+        || Error::unsupported("a column of nothing but the type unknown can't be written").with("column", &field.name);
     let inner = |f: &Field| if is_unknown(f) { Err(nothing()) } else { known(f).map(Arc::new) };
     let ty = match &field.ty {
         Type::Primitive(_) => return Ok(field.clone()),
@@ -257,10 +256,10 @@ mod tests {
 
     #[test]
     fn types_of_version_3() {
-        let geography =
-            PrimitiveType::Geography { crs: Some("srid:4269".into()), algorithm: Some("karney".into()) };
+        let geography = PrimitiveType::Geography { crs: Some("srid:4269".into()), algorithm: Some("karney".into()) };
         let inner: Arc<[Field]> =
-            vec![Field::new(8, "u", false, PrimitiveType::Unknown), Field::new(9, "x", false, PrimitiveType::Int)].into();
+            vec![Field::new(8, "u", false, PrimitiveType::Unknown), Field::new(9, "x", false, PrimitiveType::Int)]
+                .into();
         let fields = vec![
             Field::new(1, "v", true, PrimitiveType::Variant),
             Field::new(2, "g", false, PrimitiveType::Geometry { crs: None }),

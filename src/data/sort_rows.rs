@@ -311,7 +311,8 @@ impl<'a, 'b> Merge<'a, 'b> {
                 batches.push(&current.rows);
             }
         }
-        let number = |(source, row): &(usize, usize)| self.current[*source].as_ref().map_or(0, |c| c.numbers.value(*row));
+        let number =
+            |(source, row): &(usize, usize)| self.current[*source].as_ref().map_or(0, |c| c.numbers.value(*row));
         let numbers = UInt32Array::from_iter_values(taken.iter().map(number));
         let at: Vec<(usize, usize)> = taken.iter().map(|(source, row)| (places[*source], *row)).collect();
         let rows = interleave_record_batch(&batches, &at).map_err(failed)?;

@@ -109,7 +109,10 @@ fn orders_that_cannot_be_made() {
     assert!(!made(vec![]));
     assert!(!made(vec![by(9, Transform::Identity, false, true)]));
     assert!(!made(vec![by(2, Transform::Day, false, true)]));
-    assert!(!made(vec![by(1, Transform::Identity, false, true), by(1, Transform::Unknown("zorder".into()), false, true)]));
+    assert!(!made(vec![
+        by(1, Transform::Identity, false, true),
+        by(1, Transform::Unknown("zorder".into()), false, true)
+    ]));
 }
 
 #[test]

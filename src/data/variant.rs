@@ -118,7 +118,8 @@ pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
 /// As [`parts`].
 pub(super) fn whole(array: &dyn Array) -> Result<ArrayRef> {
     let (metadata, value) = parts(array)?;
-    let array = StructArray::try_new(storage_fields(), vec![Arc::new(metadata), Arc::new(value)], array.nulls().cloned());
+    let array =
+        StructArray::try_new(storage_fields(), vec![Arc::new(metadata), Arc::new(value)], array.nulls().cloned());
     Ok(Arc::new(array.map_err(|e| Error::internal("variants do not fit Arrow's type").because(e))?))
 }
 

@@ -74,15 +74,9 @@ pub enum RowOrder {
 }
 
 impl WriteContext {
-    /// Columns that the sort order keeps in order: their bounds prune well.
-    fn sorted_columns(&self) -> Vec<FieldId> {
-        let ordered = self.order.fields.iter().filter(|f| f.transform.preserves_order());
-        ordered.map(|f| f.source_id).collect()
-    }
-
     /// What to record of each column.
     pub(super) fn metrics(&self) -> MetricsConfig {
-        MetricsConfig::new(&self.schema, &self.properties, &self.sorted_columns())
+        MetricsConfig::new(&self.schema, &self.properties, &self.order.ordered_columns())
     }
 }
 
@@ -184,10 +178,10 @@ impl DataWriter {
         let columns = if all { None } else { Some(Columns::new(conformer.target(), &stored)?) };
         let arrow = columns.as_ref().map_or(conformer.target(), Columns::schema).clone();
         let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
-        let settings =
-            ParquetSettings::new(Arc::new(stored), arrow, &context.properties, context.metrics(), purpose)?;
+        let settings = ParquetSettings::new(Arc::new(stored), arrow, &context.properties, context.metrics(), purpose)?;
         let sort = keys.is_none() && context.row_order == RowOrder::Sort;
-        let sorter = sort.then(|| RowSorter::new(&context.schema, conformer.target().clone(), &context.order)).flatten();
+        let sorter =
+            sort.then(|| RowSorter::new(&context.schema, conformer.target().clone(), &context.order)).flatten();
         let sorted = sorter.is_some() || context.row_order == RowOrder::Sorted;
         Ok(DataWriter {
             sort_order_id: if sorted { context.order.id } else { 0 },

@@ -464,10 +464,12 @@ fn wrong_properties_and_types_are_refused_at_once() {
 #[test]
 fn rows_are_sorted_by_the_tables_order() {
     let dir = tempfile::tempdir().unwrap();
-    let by = |source_id, descending| SortField { source_id, transform: Transform::Identity, descending, nulls_first: false };
+    let by =
+        |source_id, descending| SortField { source_id, transform: Transform::Identity, descending, nulls_first: false };
     let mut context = context(&dir, schema(), by_bucket(3), &[("write.target-file-size-bytes", "20000")]);
     context.order = Arc::new(SortOrder { id: 7, fields: vec![by(2, true), by(1, false)] });
-    let mut w = DataWriter::new(Arc::new(LocalStore), WriteContext { row_order: RowOrder::Sort, ..context.clone() }).unwrap();
+    let mut w =
+        DataWriter::new(Arc::new(LocalStore), WriteContext { row_order: RowOrder::Sort, ..context.clone() }).unwrap();
     for i in 0..20 {
         w.write(&ids(i * 500..i * 500 + 500)).unwrap();
     }
@@ -488,12 +490,20 @@ fn rows_are_sorted_by_the_tables_order() {
         assert!(rows.is_sorted_by_key(key));
     }
     // Rows that are said to be sorted are taken as they come.
-    let mut w = DataWriter::new(Arc::new(LocalStore), WriteContext { row_order: RowOrder::Sorted, write_id: "x".into(), ..context.clone() }).unwrap();
+    let mut w = DataWriter::new(
+        Arc::new(LocalStore),
+        WriteContext { row_order: RowOrder::Sorted, write_id: "x".into(), ..context.clone() },
+    )
+    .unwrap();
     w.write(&ids(0..10)).unwrap();
     assert!(w.finish().unwrap().iter().all(|f| f.sort_order_id == Some(7)));
     // An order that can't be made is not claimed.
     context.order = Arc::new(SortOrder { id: 8, fields: vec![by(99, false)] });
-    let mut w = DataWriter::new(Arc::new(LocalStore), WriteContext { row_order: RowOrder::Sort, write_id: "y".into(), ..context }).unwrap();
+    let mut w = DataWriter::new(
+        Arc::new(LocalStore),
+        WriteContext { row_order: RowOrder::Sort, write_id: "y".into(), ..context },
+    )
+    .unwrap();
     w.write(&ids(0..10)).unwrap();
     assert!(w.finish().unwrap().iter().all(|f| f.sort_order_id == Some(0)));
 }
@@ -513,18 +523,26 @@ fn types_of_version_3_are_written() {
         vec![],
     ));
     let dir = tempfile::tempdir().unwrap();
-    let mut w = DataWriter::new(Arc::new(LocalStore), context(&dir, schema.clone(), PartitionSpec::default(), &[])).unwrap();
+    let mut w =
+        DataWriter::new(Arc::new(LocalStore), context(&dir, schema.clone(), PartitionSpec::default(), &[])).unwrap();
     // {} and null; other widths, another order.
     let value: ArrayRef = Arc::new(LargeBinaryArray::from(vec![Some(&[2u8, 0, 0][..]), None]));
     let metadata: ArrayRef = Arc::new(BinaryViewArray::from(vec![Some(&[1u8, 0, 0][..]), None]));
     let variant = StructArray::new(
-        vec![ArrowField::new("value", DataType::LargeBinary, true), ArrowField::new("metadata", DataType::BinaryView, true)].into(),
+        vec![
+            ArrowField::new("value", DataType::LargeBinary, true),
+            ArrowField::new("metadata", DataType::BinaryView, true),
+        ]
+        .into(),
         vec![value, metadata],
         Some(vec![true, false].into()),
     );
     let point = [&[1u8, 1, 0, 0, 0][..], &1.0f64.to_le_bytes(), &2.0f64.to_le_bytes()].concat();
     let points = LargeBinaryArray::from(vec![Some(point.as_slice()), None]);
-    let x = StructArray::from(vec![(Arc::new(ArrowField::new("x", DataType::Int32, true)), Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef)]);
+    let x = StructArray::from(vec![(
+        Arc::new(ArrowField::new("x", DataType::Int32, true)),
+        Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef,
+    )]);
     let batch = |points: LargeBinaryArray, metadata: &[(&str, &str)]| {
         let metadata = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let g = ArrowField::new("g", DataType::LargeBinary, true).with_metadata(metadata);
@@ -534,10 +552,16 @@ fn types_of_version_3_are_written() {
             ArrowField::new("u", DataType::Null, true),
             ArrowField::new("s", x.data_type().clone(), true),
         ];
-        let columns: Vec<ArrayRef> = vec![Arc::new(variant.clone()), Arc::new(points), Arc::new(NullArray::new(2)), Arc::new(x.clone())];
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(variant.clone()), Arc::new(points), Arc::new(NullArray::new(2)), Arc::new(x.clone())];
         RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns).unwrap()
     };
-    let crs = |crs: &str| [("ARROW:extension:name", "geoarrow.wkb".to_owned()), ("ARROW:extension:metadata", format!("{{\"crs\": \"{crs}\"}}"))];
+    let crs = |crs: &str| {
+        [
+            ("ARROW:extension:name", "geoarrow.wkb".to_owned()),
+            ("ARROW:extension:metadata", format!("{{\"crs\": \"{crs}\"}}")),
+        ]
+    };
     let as_texts = |pairs: &[(&'static str, String); 2]| pairs.iter().map(|(k, v)| (*k, v.clone())).collect::<Vec<_>>();
     let own = as_texts(&crs("OGC:CRS84"));
     let own: Vec<(&str, &str)> = own.iter().map(|(k, v)| (*k, v.as_str())).collect();
@@ -546,7 +570,10 @@ fn types_of_version_3_are_written() {
     let back = &read(&files[0].path)[0];
     assert_eq!(back.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["v", "g", "s"]);
     let v = back.column(0).as_struct();
-    assert_eq!((v.column(0).as_binary::<i32>().value(0), v.column(1).as_binary::<i32>().value(0)), (&[1u8, 0, 0][..], &[2u8, 0, 0][..]));
+    assert_eq!(
+        (v.column(0).as_binary::<i32>().value(0), v.column(1).as_binary::<i32>().value(0)),
+        (&[1u8, 0, 0][..], &[2u8, 0, 0][..])
+    );
     assert!(v.is_null(1));
     assert_eq!(back.column(1).as_binary::<i32>().value(0), point);
     let m = files[0].metrics.as_ref().unwrap().get().unwrap();
@@ -556,7 +583,8 @@ fn types_of_version_3_are_written() {
     assert!(!bounds.contains_key(&1) && !bounds.contains_key(&2) && bounds.contains_key(&6));
 
     let refused = |batch: RecordBatch| {
-        let mut w = DataWriter::new(Arc::new(LocalStore), context(&dir, schema.clone(), PartitionSpec::default(), &[])).unwrap();
+        let mut w = DataWriter::new(Arc::new(LocalStore), context(&dir, schema.clone(), PartitionSpec::default(), &[]))
+            .unwrap();
         w.write(&batch).unwrap_err().to_string()
     };
     let other = as_texts(&crs("EPSG:3857"));
@@ -572,7 +600,8 @@ fn columns_that_are_not_given_hold_their_write_default() {
         f.write_default = Some(default);
         f
     };
-    let inner: Arc<[Field]> = vec![with(Field::new(5, "x", true, P::Int), 3.into()), Field::new(6, "y", false, P::Int)].into();
+    let inner: Arc<[Field]> =
+        vec![with(Field::new(5, "x", true, P::Int), 3.into()), Field::new(6, "y", false, P::Int)].into();
     let fields = vec![
         Field::new(1, "id", true, P::Long),
         with(Field::new(2, "name", true, P::String), "new".into()),
@@ -587,7 +616,8 @@ fn columns_that_are_not_given_hold_their_write_default() {
     let y: ArrayRef = Arc::new(Int32Array::from(vec![Some(8), None]));
     let s = StructArray::from(vec![(Arc::new(ArrowField::new("y", DataType::Int32, true)), y)]);
     let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
-    w.write(&RecordBatch::try_from_iter([("id", id), ("s", Arc::new(s) as ArrayRef), ("name", names)]).unwrap()).unwrap();
+    w.write(&RecordBatch::try_from_iter([("id", id), ("s", Arc::new(s) as ArrayRef), ("name", names)]).unwrap())
+        .unwrap();
     let back = &read(&w.finish().unwrap()[0].path)[0];
     let name = |row| back.column(1).as_string::<i32>().value(row).to_owned();
     assert_eq!([0, 1, 2, 3].map(name), ["new", "new", "a", "b"]);
@@ -623,7 +653,8 @@ fn properties_are_those_of_the_written_file() {
     let file = write(&properties, "a");
     let options = ArrowReaderOptions::new().with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
     let open = |path: &str| {
-        ParquetRecordBatchReaderBuilder::try_new_with_options(std::fs::File::open(path).unwrap(), options.clone()).unwrap()
+        ParquetRecordBatchReaderBuilder::try_new_with_options(std::fs::File::open(path).unwrap(), options.clone())
+            .unwrap()
     };
     let builder = open(&file.path);
     let group = builder.metadata().row_group(0);
@@ -640,7 +671,9 @@ fn properties_are_those_of_the_written_file() {
     assert!(m.column_sizes.as_ref().unwrap().contains_key(&2) && !m.value_counts.as_ref().unwrap().contains_key(&2));
     assert!(!m.lower_bounds.as_ref().unwrap().contains_key(&2));
     assert_eq!(open(&write(&[], "b").path).metadata().offset_index().unwrap()[0][0].page_locations().len(), 1);
-    for (key, value) in [("bloom-filter-fpp.column.id", "2"), ("bloom-filter-ndv.column.id", "x"), ("page-version", "v3")] {
+    for (key, value) in
+        [("bloom-filter-fpp.column.id", "2"), ("bloom-filter-ndv.column.id", "x"), ("page-version", "v3")]
+    {
         let key = format!("write.parquet.{key}");
         let given = [(key.as_str(), value), ("write.parquet.bloom-filter-enabled.column.id", "true")];
         let context = context(&dir, schema(), PartitionSpec::default(), &given);
