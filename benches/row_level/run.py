@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from beside import peers_python
+from beside import machine_line, package_version, peers_python, write_section
 
 ROWS, KEYS, FILES, PARTITIONS = 10_000_000, 1_000_000, 100_000, 100
 PEER = Path(__file__).with_name("pyiceberg_side.py")
@@ -97,7 +97,6 @@ def main() -> None:
             for spread, step in (("spread over all files", rows // keys), ("side by side", 1)):
                 table = make_rows(Path(scratch) / "rows", rows, mode)
                 source = numbers(5, keys, step)
-                source = source.set_column(2, "v", source["v"].cast("int64").combine_chunks().fill_null(0))
                 source = source.set_column(1, "name", [["new"] * keys])
                 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
                 seconds = timed(lambda table=table, source=source: table.upsert(source, on=["id"]))
@@ -121,23 +120,16 @@ def main() -> None:
     text = "\n".join(lines)
     print(text)
     if arguments.write:
-        put(arguments.write, text)
+        about = f"{machine_line()}; {peer_version()}. Command: `python {' '.join(sys.argv)}`."
+        write_section(arguments.write, "row_level", f"{about}\n\n{text}")
+
+
+def peer_version() -> str:
+    return package_version(peers_python, "pyiceberg")()
 
 
 def shown(seconds: float | str) -> str:
     return f"{seconds:.2f}" if isinstance(seconds, float) else seconds
-
-
-def put(page: Path, text: str) -> None:
-    """Replaces the section of the page."""
-    begin, end = "<!-- row_level -->\n", "<!-- /row_level -->\n"
-    old = page.read_text()
-    section = f"{begin}## Changes of rows\n{text}\n{end}"
-    if begin in old:
-        head, rest = old.split(begin, 1)
-        page.write_text(head + section + rest.split(end, 1)[1])
-    else:
-        page.write_text(old.rstrip("\n") + "\n\n" + section)
 
 
 if __name__ == "__main__":
