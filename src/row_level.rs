@@ -11,7 +11,7 @@
 
 mod apply;
 mod delete;
-pub(crate) mod json;
+pub mod json;
 mod key_ranges;
 mod keys;
 mod live;

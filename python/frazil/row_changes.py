@@ -185,8 +185,8 @@ class RowChanges:
             on: The columns of the key, in the table and in the data; None for the table's identifier fields.
             when_matched_update: Update rows that match: True gives all columns of the data to those of the same name; a
                 dictionary names the table's columns and, for each, the data's. Rows that are equal already stay.
-            when_matched_delete: Delete rows that match; a filter of the data's columns says which of its rows do so
-                (`"op = 'D'"`). It goes before the update, and such rows of the data are never inserted.
+            when_matched_delete: Delete rows that match. It goes before the update. A filter of the data's columns says
+                which of its rows do so (`"op = 'D'"`); such rows of the data are never inserted.
             when_not_matched_insert: Insert rows of the data that match nothing; True or a dictionary as for the update.
             when_not_matched_by_source_delete: Delete rows of the table that match nothing; a filter of the table's
                 columns says which. It takes a look at the keys of the whole table.

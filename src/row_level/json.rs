@@ -11,7 +11,7 @@ use crate::types::Transform;
 ///
 /// # Errors
 /// `InvalidInput` if the text is none, or a filter or value in it can't be read.
-pub(crate) fn row_change_from_json(text: &str) -> Result<RowChange> {
+pub fn row_change_from_json(text: &str) -> Result<RowChange> {
     let json: Json = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
     let filter = || match json.get("where") {
         Some(Json::String(text)) => parse(text),

@@ -46,7 +46,8 @@ pub struct Merge {
     pub on: Vec<String>,
     /// Matched rows are updated; those that are equal already stay as they are.
     pub update: Option<Columns>,
-    /// Matched rows are deleted where this is true of the data's row. Such rows of the data are never inserted.
+    /// Matched rows are deleted where this is true of the data's row. Rows of the data on which a condition is true are
+    /// never inserted; `True` is none.
     pub delete: Option<Predicate>,
     /// Rows of the data without a match are inserted.
     pub insert: Option<Columns>,
@@ -238,12 +239,13 @@ impl<'v> Plan<'v> {
         let Some(columns) = &self.merge.insert else { return Ok((Vec::new(), 0)) };
         let columns = mapping(self.view, &self.source, columns)?;
         let mut writer = DataWriter::new(self.view.store().clone(), self.view.table.write_context(0)?)?;
+        let conditional = self.deletes.as_ref().filter(|_| self.merge.delete != Some(Predicate::True));
         let (mut first, mut inserted) = (0, 0u64);
         for (number, batch) in self.source.batches.iter().enumerate() {
             go_on()?;
             let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();
             first += batch.num_rows();
-            let deletes = self.deletes.as_ref().and_then(|all| all.get(number));
+            let deletes = conditional.and_then(|all| all.get(number));
             let new = BooleanBuffer::collect_bool(matched.len(), |i| {
                 !matched[i].load(Ordering::Relaxed) && !deletes.is_some_and(|d| d.value(i))
             });

@@ -220,6 +220,16 @@ def test_merge_of_a_change_feed(table: fz.Table) -> None:
     assert ids(table) == [0, 1, *range(3, 10), *range(50, 100), 700]
 
 
+def test_merge_that_deletes_or_inserts(table: fz.Table) -> None:
+    table.merge(rows(90, 20), on=["id"], when_matched_delete=True, when_not_matched_insert=True)
+    assert ids(table) == [*range(90), *range(100, 110)]
+    assert table.snapshot is not None
+    counts = [table.snapshot.summary[f"frazil.rows-{what}"] for what in ("updated", "deleted", "inserted")]
+    assert counts == ["0", "10", "10"]
+    with pytest.raises(fz.InvalidInputError, match="something to do"):
+        table.merge(rows(0, 1), on=["id"])
+
+
 def test_a_branch_is_changed_alone(table: fz.Table) -> None:
     table.delete("id < 10", branch="b").upsert(rows(200, 1), on=["id"], branch="b")
     assert ids(table) == list(range(100))
