@@ -16,7 +16,7 @@ const GO_ON: GoOn<'static> = &|| Ok(());
 fn table(folder: &Path, commits: i64, version: u8) -> Table {
     let warehouse = folder.to_str().unwrap().to_owned();
     let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
-    catalog.create_namespace("db", true, &Default::default()).unwrap();
+    catalog.create_namespace("db", true).unwrap();
     let schema =
         Schema::new(0, vec![Column::new(1, "id", false, P::Long), Column::new(2, "p", false, P::String)], vec![]);
     let request = NewTable {

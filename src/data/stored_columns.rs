@@ -23,7 +23,9 @@ pub(super) fn check_keys(schema: &Schema, ids: &[FieldId]) -> Result<()> {
             schema.name_of(*id).ok_or_else(|| Error::invalid("a key column is not in the table").with("id", id))?;
         match source_path(schema, *id) {
             None => {
-                return Err(Error::invalid("a key column is a primitive outside of lists and maps").with("column", name));
+                return Err(
+                    Error::invalid("a key column is a primitive outside of lists and maps").with("column", name)
+                );
             }
             Some((_, ty)) if ty.is_float() => {
                 return Err(Error::invalid(format!("a column of type {ty} is no key column")).with("column", name));
