@@ -2,9 +2,9 @@
 
     python benches/writing/run.py [--rows 4000000] [--rounds 5]
 
-Rows have numbers, times, short and longer texts. They go to 16 buckets, to days, to one folder, and to one folder in the
-table's sort order; all writers take turns, and medians are quoted. Frazil's files are synced to the disk, as files that
-a commit names must be; so are pyarrow's here.
+Rows have numbers, times, short and longer texts. They go to 16 buckets, to days, to one folder, and to one folder in
+the table's sort order; all writers take turns, and medians are quoted. Frazil's files are synced to the disk, as files
+that a commit names must be; so are pyarrow's here.
 """
 
 from __future__ import annotations
