@@ -7,15 +7,17 @@
 //!
 //! Memory stays bounded however many partitions there are. Rows of a partitioned table are collected until 128 MiB of
 //! them wait and then written partition by partition; row groups in progress hold at most 256 MiB together, else the
-//! largest is ended early; at most 128 files are open, else the one that was idle longest is closed, or, if none was
-//! idle, the new part becomes a file of its own. So rows that come clustered by partition make the fewest files.
-//! Rows that are to be sorted ([`RowOrder::Sort`]) are collected first (`sort_rows`).
+//! largest is ended early; at most 128 files are open, and one more for each thread that writes, else the one that
+//! was idle longest is closed, or, if none was idle, the new part becomes a file of its own. So rows that come
+//! clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are collected first
+//! (`sort_rows`).
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
 use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, check_deletes_format};
@@ -33,6 +35,7 @@ use crate::store::Store;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::select::prune_to as prune;
 use crate::types::{FieldId, PartitionSpec, Schema, SortOrder, Transform};
+use crate::workers;
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
@@ -71,6 +74,31 @@ pub enum RowOrder {
     /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
     /// not there, is not made.
     Sort,
+}
+
+/// Rows for the open file of their partition.
+struct Work {
+    number: usize,
+    partition: Arc<Partition>,
+    open: OpenFile,
+    stays_open: bool,
+    parts: Vec<PartitionRows>,
+}
+
+impl Work {
+    /// Adds the rows until the file is full; gives the others too.
+    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, RecordBatch)> {
+        let rows = concat_batches(schema, self.parts.iter().map(|p| &p.rows))
+            .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
+        self.parts.clear();
+        let mut start = 0;
+        while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
+            let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
+            start += some.num_rows();
+            self.open.file.write(&some)?;
+        }
+        Ok((self, rows.slice(start, rows.num_rows() - start)))
+    }
 }
 
 impl WriteContext {
@@ -276,12 +304,49 @@ impl DataWriter {
     fn write_waiting(&mut self) -> Result<()> {
         self.round += 1;
         self.waiting_bytes = 0;
-        for (number, parts) in std::mem::take(&mut self.waiting) {
-            let Some(partition) = parts.first().map(|p| p.partition.clone()) else { continue };
-            let rows = concat_batches(self.settings.arrow(), parts.iter().map(|p| &p.rows))
-                .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
-            drop(parts);
-            self.append(PartitionRows { number, partition, rows })?;
+        let mut waiting = std::mem::take(&mut self.waiting).into_values();
+        let at_once = workers::threads(usize::MAX);
+        loop {
+            let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
+            if next.is_empty() {
+                return Ok(());
+            }
+            self.append_in_parallel(next)?;
+        }
+    }
+
+    /// Adds rows of several partitions, each by a thread of its own up to where its file is full.
+    fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionRows>>) -> Result<()> {
+        let mut works = Vec::with_capacity(partitions.len());
+        for parts in partitions {
+            let Some((number, partition)) = parts.first().map(|p| (p.number, p.partition.clone())) else { continue };
+            let (open, stays_open) = match self.open.remove(&number) {
+                Some(open) => (open, true),
+                None => {
+                    let stays_open = self.make_room(works.len())?;
+                    (self.begin(&partition)?, stays_open)
+                }
+            };
+            works.push(Mutex::new(Some(Work { number, partition, open, stays_open, parts })));
+        }
+        let (schema, target_bytes) = (self.settings.arrow(), self.target_bytes);
+        let done = workers::in_parallel(works.len(), |i| {
+            let work = works[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+            work.map(|work| work.run(schema, target_bytes)).transpose()
+        })?;
+        for (work, rest) in done.into_iter().flatten() {
+            let Work { number, partition, mut open, stays_open, .. } = work;
+            open.round = self.round;
+            let held = open.file.buffered_bytes();
+            self.buffered_bytes = self.buffered_bytes - open.buffered_bytes + held;
+            open.buffered_bytes = held;
+            let full = open.file.estimated_bytes() >= self.target_bytes;
+            self.open.insert(number, open);
+            if full || !stays_open {
+                self.close(number)?;
+            }
+            self.shed()?;
+            self.append(PartitionRows { number, partition, rows: rest })?;
         }
         Ok(())
     }
@@ -294,7 +359,7 @@ impl DataWriter {
             let rows = part.rows.slice(start, ROWS_AT_ONCE.min(part.rows.num_rows() - start));
             start += rows.num_rows();
             if !self.open.contains_key(&part.number) {
-                stays_open = self.make_room()?;
+                stays_open = self.make_room(0)?;
                 let begun = self.begin(&part.partition)?;
                 self.open.insert(part.number, begun);
             }
@@ -313,9 +378,9 @@ impl DataWriter {
     }
 
     /// Closes the longest idle file if too many are open. False if none was idle in this round and the last one, so
-    /// that partitions taking turns do not close each other's files.
-    fn make_room(&mut self) -> Result<bool> {
-        if self.open.len() < self.limits.open_files {
+    /// that partitions taking turns do not close each other's files. `others` are open besides.
+    fn make_room(&mut self, others: usize) -> Result<bool> {
+        if self.open.len() + others < self.limits.open_files {
             return Ok(true);
         }
         let idlest = self.open.iter().map(|(number, open)| (open.round, *number)).min();
