@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::must_match;
 use crate::iceberg::plan::{Plan, PlannedBatch};
-use crate::iceberg::statistics::MetricsBounds;
+use crate::iceberg::statistics::{MetricsBounds, strict};
 use crate::scan::Scan;
 use crate::task::{FileContent, FileFormat};
 use crate::types::metadata_columns::is_metadata;
@@ -123,14 +123,6 @@ pub(crate) fn keeps_every_row(batch: &PlannedBatch, row: usize) -> Result<bool> 
     let residual = &*batch.group(row)?.residual;
     let by_bounds = || strict(residual) && must_match(residual, &MetricsBounds::new(&batch.columns, row));
     Ok(*residual == BoundPredicate::True || by_bounds())
-}
-
-/// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, which shows in
-/// a pair of bounds only sometimes.
-pub(crate) fn strict(filter: &BoundPredicate) -> bool {
-    let mut strict = true;
-    filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
-    strict
 }
 
 /// Whether bounds of files of this format are values of the column, where the column has any. Text and bytes may be cut;

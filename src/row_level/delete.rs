@@ -8,7 +8,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::commit::{Operation, SnapshotChange};
-use crate::statistics::strict;
+use crate::iceberg::statistics::strict;
 use crate::task::{DataFile, ScanTask};
 use crate::workers::{GoOn, in_parallel};
 
