@@ -85,6 +85,11 @@ impl Conformer {
         Ok(Conformer { schema, target, plan: None })
     }
 
+    /// The table schema of conformed batches.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// The schema that conformed batches have.
     pub fn target(&self) -> &SchemaRef {
         &self.target

@@ -97,6 +97,11 @@ impl MetricsConfig {
         MetricsConfig { default, columns }
     }
 
+    /// Whole bounds for every column.
+    pub fn full() -> Self {
+        MetricsConfig { default: MetricsMode::Full, columns: HashMap::new() }
+    }
+
     /// The mode of a column.
     pub fn mode(&self, id: FieldId) -> MetricsMode {
         self.columns.get(&id).copied().unwrap_or(self.default)

@@ -12,7 +12,9 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `parquet_write` encodes, [`metrics`] says what a file holds.
+//! it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
+//! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
+//! columns that `delete_columns` picks.
 
 pub mod arrow_schema;
 mod avro_decode;
@@ -27,14 +29,17 @@ pub mod conform;
 mod conform_leaf;
 mod constants;
 mod defaults;
+mod delete_columns;
 pub mod delete_files;
 mod delete_keys;
+pub mod delete_write;
 pub mod deletes;
 mod file_columns;
 pub mod filter;
 mod filter_columns;
 mod geoarrow;
 mod guard;
+pub mod locations;
 mod long_keys;
 pub mod metrics;
 mod name_mapping;
@@ -43,7 +48,9 @@ mod orc_file;
 mod orc_read;
 mod orc_schema;
 mod orc_time;
+mod output;
 mod parquet_file;
+mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;
 mod parquet_write;

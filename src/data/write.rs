@@ -17,12 +17,19 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 
 use super::conform::Conformer;
-use super::parquet_write::{ParquetFile, ParquetSettings, size_property};
+use super::delete_columns::{Columns, check_keys};
+use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, check_deletes_format};
+use super::locations::FileLocations;
+use super::metrics::MetricsConfig;
+use super::output::Output;
+use super::parquet_properties::size_property;
+use super::parquet_write::{ParquetFile, ParquetSettings, Purpose};
 use super::partition_rows::{PartitionRows, Partitioner};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Store, location};
+use crate::error::{Error, Result};
+use crate::store::Store;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
-use crate::types::{FieldId, PartitionSpec, Schema};
+use crate::types::select::prune_to as prune;
+use crate::types::{FieldId, PartitionSpec, Schema, SortOrder, Transform};
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
@@ -37,18 +44,48 @@ pub struct WriteContext {
     pub schema: Arc<Schema>,
     /// How rows are put into files.
     pub spec: Arc<PartitionSpec>,
-    /// The order that the rows come in, if it is one of the table's (0: unsorted); recorded, not made.
-    pub sort_order_id: Option<i32>,
-    /// Columns of the table's sort order whose transforms preserve order: they get bounds even if the default is none.
-    pub sorted_columns: Vec<FieldId>,
-    /// The folder for data files: property `write.data.path`, else `data` under the table's location.
-    pub data_location: String,
+    /// The table's sort order: its columns get bounds even if the default is none.
+    pub order: Arc<SortOrder>,
+    /// Whether the rows have that order.
+    pub row_order: RowOrder,
+    /// Where files go.
+    pub locations: FileLocations,
     /// The table's properties.
     pub properties: BTreeMap<String, String>,
-    /// Unique to this writer, a UUID: it makes the file names unique.
+    /// Unique to this writer, a UUID: it makes the file names unique. Two writers of the same task never share one.
     pub write_id: String,
     /// The number of the task or partition that writes, in front of the file names.
     pub task_id: u64,
+}
+
+/// How the rows of a writer come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOrder {
+    /// In any order: files are recorded as unsorted.
+    Any,
+    /// In the table's sort order within each partition: recorded.
+    Sorted,
+}
+
+impl WriteContext {
+    /// Columns that the sort order keeps in order: their bounds prune well.
+    fn sorted_columns(&self) -> Vec<FieldId> {
+        let ordered = self.order.fields.iter().filter(|f| f.transform.preserves_order());
+        ordered.map(|f| f.source_id).collect()
+    }
+
+    /// The order to record (specification, "Sorting": 0 is unsorted).
+    fn sort_order_id(&self) -> i32 {
+        match self.row_order {
+            RowOrder::Any => 0,
+            RowOrder::Sorted => self.order.id,
+        }
+    }
+
+    /// What to record of each column.
+    pub(super) fn metrics(&self) -> MetricsConfig {
+        MetricsConfig::new(&self.schema, &self.properties, &self.sorted_columns())
+    }
 }
 
 /// Bounds on what a writer holds.
@@ -61,12 +98,13 @@ struct Limits {
 
 const LIMITS: Limits = Limits { open_files: 128, waiting_bytes: 128 << 20, buffered_bytes: 256 << 20 };
 
-/// Writes rows into new Parquet files.
+/// Writes rows into new Parquet files: data files, or equality delete files whose rows are keys.
 ///
 /// Nothing of it is public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
 pub struct DataWriter {
-    store: Arc<dyn Store>,
+    output: Output,
     context: WriteContext,
+    keys: Option<Keys>,
     settings: Arc<ParquetSettings>,
     conformer: Conformer,
     partitioner: Partitioner,
@@ -78,10 +116,16 @@ pub struct DataWriter {
     buffered_bytes: usize,
     round: u64,
     rows_taken: u64,
-    files_begun: u64,
     done: BTreeMap<u64, DataFile>,
-    made: Vec<String>,
     failed: bool,
+}
+
+/// What makes a writer of equality delete files.
+struct Keys {
+    /// `equality_ids`.
+    ids: Vec<FieldId>,
+    /// The columns of the rows that go into the files.
+    columns: Columns,
 }
 
 struct OpenFile {
@@ -102,25 +146,66 @@ impl DataWriter {
     /// `InvalidInput` for table properties that can't be read or a spec that does not fit the schema; `Unsupported` for
     /// column types, transforms and file formats that can't be written.
     pub fn new(store: Arc<dyn Store>, context: WriteContext) -> Result<Self> {
-        const FORMAT: &str = "write.format.default";
-        if let Some(format) = context.properties.get(FORMAT).filter(|f| !f.eq_ignore_ascii_case("parquet")) {
-            return Err(Error::unsupported(format!("writing files of format '{format}' is not supported"))
-                .with("property", FORMAT)
-                .hint("Set the property to parquet"));
-        }
+        check_format(&context.properties, &["write.format.default"])?;
         let target_bytes = size_property(&context.properties, "write.target-file-size-bytes", 512 << 20)?;
         let conformer = Conformer::new(context.schema.clone())?;
         let settings = ParquetSettings::new(
             context.schema.clone(),
             conformer.target().clone(),
             &context.properties,
-            &context.sorted_columns,
+            context.metrics(),
+            Purpose::Rows,
         )?;
-        Ok(DataWriter {
-            partitioner: Partitioner::new(&context.schema, &context.spec)?,
+        let partitioner = Partitioner::new(&context.schema, &context.spec)?;
+        let output = Output::new(store, &context, false);
+        Ok(Self::of(output, context, None, conformer, partitioner, settings, target_bytes))
+    }
+
+    /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
+    /// key's partition, or in the whole table if `context.spec` is one without fields.
+    ///
+    /// Batches hold the columns `ids` and those that `context.spec` partitions by, by name; only the former go into the
+    /// files. Null is a key like others.
+    ///
+    /// # Errors
+    /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks, that
+    /// are inside lists and maps, or of type float or double.
+    pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
+        check_deletes_format(&context.properties)?;
+        let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
+        check_keys(&context.schema, &ids)?;
+        let kept = prune(&context.schema, &ids);
+        let sources = context.spec.fields.iter().filter(|f| f.transform != Transform::Void).map(|f| f.source_id);
+        let rows = prune(&context.schema, &ids.iter().copied().chain(sources).collect::<Vec<_>>());
+        let conformer = Conformer::new(Arc::new(rows))?;
+        let columns = Columns::new(conformer.target(), &kept)?;
+        let settings = ParquetSettings::new(
+            Arc::new(kept),
+            columns.schema().clone(),
+            &context.properties,
+            context.metrics(),
+            Purpose::EqualityDeletes(&ids),
+        )?;
+        let partitioner = Partitioner::new(conformer.schema(), &context.spec)?;
+        let output = Output::new(store, &context, true);
+        Ok(Self::of(output, context, Some(Keys { ids, columns }), conformer, partitioner, settings, target_bytes))
+    }
+
+    fn of(
+        output: Output,
+        context: WriteContext,
+        keys: Option<Keys>,
+        conformer: Conformer,
+        partitioner: Partitioner,
+        settings: ParquetSettings,
+        target_bytes: u64,
+    ) -> Self {
+        DataWriter {
+            partitioner,
             settings: Arc::new(settings),
-            store,
+            output,
             context,
+            keys,
             conformer,
             target_bytes,
             limits: LIMITS,
@@ -130,11 +215,9 @@ impl DataWriter {
             buffered_bytes: 0,
             round: 0,
             rows_taken: 0,
-            files_begun: 0,
             done: BTreeMap::new(),
-            made: Vec::new(),
             failed: false,
-        })
+        }
     }
 
     /// Adds rows. After an error the writer takes no more, and its files can't be committed.
@@ -174,7 +257,10 @@ impl DataWriter {
     }
 
     fn take(&mut self, rows: &RecordBatch) -> Result<()> {
-        let parts = self.partitioner.split(rows)?;
+        let mut parts = self.partitioner.split(rows)?;
+        if let Some(keys) = &self.keys {
+            parts.iter_mut().try_for_each(|part| keys.columns.of(&part.rows).map(|kept| part.rows = kept))?;
+        }
         if self.context.spec.is_unpartitioned() {
             self.round += 1;
             return parts.into_iter().try_for_each(|part| self.append(part));
@@ -191,7 +277,7 @@ impl DataWriter {
         self.waiting_bytes = 0;
         for (number, parts) in std::mem::take(&mut self.waiting) {
             let Some(partition) = parts.first().map(|p| p.partition.clone()) else { continue };
-            let rows = concat_batches(self.conformer.target(), parts.iter().map(|p| &p.rows))
+            let rows = concat_batches(self.settings.arrow(), parts.iter().map(|p| &p.rows))
                 .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
             drop(parts);
             self.append(PartitionRows { number, partition, rows })?;
@@ -250,15 +336,8 @@ impl DataWriter {
     }
 
     fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenFile> {
-        self.files_begun += 1;
-        let (count, context) = (self.files_begun, &self.context);
-        let name = format!("{:05}-0-{}-{count:05}.parquet", context.task_id, context.write_id);
-        let folder = match partition.path() {
-            path if path.is_empty() => context.data_location.clone(),
-            path => location::join(&context.data_location, &path),
-        };
-        let path = location::join(&folder, &name);
-        let file = ParquetFile::create(self.store.as_ref(), path, self.settings.clone())?;
+        let (count, path) = self.output.next(Some(partition), FileFormat::Parquet);
+        let file = ParquetFile::create(self.output.store(), path, self.settings.clone())?;
         Ok(OpenFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
 
@@ -268,31 +347,11 @@ impl DataWriter {
         self.buffered_bytes -= open.buffered_bytes;
         let path = open.file.path().to_owned();
         let finished = open.file.finish();
-        // A file of unknown state is ours to delete; one that was there before us is not.
-        if !finished.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
-            self.made.push(path.clone());
-        }
-        let written = finished?;
-        let file = DataFile {
-            content: FileContent::Data,
-            path,
-            format: FileFormat::Parquet,
-            partition: open.partition,
-            record_count: written.record_count,
-            size_bytes: written.size_bytes,
-            sequence_number: None,
-            file_sequence_number: None,
-            snapshot_id: None,
-            metrics: Some(written.metrics.into()),
-            key_metadata: None,
-            split_offsets: Some(written.split_offsets),
-            equality_ids: None,
-            sort_order_id: self.context.sort_order_id,
-            first_row_id: None,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
-        };
+        self.output.made(&path, &finished);
+        let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
+        let mut file = finished?.into_file(content, path, open.partition);
+        file.sort_order_id = Some(self.context.sort_order_id());
+        file.equality_ids = self.keys.as_ref().map(|k| k.ids.clone());
         self.done.insert(open.count, file);
         Ok(())
     }
@@ -308,7 +367,7 @@ impl DataWriter {
         let mut open: Vec<(u64, usize)> = self.open.iter().map(|(number, o)| (o.count, *number)).collect();
         open.sort_unstable();
         open.into_iter().try_for_each(|(_, number)| self.close(number))?;
-        self.made.clear();
+        self.output.release();
         Ok(std::mem::take(&mut self.done).into_values().collect())
     }
 
@@ -317,21 +376,19 @@ impl DataWriter {
     /// # Errors
     /// The first file that could not be deleted; the others are tried all the same.
     pub fn abort(mut self) -> Result<()> {
-        self.delete_all()
-    }
-
-    fn delete_all(&mut self) -> Result<()> {
         self.open.clear();
-        let made = std::mem::take(&mut self.made);
-        let deleted: Vec<Result<()>> = made.iter().map(|path| self.store.delete(path)).collect();
-        deleted.into_iter().collect()
+        self.output.delete_all()
     }
 }
 
-impl Drop for DataWriter {
-    fn drop(&mut self) {
-        // Nobody is left to tell; a file that stays behind is an orphan that maintenance removes.
-        let _ = self.delete_all();
+/// Refuses a table whose new files are to have another format than Parquet; the first of `keys` that is there says so.
+pub(super) fn check_format(properties: &BTreeMap<String, String>, keys: &[&'static str]) -> Result<()> {
+    let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
+    match given.filter(|(_, format)| !format.eq_ignore_ascii_case("parquet")) {
+        None => Ok(()),
+        Some((key, format)) => Err(Error::unsupported(format!("writing files of format '{format}' is not supported"))
+            .with("property", key)
+            .hint("Set the property to parquet")),
     }
 }
 

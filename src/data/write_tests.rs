@@ -5,6 +5,7 @@ use crate::types::{Field, PartitionField, PrimitiveType as P, Transform, Type};
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema as ArrowSchema};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use crate::error::ErrorKind;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -104,9 +105,9 @@ fn context(
     WriteContext {
         schema,
         spec: Arc::new(spec),
-        sort_order_id: Some(0),
-        sorted_columns: vec![],
-        data_location: dir.path().join("data").display().to_string(),
+        order: Arc::default(),
+        row_order: RowOrder::Any,
+        locations: FileLocations::in_folder(&dir.path().join("data").display().to_string()),
         properties: properties.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
         write_id: "0b5e".into(),
         task_id: 7,
@@ -376,7 +377,7 @@ fn aborted_dropped_and_failed_writers_leave_nothing() {
         let mut w = DataWriter::new(store, context(dir, schema(), by_bucket(3), &properties)).unwrap();
         w.limits.waiting_bytes = 1;
         w.write(&ids(0..50_000)).unwrap();
-        assert!(!w.made.is_empty() && files_below(dir.path()).len() >= w.made.len());
+        assert!(w.output.count() > 0 && files_below(dir.path()).len() >= w.output.count());
         w
     };
     let dir = tempfile::tempdir().unwrap();
