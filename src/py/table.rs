@@ -16,10 +16,12 @@ use super::{Pickled, pickle_as_json};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
+use crate::maintain::maintain;
 use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::CommitOptions;
+use crate::workers::GoOn;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -118,6 +120,13 @@ impl Table {
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
         Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
+    }
+
+    /// One action of maintenance; arguments and result are JSON.
+    fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
+        let work = |go_on: GoOn| maintain(&self.inner, action, arguments, go_on);
+        let (table, result) = run_watched(py, &Watch::new(), work)?;
+        Ok((table.into(), result))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {

@@ -20,6 +20,7 @@ FACADE = [
     "scan_options",
     "table",
     "transaction",
+    "maintain",
     "evolution",
     "catalog",
 ]  # they may name each other
