@@ -37,6 +37,14 @@ impl Table {
     /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and others
     /// for what the specification does not allow; `CommitStateUnknown` if it can't be told whether the commit happened.
     pub fn evolve(&self, evolutions: &[Evolution]) -> Result<Table> {
+        transaction::commit(self, vec![self.evolution(evolutions)?]).into_result()
+    }
+
+    /// These evolutions as a change, planned on the table as it is here.
+    ///
+    /// # Errors
+    /// As [`Table::evolve`], but for conflicts.
+    pub(crate) fn evolution(&self, evolutions: &[Evolution]) -> Result<Box<dyn Change>> {
         let root = self.writable_location()?;
         let base = &self.inner.metadata;
         for evolution in evolutions {
@@ -44,7 +52,7 @@ impl Table {
         }
         let requirements = Requirements::of(base, evolutions);
         let evolutions = evolutions.iter().map(|e| e.pinned(base)).collect::<Result<Vec<_>>>()?;
-        transaction::commit(self, vec![Box::new(Evolve { evolutions, requirements })]).into_result()
+        Ok(Box::new(Evolve { evolutions, requirements }))
     }
 }
 

@@ -16,10 +16,11 @@
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
-//!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`maintain`], `evolution`,
+//!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`maintain`], `evolution`, `add_files`,
 //!    [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
+mod add_files;
 pub mod batch_stream;
 pub mod catalog;
 pub mod changes;

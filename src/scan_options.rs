@@ -20,7 +20,7 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Rows of a batch unless the option `batch-rows` says otherwise.
-const BATCH_ROWS: usize = 65_536;
+const BATCH_ROWS: usize = 32_768;
 
 /// How large the plan cache grows unless the option `plan-cache-bytes` says otherwise.
 const PLAN_CACHE_BYTES: u64 = 1 << 30;

@@ -2,17 +2,22 @@
 //!
 //! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
 
+mod pending;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
-use crate::iceberg::commit::SnapshotChange;
+use crate::iceberg::commit::{CherryPick, SnapshotChange};
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
 
-/// How often and how long to retry: `commit.retry.*`, named and measured as Java does. The default number of retries is
-/// higher than Java's 4, because an attempt on a file system costs milliseconds.
+pub use self::pending::{DryRun, Transaction};
+
+/// How often and how long to retry: `commit.retry.*`, named and measured as Java does. By default there are more retries than
+/// Java's 4 and shorter pauses than its minute, because an attempt on a file system costs milliseconds: writers that come in
+/// crowds shall all get through.
 struct RetryPolicy {
     retries: u32,
     min_wait_ms: u64,
@@ -24,9 +29,9 @@ impl RetryPolicy {
     fn of(properties: &BTreeMap<String, String>) -> RetryPolicy {
         let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
         RetryPolicy {
-            retries: number("commit.retry.num-retries", 20).min(10_000) as u32,
+            retries: number("commit.retry.num-retries", 100).min(10_000) as u32,
             min_wait_ms: number("commit.retry.min-wait-ms", 20),
-            max_wait_ms: number("commit.retry.max-wait-ms", 60_000),
+            max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
             total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
         }
     }
@@ -73,10 +78,18 @@ pub(crate) trait Change: Send {
     /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
 
-    /// Whether `metadata` has the change already, by an attempt whose reply was lost or an earlier commit of the same.
+    /// Whether `metadata` has the change already, by whomever, so that there is nothing to do.
     fn is_in(&self, metadata: &TableMetadata) -> bool;
 
-    /// Removes what attempts wrote. Called only when the commit certainly failed.
+    /// Whether `metadata` has the mark of this very change: an attempt was published, whatever its reply said.
+    fn is_marked_in(&self, _: &TableMetadata) -> bool {
+        false
+    }
+
+    /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
+    fn undo(&mut self) {}
+
+    /// Removes what attempts wrote, and what was written for them. Called only when the commit certainly failed.
     fn clean_up(&mut self) {}
 
     /// Removes what abandoned attempts wrote. Called only when `metadata` has the change.
@@ -92,12 +105,46 @@ impl Change for SnapshotChange {
         SnapshotChange::is_in(self, metadata)
     }
 
+    fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
+        metadata.snapshot_by_id(self.snapshot_id()).is_some()
+    }
+
+    fn undo(&mut self) {
+        SnapshotChange::undo(self);
+    }
+
     fn clean_up(&mut self) {
         SnapshotChange::clean_up(self);
     }
 
     fn committed(&mut self, metadata: &TableMetadata) {
         SnapshotChange::committed(self, metadata);
+    }
+}
+
+impl Change for CherryPick {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.prepare(base, now_ms)
+    }
+
+    fn is_in(&self, _: &TableMetadata) -> bool {
+        false
+    }
+
+    fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
+        self.change().is_some_and(|c| c.is_marked_in(metadata))
+    }
+
+    fn undo(&mut self) {
+        self.change_mut().into_iter().for_each(SnapshotChange::undo);
+    }
+
+    fn clean_up(&mut self) {
+        self.change_mut().into_iter().for_each(SnapshotChange::clean_up);
+    }
+
+    fn committed(&mut self, metadata: &TableMetadata) {
+        self.change_mut().into_iter().for_each(|c| c.committed(metadata));
     }
 }
 
@@ -108,7 +155,7 @@ const WAP_ENABLED: &str = "write.wap.enabled";
 pub(crate) const WAP_ID: &str = "wap.id";
 
 /// Where a commit goes, and what its snapshot says of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommitOptions {
     /// The branch; `main` if none. One that is not there yet begins at the current snapshot.
     pub branch: Option<String>,
@@ -138,6 +185,21 @@ impl CommitOptions {
     }
 }
 
+impl Table {
+    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not moved
+    /// since, it just moves there.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
+    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
+        let newest = self.refresh()?;
+        let mut transaction = Transaction::begin(&newest, None)?;
+        transaction.cherry_pick(snapshot_id)?;
+        transaction.commit()
+    }
+}
+
 /// Makes changes, in their order, in one commit: one new version of the table, or none.
 ///
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
@@ -162,10 +224,10 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
         Ok(base) => base,
         Err(e) => return Verdict::Failed(e),
     };
-    if changes.iter().any(|c| c.is_in(&base.metadata)) {
-        return reopened(table, base);
-    }
     for attempt in 0.. {
+        if changes.iter().all(|c| c.is_in(&base.metadata)) {
+            return reopened(table, base);
+        }
         let next = match apply_all(changes, &base) {
             Ok(next) => next,
             Err(e) => return Verdict::Failed(e),
@@ -179,7 +241,7 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
             Ok(newest) => newest,
             Err(e) => return Verdict::Unknown(unknown(error).because(e)),
         };
-        if changes.iter().any(|c| c.is_in(&base.metadata)) || went_through(table, version, &next) {
+        if changes.iter().any(|c| c.is_marked_in(&base.metadata)) || went_through(table, version, &next) {
             // The publish happened although its reply said otherwise.
             return reopened(table, base);
         }
@@ -201,12 +263,18 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
     Verdict::Failed(Error::internal("the commit loop ended"))
 }
 
-/// The version after `base` with all changes made.
+/// The version after `base` with all changes made that it does not have yet.
 fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
-    let now = now_ms();
-    let changed =
-        changes.iter_mut().try_fold(base.metadata.clone(), |metadata, change| change.apply(&metadata, now))?;
+    let changed = apply_each(changes, &base.metadata)?;
     changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
+}
+
+fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) -> Result<TableMetadata> {
+    let now = now_ms();
+    changes.iter_mut().try_fold(base.clone(), |metadata, change| match change.is_in(&metadata) {
+        true => Ok(metadata),
+        false => change.apply(&metadata, now),
+    })
 }
 
 /// Whether the version after `version` is just what was to be published, for changes that leave no mark of their own.
@@ -256,3 +324,7 @@ fn unknown(error: Error) -> Error {
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
+
+#[cfg(test)]
+#[path = "transaction_tests.rs"]
+mod tests;

@@ -41,6 +41,7 @@ from frazil.scan import Scan, Split
 from frazil.schema import Field, PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.statistics import Statistics
 from frazil.table import Snapshot, Table, Writer, open_table
+from frazil.transaction import DryRun, Transaction
 
 __all__ = [
     "AlreadyExistsError",
@@ -51,6 +52,7 @@ __all__ = [
     "CorruptTableError",
     "DataFile",
     "DeleteFile",
+    "DryRun",
     "Estimate",
     "Explain",
     "Field",
@@ -76,6 +78,7 @@ __all__ = [
     "StoreError",
     "Table",
     "Term",
+    "Transaction",
     "UnsupportedError",
     "UpdatePartitionSpec",
     "UpdateSchema",

@@ -17,6 +17,7 @@ from frazil.maintain import Maintain
 from frazil.refs import Refs
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
+from frazil.transaction import Transaction
 
 __all__ = ["Snapshot", "Table", "Writer", "open_table"]
 
@@ -207,18 +208,79 @@ class Table:
             options=_read_options(options, max_plan_bytes),
         )
 
-    def append(self, data: Any) -> Table:
+    def append(
+        self, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
+    ) -> Table:
         """Adds rows in one commit; returns the table, now at its new version.
 
         Args:
             data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, …) or a pandas data frame. Columns are
                 matched by name.
+            branch: The branch to append to; `main` if None. One that is not there yet begins at the current snapshot.
+            snapshot_properties: Members to add to the snapshot's summary. With `wap.id`, a table whose property
+                `write.wap.enabled` is true only stages the snapshot: `cherry_pick` publishes it.
 
         Raises:
             InvalidInputError: The columns do not fit the table's schema.
-            CommitConflictError: The table changed meanwhile in a way that the append can't follow.
+            CommitConflictError: Other commits won every race for the next version; nothing was committed.
+            CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
         """
-        self._core = self._core.append(arguments.rows(data))
+        properties = arguments.texts(snapshot_properties)
+        self._core = self._core.append(arguments.rows(data), branch=branch, snapshot_properties=properties)
+        return self
+
+    def add_files(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        check_duplicate_files: bool = True,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Makes existing Parquet files part of the table where they are, in one commit; returns the table.
+
+        Their rows are not read: metrics come from the footers, and partition values from bounds that are equal. If a
+        file has no field ids, the table gets a name mapping. From then on the files belong to the table.
+
+        Args:
+            paths: The files.
+            check_duplicate_files: Refuse files that the table has already, which takes a look at all its manifests.
+            branch: As for `append`.
+            snapshot_properties: As for `append`.
+
+        Raises:
+            InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
+            NotFoundError: A file is not there.
+        """
+        if isinstance(paths, (str, os.PathLike)):
+            raise InvalidInputError("paths must be a list of paths")
+        self._core = self._core.add_files(
+            [os.fspath(path) for path in paths],
+            check_duplicate_files,
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return self
+
+    def transaction(self, branch: str | None = None) -> Transaction:
+        """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
+
+        Args:
+            branch: The branch that snapshots go to; `main` if None.
+        """
+        return Transaction(self, branch)
+
+    def cherry_pick(self, snapshot_id: int) -> Table:
+        """Publishes on `main` what a snapshot did that was staged or is on another branch; returns the table.
+
+        Where `main` has not moved since, it just moves to the snapshot. Otherwise a new snapshot does the same again:
+        that is possible for appends, and for overwrites of whole partitions that nobody has changed since.
+
+        Raises:
+            NotFoundError: There is no such snapshot.
+            InvalidInputError: It is published already, or can't be published on top of other commits.
+            CommitConflictError: The partitions that it replaces have changed.
+        """
+        self._core = self._core.cherry_pick(snapshot_id)
         return self
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
@@ -313,14 +375,20 @@ class Table:
         """
         return Writer(self._core, arguments.count("task", task))
 
-    def commit(self, messages: Iterable[_core.CommitMessage], summary: Mapping[str, object] | None = None) -> Table:
+    def commit(
+        self,
+        messages: Iterable[_core.CommitMessage],
+        snapshot_properties: Mapping[str, object] | None = None,
+        branch: str | None = None,
+    ) -> Table:
         """Commits what writers wrote as one append; returns the table, now at its new version.
 
         Args:
             messages: What `Writer.write` returned, perhaps in other processes.
-            summary: Members to add to the snapshot's summary.
+            snapshot_properties: As for `append`.
+            branch: As for `append`.
         """
-        self._core = self._core.commit(list(messages), arguments.texts(summary))
+        self._core = self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch)
         return self
 
     def abort(self, messages: Iterable[_core.CommitMessage]) -> None:

@@ -140,12 +140,28 @@ pub fn file_metrics(
     footer: &ParquetMetaData,
     nan_counts: &BTreeMap<FieldId, i64>,
 ) -> ColumnMetrics {
+    let columns = footer.file_metadata().schema_descr().columns();
+    let own_id = |leaf: usize| {
+        let info = columns.get(leaf)?.self_type().get_basic_info();
+        info.has_id().then(|| info.id())
+    };
+    metrics_by_leaf(schema, config, footer, nan_counts, &own_id)
+}
+
+/// As [`file_metrics`], for a file whose leaves have other ids than they carry, or whose statistics of some leaves are not
+/// those of the column's type: such leaves have none.
+pub fn metrics_by_leaf(
+    schema: &Schema,
+    config: &MetricsConfig,
+    footer: &ParquetMetaData,
+    nan_counts: &BTreeMap<FieldId, i64>,
+    id_of: &dyn Fn(usize) -> Option<FieldId>,
+) -> ColumnMetrics {
     let (mut sizes, mut counts, mut nulls, mut nans) =
         (FieldMap::new(), FieldMap::new(), FieldMap::new(), FieldMap::new());
     let (mut lower, mut upper) = (FieldMap::new(), FieldMap::new());
     for (i, column) in footer.file_metadata().schema_descr().columns().iter().enumerate() {
-        let info = column.self_type().get_basic_info();
-        let field = info.has_id().then(|| schema.field(info.id())).flatten();
+        let field = id_of(i).and_then(|id| schema.field(id));
         let Some((id, ty)) = field.and_then(|f| Some((f.id, f.ty.as_primitive()?))) else { continue };
         let mode = config.mode(id);
         if mode == MetricsMode::None {

@@ -50,6 +50,7 @@ mod orc_schema;
 mod orc_time;
 mod output;
 mod parquet_file;
+pub(crate) mod parquet_import;
 mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;

@@ -34,11 +34,16 @@ impl FileColumns {
                 return Ok(());
             }
         };
+        self.identify_by(&mapping);
+        Ok(())
+    }
+
+    /// Gives the columns the ids of a mapping.
+    pub(crate) fn identify_by(&mut self, mapping: &NameMapping) {
         for column in &mut self.0 {
             let name = column.field.name().clone();
-            column.identify(&name, &mapping);
+            column.identify(&name, mapping);
         }
-        Ok(())
     }
 }
 

@@ -30,6 +30,7 @@ mod assumptions;
 mod live;
 mod manifests;
 mod merge;
+mod pick;
 mod removal;
 mod summary;
 
@@ -39,9 +40,10 @@ use std::sync::Arc;
 pub use self::assumptions::Assumptions;
 pub(crate) use self::assumptions::RUN_AGAIN;
 use self::assumptions::Subject;
-pub use self::live::live_files;
+pub use self::live::{live_files, live_in_snapshot};
 use self::manifests::{ManifestWriter, UNASSIGNED};
 use self::merge::Merger;
+pub use self::pick::CherryPick;
 pub use self::removal::FileId;
 use self::removal::{Dangling, Outcome, Removal};
 use self::summary::Summary;
@@ -315,11 +317,16 @@ impl SnapshotChange {
         }
     }
 
-    /// Deletes what attempts wrote, and added files that the change owns. Only for changes that certainly were not
-    /// committed. The change can be prepared again if it owns no files.
-    pub fn clean_up(&mut self) {
+    /// Deletes what attempts wrote, so that the change can be prepared again. Only while none of them was committed.
+    pub fn undo(&mut self) {
         self.writer.delete(|_| true);
         self.forget_manifests();
+    }
+
+    /// Deletes what attempts wrote, and added files that the change owns. Only for changes that certainly were not
+    /// committed.
+    pub fn clean_up(&mut self) {
+        self.undo();
         if self.owns_files {
             let paths: HashSet<&str> =
                 self.added_data.iter().chain(&self.added_deletes).map(|f| f.path.as_str()).collect();

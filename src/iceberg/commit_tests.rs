@@ -282,7 +282,7 @@ fn step(model: &mut Model, kind: u8, n: u32, stale: Option<&TableMetadata>) {
             let of_file = |f: &DataFile| f.content == FileContent::Data;
             old.iter().filter(|f| of_file(f)).for_each(|f| model.forget(std::slice::from_ref(f)));
             model.live.retain(|_, l| l.file.partition != data.partition);
-            let change = model.change(Operation::Delete).remove_partitions(&[data.partition.clone()]);
+            let change = model.change(Operation::Delete).remove_partitions(std::slice::from_ref(&data.partition));
             model.commit(change, None);
         }
         _ => {

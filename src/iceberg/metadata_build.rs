@@ -200,6 +200,18 @@ impl TableMetadata {
         Ok(next)
     }
 
+    /// With `main` at a snapshot that the table has.
+    pub(super) fn with_current_snapshot(&self, id: i64, now_ms: i64) -> TableMetadata {
+        let mut next = self.updated(now_ms);
+        let main = next.refs.entry(MAIN_BRANCH.to_owned()).or_insert_with(|| SnapshotRef::new(id, RefKind::Branch));
+        main.snapshot_id = id;
+        let timestamp_ms = next.snapshot_log.last().map_or(now_ms, |e| e.timestamp_ms.max(now_ms));
+        next.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
+        next.current_snapshot_id = Some(id);
+        next.last_updated_ms = next.last_updated_ms.max(timestamp_ms);
+        next
+    }
+
     fn check_sequence_number(&self, snapshot: &Snapshot) -> Result<()> {
         let (new, last) = (snapshot.sequence_number, self.last_sequence_number);
         if self.format_version == 1 {

@@ -14,6 +14,7 @@ mod schema;
 mod signals;
 mod table;
 mod task;
+mod transaction;
 mod transforms;
 mod value;
 mod variant;
@@ -39,6 +40,8 @@ mod _core {
     use super::table::{CommitMessage, Table};
     #[pymodule_export]
     use super::task::{DataFile, DeleteFile, ScanTask};
+    #[pymodule_export]
+    use super::transaction::Transaction;
     #[pymodule_export]
     use super::transforms::transform_array;
     #[pymodule_export]

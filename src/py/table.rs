@@ -12,6 +12,7 @@ use super::scan::Scan;
 use super::schema::Schema;
 use super::signals::Watch;
 use super::task::DataFile;
+use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
@@ -20,7 +21,7 @@ use crate::maintain::maintain;
 use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
-use crate::transaction::CommitOptions;
+use crate::transaction::{self, CommitOptions};
 use crate::workers::GoOn;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
@@ -40,7 +41,7 @@ fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Table {
-    inner: table::Table,
+    pub(super) inner: table::Table,
 }
 
 impl From<table::Table> for Table {
@@ -209,6 +210,27 @@ impl Table {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || self.inner.commit(messages, &options))?.into())
+    }
+
+    fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
+        Ok(run(py, || transaction::Transaction::begin(&self.inner, branch))?.into())
+    }
+
+    #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        check_duplicates: bool,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties };
+        Ok(run(py, || self.inner.add_files(&paths, check_duplicates, &options))?.into())
+    }
+
+    fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<Table> {
+        Ok(run(py, || self.inner.cherry_pick(snapshot_id))?.into())
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {

@@ -57,9 +57,13 @@ fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize
         .with("path", path));
     }
     file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
-    let mut bytes = vec![0; length];
-    file.read_exact(&mut bytes).map_err(|e| io_error("read", path, e))?;
-    Ok(bytes)
+    // Into memory that is not set to zeros before.
+    let mut bytes = Vec::with_capacity(length);
+    let read = file.take(length as u64).read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
+    match read == length {
+        true => Ok(bytes),
+        false => Err(Error::store("the file became shorter while it was read").with("path", path)),
+    }
 }
 
 impl Store for LocalStore {

@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::schema::{Field, FieldId};
+use super::schema::{Field, FieldId, Schema};
 use crate::error::{Error, Result};
 
 /// How deep a mapping may nest.
@@ -46,10 +46,24 @@ impl NameMapping {
         NameMapping(fields.iter().map(mapped).collect())
     }
 
+    /// The mapping of a schema's own names, as the table property has it.
+    pub fn text_of(schema: &Schema) -> String {
+        Json::Array(schema.fields.iter().map(mapped_json).collect()).to_string()
+    }
+
     /// What a name stands for, case-sensitively. A dot in it is a part of it.
     pub fn find(&self, name: &str) -> Option<&MappedField> {
         self.0.get(name)
     }
+}
+
+fn mapped_json(field: &Field) -> Json {
+    let mut out = json!({"field-id": field.id, "names": [field.name]});
+    let below: Vec<Json> = field.ty.children().into_iter().map(mapped_json).collect();
+    if !below.is_empty() {
+        out["fields"] = Json::Array(below);
+    }
+    out
 }
 
 fn from_json(json: &Json, depth: usize) -> Result<NameMapping> {

@@ -21,6 +21,7 @@ FACADE = [
     "table",
     "transaction",
     "maintain",
+    "add_files",
     "evolution",
     "catalog",
 ]  # they may name each other

@@ -16,7 +16,8 @@ import pytest
 
 import frazil as fz
 
-# A shell that starts the tests in the background has them ignore SIGINT, and Python keeps that: Ctrl-C would do nothing.
+# A shell that starts the tests in the background has them ignore SIGINT, and Python keeps that: Ctrl-C would do
+# nothing.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UTC = dt.timezone.utc

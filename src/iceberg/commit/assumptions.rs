@@ -53,6 +53,8 @@ pub struct Assumptions {
     pub no_removed_data: bool,
     /// These data files are still there: those that added position deletes refer to.
     pub required: HashSet<String>,
+    /// Nobody added these data files: those that the change itself adds.
+    pub absent: HashSet<String>,
     /// A required file may have gone by an operation `delete`, which removes all its rows.
     pub required_may_be_deleted: bool,
 }
@@ -130,6 +132,7 @@ impl Assumptions {
             || self.no_new_deletes_of_removed
             || self.no_removed_data
             || !self.required.is_empty()
+            || !self.absent.is_empty()
     }
 }
 
@@ -150,7 +153,8 @@ impl Check<'_> {
         let deletes = a.no_new_deletes || (a.no_new_deletes_of_removed && !self.subject.removed_data.is_empty());
         let deletes = deletes && is_one_of(snapshot, &["overwrite", "delete"]);
         let vectors = !self.subject.vectors_for.is_empty() && is_one_of(snapshot, &["overwrite", "delete", "replace"]);
-        if !(adds || removes || requires || deletes || vectors) {
+        let doubles = !a.absent.is_empty() && is_one_of(snapshot, &["append", "overwrite", "replace"]);
+        if !(adds || removes || requires || deletes || vectors || doubles) {
             return Ok(());
         }
         let manifests = load_manifests(self.subject.store.as_ref(), &Location::recorded(), snapshot)?;
@@ -165,7 +169,12 @@ impl Check<'_> {
             self.no_files(snapshot, &own, EntryScope::RemovedBy(by()), "removed data", &clause)?;
         }
         if requires {
-            self.required(snapshot, &own, by())?;
+            let clause = "data files of added deletes are still there";
+            self.none_of(&a.required, snapshot, &own, EntryScope::RemovedBy(by()), "removed", clause)?;
+        }
+        if doubles {
+            let clause = "added files are not in the table yet";
+            self.none_of(&a.absent, snapshot, &own, EntryScope::AddedBy(by()), "added", clause)?;
         }
         if deletes || vectors {
             self.deletes(snapshot, &own, deletes, vectors)?;
@@ -228,22 +237,24 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn required(&self, snapshot: &Arc<Snapshot>, own: &[ManifestFile], by: Arc<HashSet<i64>>) -> Result<()> {
-        let input = self.input(snapshot, EntryScope::RemovedBy(by), Arc::new(BoundPredicate::True))?;
+    /// No data file of this scope is one of these.
+    fn none_of(
+        &self,
+        paths: &HashSet<String>,
+        snapshot: &Arc<Snapshot>,
+        own: &[ManifestFile],
+        scope: EntryScope,
+        did: &str,
+        clause: &str,
+    ) -> Result<()> {
+        let input = self.input(snapshot, scope, Arc::new(BoundPredicate::True))?;
         let mut plan = Plan::over(input, own.iter().cloned(), Instant::now(), &|| Ok(()))?;
         while let Some(batch) = plan.next_batch(&|| Ok(()))? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let path = batch.columns.path.get(row).and_then(|path| std::str::from_utf8(path).ok());
-                if let Some(path) = path.filter(|path| self.assumptions.required.contains(*path)) {
-                    let what = "another commit removed a data file that this change adds deletes for";
-                    let partition = &batch.group(row)?.partition;
-                    return Err(conflict(
-                        what,
-                        snapshot,
-                        path,
-                        partition,
-                        "data files of added deletes are still there",
-                    ));
+                if let Some(path) = path.filter(|path| paths.contains(*path)) {
+                    let what = format!("another commit {did} a data file that this change names");
+                    return Err(conflict(&what, snapshot, path, &batch.group(row)?.partition, clause));
                 }
             }
         }
@@ -326,8 +337,8 @@ fn conflict(what: &str, snapshot: &Snapshot, file: &str, partition: &Partition, 
 fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) -> Result<PlannedBatch> {
     fields.sort_unstable();
     fields.dedup();
-    let mut columns = EntryColumns::default();
-    columns.metrics = fields.iter().map(|id| MetricColumn { field_id: *id, ..MetricColumn::default() }).collect();
+    let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
+    let mut columns = EntryColumns { metrics: fields.iter().map(metric).collect(), ..EntryColumns::default() };
     let mut groups: Vec<Option<PartitionGroup>> = Vec::new();
     let mut numbers: HashMap<Vec<u8>, u32> = HashMap::new();
     let residual = Arc::new(BoundPredicate::True);
@@ -365,3 +376,7 @@ fn batch_of(files: &[DataFile], sequence_number: i64, mut fields: Vec<FieldId>) 
     let rows = (0..files.len() as u32).collect();
     Ok(PlannedBatch { columns, rows, groups, ..PlannedBatch::default() })
 }
+
+#[cfg(test)]
+#[path = "assumptions_tests.rs"]
+mod tests;

@@ -9,30 +9,43 @@ use crate::iceberg::manifest::{Inherited, Manifest};
 use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::load_manifests;
+use crate::iceberg::snapshot::Snapshot;
 use crate::store::{Location, Store};
+use crate::workers::in_parallel;
 
 /// Those of `paths` that are live in some snapshot of the table.
 ///
 /// # Errors
 /// Of the store; `CorruptTable` if a manifest is.
 pub fn live_files(store: &dyn Store, metadata: &TableMetadata, paths: &HashSet<&str>) -> Result<Vec<String>> {
-    let mut seen = HashSet::new();
-    let mut live = Vec::new();
+    let (mut seen, mut manifests) = (HashSet::new(), Vec::new());
     for snapshot in &metadata.snapshots {
-        for m in load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)? {
-            if !seen.insert(m.path.clone()) {
-                continue;
-            }
-            let bytes = store.get(&m.path)?;
-            let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
-            let all = 0..manifest.block_count();
-            let entries =
-                manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
-            let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
-            live.extend(found.filter(|p| paths.contains(p)).map(str::to_owned));
-        }
+        let all = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
+        manifests.extend(all.into_iter().filter(|m| seen.insert(m.path.clone())));
     }
-    Ok(live)
+    live_in(store, &manifests, paths)
+}
+
+/// Those of `paths` that are live in a snapshot.
+///
+/// # Errors
+/// As [`live_files`].
+pub fn live_in_snapshot(store: &dyn Store, snapshot: &Snapshot, paths: &HashSet<&str>) -> Result<Vec<String>> {
+    let manifests = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
+    live_in(store, &manifests, paths)
+}
+
+fn live_in(store: &dyn Store, manifests: &[ManifestFile], paths: &HashSet<&str>) -> Result<Vec<String>> {
+    let of = |i: usize| -> Result<Vec<String>> {
+        let m = &manifests[i];
+        let bytes = store.get(&m.path)?;
+        let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
+        let all = 0..manifest.block_count();
+        let entries = manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
+        let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
+        Ok(found.filter(|p| paths.contains(p)).map(str::to_owned).collect())
+    };
+    Ok(in_parallel(manifests.len(), of)?.into_iter().flatten().collect())
 }
 
 /// Fills in the counts that a v1 list may lack and later versions require, by counting the manifest's entries.

@@ -1,0 +1,157 @@
+"""Transactions: several changes in one commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from frazil import arguments
+from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
+from frazil.expr import Predicate
+
+if TYPE_CHECKING:
+    from frazil.table import Table
+
+__all__ = ["DryRun", "Transaction"]
+
+
+class DryRun(NamedTuple):
+    """What a transaction would do to the table, as it is now.
+
+    Attributes:
+        snapshots: Snapshots that it makes.
+        added_data_files: Data files that it adds.
+        removed_data_files: Data files that it removes.
+        added_rows: Rows in the data files that it adds.
+        removed_rows: Rows in the data files that it removes.
+        added_delete_files: Delete files and deletion vectors that it adds.
+        removed_delete_files: Delete files and deletion vectors that it removes.
+        total_data_files: Data files afterwards; None if the table does not say how many it has.
+        total_rows: Rows in them, deleted ones included; None if the table does not say.
+        manifests_written: Manifests that it writes.
+        manifests_rewritten: Manifests that these take the place of.
+        metadata_bytes: Bytes of the metadata file, manifest lists and manifests that it writes.
+    """
+
+    snapshots: int
+    added_data_files: int
+    removed_data_files: int
+    added_rows: int
+    removed_rows: int
+    added_delete_files: int
+    removed_delete_files: int
+    total_data_files: int | None
+    total_rows: int | None
+    manifests_written: int
+    manifests_rewritten: int
+    metadata_bytes: int
+
+
+class Transaction:
+    """Changes that are committed together: all of them are in the table's next version, or none.
+
+    `Table.transaction` makes one. As a context manager it commits at the end, and gives everything up if an exception
+    leaves the block. Data files are written as changes are added; readers see nothing before the commit.
+    """
+
+    def __init__(self, table: Table, branch: str | None = None) -> None:
+        self._table = table
+        self._core = table._core.transaction(branch)
+
+    def append(self, data: Any, snapshot_properties: Mapping[str, object] | None = None) -> Transaction:
+        """Adds rows; returns the transaction. Appends that follow one another make one snapshot.
+
+        Args:
+            data: As for `Table.append`.
+            snapshot_properties: Members for the snapshot's summary.
+        """
+        self._core.append(arguments.rows(data), arguments.texts(snapshot_properties))
+        return self
+
+    def delete_files(self, where: str | Predicate) -> Transaction:
+        """Removes the data files of which every row matches; returns the transaction. No file is read or written anew.
+
+        Partition values and column metrics decide. A file of which some rows match and others may not makes the commit
+        fail with `CommitConflictError`.
+
+        Args:
+            where: A filter, as text or as an expression.
+        """
+        self._core.delete_files(arguments.filter_text(where))
+        return self
+
+    def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
+        """Changes columns, as `Table.update_schema`; later appends are of the new schema."""
+        return UpdateSchema(self._evolve, allow_incompatible_changes, case_sensitive)
+
+    def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
+        """Changes how new rows are grouped into files, as `Table.update_partition_spec`."""
+        return UpdatePartitionSpec(self._evolve, case_sensitive)
+
+    def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
+        """Replaces the order that new files should have, as `Table.update_sort_order`."""
+        return UpdateSortOrder(self._evolve, case_sensitive)
+
+    def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
+        """Sets table properties; returns the transaction."""
+        return self._evolve(
+            {"change": "set-properties", "properties": {**arguments.texts(properties), **arguments.texts(more)}}
+        )
+
+    def remove_properties(self, *names: str) -> Transaction:
+        """Removes table properties; returns the transaction."""
+        return self._evolve({"change": "remove-properties", "names": list(arguments.columns(names))})
+
+    def _evolve(self, change: dict[str, Any]) -> Transaction:
+        self._core.evolve(json.dumps([change]))
+        return self
+
+    def cherry_pick(self, snapshot_id: int) -> Transaction:
+        """Publishes on `main` what a snapshot did; returns the transaction. See `Table.cherry_pick`."""
+        self._core.cherry_pick(snapshot_id)
+        return self
+
+    def dry_run(self) -> DryRun:
+        """What the transaction would do, if it were committed now. Nothing is published."""
+        counts, snapshots, metadata_bytes = self._core.dry_run()
+        return DryRun(
+            snapshots=snapshots,
+            added_data_files=counts.get("added-data-files", 0),
+            removed_data_files=counts.get("deleted-data-files", 0),
+            added_rows=counts.get("added-records", 0),
+            removed_rows=counts.get("deleted-records", 0),
+            added_delete_files=counts.get("added-delete-files", 0),
+            removed_delete_files=counts.get("removed-delete-files", 0),
+            total_data_files=counts.get("total-data-files"),
+            total_rows=counts.get("total-records"),
+            manifests_written=counts.get("manifests-created", 0),
+            manifests_rewritten=counts.get("manifests-replaced", 0),
+            metadata_bytes=metadata_bytes,
+        )
+
+    def commit(self) -> Table:
+        """Commits now; returns the table, at its new version. The transaction has ended.
+
+        Raises:
+            CommitConflictError: Another commit changed what this one relies on; nothing was committed.
+            CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
+        """
+        self._table._core = self._core.commit()
+        return self._table
+
+    def abort(self) -> None:
+        """Gives the changes up and removes the files that were written for them. The transaction has ended."""
+        self._core.abort()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.abort()

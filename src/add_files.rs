@@ -1,0 +1,72 @@
+//! Existing Parquet files made part of a table where they are, without reading their rows.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::data::parquet_import::Importer;
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::commit::{Assumptions, SnapshotChange, live_in_snapshot};
+use crate::iceberg::evolve::Evolution;
+use crate::iceberg::metadata::MAIN_BRANCH;
+use crate::store::location;
+use crate::table::Table;
+use crate::transaction::{CommitOptions, Transaction};
+use crate::types::name_mapping::NameMapping;
+use crate::workers::in_parallel;
+
+/// The table property that says how files without field ids are read.
+const NAME_MAPPING: &str = "schema.name-mapping.default";
+
+impl Table {
+    /// Adds Parquet files that are there already, in one commit: metrics come from their footers, and partition values from
+    /// bounds that are equal. If one lacks field ids, the table gets a name mapping where it has none.
+    ///
+    /// With `check_duplicates`, files that the table has are refused, and so are those that another commit adds meanwhile.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a file that does not fit, is of several partitions or is there already; `NotFound` for one that is
+    /// not there; as [`Table::append`].
+    pub fn add_files(&self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<Table> {
+        let table = self.refresh()?;
+        let mut transaction = Transaction::begin(&table, options.branch.clone())?;
+        let metadata = &table.inner.metadata;
+        let paths = paths.iter().map(|p| location::absolute(p)).collect::<Result<Vec<_>>>()?;
+        let mut seen = HashSet::new();
+        if let Some(path) = paths.iter().find(|p| !seen.insert(p.as_str())) {
+            return Err(Error::invalid("a file is named twice").with("path", path));
+        }
+        if paths.is_empty() {
+            return Ok(table);
+        }
+        let since = transaction.since()?;
+        if let Some(snapshot) = since.filter(|_| check_duplicates).and_then(|id| metadata.snapshot_by_id(id)) {
+            let live = live_in_snapshot(table.inner.store.as_ref(), snapshot, &seen)?;
+            if let Some(path) = live.first() {
+                return Err(Error::invalid("the table has this file already").with("path", path));
+            }
+        }
+        let mapping = metadata.properties.get(NAME_MAPPING);
+        let sorted = table.sorted_columns();
+        let (store, schema) = (table.inner.store.clone(), table.schema().clone());
+        let properties = &metadata.properties;
+        let importer = Importer::new(
+            store.clone(),
+            schema.clone(),
+            table.partition_spec(),
+            properties,
+            &sorted,
+            mapping.map(String::as_str),
+        )?;
+        let imported = in_parallel(paths.len(), |i| importer.import(&paths[i]))?;
+        if mapping.is_none() && imported.iter().any(|f| !f.has_ids) {
+            let text = NameMapping::text_of(&schema);
+            let properties = BTreeMap::from([(NAME_MAPPING.to_owned(), text)]);
+            transaction.evolve(&[Evolution::SetProperties(properties)])?;
+        }
+        let absent = if check_duplicates { paths.iter().cloned().collect() } else { HashSet::new() };
+        let change = SnapshotChange::append(store, imported.into_iter().map(|f| f.file).collect())
+            .assuming(Assumptions { since, absent, ..Assumptions::default() });
+        let branch = options.branch.as_deref().unwrap_or(MAIN_BRANCH);
+        transaction.add_snapshot(change, options).with("branch", branch)?;
+        transaction.commit()
+    }
+}

@@ -1,0 +1,206 @@
+//! What existing Parquet files hold, by their footers: enough to add them to a table without reading their rows.
+//!
+//! Other writers' files are believed only where their statistics mean what Iceberg's bounds mean: columns whose stored type
+//! is not the one that Iceberg writes (timestamps in milliseconds, unsigned numbers) get counts and no bounds.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+
+use super::arrow_schema::arrow_primitive;
+use super::constants::Constants;
+use super::file_columns::{FileColumn, FileColumns};
+use super::guard::guard;
+use super::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
+use super::parquet_file::ParquetFile;
+use super::project::Projection;
+use crate::error::{Error, Result, ResultExt};
+use crate::store::Store;
+use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue};
+use crate::types::name_mapping::NameMapping;
+use crate::types::value::decode_bound;
+use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, Transform, Value};
+
+/// A file as the table would have it.
+#[derive(Debug)]
+pub(crate) struct Imported {
+    /// The data file, with its partition.
+    pub file: DataFile,
+    /// Whether its columns carry field ids; otherwise the table needs a name mapping to read it.
+    pub has_ids: bool,
+}
+
+/// The table that files are added to.
+#[derive(Debug)]
+pub(crate) struct Importer {
+    store: Arc<dyn Store>,
+    schema: Arc<Schema>,
+    spec: Arc<PartitionSpec>,
+    mapping: NameMapping,
+    kept: MetricsConfig,
+    full: MetricsConfig,
+}
+
+impl Importer {
+    /// For a table with this schema, spec and these properties.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the table's name mapping can't be read.
+    pub fn new(
+        store: Arc<dyn Store>,
+        schema: Arc<Schema>,
+        spec: Arc<PartitionSpec>,
+        properties: &BTreeMap<String, String>,
+        sorted: &[FieldId],
+        name_mapping: Option<&str>,
+    ) -> Result<Importer> {
+        let mapping = match name_mapping {
+            Some(text) => NameMapping::parse(text)?,
+            None => NameMapping::of_names(&schema.fields),
+        };
+        let everything = BTreeMap::from([("write.metadata.metrics.default".to_owned(), "full".to_owned())]);
+        let kept = MetricsConfig::new(&schema, properties, sorted);
+        let full = MetricsConfig::new(&schema, &everything, &[]);
+        Ok(Importer { store, schema, spec, mapping, kept, full })
+    }
+
+    /// Reads the footer of a file.
+    ///
+    /// # Errors
+    /// `InvalidInput` if its columns do not fit the table's, or its rows are of several partitions; `CorruptTable` if it is
+    /// no intact Parquet file; the store's.
+    pub fn import(&self, path: &str) -> Result<Imported> {
+        self.read(path).with("path", path)
+    }
+
+    fn read(&self, path: &str) -> Result<Imported> {
+        let parquet = ParquetFile::open(&self.store, path)?;
+        let footer = parquet.footer();
+        let mut columns = FileColumns::new(parquet.metadata.schema());
+        let has_ids = columns.has_ids();
+        if !has_ids {
+            columns.identify_by(&self.mapping);
+        }
+        let ids = self.trusted_leaves(&columns);
+        let metrics = |config: &MetricsConfig| {
+            guard(|| {
+                Ok(metrics_by_leaf(&self.schema, config, footer, &BTreeMap::new(), &|leaf| ids.get(&leaf).copied()))
+            })
+        };
+        let record_count = footer.row_groups().iter().map(|g| g.num_rows()).sum();
+        let whole = metrics(&self.full)?;
+        let partition = self.partition(&whole, record_count)?;
+        let mut kept = metrics(&self.kept)?;
+        let known = |id: FieldId| ids.values().any(|known| *known == id);
+        kept.retain(known);
+        let file = DataFile {
+            content: FileContent::Data,
+            path: path.to_owned(),
+            format: FileFormat::Parquet,
+            partition: Arc::new(partition),
+            record_count,
+            size_bytes: self.store.size(path)? as i64,
+            sequence_number: None,
+            file_sequence_number: None,
+            snapshot_id: None,
+            metrics: Some(kept.into()),
+            key_metadata: None,
+            split_offsets: Some(split_offsets(footer)),
+            equality_ids: None,
+            sort_order_id: Some(0),
+            first_row_id: None,
+            referenced_data_file: None,
+            content_offset: None,
+            content_size_bytes: None,
+        };
+        let fits = Projection::plan(&self.schema.fields, &columns, &Constants::of(&Arc::new(file.clone())));
+        fits.map_err(|e| {
+            Error::invalid("the file's columns do not fit the table's")
+                .because(e)
+                .hint("Evolve the table's schema first")
+        })?;
+        Ok(Imported { file, has_ids })
+    }
+
+    /// The field ids of leaves whose statistics can be believed, by their number.
+    fn trusted_leaves(&self, columns: &FileColumns) -> HashMap<usize, FieldId> {
+        let mut out = HashMap::new();
+        let mut pending: Vec<&FileColumn> = columns.iter().collect();
+        while let Some(column) = pending.pop() {
+            pending.extend(&column.children);
+            let field = column.id.and_then(|id| self.schema.field(id)).filter(|_| column.children.is_empty());
+            let Some(ty) = field.and_then(|f| f.ty.as_primitive()) else { continue };
+            let same = arrow_primitive(ty).is_ok_and(|ours| is_same(&ours, column.field.data_type()));
+            if let (true, Some(id)) = (same, column.id) {
+                out.insert(column.leaves.start, id);
+            }
+        }
+        out
+    }
+
+    /// The partition that all rows are of, by bounds that are equal.
+    fn partition(&self, metrics: &ColumnMetrics, record_count: i64) -> Result<Partition> {
+        let value = |f: &PartitionField| {
+            let value = self.partition_value(f, metrics, record_count).with("partition field", &f.name)?;
+            Ok(PartitionValue {
+                name: f.name.clone(),
+                field_id: f.field_id,
+                source_id: f.source_id,
+                transform: f.transform.clone(),
+                ty: f.result_type(&self.schema),
+                value,
+            })
+        };
+        let values = self.spec.fields.iter().map(value).collect::<Result<Vec<_>>>()?;
+        Ok(Partition { spec_id: self.spec.id, values })
+    }
+
+    fn partition_value(&self, f: &PartitionField, m: &ColumnMetrics, record_count: i64) -> Result<Option<Value>> {
+        if f.transform == Transform::Void {
+            return Ok(None);
+        }
+        let unknown = || {
+            Error::invalid("the file's statistics do not tell of which partition its rows are")
+                .hint("Append its rows instead, or write it with statistics")
+        };
+        let source = self.schema.field(f.source_id).and_then(|f| f.ty.as_primitive()).ok_or_else(unknown)?;
+        let nulls = m.null_value_counts.as_ref().and_then(|n| n.get(&f.source_id)).copied().ok_or_else(unknown)?;
+        if nulls == record_count {
+            return Ok(None);
+        }
+        let bound = |map: &Option<crate::task::FieldMap<Vec<u8>>>| -> Option<Value> {
+            let bytes = map.as_ref()?.get(&f.source_id)?;
+            Some(decode_bound(bytes, source).ok()??.to_owned())
+        };
+        let (lower, upper) = bound(&m.lower_bounds).zip(bound(&m.upper_bounds)).ok_or_else(unknown)?;
+        // NaN is in no bound, so bounds of floats do not speak for all rows.
+        if source.is_float() {
+            return Err(unknown());
+        }
+        let of = |v: &Value| f.transform.apply(v.as_ref(), source);
+        let (low, high) = (of(&lower), of(&upper));
+        let one = if f.transform.preserves_order() { low == high } else { lower == upper };
+        if nulls > 0 || !one {
+            return Err(Error::invalid("the file's rows are of several partitions")
+                .hint("A file must have one value in each partition field; append its rows instead"));
+        }
+        if low.is_none() {
+            return Err(unknown());
+        }
+        Ok(low)
+    }
+}
+
+/// Whether statistics of a stored type are those of the type that Iceberg writes.
+fn is_same(ours: &DataType, stored: &DataType) -> bool {
+    use DataType as D;
+    match (ours, stored) {
+        (D::Utf8 | D::LargeUtf8, D::Utf8 | D::LargeUtf8 | D::Utf8View) => true,
+        (D::Binary | D::LargeBinary, D::Binary | D::LargeBinary | D::BinaryView) => true,
+        (D::Timestamp(a, None), D::Timestamp(b, None)) => a == b,
+        (D::Timestamp(a, Some(_)), D::Timestamp(b, Some(_))) => a == b,
+        (D::Decimal128(_, a), D::Decimal128(_, b)) => a == b,
+        (a, b) => a == b,
+    }
+}

@@ -1,0 +1,96 @@
+//! Transactions.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+
+use super::arrow::Input;
+use super::call::run;
+use super::errors::to_exception;
+use super::table::Table;
+use crate::error::{Error, Result};
+use crate::iceberg::evolve::parse_evolutions;
+use crate::{expr, transaction};
+
+/// Changes to be committed together; `frazil.Transaction` wraps it.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct Transaction {
+    /// `None` once it has ended.
+    inner: Mutex<Option<transaction::Transaction>>,
+}
+
+impl From<transaction::Transaction> for Transaction {
+    fn from(inner: transaction::Transaction) -> Self {
+        Transaction { inner: Mutex::new(Some(inner)) }
+    }
+}
+
+fn ended() -> Error {
+    Error::invalid("the transaction has ended").hint("Begin another with table.transaction()")
+}
+
+impl Transaction {
+    fn lock(&self) -> MutexGuard<'_, Option<transaction::Transaction>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the transaction while it is open.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut transaction::Transaction) -> Result<T>) -> Result<T> {
+        self.lock().as_mut().map_or_else(|| Err(ended()), work)
+    }
+}
+
+#[pymethods]
+impl Transaction {
+    fn append(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, snapshot_properties)))
+    }
+
+    fn delete_files(&self, py: Python<'_>, filter: &str) -> PyResult<()> {
+        run(py, || {
+            let filter = expr::parse(filter)?;
+            self.with(|t| t.delete_files(&filter))
+        })
+    }
+
+    fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<()> {
+        run(py, || {
+            let evolutions = parse_evolutions(changes)?;
+            self.with(|t| t.evolve(&evolutions))
+        })
+    }
+
+    fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<()> {
+        run(py, || self.with(|t| t.cherry_pick(snapshot_id)))
+    }
+
+    /// The table as the changes so far leave it, published nowhere.
+    fn table(&self, py: Python<'_>) -> PyResult<Table> {
+        Ok(run(py, || self.with(transaction::Transaction::table))?.into())
+    }
+
+    /// `(counts by the names of summaries, snapshots, bytes of metadata)`.
+    fn dry_run(&self, py: Python<'_>) -> PyResult<(BTreeMap<String, i64>, usize, u64)> {
+        let done = run(py, || self.with(transaction::Transaction::dry_run))?;
+        Ok((done.counts, done.snapshots, done.metadata_bytes))
+    }
+
+    fn commit(&self, py: Python<'_>) -> PyResult<Table> {
+        let Some(inner) = py.detach(|| self.lock().take()) else { return Err(to_exception(py, &ended())) };
+        Ok(run(py, || inner.commit())?.into())
+    }
+
+    fn abort(&self, py: Python<'_>) {
+        py.detach(|| {
+            if let Some(inner) = self.lock().take() {
+                inner.abort();
+            }
+        });
+    }
+}

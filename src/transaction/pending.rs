@@ -1,0 +1,241 @@
+//! Several changes in one commit.
+
+use std::collections::{BTreeMap, HashSet};
+
+use arrow::record_batch::RecordBatchReader;
+
+use super::{Change, CommitOptions, Verdict, apply_all, apply_each, commit, reload};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::{Predicate, bind};
+use crate::iceberg::commit::{CherryPick, Operation, SnapshotChange};
+use crate::iceberg::evolve::Evolution;
+use crate::iceberg::manifest_list::ManifestFile;
+use crate::iceberg::metadata::{MAIN_BRANCH, TableMetadata, encode_metadata};
+use crate::iceberg::plan::load_manifests;
+use crate::iceberg::snapshot::Snapshot;
+use crate::store::Location;
+use crate::table::Table;
+use crate::task::DataFile;
+
+/// Changes that are committed together: all of them are in the table's next version, or none.
+///
+/// Files are written as changes are added; nothing is published before [`Transaction::commit`].
+pub struct Transaction {
+    table: Table,
+    branch: Option<String>,
+    changes: Vec<Box<dyn Change>>,
+    /// Ids of the snapshots among the changes.
+    own: Vec<i64>,
+    /// Whether the table's schema or spec may be others than at the beginning.
+    evolved: bool,
+    /// Appends that nothing came after: they make one snapshot.
+    appended: Option<(CommitOptions, Vec<DataFile>)>,
+}
+
+/// What a transaction would do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DryRun {
+    /// By the summaries' names: `added-data-files`, `deleted-records`, `total-records`, `manifests-created`, …: sums over the
+    /// snapshots that the transaction makes, and of totals the last.
+    pub counts: BTreeMap<String, i64>,
+    /// Snapshots that it makes.
+    pub snapshots: usize,
+    /// Bytes of the metadata file, manifest lists and manifests that it writes.
+    pub metadata_bytes: u64,
+}
+
+impl Transaction {
+    /// Of a table, at the version that it was opened at; new snapshots go to `branch`, `main` if none.
+    ///
+    /// # Errors
+    /// As [`Table::writable_location`].
+    pub fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
+        table.writable_location()?;
+        Ok(Transaction {
+            table: table.clone(),
+            branch,
+            changes: Vec::new(),
+            own: Vec::new(),
+            evolved: false,
+            appended: None,
+        })
+    }
+
+    /// The branch that snapshots go to, if not `main`.
+    pub fn branch(&self) -> Option<&str> {
+        self.branch.as_deref()
+    }
+
+    /// The table as the changes so far leave it; published nowhere. Its rows can be scanned.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`], but for a lost race.
+    pub fn table(&mut self) -> Result<Table> {
+        self.close_append()?;
+        let inner = &self.table.inner;
+        let metadata = apply_each(&mut self.changes, &inner.metadata)?;
+        Table::of(inner.store.clone(), metadata, inner.found.clone(), inner.storage_options.clone(), false)
+    }
+
+    /// Adds a change to those so far.
+    pub(crate) fn add(&mut self, change: Box<dyn Change>) -> Result<()> {
+        self.close_append()?;
+        self.changes.push(change);
+        Ok(())
+    }
+
+    /// Adds a snapshot. The transaction's own earlier ones are no conflicts for it. Where it was planned on what
+    /// [`Transaction::table`] gave, it must assume what it assumes since [`Transaction::since`].
+    ///
+    /// # Errors
+    /// As [`CommitOptions::apply`].
+    pub(crate) fn add_snapshot(&mut self, change: SnapshotChange, options: &CommitOptions) -> Result<()> {
+        self.close_append()?;
+        let options = CommitOptions { branch: self.branch.clone(), ..options.clone() };
+        let change = options.apply(change, &self.table)?.after(self.own.iter().copied());
+        self.own.push(change.snapshot_id());
+        self.changes.push(Box::new(change));
+        Ok(())
+    }
+
+    /// The snapshot that the transaction began on; none if there was none.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such branch: its snapshots would come from `main`'s.
+    pub fn since(&self) -> Result<Option<i64>> {
+        let metadata = &self.table.inner.metadata;
+        let name = self.branch.as_deref().filter(|name| metadata.refs.contains_key(*name)).unwrap_or(MAIN_BRANCH);
+        Ok(metadata.snapshot_of_ref(name)?.map(|s| s.id))
+    }
+
+    /// Removes the data files of which every row matches, and the delete files of partitions that go as a whole, as the
+    /// table is when the transaction is committed. A file of which some rows match and others may not is a conflict.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema.
+    pub fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
+        bind(filter, self.now()?.schema(), true)?;
+        let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
+        self.add_snapshot(change, &CommitOptions::default())
+    }
+
+    /// Changes the table's schema, spec, order, properties or references, as the changes so far leave them.
+    ///
+    /// # Errors
+    /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table meanwhile.
+    pub fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
+        let change = self.table()?.evolution(evolutions)?;
+        self.add(change)?;
+        self.evolved = true;
+        // What can't be made is refused now, not at the commit.
+        self.table().map(drop).inspect_err(|_| drop(self.changes.pop()))
+    }
+
+    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such snapshot.
+    pub fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()> {
+        let missing = || Error::not_found("the table has no such snapshot").with("snapshot", snapshot_id);
+        self.table.inner.metadata.snapshot_by_id(snapshot_id).ok_or_else(missing)?;
+        self.add(Box::new(CherryPick::new(self.table.inner.store.clone(), snapshot_id)))
+    }
+
+    /// Writes rows and adds their files. Appends that follow one another with the same options make one snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::write`].
+    pub fn append(
+        &mut self,
+        rows: Box<dyn RecordBatchReader + Send>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> Result<()> {
+        let files = self.now()?.write(rows, 0)?.files;
+        let options = CommitOptions { branch: self.branch.clone(), snapshot_properties };
+        if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
+            pending.extend(files);
+            return Ok(());
+        }
+        self.close_append()?;
+        self.appended = Some((options, files));
+        Ok(())
+    }
+
+    /// A table that has the schema and spec that the changes so far lead to.
+    fn now(&mut self) -> Result<Table> {
+        if self.evolved { self.table() } else { Ok(self.table.clone()) }
+    }
+
+    fn close_append(&mut self) -> Result<()> {
+        let Some((options, files)) = self.appended.take().filter(|(_, files)| !files.is_empty()) else { return Ok(()) };
+        let change = SnapshotChange::append(self.table.inner.store.clone(), files).owning_files();
+        self.add_snapshot(change, &options)
+    }
+
+    /// What the transaction would do to the table's newest version. Writes what a commit would, and removes it again.
+    ///
+    /// # Errors
+    /// As [`Transaction::commit`], but for a lost race.
+    pub fn dry_run(&mut self) -> Result<DryRun> {
+        self.close_append()?;
+        if self.changes.is_empty() {
+            return Ok(DryRun::default());
+        }
+        let base = reload(&self.table)?;
+        let done = apply_all(&mut self.changes, &base).and_then(|next| self.account(&base.metadata, &next));
+        self.changes.iter_mut().for_each(|c| c.undo());
+        done
+    }
+
+    fn account(&self, base: &TableMetadata, next: &TableMetadata) -> Result<DryRun> {
+        let old: HashSet<i64> = base.snapshots.iter().map(|s| s.id).collect();
+        let mut out = DryRun { metadata_bytes: encode_metadata(next).len() as u64, ..DryRun::default() };
+        for snapshot in next.snapshots.iter().filter(|s| !old.contains(&s.id)) {
+            out.snapshots += 1;
+            for (key, value) in &snapshot.summary {
+                let Ok(n) = value.parse::<i64>() else { continue };
+                let sum = out.counts.entry(key.clone()).or_insert(0);
+                *sum = if key.starts_with("total-") { n } else { sum.saturating_add(n) };
+            }
+            out.metadata_bytes += self.written_for(snapshot).with("snapshot", snapshot.id)?;
+        }
+        Ok(out)
+    }
+
+    /// Bytes of the manifest list and of the manifests that a snapshot adds.
+    fn written_for(&self, snapshot: &Snapshot) -> Result<u64> {
+        let store = self.table.inner.store.as_ref();
+        let list = snapshot.manifest_list.as_ref().map_or(Ok(0), |path| store.size(path))?;
+        let manifests = load_manifests(store, &Location::recorded(), snapshot)?;
+        let own = |m: &&ManifestFile| m.added_snapshot_id == Some(snapshot.id);
+        Ok(manifests.iter().filter(own).map(|m| m.length_bytes.max(0).unsigned_abs()).sum::<u64>() + list)
+    }
+
+    /// Commits the changes in their order; returns the table at its new version, or as it is if there are none.
+    ///
+    /// # Errors
+    /// `CommitConflict` if a change can't be made any more, or after the last retry; `CommitStateUnknown` if it can't be told
+    /// whether the commit happened; the store's.
+    pub fn commit(mut self) -> Result<Table> {
+        if let Err(e) = self.close_append() {
+            self.abort();
+            return Err(e);
+        }
+        if self.changes.is_empty() {
+            return self.table.refresh();
+        }
+        match commit(&self.table, std::mem::take(&mut self.changes)) {
+            Verdict::Committed(table) => Ok(table),
+            Verdict::Failed(e) | Verdict::Unknown(e) => Err(e),
+        }
+    }
+
+    /// Gives the changes up, and removes the files that were written for them.
+    pub fn abort(mut self) {
+        if let Err(e) = self.close_append() {
+            // The files are orphans then, and harmless.
+            drop::<Error>(e);
+        }
+        self.changes.iter_mut().for_each(|c| c.clean_up());
+    }
+}

@@ -1,0 +1,199 @@
+//! How commits end when the store fails: known, certainly not, or unknown.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Int64Array, RecordBatch, RecordBatchIterator};
+use arrow::record_batch::RecordBatchReader;
+
+use super::*;
+use crate::catalog::{Catalog, NewTable};
+use crate::data::arrow_schema::to_arrow;
+use crate::iceberg::commit::{Assumptions, Operation};
+use crate::store::local::LocalStore;
+use crate::store::{FileInfo, Store, StoreWriter};
+use crate::types::{Field, PrimitiveType, Schema};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// The file is made, and the reply gets lost.
+    LostReply,
+    /// The file is not made, and nobody knows.
+    Timeout,
+    Refused,
+    /// Somebody else makes the version first.
+    LostRace,
+}
+
+/// Local files; the next publication of metadata goes wrong.
+#[derive(Debug)]
+struct Faulty {
+    files: LocalStore,
+    fault: Mutex<Fault>,
+}
+
+impl Store for Faulty {
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let publishes = path.ends_with(".metadata.json");
+        let fault =
+            if publishes { std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) } else { Fault::None };
+        match fault {
+            Fault::None => self.files.put_if_absent(path, bytes),
+            Fault::LostReply => {
+                self.files.put_if_absent(path, bytes)?;
+                Err(Error::store("the connection was reset"))
+            }
+            Fault::Timeout => Err(Error::store("no answer")),
+            Fault::Refused => Err(Error::denied("not allowed")),
+            Fault::LostRace => {
+                // The version before, under the next name.
+                let version: u32 = path.rsplit("/v").next().unwrap().split('.').next().unwrap().parse().unwrap();
+                let before = path.replace(&format!("/v{version}."), &format!("/v{}.", version - 1));
+                self.files.put_if_absent(path, &self.files.get(&before)?)?;
+                self.files.put_if_absent(path, bytes)
+            }
+        }
+    }
+
+    fn refused(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::PermissionDenied
+    }
+
+    fn get(&self, path: &str) -> Result<Vec<u8>> {
+        self.files.get(path)
+    }
+
+    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.files.get_range(path, offset, length)
+    }
+
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        self.files.get_ranges(path, ranges)
+    }
+
+    fn size(&self, path: &str) -> Result<u64> {
+        self.files.size(path)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        self.files.put(path, bytes)
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
+        self.files.create(path)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
+        self.files.list(folder)
+    }
+
+    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        self.files.list_folders(folder)
+    }
+
+    fn make_folder(&self, folder: &str) -> Result<()> {
+        self.files.make_folder(folder)
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        self.files.delete(path)
+    }
+
+    fn delete_folder(&self, folder: &str) -> Result<()> {
+        self.files.delete_folder(folder)
+    }
+}
+
+struct Setup {
+    _folder: tempfile::TempDir,
+    store: Arc<Faulty>,
+    table: Table,
+}
+
+impl Setup {
+    fn new() -> Setup {
+        let folder = tempfile::tempdir().unwrap();
+        let warehouse = folder.path().to_str().unwrap().to_owned();
+        let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+        catalog.create_namespace("db", false).unwrap();
+        let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
+        let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
+        let store = Arc::new(Faulty { files: LocalStore, fault: Mutex::new(Fault::None) });
+        let (metadata, found) = filesystem::load(store.as_ref(), &table.inner.root).unwrap();
+        let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
+        Setup { _folder: folder, store, table }
+    }
+
+    fn rows(&self, id: i64) -> Box<dyn RecordBatchReader + Send> {
+        let arrow = to_arrow(self.table.schema()).unwrap();
+        let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![id]))]).unwrap();
+        Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
+    }
+
+    fn append(&self, fault: Fault) -> Result<Table> {
+        *self.store.fault.lock().unwrap() = fault;
+        self.table.append(self.rows(1))
+    }
+
+    fn files(&self, folder: &str) -> usize {
+        self.store.list(&format!("{}/{folder}", self.table.inner.root)).unwrap().len()
+    }
+
+    fn snapshots(&self) -> usize {
+        self.table.refresh().unwrap().snapshots().len()
+    }
+}
+
+#[test]
+fn a_lost_reply_is_no_failure() {
+    let setup = Setup::new();
+    let table = setup.append(Fault::LostReply).unwrap();
+    assert_eq!((table.snapshots().len(), setup.snapshots()), (1, 1));
+    // The first version and hint; the second, its list and its manifest.
+    assert_eq!((setup.files("metadata"), setup.files("data")), (5, 1));
+}
+
+#[test]
+fn nothing_is_removed_while_the_outcome_is_unknown() {
+    let setup = Setup::new();
+    let e = setup.append(Fault::Timeout).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitStateUnknown);
+    assert!(e.to_string().contains("no answer") && e.hint_text().unwrap().contains("Nothing was removed"), "{e}");
+    assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 4, 1));
+    assert_eq!(setup.append(Fault::None).unwrap().snapshots().len(), 1);
+}
+
+#[test]
+fn a_refused_commit_leaves_nothing() {
+    let setup = Setup::new();
+    let e = setup.append(Fault::Refused).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+    assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 2, 0));
+}
+
+#[test]
+fn a_lost_race_is_run_again_with_the_same_manifest() {
+    let setup = Setup::new();
+    let table = setup.append(Fault::LostRace).unwrap();
+    assert!(table.metadata_location().ends_with("/v3.metadata.json"));
+    // Three versions and the hint; the list of the second attempt, and the one manifest.
+    assert_eq!((setup.files("metadata"), setup.files("data")), (6, 1));
+}
+
+#[test]
+fn a_conflict_ends_a_commit_and_cleans_up() {
+    let setup = Setup::new();
+    let first = setup.append(Fault::None).unwrap();
+    let message = first.write(setup.rows(2), 0).unwrap();
+    let since = first.snapshot().map(|s| s.id);
+    first.append(setup.rows(3)).unwrap();
+    let before = (setup.files("metadata"), setup.files("data"));
+    let assumptions = Assumptions { since, no_new_data: true, ..Assumptions::default() };
+    let change = SnapshotChange::new(setup.store.clone(), Operation::Overwrite).add_files(message.files);
+    let change = change.assuming(assumptions).owning_files();
+    let Verdict::Failed(e) = commit(&first, vec![Box::new(change)]) else { panic!("it was committed") };
+    assert_eq!(e.kind(), ErrorKind::CommitConflict);
+    assert_eq!((setup.files("metadata"), setup.files("data")), (before.0, before.1 - 1));
+}

@@ -1,0 +1,111 @@
+"""Existing Parquet files as part of a table."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import pathlib
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import frazil as fz
+
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3], pa.int64()),
+        "name": pa.array(["a", None, "c"]),
+        "day": pa.array([dt.date(2026, 1, 2)] * 3),
+    }
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: pathlib.Path) -> fz.Catalog:
+    catalog = fz.catalog("c", warehouse=tmp_path / "wh")
+    catalog.create_namespace("db")
+    return catalog
+
+
+def written(folder: pathlib.Path, name: str, rows: pa.Table, **options: object) -> str:
+    path = folder / name
+    pq.write_table(rows, path, **options)
+    return str(path)
+
+
+def test_files_are_read_where_they_are(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema, partition_by=["day"])
+    paths = [written(tmp_path, "a.parquet", ROWS), written(tmp_path, "b.parquet", ROWS.slice(0, 1))]
+    table.add_files(paths, snapshot_properties={"by": "me"})
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == sorted(
+        ROWS.to_pylist() + ROWS.slice(0, 1).to_pylist(), key=lambda row: row["id"]
+    )
+    mapping = json.loads(table.properties["schema.name-mapping.default"])
+    assert mapping == [{"field-id": i, "names": [name]} for i, name in enumerate(ROWS.column_names, 1)]
+    assert table.snapshot is not None
+    assert table.snapshot.operation == "append"
+    assert table.snapshot.summary["by"] == "me"
+    assert table.snapshot.summary["added-records"] == "4"
+    tasks = list(table.scan("day = '2026-01-02' and id > 1").plan_files())
+    assert [task.data_file.path for task in tasks] == paths[:1], "bounds prune"
+    assert tasks[0].data_file.partition == {"day": dt.date(2026, 1, 2)}
+    assert table.scan("day = '2026-01-03'").count() == 0
+    assert table.metadata_location.endswith("v2.metadata.json")
+
+
+def test_files_are_added_once(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema)
+    path = written(tmp_path, "a.parquet", ROWS)
+    with pytest.raises(fz.InvalidInputError, match="twice"):
+        table.add_files([path, path])
+    table.add_files([path])
+    with pytest.raises(fz.InvalidInputError, match="already"):
+        table.add_files([path, written(tmp_path, "b.parquet", ROWS)])
+    assert table.refresh().scan().count() == 3
+    with pytest.raises(fz.NotFoundError):
+        table.add_files([str(tmp_path / "none.parquet")])
+    with pytest.raises(fz.InvalidInputError, match="list"):
+        table.add_files(path)
+
+
+def test_what_does_not_fit_is_refused(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("name", pa.string()), ("day", pa.date32())])
+    table = catalog.create_table("db.t", schema, partition_by=["day"])
+    several = pa.concat_tables([ROWS, ROWS.set_column(2, "day", pa.array([dt.date(2026, 1, 3)] * 3))])
+    nulls = ROWS.set_column(2, "day", pa.array([dt.date(2026, 1, 2), None, None]))
+    for rows, match in [
+        (several, "several partitions"),
+        (nulls, "several partitions"),
+        (ROWS.set_column(0, "id", pa.array(["x", "y", "z"])), "do not fit"),
+        (ROWS.select(["name", "day"]), "do not fit"),
+    ]:
+        with pytest.raises(fz.InvalidInputError, match=match):
+            table.add_files([written(tmp_path, "a.parquet", rows)])
+    with pytest.raises(fz.InvalidInputError, match="statistics"):
+        table.add_files([written(tmp_path, "a.parquet", ROWS, write_statistics=False)])
+    assert table.refresh().snapshot is None
+    assert "schema.name-mapping.default" not in table.properties
+
+
+def test_foreign_units_do_not_prune_wrongly(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    """Statistics in milliseconds are no bounds of a column in microseconds."""
+    times = [dt.datetime(2026, 1, 2), dt.datetime(2026, 1, 3)]
+    rows = pa.table({"t": pa.array(times, pa.timestamp("ms")), "n": pa.array([1, 2], pa.int32())})
+    schema = pa.schema([("t", pa.timestamp("us")), ("n", pa.int64())])
+    table = catalog.create_table("db.t", schema)
+    table.add_files([written(tmp_path, "a.parquet", rows)])
+    assert table.scan("t > '2026-01-02T12:00:00' and n = 2").count() == 1
+
+
+def test_partitions_come_from_equal_bounds(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    times = [dt.datetime(2026, 1, 2, 3), dt.datetime(2026, 1, 2, 9)]
+    rows = pa.table({"t": pa.array(times, pa.timestamp("us")), "n": pa.array([7, 7], pa.int64()), "s": ["x", "x"]})
+    table = catalog.create_table("db.t", rows.schema, partition_by=["day(t)", "bucket(4, n)", "s"])
+    table.add_files([written(tmp_path, "a.parquet", rows)])
+    appended = catalog.create_table("db.u", rows.schema, partition_by=["day(t)", "bucket(4, n)", "s"]).append(rows)
+    (ours,), (theirs,) = table.scan().plan_files(), appended.scan().plan_files()
+    assert ours.data_file.partition == theirs.data_file.partition
+    nothing = rows.set_column(2, "s", pa.array([None, None], pa.string()))
+    table.add_files([written(tmp_path, "b.parquet", nothing)])
+    assert table.scan("s is null").count() == 2
