@@ -5,13 +5,22 @@
 //!
 //! The property `gc.enabled=false` says that other tables share the files: then nothing is deleted.
 
+mod compact;
+mod compact_plan;
 mod deletion;
 mod expire;
 mod json;
+mod listing;
+mod manifests;
+mod orphans;
 
+pub use self::compact::{CompactOptions, Compacted};
+pub use self::compact_plan::CompactRules;
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};
 pub use self::json::maintain;
+pub use self::manifests::{ManifestOptions, RewrittenManifests};
+pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -10,13 +10,13 @@
 //! # fn f(store: &dyn frazil::store::Store, gone: &[Arc<Snapshot>], after: &TableMetadata) -> Result<()> {
 //! use frazil::iceberg::reachable::{PathKeys, only_in};
 //!
-//! let files = only_in(store, &PathKeys::default(), gone, after, &|| Ok(()))?;
+//! let files = only_in(&PathKeys::new(store), gone, after, &|| Ok(()))?;
 //! println!("{} manifests", files.manifests.len());
 //! # Ok(()) }
 //! ```
 
-use std::collections::HashSet;
 use std::collections::hash_map::RandomState;
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,26 +27,48 @@ use super::manifest_list::decode_manifest_list;
 use super::metadata::{Snapshot, TableMetadata};
 use super::plan::EntryScope;
 use crate::error::{ErrorKind, Result, ResultExt};
-use crate::store::{Store, location};
+use crate::store::Store;
 use crate::task::FileContent;
 use crate::workers::{GoOn, in_parallel};
 
-/// Hashes of paths, of this process and call only.
-#[derive(Clone, Debug, Default)]
-pub struct PathKeys {
+/// Folders whose real names are remembered at most.
+const FOLDERS: usize = 100_000;
+
+/// Hashes of paths in a store, for the length of one call.
+#[derive(Debug)]
+pub struct PathKeys<'s> {
+    store: &'s dyn Store,
     state: RandomState,
+    folders: Mutex<HashMap<String, u64>>,
 }
 
-impl PathKeys {
-    /// The same for all spellings of a path: with or without the scheme `file:`, single or double slashes, `.`.
+impl<'s> PathKeys<'s> {
+    /// Of paths that this store opens.
+    pub fn new(store: &'s dyn Store) -> PathKeys<'s> {
+        PathKeys { store, state: RandomState::new(), folders: Mutex::default() }
+    }
+
+    /// The same for all spellings of a path: with or without the scheme `file:`, with more slashes than are needed, or by way
+    /// of links to folders.
     pub fn of(&self, path: &str) -> u64 {
-        let local = match location::scheme(path) {
-            None | Some("file") => location::local_path(path).ok(),
-            Some(_) => None,
-        };
-        let path = local.as_deref().and_then(|p| p.to_str()).unwrap_or(path);
-        let parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
-        self.state.hash_one(parts.collect::<Vec<_>>())
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        self.state.hash_one((self.folder(folder), name))
+    }
+
+    fn folder(&self, folder: &str) -> u64 {
+        let lock = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(folder) {
+            return *known;
+        }
+        let real = self.store.real_folder(folder);
+        let parts: Vec<&str> = real.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let key = self.state.hash_one(parts);
+        let mut folders = lock();
+        if folders.len() >= FOLDERS {
+            folders.clear();
+        }
+        folders.insert(folder.to_owned(), key);
+        key
     }
 }
 
@@ -82,8 +104,7 @@ impl Missing {
 /// # Errors
 /// Of the store; `CorruptTable` if a manifest list is; what `go_on` gives.
 pub fn manifests_of(
-    store: &dyn Store,
-    keys: &PathKeys,
+    keys: &PathKeys<'_>,
     snapshots: &[Arc<Snapshot>],
     known: &HashSet<u64>,
     missing: Missing,
@@ -92,7 +113,7 @@ pub fn manifests_of(
     let seen = Mutex::new(HashSet::new());
     let found = in_parallel(snapshots.len(), |i| {
         go_on()?;
-        let mut manifests = missing.or_skip(listed(store, &snapshots[i])).with("snapshot", snapshots[i].id)?;
+        let mut manifests = missing.or_skip(listed(keys.store, &snapshots[i])).with("snapshot", snapshots[i].id)?;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         manifests.retain(|m| {
             let key = keys.of(&m.path);
@@ -153,18 +174,12 @@ pub struct Unreachable {
 ///
 /// # Errors
 /// Of the store; `CorruptTable` if a file of metadata is; what `go_on` gives.
-pub fn only_in(
-    store: &dyn Store,
-    keys: &PathKeys,
-    gone: &[Arc<Snapshot>],
-    after: &TableMetadata,
-    go_on: GoOn,
-) -> Result<Unreachable> {
-    let kept = manifests_of(store, keys, &after.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+pub fn only_in(keys: &PathKeys<'_>, gone: &[Arc<Snapshot>], after: &TableMetadata, go_on: GoOn) -> Result<Unreachable> {
+    let kept = manifests_of(keys, &after.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
     let kept_lists = after.snapshots.iter().filter_map(|s| s.manifest_list.as_deref());
     let known: HashSet<u64> = kept.iter().map(|m| m.path.as_str()).chain(kept_lists).map(|p| keys.of(p)).collect();
-    let manifests = manifests_of(store, keys, gone, &known, Missing::IsSkipped, go_on)?;
-    let files = files_only_in(store, keys, &manifests, &kept, go_on)?;
+    let manifests = manifests_of(keys, gone, &known, Missing::IsSkipped, go_on)?;
+    let files = files_only_in(keys, &manifests, &kept, go_on)?;
     let mut lists: Vec<String> = gone.iter().filter_map(|s| s.manifest_list.clone()).collect();
     lists.retain(|path| !known.contains(&keys.of(path)));
     lists.sort_unstable();
@@ -176,8 +191,7 @@ pub fn only_in(
 /// The live files of `manifests` that are live in none of `kept`. Those of `manifests` are read twice, so that no path is
 /// kept that need not be.
 fn files_only_in(
-    store: &dyn Store,
-    keys: &PathKeys,
+    keys: &PathKeys<'_>,
     manifests: &[ManifestPath],
     kept: &[ManifestPath],
     go_on: GoOn,
@@ -186,7 +200,7 @@ fn files_only_in(
     let of_each = in_parallel(candidates.len(), |i| {
         go_on()?;
         let mut found = Vec::new();
-        let read = each_live_file(store, &candidates[i].path, |path, _| found.push(keys.of(path)));
+        let read = each_live_file(keys.store, &candidates[i].path, |path, _| found.push(keys.of(path)));
         Missing::IsSkipped.or_skip(read).map(|()| found)
     })?;
     let marked = Marked::new(of_each.into_iter().flatten().collect());
@@ -196,14 +210,14 @@ fn files_only_in(
     let kept: Vec<&ManifestPath> = kept.iter().filter(|m| m.may_be_live).collect();
     in_parallel(kept.len(), |i| {
         go_on()?;
-        each_live_file(store, &kept[i].path, |path, _| {
+        each_live_file(keys.store, &kept[i].path, |path, _| {
             marked.mark(keys.of(path));
         })
     })?;
     let found = in_parallel(candidates.len(), |i| {
         go_on()?;
         let mut found = Vec::new();
-        let read = each_live_file(store, &candidates[i].path, |path, content| {
+        let read = each_live_file(keys.store, &candidates[i].path, |path, content| {
             if marked.mark(keys.of(path)) {
                 found.push((path.to_owned(), content));
             }
@@ -214,21 +228,28 @@ fn files_only_in(
 }
 
 /// A set of keys, each of which can be marked once, by any thread.
-struct Marked {
+#[derive(Debug, Default)]
+pub struct Marked {
     keys: Vec<u64>,
     marks: Vec<AtomicU64>,
 }
 
 impl Marked {
-    fn new(mut keys: Vec<u64>) -> Marked {
+    /// None of them is marked.
+    pub fn new(mut keys: Vec<u64>) -> Marked {
         keys.sort_unstable();
         keys.dedup();
         let marks = (0..keys.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Marked { keys, marks }
     }
 
+    /// Whether a key is in the set, marked or not.
+    pub fn has(&self, key: u64) -> bool {
+        self.keys.binary_search(&key).is_ok()
+    }
+
     /// Marks a key; whether it is in the set and was not marked before.
-    fn mark(&self, key: u64) -> bool {
+    pub fn mark(&self, key: u64) -> bool {
         let Ok(at) = self.keys.binary_search(&key) else { return false };
         let bit = 1u64 << (at % 64);
         self.marks.get(at / 64).is_some_and(|m| m.fetch_or(bit, Ordering::Relaxed) & bit == 0)
@@ -241,7 +262,7 @@ mod tests {
 
     #[test]
     fn spellings_of_a_path_have_one_key() {
-        let keys = PathKeys::default();
+        let keys = PathKeys::new(&crate::store::local::LocalStore);
         let same = ["/a/b/c", "file:/a/b/c", "file:///a/b/c", "file://localhost/a/b/c", "/a//b/./c", "file:/a/b//c"];
         for path in same {
             assert_eq!(keys.of(path), keys.of("/a/b/c"), "{path}");
@@ -250,6 +271,12 @@ mod tests {
             assert_ne!(keys.of(other), keys.of("/a/b/c"), "{other}");
         }
         assert_ne!(keys.of("s3://a/b"), keys.of("s3a://a/b"));
+        let dir = tempfile::tempdir().unwrap();
+        let there = dir.path().join("there");
+        std::fs::create_dir(&there).unwrap();
+        std::os::unix::fs::symlink(&there, dir.path().join("link")).unwrap();
+        let path = |name: &str| format!("{}/{name}/x.parquet", dir.path().display());
+        assert_eq!(keys.of(&path("link")), keys.of(&path("there")));
     }
 
     #[test]

@@ -142,8 +142,8 @@ fn snapshots_gone(before: &TableMetadata, after: &TableMetadata) -> Vec<Arc<Snap
 }
 
 fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata, go_on: GoOn) -> Result<Expired> {
-    let keys = PathKeys::default();
-    let files = only_in(store, &keys, &snapshots_gone(before, after), after, go_on)?;
+    let keys = PathKeys::new(store);
+    let files = only_in(&keys, &snapshots_gone(before, after), after, go_on)?;
     let mut out = gone(before, after);
     for (path, content) in files.files {
         match content {
