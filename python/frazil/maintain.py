@@ -164,7 +164,8 @@ class Maintain:
     ) -> OrphanFiles:
         """Deletes files in the table's folder that no snapshot, statistics or metadata file leads to.
 
-        Failed or killed writers leave such files behind. Files that a writer has made and not yet committed look the same, so give writers time: an age below that of
+        Failed or killed writers leave such files behind. Files that a writer has made and not yet committed look the
+        same, so give writers time: an age below that of
         the longest write loses its rows. Hidden files and folders (names that begin with `_` or `.`) stay, except for
         folders of partition fields with such names. Links are not followed. Folders of other tables within this one's
         are left alone.
@@ -247,7 +248,8 @@ class Maintain:
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
-        Rows that are deleted are gone then. Files are put together partition by partition, in groups that are read and written in parallel; files of older
+        Rows that are deleted are gone then. Files are put together partition by partition, in groups
+        that are read and written in parallel; files of older
         partition specs are partitioned by the current one. Rows keep their ids, and equality deletes that are committed
         meanwhile still reach them.
 
