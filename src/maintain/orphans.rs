@@ -189,10 +189,10 @@ impl<'a> Prefixes<'a> {
         let authority = self.authorities.get(authority).map_or(authority, String::as_str);
         let same = scheme.eq_ignore_ascii_case("file") && authority.is_empty();
         let key = self.keys.of(path);
-        if !same && !self.listed.has(key) || !same && self.mode == PrefixMismatch::Delete {
-            return;
-        }
         if !same {
+            if self.mode == PrefixMismatch::Delete || !self.listed.has(key) {
+                return;
+            }
             let prefix = format!("{scheme}://{authority}");
             self.conflicts.lock().unwrap_or_else(PoisonError::into_inner).insert(prefix);
         }

@@ -157,12 +157,15 @@ fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) 
     Ok((places, next))
 }
 
+/// Partitions by their keys, with how many live entries each has.
+type Counts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
+
 /// Live entries of a manifest by partition.
 fn count(
     writer: &ManifestWriter,
     base: &TableMetadata,
     m: &ManifestFile,
-) -> Result<HashMap<Vec<u8>, (Arc<Partition>, u64)>> {
+) -> Result<Counts> {
     let bytes = writer.store.get(&m.path)?;
     let manifest = Manifest::parse(&bytes)?;
     let columns = manifest.decode(0..manifest.block_count(), &EntryRequest::default(), &inherited(m))?;
@@ -173,7 +176,7 @@ fn count(
             *n += 1;
         }
     }
-    let mut out: HashMap<Vec<u8>, (Arc<Partition>, u64)> = HashMap::new();
+    let mut out = Counts::new();
     for (partition, n) in partitions.into_iter().zip(counts).filter(|(_, n)| *n > 0) {
         out.entry(partition_key(&partition)).or_insert_with(|| (partition, 0)).1 += n;
     }
