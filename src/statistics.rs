@@ -92,10 +92,7 @@ impl Coverage {
     pub(crate) fn of(batch: &PlannedBatch, k: usize) -> Result<Coverage> {
         let row = *batch.rows.get(k).ok_or_else(|| Error::internal("no such file"))? as usize;
         let records = batch.columns.record_count.get(row).map_or(0, |n| n.max(&0).unsigned_abs());
-        let residual = &*batch.group(row)?.residual;
-        let all_match = *residual == BoundPredicate::True
-            || strict(residual) && must_match(residual, &MetricsBounds::new(&batch.columns, row));
-        if !all_match {
+        if !keeps_every_row(batch, row)? {
             return Ok(Coverage::Part(records));
         }
         if batch.deletes.count(k) == 0 {
@@ -121,9 +118,16 @@ impl Coverage {
     }
 }
 
+/// Whether metadata proves that the filter is true on every row of an entry that survived.
+pub(crate) fn keeps_every_row(batch: &PlannedBatch, row: usize) -> Result<bool> {
+    let residual = &*batch.group(row)?.residual;
+    let by_bounds = || strict(residual) && must_match(residual, &MetricsBounds::new(&batch.columns, row));
+    Ok(*residual == BoundPredicate::True || by_bounds())
+}
+
 /// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, which shows in
 /// a pair of bounds only sometimes.
-fn strict(filter: &BoundPredicate) -> bool {
+pub(crate) fn strict(filter: &BoundPredicate) -> bool {
     let mut strict = true;
     filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
     strict

@@ -20,7 +20,7 @@ use crate::store::{self, Location, Store, location};
 use crate::task::{CommitMessage, DataFile};
 use crate::transaction::{self, CommitOptions};
 use crate::types::temporal::format_instant;
-use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
+use crate::types::{PartitionSpec, Schema, SortOrder};
 
 /// Which version of the table to read.
 #[derive(Clone, Debug, PartialEq)]
@@ -329,7 +329,7 @@ impl Table {
             schema: self.schema().clone(),
             spec: self.inner.spec.clone(),
             order: self.inner.sort_order.clone(),
-            row_order: RowOrder::Any,
+            row_order: RowOrder::Sort,
             locations: FileLocations::new(&m.location, &m.properties)?,
             properties: m.properties.clone(),
             write_id: uuid::Uuid::new_v4().to_string(),
@@ -386,12 +386,6 @@ impl Table {
     /// Only for files that certainly are in no snapshot.
     fn delete_files(&self, files: &[&DataFile]) -> Result<()> {
         files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
-    }
-
-    /// Columns that the sort order keeps in order: their bounds prune well.
-    pub(crate) fn sorted_columns(&self) -> Vec<FieldId> {
-        let ordered = self.inner.sort_order.fields.iter().filter(|f| f.transform.preserves_order());
-        ordered.map(|f| f.source_id).collect()
     }
 
     /// The root folder that commits go to.

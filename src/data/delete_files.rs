@@ -11,8 +11,8 @@ use hashbrown::DefaultHashBuilder;
 
 use super::arrow_schema::arrow_primitive;
 use super::change_rows::RowMoves;
-use super::delete_write::position_schema;
 use super::delete_keys::{KeyDeletes, KeyEncoder, KeySet, Unions};
+use super::delete_write::position_schema;
 use super::filter_columns::key_path;
 use super::read::read_delete_file;
 use crate::codec::bitmap::PositionSet;

@@ -330,10 +330,7 @@ impl<'a> GroupWriter<'a> {
                 return Ok(());
             }
             let paths = paths.slice(0, positions.len());
-            let batch = RecordBatch::try_new(
-                self.settings.arrow().clone(),
-                vec![Arc::new(paths), Arc::new(positions)],
-            );
+            let batch = RecordBatch::try_new(self.settings.arrow().clone(), vec![Arc::new(paths), Arc::new(positions)]);
             let batch = batch.map_err(|e| Error::internal("positions do not fit their file's schema").because(e))?;
             self.write(data_file, &batch)?;
         }

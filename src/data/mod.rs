@@ -12,9 +12,9 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
+//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
 //! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
-//! columns that `delete_columns` picks.
+//! columns that `stored_columns` picks.
 
 pub mod arrow_schema;
 mod avro_decode;
@@ -23,13 +23,12 @@ mod avro_schema;
 mod bloom_filters;
 mod bounds_truncate;
 mod bucket_array;
-mod cast;
+pub(crate) mod cast;
 mod change_rows;
 pub mod conform;
 mod conform_leaf;
 mod constants;
 mod defaults;
-mod delete_columns;
 pub mod delete_files;
 mod delete_keys;
 pub mod delete_write;
@@ -40,7 +39,7 @@ mod filter_columns;
 mod geoarrow;
 mod guard;
 pub mod locations;
-mod long_keys;
+pub(crate) mod long_keys;
 pub mod metrics;
 mod name_mapping;
 mod orc_columns;
@@ -63,6 +62,8 @@ pub mod read_ahead;
 mod row_columns;
 mod row_groups;
 mod row_lineage;
+mod sort_rows;
+mod stored_columns;
 mod task_reader;
 #[cfg(test)]
 mod testing;

@@ -119,7 +119,8 @@ impl<'a> Properties<'a> {
                 let key = format!("{DATA}{name}.column.{column}");
                 self.all.get(&key).map(|value| (key, value))
             };
-            let fpp = of("bloom-filter-fpp").map(|(key, v)| parse(&key, v, "share between 0 and 1", |p| *p > 0.0 && *p < 1.0));
+            let fpp = of("bloom-filter-fpp")
+                .map(|(key, v)| parse(&key, v, "share between 0 and 1", |p| *p > 0.0 && *p < 1.0));
             let fpp = fpp.transpose()?.unwrap_or(BLOOM_FPP);
             let ndv = of("bloom-filter-ndv").map(|(key, v)| parse(&key, v, "number above 0", |n: &u64| *n > 0));
             let most = values_of_bloom_filter(most_bytes, fpp);

@@ -83,8 +83,8 @@ impl WrittenParquet {
 /// What a file is for, as far as its settings go.
 #[derive(Clone, Copy, Debug)]
 pub enum Purpose<'a> {
-    /// Rows of the table.
-    Rows,
+    /// Rows of a table of this schema.
+    Rows(&'a Schema),
     /// Positions of deleted rows.
     PositionDeletes,
     /// Keys of deleted rows, in these columns.
@@ -96,7 +96,7 @@ impl Purpose<'_> {
     fn metadata(self) -> Vec<KeyValue> {
         let of_type = |name: &str| KeyValue::new("delete-type".to_owned(), name.to_owned());
         match self {
-            Purpose::Rows => vec![],
+            Purpose::Rows(_) => vec![],
             Purpose::PositionDeletes => vec![of_type("position")],
             Purpose::EqualityDeletes(ids) => {
                 let ids: Vec<String> = ids.iter().map(FieldId::to_string).collect();
@@ -119,10 +119,14 @@ impl ParquetSettings {
         purpose: Purpose<'_>,
     ) -> Result<Self> {
         let parquet = to_parquet(&schema)?;
-        let json = schema_to_json(&schema).to_string();
+        // Of a table's rows all columns are named, also those of type unknown, which files do not have.
+        let (deletes, named) = match purpose {
+            Purpose::Rows(table) => (false, table),
+            _ => (true, &*schema),
+        };
+        let json = schema_to_json(named).to_string();
         let mut metadata = purpose.metadata();
         metadata.push(KeyValue::new("iceberg.schema".to_owned(), json));
-        let deletes = !matches!(purpose, Purpose::Rows);
         let statistics = metrics.statistics_bytes(&schema);
         let properties = writer_properties(properties, deletes, (&schema, &parquet), statistics, metadata)?;
         let float = |id: FieldId| {

@@ -9,6 +9,7 @@
 //! them wait and then written partition by partition; row groups in progress hold at most 256 MiB together, else the
 //! largest is ended early; at most 128 files are open, else the one that was idle longest is closed, or, if none was
 //! idle, the new part becomes a file of its own. So rows that come clustered by partition make the fewest files.
+//! Rows that are to be sorted ([`RowOrder::Sort`]) are collected first (`sort_rows`).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,14 +18,16 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 
 use super::conform::Conformer;
-use super::delete_columns::{Columns, check_keys};
 use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, check_deletes_format};
 use super::locations::FileLocations;
 use super::metrics::MetricsConfig;
 use super::output::Output;
 use super::parquet_properties::size_property;
+use super::parquet_schema::without_unknown;
 use super::parquet_write::{ParquetFile, ParquetSettings, Purpose};
 use super::partition_rows::{PartitionRows, Partitioner};
+use super::sort_rows::RowSorter;
+use super::stored_columns::{Columns, check_keys};
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
@@ -65,26 +68,15 @@ pub enum RowOrder {
     Any,
     /// In the table's sort order within each partition: recorded.
     Sorted,
+    /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
+    /// not there, is not made.
+    Sort,
 }
 
 impl WriteContext {
-    /// Columns that the sort order keeps in order: their bounds prune well.
-    fn sorted_columns(&self) -> Vec<FieldId> {
-        let ordered = self.order.fields.iter().filter(|f| f.transform.preserves_order());
-        ordered.map(|f| f.source_id).collect()
-    }
-
-    /// The order to record (specification, "Sorting": 0 is unsorted).
-    fn sort_order_id(&self) -> i32 {
-        match self.row_order {
-            RowOrder::Any => 0,
-            RowOrder::Sorted => self.order.id,
-        }
-    }
-
     /// What to record of each column.
     pub(super) fn metrics(&self) -> MetricsConfig {
-        MetricsConfig::new(&self.schema, &self.properties, &self.sorted_columns())
+        MetricsConfig::new(&self.schema, &self.properties, &self.order.ordered_columns())
     }
 }
 
@@ -104,10 +96,16 @@ const LIMITS: Limits = Limits { open_files: 128, waiting_bytes: 128 << 20, buffe
 pub struct DataWriter {
     output: Output,
     context: WriteContext,
-    keys: Option<Keys>,
+    /// `equality_ids` of a writer of equality deletes.
+    keys: Option<Vec<FieldId>>,
+    /// What of the rows goes into the files, if not all does.
+    columns: Option<Columns>,
     settings: Arc<ParquetSettings>,
     conformer: Conformer,
     partitioner: Partitioner,
+    sorter: Option<RowSorter>,
+    /// The order to record: 0 is unsorted.
+    sort_order_id: i32,
     target_bytes: u64,
     limits: Limits,
     waiting: BTreeMap<usize, Vec<PartitionRows>>,
@@ -118,14 +116,6 @@ pub struct DataWriter {
     rows_taken: u64,
     done: BTreeMap<u64, DataFile>,
     failed: bool,
-}
-
-/// What makes a writer of equality delete files.
-struct Keys {
-    /// `equality_ids`.
-    ids: Vec<FieldId>,
-    /// The columns of the rows that go into the files.
-    columns: Columns,
 }
 
 struct OpenFile {
@@ -149,16 +139,9 @@ impl DataWriter {
         check_format(&context.properties, &["write.format.default"])?;
         let target_bytes = size_property(&context.properties, "write.target-file-size-bytes", 512 << 20)?;
         let conformer = Conformer::new(context.schema.clone())?;
-        let settings = ParquetSettings::new(
-            context.schema.clone(),
-            conformer.target().clone(),
-            &context.properties,
-            context.metrics(),
-            Purpose::Rows,
-        )?;
-        let partitioner = Partitioner::new(&context.schema, &context.spec)?;
+        let stored = without_unknown(&context.schema)?;
         let output = Output::new(store, &context, false);
-        Ok(Self::of(output, context, None, conformer, partitioner, settings, target_bytes))
+        Self::of(output, context, conformer, stored, None, target_bytes)
     }
 
     /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
@@ -178,34 +161,37 @@ impl DataWriter {
         let sources = context.spec.fields.iter().filter(|f| f.transform != Transform::Void).map(|f| f.source_id);
         let rows = prune(&context.schema, &ids.iter().copied().chain(sources).collect::<Vec<_>>());
         let conformer = Conformer::new(Arc::new(rows))?;
-        let columns = Columns::new(conformer.target(), &kept)?;
-        let settings = ParquetSettings::new(
-            Arc::new(kept),
-            columns.schema().clone(),
-            &context.properties,
-            context.metrics(),
-            Purpose::EqualityDeletes(&ids),
-        )?;
-        let partitioner = Partitioner::new(conformer.schema(), &context.spec)?;
         let output = Output::new(store, &context, true);
-        Ok(Self::of(output, context, Some(Keys { ids, columns }), conformer, partitioner, settings, target_bytes))
+        Self::of(output, context, conformer, kept, Some(ids), target_bytes)
     }
 
+    /// A writer of files with the columns of `stored`.
     fn of(
         output: Output,
         context: WriteContext,
-        keys: Option<Keys>,
         conformer: Conformer,
-        partitioner: Partitioner,
-        settings: ParquetSettings,
+        stored: Schema,
+        keys: Option<Vec<FieldId>>,
         target_bytes: u64,
-    ) -> Self {
-        DataWriter {
-            partitioner,
+    ) -> Result<Self> {
+        let all = stored.fields == conformer.schema().fields;
+        let columns = if all { None } else { Some(Columns::new(conformer.target(), &stored)?) };
+        let arrow = columns.as_ref().map_or(conformer.target(), Columns::schema).clone();
+        let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
+        let settings = ParquetSettings::new(Arc::new(stored), arrow, &context.properties, context.metrics(), purpose)?;
+        let sort = keys.is_none() && context.row_order == RowOrder::Sort;
+        let sorter =
+            sort.then(|| RowSorter::new(&context.schema, conformer.target().clone(), &context.order)).flatten();
+        let sorted = sorter.is_some() || context.row_order == RowOrder::Sorted;
+        Ok(DataWriter {
+            sort_order_id: if sorted { context.order.id } else { 0 },
+            sorter,
+            partitioner: Partitioner::new(conformer.schema(), &context.spec)?,
             settings: Arc::new(settings),
             output,
             context,
             keys,
+            columns,
             conformer,
             target_bytes,
             limits: LIMITS,
@@ -217,7 +203,7 @@ impl DataWriter {
             rows_taken: 0,
             done: BTreeMap::new(),
             failed: false,
-        }
+        })
     }
 
     /// Adds rows. After an error the writer takes no more, and its files can't be committed.
@@ -258,8 +244,11 @@ impl DataWriter {
 
     fn take(&mut self, rows: &RecordBatch) -> Result<()> {
         let mut parts = self.partitioner.split(rows)?;
-        if let Some(keys) = &self.keys {
-            parts.iter_mut().try_for_each(|part| keys.columns.of(&part.rows).map(|kept| part.rows = kept))?;
+        if let Some(sorter) = &mut self.sorter {
+            return sorter.push(parts);
+        }
+        if let Some(columns) = &self.columns {
+            parts.iter_mut().try_for_each(|part| columns.of(&part.rows).map(|stored| part.rows = stored))?;
         }
         if self.context.spec.is_unpartitioned() {
             self.round += 1;
@@ -270,6 +259,18 @@ impl DataWriter {
             self.waiting.entry(part.number).or_default().push(part);
         }
         if self.waiting_bytes >= self.limits.waiting_bytes { self.write_waiting() } else { Ok(()) }
+    }
+
+    /// Rows that come partition by partition: each one's files are done before those of the next.
+    fn take_sorted(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.round += 1;
+        for part in self.partitioner.split(rows)? {
+            let others: Vec<usize> = self.open.keys().copied().filter(|number| *number != part.number).collect();
+            others.into_iter().try_for_each(|number| self.close(number))?;
+            let rows = self.columns.as_ref().map_or(Ok(part.rows.clone()), |columns| columns.of(&part.rows))?;
+            self.append(PartitionRows { rows, ..part })?;
+        }
+        Ok(())
     }
 
     fn write_waiting(&mut self) -> Result<()> {
@@ -350,8 +351,8 @@ impl DataWriter {
         self.output.made(&path, &finished);
         let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
         let mut file = finished?.into_file(content, path, open.partition);
-        file.sort_order_id = Some(self.context.sort_order_id());
-        file.equality_ids = self.keys.as_ref().map(|k| k.ids.clone());
+        file.sort_order_id = Some(self.sort_order_id);
+        file.equality_ids = self.keys.clone();
         self.done.insert(open.count, file);
         Ok(())
     }
@@ -363,6 +364,9 @@ impl DataWriter {
     /// As [`DataWriter::write`]; then everything written is deleted.
     pub fn finish(mut self) -> Result<Vec<DataFile>> {
         self.usable()?;
+        if let Some(sorter) = self.sorter.take() {
+            sorter.finish(|rows| self.take_sorted(&rows))?;
+        }
         self.write_waiting()?;
         let mut open: Vec<(u64, usize)> = self.open.iter().map(|(number, o)| (o.count, *number)).collect();
         open.sort_unstable();
@@ -393,7 +397,7 @@ pub(super) fn check_format(properties: &BTreeMap<String, String>, keys: &[&'stat
 }
 
 /// The memory that the rows of a batch take, not counting what their buffers hold beside them.
-fn batch_bytes(batch: &RecordBatch) -> usize {
+pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
     let column = |c: &arrow::array::ArrayRef| c.to_data().get_slice_memory_size().unwrap_or(0);
     batch.columns().iter().map(column).sum()
 }

@@ -1,4 +1,4 @@
-//! The key columns of equality delete files.
+//! The columns of rows that files store: not those of type unknown, and of equality deletes only the keys.
 
 use std::sync::Arc;
 
@@ -19,9 +19,14 @@ pub(super) fn check_keys(schema: &Schema, ids: &[FieldId]) -> Result<()> {
         return Err(Error::invalid("equality deletes need at least one key column"));
     }
     for id in ids {
-        let name = schema.name_of(*id).ok_or_else(|| Error::invalid("a key column is not in the table").with("id", id))?;
+        let name =
+            schema.name_of(*id).ok_or_else(|| Error::invalid("a key column is not in the table").with("id", id))?;
         match source_path(schema, *id) {
-            None => return Err(Error::invalid("a key column is a primitive outside of lists and maps").with("column", name)),
+            None => {
+                return Err(
+                    Error::invalid("a key column is a primitive outside of lists and maps").with("column", name)
+                );
+            }
             Some((_, ty)) if ty.is_float() => {
                 return Err(Error::invalid(format!("a column of type {ty} is no key column")).with("column", name));
             }
@@ -74,7 +79,7 @@ impl Columns {
 }
 
 fn misfit() -> Error {
-    Error::internal("key columns are picked from rows that lack them")
+    Error::internal("columns are picked from rows that lack them")
 }
 
 fn picks(from: &Fields, kept: &Fields) -> Result<Vec<Pick>> {
