@@ -49,3 +49,7 @@ fn check_may_delete(table: &Table) -> Result<()> {
 fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
+
+#[cfg(test)]
+#[path = "maintain/maintain_tests.rs"]
+mod tests;

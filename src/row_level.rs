@@ -35,6 +35,7 @@ use crate::workers::GoOn;
 
 pub use self::merge::{Columns, Merge};
 pub use self::update::Assigned;
+pub(crate) use self::live::lineage_columns;
 use self::view::View;
 
 /// Rows that come in batches.

@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::compact_plan::{CompactRules, Group, Sizes};
 use crate::data::read_ahead::TaskReader;
 use crate::data::write::{DataWriter, WriteContext};
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::error::{ErrorKind, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::row_level::lineage_columns;
 use crate::scan::Scan;
 use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{DataFile, ReadContext, ScanTask};
 use crate::transaction::{self, CommitOptions, Verdict};
-use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::{Field, Schema};
 use crate::workers::{GoOn, in_parallel, threads};
 
@@ -182,15 +182,7 @@ struct Rows {
 impl Rows {
     fn new(table: &Table, scan: &Scan) -> Result<Rows> {
         let own = table.schema();
-        let lineage: Vec<Field> = match table.format_version() {
-            3.. => LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect(),
-            _ => Vec::new(),
-        };
-        if let Some(taken) = lineage.iter().find(|c| own.fields.iter().any(|f| f.name == c.name)) {
-            return Err(Error::unsupported("the table has a column with the name of one of row lineage")
-                .with("column", &taken.name)
-                .hint("Rename the column"));
-        }
+        let lineage = if table.format_version() >= 3 { lineage_columns(own)? } else { Vec::new() };
         let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage).collect();
         let all = Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone()));
         let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
@@ -230,3 +222,7 @@ impl Drop for Written {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;
