@@ -33,9 +33,9 @@ use crate::table::Table;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
+pub(crate) use self::live::lineage_columns;
 pub use self::merge::{Columns, Merge};
 pub use self::update::Assigned;
-pub(crate) use self::live::lineage_columns;
 use self::view::View;
 
 /// Rows that come in batches.

@@ -23,7 +23,9 @@ fn expire(setup: &Setup, fault: Fault) -> Result<(Table, Expired)> {
 
 #[test]
 fn nothing_is_deleted_while_the_outcome_is_unknown() {
-    for (fault, kind) in [(Fault::Timeout, ErrorKind::CommitStateUnknown), (Fault::Refused, ErrorKind::PermissionDenied)] {
+    for (fault, kind) in
+        [(Fault::Timeout, ErrorKind::CommitStateUnknown), (Fault::Refused, ErrorKind::PermissionDenied)]
+    {
         let setup = setup();
         let before = (setup.files("metadata"), setup.files("data"));
         assert_eq!(expire(&setup, fault).unwrap_err().kind(), kind);

@@ -1,4 +1,4 @@
-"""A model of upkeep: whatever is done in whatever order, every snapshot that is kept reads as it did when it was made."""
+"""A model of upkeep: whatever is done in whatever order, every snapshot that is kept reads as when it was made."""
 
 from __future__ import annotations
 
@@ -126,7 +126,9 @@ def read(table: fz.Table, at: int | None) -> set[tuple[int, int]]:
     st.sampled_from([1, 2, 3]),
     st.sampled_from(["copy-on-write", "merge-on-read"]),
 )
-def test_every_snapshot_that_is_kept_reads_as_before(steps: list[tuple[str, int, int]], version: int, mode: str) -> None:
+def test_every_snapshot_that_is_kept_reads_as_before(
+    steps: list[tuple[str, int, int]], version: int, mode: str
+) -> None:
     with tempfile.TemporaryDirectory() as root:
         model = Model(root, version, mode if version > 1 else "copy-on-write")
         for what, part, number in steps:

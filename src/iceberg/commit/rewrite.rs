@@ -161,11 +161,7 @@ fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) 
 type Counts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
 
 /// Live entries of a manifest by partition.
-fn count(
-    writer: &ManifestWriter,
-    base: &TableMetadata,
-    m: &ManifestFile,
-) -> Result<Counts> {
+fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Result<Counts> {
     let bytes = writer.store.get(&m.path)?;
     let manifest = Manifest::parse(&bytes)?;
     let columns = manifest.decode(0..manifest.block_count(), &EntryRequest::default(), &inherited(m))?;
