@@ -64,3 +64,24 @@ fn a_job_that_is_stopped_before_the_commit_changes_nothing() {
         assert!(maintain(&setup.table, "expire_snapshots", wrong, &|| Ok(())).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn manifests_are_rewritten_in_waves_and_again_after_a_lost_race() {
+    for (fault, target_bytes) in [(Fault::None, i64::MAX), (Fault::LostRace, 12_000), (Fault::LostReply, 1)] {
+        let setup = Setup::new();
+        (0..11).for_each(|_| drop(setup.append(Fault::None).unwrap()));
+        let before = setup.files("metadata");
+        *setup.store.fault.lock().unwrap() = fault;
+        let options = ManifestOptions { target_bytes: Some(target_bytes), ..ManifestOptions::default() };
+        let (table, done) = setup.table.rewrite_manifests(&options).unwrap();
+        let versions = 1 + usize::from(fault == Fault::LostRace);
+        // A list and the manifests: what the attempt that lost wrote is used or gone.
+        assert_eq!(setup.files("metadata"), before + versions + 1 + done.added.len(), "{fault:?}");
+        assert_eq!((done.rewritten.len(), done.added.is_empty()), (11, false));
+        if target_bytes == i64::MAX {
+            assert_eq!(done.added.len(), 1);
+        }
+        assert_eq!(table.scan(Default::default()).unwrap().count(&|| Ok(())).unwrap(), 11);
+        assert_eq!(table.scan(Default::default()).unwrap().count_files(&|| Ok(())).unwrap(), 11);
+    }
+}

@@ -23,7 +23,7 @@ use crate::workers::in_parallel;
 const TARGET_BYTES: (&str, i64) = ("commit.manifest.target-size-bytes", 8 << 20);
 
 /// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
-const WAVE: u64 = 100_000;
+const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
 
 /// Which manifests to write anew, and what earlier attempts wrote.
 #[derive(Clone, Debug, Default)]
