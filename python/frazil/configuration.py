@@ -40,7 +40,8 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
         raise UnsupportedError(
             "catalogs written in Python (py-catalog-impl) are not supported", {"catalog": name}, "Give a type"
         )
-    out.setdefault("type", _type_of(name, out.get("uri")))
+    if "type" not in out:
+        out["type"] = _type_of(name, out.get("uri"))
     return out
 
 

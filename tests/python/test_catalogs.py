@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import pickle
 import sqlite3
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -114,11 +116,11 @@ def test_handles_see_each_other(catalog: fz.Catalog) -> None:
         first.append(one(2 * value))
         second.append(one(2 * value + 1))
     assert ids(first) == list(range(6))
-    evolved = second.refresh().update_schema().add_column("name", pa.string()).commit()
-    assert evolved.schema.names == ["id", "name"]
+    with second.refresh().update_schema() as update:
+        update.add_column("name", pa.string())
     assert first.refresh().schema.names == ["id", "name"]
     with first.refresh().transaction() as tx:
-        tx.append(one(7))
+        tx.append(pa.table({"id": pa.array([7], pa.int64()), "name": ["seven"]}))
         tx.set_properties({"k": "v"})
     assert second.refresh().properties["k"] == "v"
     assert ids(second) == [*range(6), 7]
@@ -360,14 +362,55 @@ def test_a_locked_database_refuses(tmp_path: pathlib.Path) -> None:
     catalog = fz.catalog("prod", uri=uri, warehouse=tmp_path / "wh")
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA)
-    database = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
-    database.execute("BEGIN IMMEDIATE")
-    with pytest.raises(fz.StoreError, match="locked"):
-        table.append(one(1))
-    database.execute("ROLLBACK")
+    # From another process: a process's locks do not keep it out itself.
+    code = "import sqlite3, sys; d = sqlite3.connect(sys.argv[1], isolation_level=None); d.execute('BEGIN IMMEDIATE'); "
+    command = [sys.executable, "-c", code + "print(flush=True); input()", str(tmp_path / "catalog.db")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin
+        assert other.stdout
+        other.stdout.readline()
+        with pytest.raises(fz.StoreError, match="locked"):
+            table.append(one(1))
+        other.stdin.close()
     assert not list(pathlib.Path(table.location).glob("data/**/*.parquet"))
     assert len(list(pathlib.Path(table.location).glob("metadata/*"))) == 1
     assert ids(table.append(one(2))) == [2]
+
+
+@pytest.mark.skipif("FRAZIL_TEST_POSTGRES" not in os.environ, reason="FRAZIL_TEST_POSTGRES names no database")
+def test_postgresql(tmp_path: pathlib.Path) -> None:
+    uri, warehouse = os.environ["FRAZIL_TEST_POSTGRES"], str(tmp_path / "wh")
+    name = f"prod-{uuid.uuid4()}"
+    catalog = fz.catalog(name, uri=uri, warehouse=warehouse)
+    catalog.create_namespace("a_b.c", properties={"owner": "me"})
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_namespace("a_b")
+    assert catalog.list_namespaces("a_b") == ["a_b.c"]
+    table = catalog.create_table("a_b.c.t", SCHEMA)
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_table("a_b.c.t", SCHEMA)
+    other = pickle.loads(pickle.dumps(table))
+    for value in range(3):
+        table.append(one(2 * value))
+        other.append(one(2 * value + 1))
+    assert ids(table) == list(range(6))
+    code = WRITER.replace('"prod"', "sys.argv[3]").replace('f"sqlite:///{folder}/catalog.db"', "sys.argv[4]")
+    command = [sys.executable, "-c", code.replace("db.t", "a_b.c.t"), str(tmp_path)]
+    writers = [subprocess.Popen([*command, str(w), name, uri]) for w in range(1, 5)]
+    assert [w.wait() for w in writers] == [0] * 4
+    assert ids(table) == [*range(6), *(w * 100 + i for w in range(1, 5) for i in range(20))]
+    catalog.rename_table("a_b.c.t", "a_b.c.u")
+    with pytest.raises(fz.NotFoundError):
+        table.append(one(9))
+    theirs = pytest.importorskip("pyiceberg.catalog.sql", exc_type=ImportError)
+    pytest.importorskip("psycopg2")
+    driver = uri.replace("postgresql://", "postgresql+psycopg2://")
+    read = theirs.SqlCatalog(name, uri=driver, warehouse=warehouse).load_table("a_b.c.u")
+    read.append(one(1000))
+    assert catalog.load_table("a_b.c.u").scan().count() == 87
+    catalog.drop_table("a_b.c.u", purge=True)
+    catalog.drop_namespace("a_b.c")
+    assert catalog.list_namespaces() == []
 
 
 # ---------------------------------------------------------------- what is refused, and what is hidden
