@@ -6,10 +6,10 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatchReader;
 use serde_json::json;
 
+use crate::catalog::Catalog;
 use crate::data::write::{DataWriter, WriteContext};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::Predicate;
-use crate::catalog::Catalog;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::tables::Opened;
 use crate::iceberg::catalog::versions::{FolderVersions, Versions};

@@ -71,9 +71,7 @@ class Catalog:
             InvalidInputError: A property is both to remove and to set.
             UnsupportedError: It is a folder of a file-system catalog, which has none.
         """
-        self._core.update_namespace_properties(
-            namespace, list(arguments.columns(removals)), arguments.texts(updates)
-        )
+        self._core.update_namespace_properties(namespace, list(arguments.columns(removals)), arguments.texts(updates))
 
     def drop_namespace(self, namespace: str) -> None:
         """Removes a namespace that has no tables."""
@@ -201,16 +199,16 @@ class Catalog:
 def catalog(name: str | None = None, type: str | None = None, **properties: object) -> Catalog:
     """Opens a catalog.
 
-    PyIceberg's configuration is read too: the first `.pyiceberg.yaml` of the folder `PYICEBERG_HOME`, the home folder and
-    the working directory, and environment variables such as `PYICEBERG_CATALOG__PROD__URI`. What is given here goes first,
-    then the environment, then the file.
+    PyIceberg's configuration is read too: the first `.pyiceberg.yaml` of the folder `PYICEBERG_HOME`, the home folder
+    and the working directory, and environment variables such as `PYICEBERG_CATALOG__PROD__URI`. What is given here goes
+    first, then the environment, then the file.
 
     Args:
         name: A name for it; the key of its part of the configuration. By default the configuration's `default-catalog`,
             else `default`. SQL catalogs of one database are told apart by it.
-        type: `filesystem` (the default): a folder (`warehouse=`) with a folder for each namespace, and in that one for each
-            table. `sql`: a SQLite file or PostgreSQL database (`uri=`) shared with PyIceberg's and Java Iceberg's SQL
-            catalogs. `memory`: known to this process alone.
+        type: `filesystem` (the default): a folder (`warehouse=`) with a folder for each namespace, and in that one for
+            each table. `sql`: a SQLite file or PostgreSQL database (`uri=`) shared with the SQL catalogs of PyIceberg
+            and Java Iceberg. `memory`: known to this process alone.
         **properties: What the type needs, by PyIceberg's property names: `warehouse=…`, `uri=…`, `**{"s3.region": …}`.
 
     Raises:

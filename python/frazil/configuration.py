@@ -5,6 +5,7 @@ This module is not part of the public API; `frazil.catalog` reads the configurat
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +16,9 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 
 FILE = ".pyiceberg.yaml"
 _PREFIX = "pyiceberg_"
-_SECRET = re.compile(r"secret|password|passphrase|token|credential|access-?_?key|private|sas|account-key", re.IGNORECASE)
+_SECRET = re.compile(
+    r"secret|password|passphrase|token|credential|access-?_?key|private|sas|account-key", re.IGNORECASE
+)
 _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE)
 
 
@@ -97,33 +100,31 @@ def _file() -> dict[str, Any]:
 
 
 def _yaml(path: Path) -> dict[str, Any]:
+    """A file's members, all of them texts, by the library that PyIceberg brings or else PyYAML."""
     text = path.read_text(encoding="utf-8")
-    wrong: Exception | None = None
+    # Neither library has types.
+    strict, plain = _library("strictyaml"), _library("yaml")
+    library = strict or plain
+    if library is None:
+        raise UnsupportedError(
+            "PyIceberg's configuration file can't be read without a YAML library",
+            {"path": str(path)},
+            "Install it: pip install pyyaml",
+        )
     try:
-        import strictyaml
-
-        try:
-            read = strictyaml.load(text).data
-        except strictyaml.YAMLError as e:
-            wrong = e
-    except ImportError:
-        try:
-            import yaml
-        except ImportError:
-            raise UnsupportedError(
-                "PyIceberg's configuration file can't be read without a YAML library",
-                {"path": str(path)},
-                "Install it: pip install pyyaml",
-            ) from None
-        try:
-            read = yaml.load(text, Loader=yaml.BaseLoader)
-        except yaml.YAMLError as e:
-            wrong = e
-    if wrong is not None:
-        raise InvalidInputError("PyIceberg's configuration file is no YAML", {"path": str(path)}) from wrong
+        read = strict.load(text).data if strict else library.load(text, Loader=library.BaseLoader)
+    except library.YAMLError as e:
+        raise InvalidInputError("PyIceberg's configuration file is no YAML", {"path": str(path)}) from e
     if not isinstance(read, dict):
         raise InvalidInputError("PyIceberg's configuration file must have members", {"path": str(path)})
     return read
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
 
 
 def _lower(config: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 import frazil as fz
 
@@ -225,6 +226,17 @@ def test_handles_of_sql_catalogs_pickle(tmp_path: pathlib.Path) -> None:
     copy = pickle.loads(pickle.dumps(table))
     copy.append(one(1))
     assert ids(table.append(one(2))) == [1, 2]
+
+
+def test_spark_appends_through_the_catalog(tmp_path: pathlib.Path, spark: SparkSession) -> None:
+    catalog = sql(tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA).append(one(100))
+    fz.spark.append(spark.range(10), table)
+    assert ids(table) == [*range(10), 100]
+    assert fz.spark.read(spark, table.refresh()).count() == 11
+    with pytest.raises(Exception, match="tracked by a catalog"):
+        fz.spark.append(spark.range(10), table.location)
 
 
 def test_catalogs_in_memory_stay(tmp_path: pathlib.Path) -> None:

@@ -137,7 +137,12 @@ fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// Deletes the metadata files that `base` logged and `metadata` no longer does. Only files of the table's own metadata
 /// folder: the log is mere text, and could name anything.
-pub(super) fn delete_old_files(store: &dyn Store, folder: &str, metadata: &TableMetadata, base: Option<&TableMetadata>) {
+pub(super) fn delete_old_files(
+    store: &dyn Store,
+    folder: &str,
+    metadata: &TableMetadata,
+    base: Option<&TableMetadata>,
+) {
     let enabled = metadata.properties.get(DELETE_AFTER_COMMIT).is_some_and(|v| v.eq_ignore_ascii_case("true"));
     let folder = normalise(folder);
     let kept: HashSet<&str> = metadata.metadata_log.iter().map(|e| e.metadata_file.as_str()).collect();

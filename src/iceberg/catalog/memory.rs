@@ -106,12 +106,7 @@ impl Names for MemoryNames {
         Ok(())
     }
 
-    fn set_properties(
-        &self,
-        namespace: &[String],
-        removed: &[String],
-        set: &BTreeMap<String, String>,
-    ) -> Result<()> {
+    fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()> {
         let mut state = self.state()?;
         let properties = state.namespaces.entry(namespace.to_vec()).or_default();
         properties.retain(|key, _| !removed.contains(key));

@@ -117,12 +117,7 @@ impl Names for Faulty {
         self.names.create(namespace, properties)
     }
 
-    fn set_properties(
-        &self,
-        namespace: &[String],
-        removed: &[String],
-        set: &BTreeMap<String, String>,
-    ) -> Result<()> {
+    fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()> {
         self.names.set_properties(namespace, removed, set)
     }
 
@@ -154,7 +149,7 @@ impl Setup {
     fn create(&self) -> Result<Opened> {
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
         let location = self.catalog.new_location(&self.ident)?;
-        let (spec, order) = (parse_partition_by(&[], &schema)?, parse_sort_by(&[], &schema)?);
+        let (spec, order) = (parse_partition_by::<&str>(&[], &schema)?, parse_sort_by::<&str>(&[], &schema)?);
         let metadata = new_table(&schema, &spec, &order, &location, &BTreeMap::new(), 2, 1)?;
         self.catalog.create(&self.ident, metadata)
     }

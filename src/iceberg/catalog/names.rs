@@ -57,12 +57,7 @@ pub trait Names: Send + Sync + std::fmt::Debug {
     fn create(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()>;
 
     /// Removes properties of a namespace and sets others.
-    fn set_properties(
-        &self,
-        namespace: &[String],
-        removed: &[String],
-        set: &BTreeMap<String, String>,
-    ) -> Result<()>;
+    fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()>;
 
     /// Removes a namespace's properties, and so the namespace if no table is in it.
     fn clear_properties(&self, namespace: &[String]) -> Result<()>;

@@ -216,16 +216,12 @@ impl Names for SqlNames {
     fn create(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
         self.only_tables()?;
         let own = dotted(namespace);
-        let row = |(key, value): (&String, &String)| Statement::new(INSERT_PROPERTY, &[&self.catalog, &own, key, value]);
+        let row =
+            |(key, value): (&String, &String)| Statement::new(INSERT_PROPERTY, &[&self.catalog, &own, key, value]);
         self.database.execute(&properties.iter().map(row).collect::<Vec<_>>()).map(drop)
     }
 
-    fn set_properties(
-        &self,
-        namespace: &[String],
-        removed: &[String],
-        set: &BTreeMap<String, String>,
-    ) -> Result<()> {
+    fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()> {
         let own = dotted(namespace);
         let delete = "DELETE FROM iceberg_namespace_properties \
                       WHERE catalog_name = ?1 AND namespace = ?2 AND property_key = ?3";
