@@ -22,6 +22,7 @@ FACADE = [
     "transaction",
     "add_files",
     "evolution",
+    "row_level",
     "catalog",
 ]  # they may name each other
 ALLOWED: dict[str, set[str]] = {name: set(CORE[:position]) for position, name in enumerate(CORE)}
