@@ -127,6 +127,16 @@ def test_handles_see_each_other(catalog: fz.Catalog) -> None:
     assert ids(second) == [*range(6), 7]
 
 
+def test_rows_change_through_the_catalog(catalog: fz.Catalog) -> None:
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, properties={"format-version": "3"})
+    old = table.append(pa.table({"id": pa.array(range(10), pa.int64())}))
+    old.delete("id < 3")
+    old.upsert(one(20), on=["id"])
+    old.overwrite(one(30), where="id >= 5 and id < 20")
+    assert ids(catalog.load_table("db.t")) == [3, 4, 20, 30]
+
+
 def test_a_dropped_table_is_not_committed_to(catalog: fz.Catalog) -> None:
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", SCHEMA)
