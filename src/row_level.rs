@@ -33,6 +33,7 @@ use crate::table::Table;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
+pub(crate) use self::live::lineage_columns;
 pub use self::merge::{Columns, Merge};
 pub use self::update::Assigned;
 use self::view::View;

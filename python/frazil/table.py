@@ -14,6 +14,7 @@ from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, be
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
+from frazil.maintain import Maintain
 from frazil.refs import Refs
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
@@ -122,6 +123,11 @@ class Table(RowChanges):
     def inspect(self) -> Inspect:
         """The metadata tables: `table.inspect.files()`, `table.inspect.snapshots()`, and others."""
         return Inspect(self._core)
+
+    @property
+    def maintain(self) -> Maintain:
+        """Upkeep: `table.maintain.expire_snapshots()`, and others."""
+        return Maintain(self)
 
     def refresh(self) -> Table:
         """Reads the table's newest version; returns the table itself."""

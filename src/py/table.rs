@@ -17,6 +17,7 @@ use super::{Pickled, pickle_as_json};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
+use crate::maintain::maintain;
 use crate::row_level::json::row_change_from_json;
 use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
@@ -121,6 +122,13 @@ impl Table {
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
         Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
+    }
+
+    /// One action of maintenance; arguments and result are JSON.
+    fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
+        let work = |go_on: GoOn| maintain(&self.inner, action, arguments, go_on);
+        let (table, result) = run_watched(py, &Watch::new(), work)?;
+        Ok((table.into(), result))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {

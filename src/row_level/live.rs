@@ -108,7 +108,7 @@ impl<'v> LiveRows<'v> {
 ///
 /// # Errors
 /// `Unsupported` if the table has one of such a name.
-pub(super) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
+pub(crate) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
     let columns: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
     match columns.iter().find(|c| schema.fields.iter().any(|f| f.name == c.name)) {
         Some(taken) => Err(Error::unsupported("the table has a column with the name of one of row lineage")

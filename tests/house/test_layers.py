@@ -20,6 +20,7 @@ FACADE = [
     "scan_options",
     "table",
     "transaction",
+    "maintain",
     "add_files",
     "evolution",
     "row_level",
