@@ -1,19 +1,28 @@
 //! Catalogs: names to tables.
 //!
 //! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
-//! warehouse, a table a folder in it.
+//! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's `SqlCatalog`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::catalog::TableIdent;
 use crate::iceberg::catalog::filesystem::FilesystemCatalog;
 use crate::iceberg::catalog::ident::parse_namespace;
+use crate::iceberg::catalog::memory::MemoryNames;
+use crate::iceberg::catalog::named::NamedCatalog;
+use crate::iceberg::catalog::names::Names;
+use crate::iceberg::catalog::sql::{Layout, SqlNames};
+use crate::iceberg::catalog::tables::Tables;
+use crate::iceberg::catalog::versions::Versions;
 use crate::iceberg::metadata_build::new_table;
 use crate::iceberg::partition_by::parse_partition_by;
 use crate::iceberg::sort_order::parse_sort_by;
-use crate::store;
+use crate::store::database::open_database;
+use crate::store::local::TemporaryFolder;
+use crate::store::{self, Store};
 use crate::table::Table;
 use crate::types::Schema;
 
@@ -36,35 +45,61 @@ pub struct NewTable {
 }
 
 /// A catalog.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Catalog {
     name: String,
     properties: BTreeMap<String, String>,
-    tables: FilesystemCatalog,
+    tables: Arc<dyn Tables>,
+}
+
+impl std::fmt::Debug for Catalog {
+    /// Without the properties, which hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Catalog({:?})", self.name)
+    }
 }
 
 impl Catalog {
-    /// Opens a catalog: `properties` has `type` (default `filesystem`) and `warehouse`, the root folder, which is made
-    /// when something is created in it.
+    /// Opens a catalog: `properties` has `type` and what the type needs.
+    ///
+    /// - `filesystem` (the default): `warehouse`, the root folder, which is made when something is created in it.
+    /// - `sql`: `uri` of a SQLite or PostgreSQL database, `warehouse` for new tables; `init_catalog_tables` (default true) makes
+    ///   the database's tables, `schema_version` = `v1` adds the column for views to old ones.
+    /// - `memory`: tables of this process alone; their files are in `warehouse`, or in a temporary folder.
     ///
     /// # Errors
-    /// `InvalidInput` without a warehouse; `Unsupported` for other types of catalog or storage.
+    /// `InvalidInput` without what the type needs; `Unsupported` for other types of catalogs, databases or storage; those of
+    /// the database.
     pub fn open(name: &str, properties: BTreeMap<String, String>) -> Result<Catalog> {
-        match properties.get("type").map(String::as_str) {
-            None | Some("filesystem" | "hadoop") => {}
-            Some(other) => {
-                return Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
-                    .with("catalog", name)
-                    .hint("Use type='filesystem' with warehouse='/a/folder'"));
-            }
-        }
-        let root = properties.get("warehouse").filter(|w| !w.is_empty()).ok_or_else(|| {
-            Error::invalid("a file-system catalog needs a warehouse")
+        let catalog = Catalog::unasked(name, properties)?;
+        catalog.tables.prepare()?;
+        Ok(catalog)
+    }
+
+    /// As [`Catalog::open`], but nothing is asked yet.
+    fn unasked(name: &str, properties: BTreeMap<String, String>) -> Result<Catalog> {
+        let tables = match properties.get("type").map(String::as_str) {
+            None | Some("filesystem" | "hadoop") => folders(name, &properties),
+            Some("sql" | "jdbc") => sql(name, &properties),
+            Some("memory" | "in-memory") => memory(name, &properties),
+            Some(other) => Err(Error::unsupported(format!("catalogs of type '{other}' are not supported yet"))
                 .with("catalog", name)
-                .hint("Give warehouse='/a/folder'")
-        })?;
-        let tables = FilesystemCatalog::new(store::open_store(root)?, &store::location::absolute(root)?)?;
+                .hint("Supported types: filesystem, sql, memory")),
+        }?;
         Ok(Catalog { name: name.to_owned(), properties, tables })
+    }
+
+    /// What keeps the versions of a table in `store`, for a handle that came from another process.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`], but for those of the database.
+    pub(crate) fn versions(
+        name: &str,
+        properties: BTreeMap<String, String>,
+        identifier: &str,
+        store: &Arc<dyn Store>,
+    ) -> Result<Arc<dyn Versions>> {
+        Catalog::unasked(name, properties)?.tables.versions(&TableIdent::parse(identifier)?, store)
     }
 
     /// Its name.
@@ -82,25 +117,22 @@ impl Catalog {
     /// # Errors
     /// `AlreadyExists` unless `if_not_exists`; `InvalidInput` for a name that can't be a folder.
     pub fn create_namespace(&self, namespace: &str, if_not_exists: bool) -> Result<()> {
-        match self.tables.create_namespace(&parse_namespace(namespace)?) {
-            Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
-            done => done,
-        }
+        self.create_namespace_with(namespace, if_not_exists, &BTreeMap::new())
     }
 
-    /// Makes a namespace with properties, which only those of other types of catalogs can have.
+    /// Makes a namespace with properties, which file-system catalogs refuse.
     ///
     /// # Errors
-    /// `Unsupported` if there are any; as [`Catalog::create_namespace`].
+    /// As [`Catalog::create_namespace`]; `Unsupported` for properties that it can't have.
     pub fn create_namespace_with(
         &self,
         namespace: &str,
         if_not_exists: bool,
         properties: &BTreeMap<String, String>,
     ) -> Result<()> {
-        match properties.is_empty() {
-            true => self.create_namespace(namespace, if_not_exists),
-            false => Err(no_namespace_properties(namespace)),
+        match self.tables.create_namespace(&parse_namespace(namespace)?, properties) {
+            Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(()),
+            done => done,
         }
     }
 
@@ -146,8 +178,7 @@ impl Catalog {
     /// # Errors
     /// `NotFound` if it does not exist; as [`Table::open`].
     pub fn load_table(&self, identifier: &str) -> Result<Table> {
-        let (metadata, found) = self.tables.load_table(&TableIdent::parse(identifier)?)?;
-        Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
+        Table::of_catalog(self.tables.load(&TableIdent::parse(identifier)?)?)
     }
 
     /// Creates an empty table. Columns get new field ids.
@@ -159,8 +190,8 @@ impl Catalog {
         let ident = TableIdent::parse(identifier)?;
         self.tables.check_namespace(&ident.namespace)?;
         let location = match request.location {
-            Some(location) => location,
-            None => self.tables.table_location(&ident)?,
+            Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
+            None => self.tables.new_location(&ident)?,
         };
         let identified;
         let schema = match &request.identifier_fields {
@@ -174,17 +205,16 @@ impl Catalog {
         let order = parse_sort_by(&request.sort_by, schema)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
         let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
-        let found = self.tables.create_table(&ident, &metadata)?;
-        Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
+        Table::of_catalog(self.tables.create(&ident, metadata)?)
     }
 
-    /// Removes a table with all files in its folder; with `purge` also those that its metadata names elsewhere.
+    /// Removes a table; with `purge` with all files that its metadata names. A file-system catalog always removes the files in
+    /// the table's folder.
     ///
     /// # Errors
     /// `NotFound` if it does not exist; the store's.
     pub fn drop_table(&self, identifier: &str, purge: bool) -> Result<()> {
-        let ident = TableIdent::parse(identifier)?;
-        if purge { self.tables.purge_table(&ident) } else { self.tables.drop_table(&ident) }
+        self.tables.remove(&TableIdent::parse(identifier)?, purge)
     }
 
     /// Makes a table known under a name by its metadata file.
@@ -195,21 +225,17 @@ impl Catalog {
     pub fn register_table(&self, identifier: &str, metadata_location: &str) -> Result<Table> {
         let ident = TableIdent::parse(identifier)?;
         self.tables.check_namespace(&ident.namespace)?;
-        let (metadata, found) = self.tables.register_table(&ident, &store::location::absolute(metadata_location)?)?;
-        Table::of(self.tables.store().clone(), metadata, found, BTreeMap::new(), false)
+        Table::of_catalog(self.tables.register(&ident, &store::location::absolute(metadata_location)?)?)
     }
 
     /// Gives a table another name, which a file-system catalog can't: the name is the folder, and metadata records paths.
+    /// Its files stay where they are.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; else `Unsupported`.
+    /// `NotFound` if it, or the namespace that it goes to, does not exist; `AlreadyExists` if the name is taken;
+    /// `Unsupported` by file-system catalogs.
     pub fn rename_table(&self, identifier: &str, to: &str) -> Result<()> {
-        self.load_table(identifier)?;
-        TableIdent::parse(to)?;
-        Err(Error::unsupported("a file-system catalog can't rename tables: a table is in the folder of its name, and its files are recorded there")
-            .with("table", identifier)
-            .with("to", to)
-            .hint("Create a table of the new name and append the rows of the old one"))
+        self.tables.rename(&TableIdent::parse(identifier)?, &TableIdent::parse(to)?)
     }
 
     /// Whether the namespace exists.
@@ -224,30 +250,95 @@ impl Catalog {
         }
     }
 
-    /// The properties of a namespace: where it is.
+    /// The properties of a namespace, `location` among them if it is known.
     ///
     /// # Errors
     /// `NotFound` if it does not exist.
     pub fn namespace_properties(&self, namespace: &str) -> Result<BTreeMap<String, String>> {
-        let levels = parse_namespace(namespace)?;
-        self.tables.check_namespace(&levels)?;
-        Ok(BTreeMap::from([("location".to_owned(), self.tables.namespace_location(&levels)?)]))
+        self.tables.namespace_properties(&parse_namespace(namespace)?)
     }
 
-    /// Changes properties of a namespace, of which a file-system catalog's have none.
+    /// Removes properties of a namespace and sets others.
     ///
     /// # Errors
-    /// `NotFound` if it does not exist; else `Unsupported`.
-    pub fn update_namespace_properties(&self, namespace: &str) -> Result<()> {
-        self.tables.check_namespace(&parse_namespace(namespace)?)?;
-        Err(no_namespace_properties(namespace))
+    /// `NotFound` if it does not exist; `InvalidInput` for a property both to remove and to set; `Unsupported` by file-system
+    /// catalogs.
+    pub fn update_namespace_properties(
+        &self,
+        namespace: &str,
+        removed: &[String],
+        set: &BTreeMap<String, String>,
+    ) -> Result<()> {
+        self.tables.update_namespace_properties(&parse_namespace(namespace)?, removed, set)
     }
 }
 
-/// The refusal to store properties of a namespace.
-fn no_namespace_properties(namespace: &str) -> Error {
-    Error::unsupported("namespaces of a file-system catalog are folders, which have no properties")
-        .with("namespace", namespace)
+/// The tables of a file-system catalog.
+fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tables>> {
+    let root = text(properties, "warehouse").ok_or_else(|| {
+        Error::invalid("a file-system catalog needs a warehouse")
+            .with("catalog", name)
+            .hint("Give warehouse='/a/folder'")
+    })?;
+    Ok(Arc::new(FilesystemCatalog::new(store::open_store(root)?, &store::location::absolute(root)?)?))
+}
+
+/// The tables of a SQL catalog.
+fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tables>> {
+    let uri = text(properties, "uri").ok_or_else(|| {
+        Error::invalid("a SQL catalog needs the uri of its database")
+            .with("catalog", name)
+            .hint("Give uri='sqlite:////path/to/catalog.db' or uri='postgresql://user@host/database'")
+    })?;
+    let database = open_database(uri, text(properties, "jdbc.user"), text(properties, "jdbc.password"));
+    let Some(database) = database.with("catalog", name)? else {
+        return memory(name, properties);
+    };
+    let create = text(properties, "init_catalog_tables").or(text(properties, "jdbc.init-catalog-tables"));
+    let version = text(properties, "schema_version").or(text(properties, "jdbc.schema-version"));
+    let layout = Layout {
+        create: create.map_or(Ok(true), |value| flag("init_catalog_tables", value))?,
+        upgrade: match version.map(str::to_ascii_lowercase).as_deref() {
+            None | Some("v0") => false,
+            Some("v1") => true,
+            Some(_) => return Err(Error::invalid("schema_version must be v0 or v1").with("catalog", name)),
+        },
+    };
+    named(Arc::new(SqlNames::new(database, name, layout)), name, properties, text(properties, "warehouse"))
+}
+
+/// The tables of a catalog in memory.
+fn memory(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tables>> {
+    match text(properties, "warehouse") {
+        Some(warehouse) => named(Arc::new(MemoryNames::new(None)), name, properties, Some(warehouse)),
+        None => {
+            let folder = TemporaryFolder::new()?;
+            let warehouse = folder.path().to_string_lossy().into_owned();
+            named(Arc::new(MemoryNames::new(Some(folder))), name, properties, Some(&warehouse))
+        }
+    }
+}
+
+fn named(
+    names: Arc<dyn Names>,
+    name: &str,
+    properties: &BTreeMap<String, String>,
+    warehouse: Option<&str>,
+) -> Result<Arc<dyn Tables>> {
+    Ok(Arc::new(NamedCatalog::new(names, name, properties.clone(), warehouse)?))
+}
+
+/// A property that is not empty.
+fn text<'a>(properties: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
+    properties.get(key).map(String::as_str).filter(|v| !v.is_empty())
+}
+
+fn flag(key: &'static str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
+        "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
+        _ => Err(Error::invalid(format!("the property {key} must be true or false")).with("value", value)),
+    }
 }
 
 /// The schema with these columns as its identifier fields.

@@ -47,9 +47,8 @@ impl Table {
     pub(crate) fn evolution(&self, evolutions: &[Evolution]) -> Result<Box<dyn Change>> {
         let root = self.writable_location()?;
         let base = &self.inner.metadata;
-        for evolution in evolutions {
-            check_in_place(evolution, root, base)?;
-        }
+        let by_folder = self.inner.versions.is_by_folder();
+        evolutions.iter().filter(|_| by_folder).try_for_each(|e| check_in_place(e, root, base))?;
         let requirements = Requirements::of(base, evolutions);
         let evolutions = evolutions.iter().map(|e| e.pinned(base)).collect::<Result<Vec<_>>>()?;
         Ok(Box::new(Evolve { evolutions, requirements }))

@@ -6,11 +6,14 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatchReader;
 use serde_json::json;
 
+use crate::catalog::Catalog;
 use crate::data::locations::FileLocations;
 use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::Predicate;
-use crate::iceberg::catalog::filesystem::{self, FoundMetadata, METADATA_FOLDER};
+use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
+use crate::iceberg::catalog::tables::Opened;
+use crate::iceberg::catalog::versions::{FolderVersions, Versions};
 use crate::iceberg::commit::{self, SnapshotChange};
 use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
@@ -120,6 +123,8 @@ pub(crate) struct Inner {
     /// The table's root folder, where it really is.
     pub(crate) root: String,
     pub(crate) found: FoundMetadata,
+    /// What keeps the table's current version.
+    pub(crate) versions: Arc<dyn Versions>,
     pub(crate) metadata: Arc<TableMetadata>,
     pub(crate) location: Location,
     pub(crate) storage_options: BTreeMap<String, String>,
@@ -141,6 +146,7 @@ impl Table {
         Table::of(store, metadata, found, storage_options, moved)
     }
 
+    /// A table that is known by its folder.
     pub(crate) fn of(
         store: Arc<dyn Store>,
         metadata: TableMetadata,
@@ -148,12 +154,37 @@ impl Table {
         storage_options: BTreeMap<String, String>,
         moved: bool,
     ) -> Result<Table> {
-        let root = root_of(&found.metadata_location);
+        let versions = Arc::new(FolderVersions::of(store.clone(), &found.metadata_location));
+        Table::made(store, versions, metadata, found, storage_options, moved)
+    }
+
+    /// A table as a catalog opened it.
+    pub(crate) fn of_catalog(opened: Opened) -> Result<Table> {
+        let Opened { store, metadata, found, versions } = opened;
+        Table::made(store, versions, metadata, found, BTreeMap::new(), false)
+    }
+
+    /// The same table at another version.
+    pub(crate) fn at(&self, metadata: TableMetadata, found: FoundMetadata) -> Result<Table> {
+        let Inner { store, versions, storage_options, moved, .. } = self.inner.as_ref();
+        Table::made(store.clone(), versions.clone(), metadata, found, storage_options.clone(), *moved)
+    }
+
+    fn made(
+        store: Arc<dyn Store>,
+        versions: Arc<dyn Versions>,
+        metadata: TableMetadata,
+        found: FoundMetadata,
+        storage_options: BTreeMap<String, String>,
+        moved: bool,
+    ) -> Result<Table> {
+        let root = versions.root(&metadata, &found);
         let location = if moved { Location::moved(&metadata.location, &root) } else { Location::recorded() };
         let inner = Inner {
             store,
             root,
             found,
+            versions,
             location,
             storage_options,
             schema: metadata.schema()?.clone(),
@@ -243,19 +274,25 @@ impl Table {
     /// # Errors
     /// As [`Table::open`]; `CorruptTable` if another table has taken its place.
     pub fn refresh(&self) -> Result<Table> {
-        let (metadata, found) = filesystem::load(self.inner.store.as_ref(), &self.inner.root)?;
+        let (metadata, found) = self.inner.versions.load()?;
         check_same_table(&self.inner.metadata, &metadata, &self.inner.root)?;
-        Table::of(self.inner.store.clone(), metadata, found, self.inner.storage_options.clone(), self.inner.moved)
+        self.at(metadata, found)
     }
 
-    /// The JSON from which [`Table::from_json`] opens the same version again, in another process too.
+    /// The JSON from which [`Table::from_json`] opens the same version again, in another process too. Of a table of a catalog,
+    /// it has all that the catalog was opened with, secrets too; of a catalog in memory nothing, so that what is opened is
+    /// read-only.
     pub fn to_json(&self) -> String {
-        json!({
+        let mut out = json!({
             "metadata-location": self.metadata_location(),
             "storage-options": self.inner.storage_options,
             "moved": self.inner.moved,
-        })
-        .to_string()
+        });
+        if let Some(kept) = self.inner.versions.catalog() {
+            let ident = kept.ident.to_string();
+            out["catalog"] = json!({"name": kept.name, "properties": kept.properties, "identifier": ident});
+        }
+        out.to_string()
     }
 
     /// See [`Table::to_json`].
@@ -266,9 +303,15 @@ impl Table {
         let wrong = || Error::invalid("this is no JSON of a table");
         let j: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
         let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
-        let options = j.get("storage-options").and_then(|v| v.as_object()).ok_or_else(wrong)?;
-        let options = options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect();
-        Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))
+        let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
+        let table = Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
+        let Some(kept) = j.get("catalog") else { return Ok(table) };
+        let member = |key: &str| kept.get(key).and_then(|v| v.as_str()).ok_or_else(wrong);
+        let properties = texts(kept.get("properties")).ok_or_else(wrong)?;
+        let store = table.inner.store.clone();
+        let versions = Catalog::versions(member("name")?, properties, member("identifier")?, &store)?;
+        let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
+        Table::of_catalog(Opened { store, metadata, found, versions })
     }
 
     /// A lazy scan.
@@ -403,27 +446,14 @@ impl Table {
                 .with("path", &self.inner.root)
                 .hint("Open it where its metadata says it is, or create a table and append the rows"));
         }
-        let recorded = location::join(&self.inner.metadata.location, METADATA_FOLDER);
-        let folder = self.metadata_location().rsplit_once('/').map_or("", |(folder, _)| folder);
-        if !self.inner.store.is_same_place(folder, &recorded)? {
-            return Err(Error::invalid(
-                "the metadata file is not in the table's own metadata folder, so it can't be written",
-            )
-            .with("path", self.metadata_location())
-            .with("recorded", &recorded)
-            .hint("Open the table by its location; a copy can be read with moved=True"));
-        }
-        if self.inner.found.version.is_none() {
-            return Err(transaction::tracked_elsewhere(self.metadata_location()));
-        }
-        Ok(())
+        self.inner.versions.check_writable(&self.inner.metadata, &self.inner.found)
     }
 }
 
-/// The folder that holds `metadata/`.
-fn root_of(metadata_location: &str) -> String {
-    let folder = metadata_location.rsplit_once('/').map_or("", |(f, _)| f);
-    folder.strip_suffix("/metadata").unwrap_or(folder).to_owned()
+/// The members of a JSON object of texts.
+fn texts(object: Option<&serde_json::Value>) -> Option<BTreeMap<String, String>> {
+    let members = object?.as_object()?.iter();
+    Some(members.filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect())
 }
 
 /// Refuses metadata of another table under the same location (specification, `table-uuid`).

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
+use crate::iceberg::catalog::filesystem::FoundMetadata;
 use crate::iceberg::commit::{CherryPick, SnapshotChange};
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
@@ -236,17 +236,19 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
             Ok(table) => return Verdict::Committed(table),
             Err(e) => e,
         };
-        let version = base.found.version;
+        let versions = &table.inner.versions;
+        let found = base.found;
         base = match reload(table) {
             Ok(newest) => newest,
+            Err(_) if versions.is_certain(&error) => return Verdict::Failed(error),
             Err(e) => return Verdict::Unknown(unknown(error).because(e)),
         };
-        if changes.iter().any(|c| c.is_marked_in(&base.metadata)) || went_through(table, version, &next) {
+        if changes.iter().any(|c| c.is_marked_in(&base.metadata)) || versions.went_through(&found, &next) {
             // The publish happened although its reply said otherwise.
             return reopened(table, base);
         }
         if error.kind() != ErrorKind::CommitConflict {
-            let refused = table.inner.store.refused(&error);
+            let refused = versions.is_certain(&error) || table.inner.store.refused(&error);
             return if refused { Verdict::Failed(error) } else { Verdict::Unknown(unknown(error)) };
         }
         let spent = began.elapsed().as_millis() as u64;
@@ -277,37 +279,18 @@ fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) -> Result<T
     })
 }
 
-/// Whether the version after `version` is just what was to be published, for changes that leave no mark of their own.
-fn went_through(table: &Table, version: Option<i32>, wanted: &TableMetadata) -> bool {
-    let next = version.and_then(|v| v.checked_add(1));
-    let found = next.map(|v| filesystem::load_version(table.inner.store.as_ref(), &table.inner.root, v));
-    matches!(found, Some(Ok(Some(there))) if there == *wanted)
-}
-
 fn reopened(table: &Table, base: Base) -> Verdict {
-    let inner = &table.inner;
-    let opened = Table::of(inner.store.clone(), base.metadata, base.found, inner.storage_options.clone(), false);
-    opened.map_or_else(Verdict::Unknown, Verdict::Committed)
+    table.at(base.metadata, base.found).map_or_else(Verdict::Unknown, Verdict::Committed)
 }
 
 /// Publishes one attempt as the next version.
 fn publish(table: &Table, next: &TableMetadata, base: &Base) -> Result<Table> {
-    let inner = &table.inner;
-    let version = base.found.version.ok_or_else(|| tracked_elsewhere(&base.found.metadata_location))?;
-    let path = filesystem::publish(inner.store.as_ref(), &inner.root, version + 1, next, Some(&base.metadata))?;
-    let found = FoundMetadata { metadata_location: path, version: Some(version + 1) };
-    Table::of(inner.store.clone(), next.clone(), found, inner.storage_options.clone(), false)
-}
-
-/// The refusal to commit to a table whose current version only a catalog knows.
-pub(crate) fn tracked_elsewhere(metadata_location: &str) -> Error {
-    Error::unsupported("this table's versions are tracked by a catalog, so its folder can't be committed to")
-        .with("path", metadata_location)
-        .hint("Commit through the catalog that the table belongs to")
+    let found = table.inner.versions.publish(&base.metadata, &base.found, next)?;
+    table.at(next.clone(), found).map_err(unknown)
 }
 
 fn reload(table: &Table) -> Result<Base> {
-    let (metadata, found) = filesystem::load(table.inner.store.as_ref(), &table.inner.root)?;
+    let (metadata, found) = table.inner.versions.load()?;
     check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
     Ok(Base { metadata, found })
 }

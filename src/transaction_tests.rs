@@ -10,6 +10,7 @@ use arrow::record_batch::RecordBatchReader;
 use super::*;
 use crate::catalog::{Catalog, NewTable};
 use crate::data::arrow_schema::to_arrow;
+use crate::iceberg::catalog::filesystem;
 use crate::iceberg::commit::{Assumptions, Operation};
 use crate::store::local::LocalStore;
 use crate::store::{FileInfo, Store, StoreWriter};

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil import _core, arguments
+from frazil import _core, arguments, configuration
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import Schema
 from frazil.table import Table
@@ -41,7 +41,7 @@ class Catalog:
         Args:
             namespace: Its name.
             if_not_exists: Whether it may exist.
-            properties: Its properties, which a file-system catalog refuses.
+            properties: Its properties, which a file-system catalog refuses. `location` says where its tables go.
 
         Raises:
             AlreadyExistsError: It exists, unless `if_not_exists`.
@@ -53,7 +53,7 @@ class Catalog:
         return self._core.namespace_exists(namespace)
 
     def load_namespace_properties(self, namespace: str) -> dict[str, str]:
-        """A namespace's properties; in a file-system catalog its `location` alone."""
+        """A namespace's properties, `location` among them where it is known; in a file-system catalog nothing else."""
         return self._core.namespace_properties(namespace)
 
     def update_namespace_properties(
@@ -61,11 +61,17 @@ class Catalog:
     ) -> None:
         """Changes a namespace's properties.
 
+        Args:
+            namespace: Its name.
+            removals: Properties to remove.
+            updates: Properties to set.
+
         Raises:
+            NotFoundError: There is no such namespace.
+            InvalidInputError: A property is both to remove and to set.
             UnsupportedError: It is a folder of a file-system catalog, which has none.
         """
-        if arguments.columns(removals) or arguments.texts(updates):
-            self._core.update_namespace_properties(namespace)
+        self._core.update_namespace_properties(namespace, list(arguments.columns(removals)), arguments.texts(updates))
 
     def drop_namespace(self, namespace: str) -> None:
         """Removes a namespace that has no tables."""
@@ -111,7 +117,8 @@ class Catalog:
             partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`.
             sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
             properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
-            location: Where its files go. A file-system catalog decides that itself: leave it out.
+            location: Where its files go: a new folder. By default the namespace's location or the warehouse decides. A
+                file-system catalog decides that itself: leave it out.
             format: The table format.
             identifier_fields: The columns that together identify a row; None takes those of a `frazil.Schema`.
 
@@ -139,12 +146,12 @@ class Catalog:
         )
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Removes a table; in a file-system catalog with all files in its folder.
+        """Removes a table; in a file-system catalog with all files in its folder, in others without its files.
 
         Args:
             identifier: Its namespace and name.
             purge: Delete every file that the table's metadata names, wherever it is; where the property `gc.enabled` is
-                false, data files elsewhere stay.
+                false, data files stay (in a file-system catalog, those outside of the table's folder).
 
         Raises:
             NotFoundError: There is no such table.
@@ -167,38 +174,60 @@ class Catalog:
         return Table(self._core.register_table(identifier, os.fspath(metadata_location)))
 
     def rename_table(self, identifier: str, to: str) -> None:
-        """Gives a table another name.
+        """Gives a table another name. Its files stay where they are.
 
         Raises:
+            NotFoundError: There is no such table, or no such namespace as the new one.
+            AlreadyExistsError: The name is taken.
             UnsupportedError: It is a file-system catalog, where the name is the folder that the metadata records.
         """
         self._core.rename_table(identifier, to)
 
     def __repr__(self) -> str:
-        return f"Catalog({self.name!r}, {self.properties!r})"
+        return f"Catalog({self.name!r}, {configuration.without_secrets(self.properties)!r})"
 
     def __reduce__(self) -> tuple[Any, tuple[str, dict[str, str]]]:
+        if self.properties.get("type") in ("memory", "in-memory"):
+            raise UnsupportedError(
+                "a catalog in memory is known only to the process that opened it",
+                {"catalog": self.name},
+                "Use type='sql' with a SQLite file",
+            )
         return _open, (self.name, self.properties)
 
 
-def catalog(name: str = "default", type: str = "filesystem", **properties: object) -> Catalog:
+def catalog(name: str | None = None, type: str | None = None, **properties: object) -> Catalog:
     """Opens a catalog.
 
+    PyIceberg's configuration is read too: the first `.pyiceberg.yaml` of the folder `PYICEBERG_HOME`, the home folder
+    and the working directory, and environment variables such as `PYICEBERG_CATALOG__PROD__URI`. What is given here goes
+    first, then the environment, then the file.
+
     Args:
-        name: A name for it.
-        type: `filesystem`: a folder (`warehouse=`) with a folder for each namespace, and in that one for each table.
+        name: A name for it; the key of its part of the configuration. By default the configuration's `default-catalog`,
+            else `default`. SQL catalogs of one database are told apart by it.
+        type: `filesystem` (the default): a folder (`warehouse=`) with a folder for each namespace, and in that one for
+            each table. `sql`: a SQLite file or PostgreSQL database (`uri=`) shared with the SQL catalogs of PyIceberg
+            and Java Iceberg. `memory`: known to this process alone.
         **properties: What the type needs, by PyIceberg's property names: `warehouse=…`, `uri=…`, `**{"s3.region": …}`.
 
     Raises:
         UnsupportedError: The type is not supported.
+        InvalidInputError: A property that the type needs is missing, or the configuration is wrong.
 
     Examples:
         >>> import frazil as fz
         >>> fz.catalog(warehouse="/warehouse").list_namespaces()  # doctest: +SKIP
         ['db']
     """
-    properties = {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
-    return _open(name, {**arguments.texts(properties), "type": type})
+    given = arguments.texts(
+        {k: os.fspath(v) if isinstance(v, os.PathLike) else v for k, v in properties.items() if v is not None}
+    )
+    if type is not None:
+        given["type"] = type
+    if name is None:
+        name = configuration.default_catalog()
+    return _open(name, configuration.merged(name, given))
 
 
 def _open(name: str, properties: dict[str, str]) -> Catalog:

@@ -50,8 +50,14 @@ impl Catalog {
         run(py, || self.inner.namespace_properties(namespace))
     }
 
-    fn update_namespace_properties(&self, py: Python<'_>, namespace: &str) -> PyResult<()> {
-        run(py, || self.inner.update_namespace_properties(namespace))
+    fn update_namespace_properties(
+        &self,
+        py: Python<'_>,
+        namespace: &str,
+        removals: Vec<String>,
+        updates: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        run(py, || self.inner.update_namespace_properties(namespace, &removals, &updates))
     }
 
     fn drop_namespace(&self, py: Python<'_>, namespace: &str) -> PyResult<()> {

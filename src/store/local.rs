@@ -16,6 +16,43 @@ use crate::error::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy)]
 pub struct LocalStore;
 
+/// A folder that goes with all that is in it when its owner does.
+#[derive(Debug)]
+pub struct TemporaryFolder {
+    path: PathBuf,
+    process: u32,
+}
+
+impl TemporaryFolder {
+    /// Makes one that only this user can look into.
+    ///
+    /// # Errors
+    /// `Store` and others if the system's folder for temporary files can't be written.
+    pub fn new() -> Result<TemporaryFolder> {
+        let path = std::env::temp_dir().join(format!("frazil-{}", uuid::Uuid::new_v4()));
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(|e| io_error("make", &path.to_string_lossy(), e))?;
+        Ok(TemporaryFolder { path, process: std::process::id() })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TemporaryFolder {
+    /// Not in a forked process, where the owner is a mere copy.
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            // What can't be removed stays in the system's folder for temporary files.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
 /// The crate's error for an I/O error on `path`.
 fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     let kind = match e.kind() {

@@ -74,7 +74,7 @@ impl Transaction {
         self.close_append()?;
         let inner = &self.table.inner;
         let metadata = apply_each(&mut self.changes, &inner.metadata)?;
-        Table::of(inner.store.clone(), metadata, inner.found.clone(), inner.storage_options.clone(), false)
+        self.table.at(metadata, inner.found.clone())
     }
 
     /// Adds a change to those so far.

@@ -10,7 +10,7 @@ import pyspark
 import pytest
 from java_side import Java
 from pyspark.sql import SparkSession
-from runtime_jar import runtime_jar
+from runtime_jar import runtime_jar, sqlite_jar
 
 # Spark's collect() gives timestamps in the process's zone, and workers must run the Python under test.
 os.environ["TZ"] = "UTC"
@@ -42,7 +42,7 @@ def spark(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     )
     if pyspark.__version__.startswith("4.1."):  # what the runtime is built for
         builder = (
-            builder.config("spark.jars", str(runtime_jar()))
+            builder.config("spark.jars", f"{runtime_jar()},{sqlite_jar()}")
             .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
             .config("spark.sql.catalog.ice", "org.apache.iceberg.spark.SparkCatalog")
             .config("spark.sql.catalog.ice.type", "hadoop")

@@ -18,12 +18,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
 from pyspark.sql.types import StructType
 
+from frazil import _core
 from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
 from frazil.spark.types import spark_schema
-from frazil.spark.write import FrazilWriter
+from frazil.spark.write import HANDLE, FrazilWriter
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
@@ -99,6 +100,8 @@ class FrazilReader(DataSourceReader):
 
 
 def _table(options: Mapping[str, str]) -> Table:
+    if handle := options.get(HANDLE):
+        return Table(_core.Table.from_json(handle)).refresh()
     location = options.get("path")
     if location is None:
         raise InvalidInputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -27,6 +28,9 @@ __all__ = ["FrazilWriter", "Written", "append"]
 
 # The member of a snapshot's summary by which a job knows its own commit again.
 JOB_ID = "frazil.job-id"
+
+# The option with a table of a catalog, which can't be found by its location.
+HANDLE = "table-token"
 
 
 @dataclass
@@ -88,7 +92,11 @@ def append(df: DataFrame, table: Table | str | os.PathLike[str]) -> None:
     # A table that can't be written, as one opened with moved=True, says so here; its recorded location is another's.
     location = table.writable_location() if isinstance(table, Table) else os.fspath(table)
     df.sparkSession.dataSource.register(_data_source())
-    df.write.format("frazil").mode("append").save(location)
+    writer = df.write.format("frazil").mode("append")
+    if isinstance(table, Table) and "catalog" in json.loads(handle := table._core.to_json()):
+        # The name keeps Spark from showing it: there may be passwords in it.
+        writer = writer.option(HANDLE, handle)
+    writer.save(location)
 
 
 def _data_source() -> type[DataSource]:

@@ -53,15 +53,8 @@ pub fn publish(
         return Err(Error::invalid(format!("{version} is no version of a table")));
     }
     let folder = join(table_location, METADATA_FOLDER);
-    let [plain, gzip, _] = version_paths(&folder, version);
-    let (path, bytes) = match metadata.properties.get(METADATA_COMPRESSION).map(|c| c.to_ascii_lowercase()).as_deref() {
-        None | Some("none") => (plain, encode_metadata(metadata)),
-        Some("gzip") => (gzip, compress(&encode_metadata(metadata))?),
-        Some(other) => {
-            return Err(Error::invalid(format!("the metadata compression codec '{other}' is unknown"))
-                .hint(format!("Set {METADATA_COMPRESSION} to none or gzip")));
-        }
-    };
+    let (suffix, bytes) = encoded(metadata)?;
+    let path = join(&folder, &format!("v{version}{suffix}"));
     let conflict = |taken: &str| {
         Error::conflict(format!("another commit made version {version} of the table first")).with("path", taken)
     };
@@ -82,6 +75,19 @@ pub fn publish(
     let _ = store.put(&join(&folder, VERSION_HINT), version.to_string().as_bytes());
     delete_old_files(store, &folder, metadata, base);
     Ok(path)
+}
+
+/// The file of a version of metadata, compressed as its properties say, and how its name ends.
+///
+/// # Errors
+/// `InvalidInput` for an unknown compression codec.
+pub(super) fn encoded(metadata: &TableMetadata) -> Result<(&'static str, Vec<u8>)> {
+    match metadata.properties.get(METADATA_COMPRESSION).map(|c| c.to_ascii_lowercase()).as_deref() {
+        None | Some("none") => Ok((".metadata.json", encode_metadata(metadata))),
+        Some("gzip") => Ok((".gz.metadata.json", compress(&encode_metadata(metadata))?)),
+        Some(other) => Err(Error::invalid(format!("the metadata compression codec '{other}' is unknown"))
+            .hint(format!("Set {METADATA_COMPRESSION} to none or gzip"))),
+    }
 }
 
 /// The metadata of one version of a table, if it is there.
@@ -131,7 +137,12 @@ fn compress(bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// Deletes the metadata files that `base` logged and `metadata` no longer does. Only files of the table's own metadata
 /// folder: the log is mere text, and could name anything.
-fn delete_old_files(store: &dyn Store, folder: &str, metadata: &TableMetadata, base: Option<&TableMetadata>) {
+pub(super) fn delete_old_files(
+    store: &dyn Store,
+    folder: &str,
+    metadata: &TableMetadata,
+    base: Option<&TableMetadata>,
+) {
     let enabled = metadata.properties.get(DELETE_AFTER_COMMIT).is_some_and(|v| v.eq_ignore_ascii_case("true"));
     let folder = normalise(folder);
     let kept: HashSet<&str> = metadata.metadata_log.iter().map(|e| e.metadata_file.as_str()).collect();

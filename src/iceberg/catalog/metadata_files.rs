@@ -61,6 +61,13 @@ pub(super) fn version_of(path: &str) -> Option<i32> {
     }
 }
 
+/// The number in the name of a metadata file, of either kind.
+pub(super) fn number_of(path: &str) -> Option<i32> {
+    match parse_name(file_name(path))? {
+        Name::Version(number) | Name::Numbered(number) => Some(number),
+    }
+}
+
 /// The last part of a path.
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

@@ -2,7 +2,13 @@
 
 pub mod filesystem;
 pub mod ident;
+pub mod memory;
 pub mod metadata_files;
+pub mod named;
+pub mod names;
 mod reachable;
+pub mod sql;
+pub mod tables;
+pub mod versions;
 
 pub use ident::TableIdent;

@@ -1,0 +1,125 @@
+//! A register in memory, which ends with its process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::ident::TableIdent;
+use super::names::Names;
+use crate::error::{Error, Result};
+use crate::store::local::TemporaryFolder;
+
+/// Tables and namespaces of one process.
+#[derive(Debug)]
+pub struct MemoryNames {
+    process: u32,
+    state: Mutex<State>,
+    /// The tables' files, if they are to go with the register.
+    _folder: Option<TemporaryFolder>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tables: BTreeMap<TableIdent, String>,
+    namespaces: BTreeMap<Vec<String>, BTreeMap<String, String>>,
+}
+
+impl MemoryNames {
+    /// An empty register that keeps a folder until it ends.
+    pub fn new(folder: Option<TemporaryFolder>) -> MemoryNames {
+        MemoryNames { process: std::process::id(), state: Mutex::default(), _folder: folder }
+    }
+
+    /// The state, which a forked process has a copy of that nobody else sees.
+    fn state(&self) -> Result<MutexGuard<'_, State>> {
+        if std::process::id() != self.process {
+            return Err(Error::unsupported("a catalog in memory is known only to the process that opened it")
+                .hint("Use type='sql' with a SQLite file"));
+        }
+        Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Names for MemoryNames {
+    fn location(&self, table: &TableIdent) -> Result<Option<String>> {
+        Ok(self.state()?.tables.get(table).cloned())
+    }
+
+    fn prepare(&self) -> Result<()> {
+        self.state().map(drop)
+    }
+
+    fn insert(&self, table: &TableIdent, location: &str) -> Result<()> {
+        let mut state = self.state()?;
+        if state.tables.contains_key(table) {
+            return Err(Error::already_exists("the name is taken"));
+        }
+        state.tables.insert(table.clone(), location.to_owned());
+        Ok(())
+    }
+
+    fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool> {
+        match self.state()?.tables.get_mut(table) {
+            Some(current) if current == from => to.clone_into(current),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn remove(&self, table: &TableIdent) -> Result<bool> {
+        Ok(self.state()?.tables.remove(table).is_some())
+    }
+
+    fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<bool> {
+        let mut state = self.state()?;
+        if state.tables.contains_key(to) {
+            return Err(Error::already_exists("the name is taken"));
+        }
+        let Some(location) = state.tables.remove(from) else { return Ok(false) };
+        state.tables.insert(to.clone(), location);
+        Ok(true)
+    }
+
+    fn tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        Ok(self.state()?.tables.keys().filter(|t| t.namespace == namespace).cloned().collect())
+    }
+
+    fn namespaces(&self, below: &[String]) -> Result<BTreeSet<Vec<String>>> {
+        let state = self.state()?;
+        let all = state.namespaces.keys().chain(state.tables.keys().map(|t| &t.namespace));
+        Ok(all.filter(|n| n.starts_with(below)).cloned().collect())
+    }
+
+    fn is_used(&self, namespace: &[String]) -> Result<bool> {
+        Ok(!self.tables(namespace)?.is_empty())
+    }
+
+    fn properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>> {
+        Ok(self.state()?.namespaces.get(namespace).cloned().unwrap_or_default())
+    }
+
+    fn create(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        let mut state = self.state()?;
+        if state.namespaces.contains_key(namespace) {
+            return Err(Error::already_exists("the name is taken"));
+        }
+        state.namespaces.insert(namespace.to_vec(), properties.clone());
+        Ok(())
+    }
+
+    fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()> {
+        let mut state = self.state()?;
+        let properties = state.namespaces.entry(namespace.to_vec()).or_default();
+        properties.retain(|key, _| !removed.contains(key));
+        properties.extend(set.clone());
+        Ok(())
+    }
+
+    fn clear_properties(&self, namespace: &[String]) -> Result<()> {
+        self.state()?.namespaces.remove(namespace);
+        Ok(())
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        true
+    }
+}

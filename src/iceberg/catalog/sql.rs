@@ -1,0 +1,241 @@
+//! A register in a SQL database, in the two tables that the SQL catalogs of Java Iceberg and PyIceberg share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use super::ident::TableIdent;
+use super::names::Names;
+use crate::error::{Error, Result};
+use crate::store::database::{Database, Row, Statement};
+
+const TABLES: &str = "iceberg_tables";
+const PROPERTIES: &str = "iceberg_namespace_properties";
+
+const CREATE_TABLES: &str = "CREATE TABLE IF NOT EXISTS iceberg_tables (catalog_name VARCHAR(255) NOT NULL, \
+     table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL, metadata_location VARCHAR(1000), \
+     previous_metadata_location VARCHAR(1000), iceberg_type VARCHAR(5), \
+     PRIMARY KEY (catalog_name, table_namespace, table_name))";
+
+const CREATE_PROPERTIES: &str = "CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (\
+     catalog_name VARCHAR(255) NOT NULL, namespace VARCHAR(255) NOT NULL, property_key VARCHAR(255) NOT NULL, \
+     property_value VARCHAR(1000), PRIMARY KEY (catalog_name, namespace, property_key))";
+
+const INSERT_PROPERTY: &str = "INSERT INTO iceberg_namespace_properties \
+     (catalog_name, namespace, property_key, property_value) VALUES (?1, ?2, ?3, ?4)";
+
+/// How the database's tables are made and changed when a register is opened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// Make tables that are not there.
+    pub create: bool,
+    /// Add the column that tells tables from views where an old catalog lacks it.
+    pub upgrade: bool,
+}
+
+/// The rows of one catalog in a database.
+#[derive(Debug)]
+pub struct SqlNames {
+    database: Arc<dyn Database>,
+    catalog: String,
+    layout: Layout,
+    only_tables: OnceLock<&'static str>,
+}
+
+impl SqlNames {
+    /// The register of the catalog `name`. The database is asked when it is needed first.
+    pub fn new(database: Arc<dyn Database>, name: &str, layout: Layout) -> SqlNames {
+        SqlNames { database, catalog: name.to_owned(), layout, only_tables: OnceLock::new() }
+    }
+
+    /// The condition that a row is a table's and no view's; empty for databases of the first layout, which knows no views.
+    ///
+    /// # Errors
+    /// The database's; `NotFound` if its tables are missing and are not to be made.
+    fn only_tables(&self) -> Result<&'static str> {
+        if let Some(condition) = self.only_tables.get() {
+            return Ok(condition);
+        }
+        let condition = match self.made()? {
+            true => " AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL)",
+            false => "",
+        };
+        Ok(self.only_tables.get_or_init(|| condition))
+    }
+
+    /// Makes the tables that are missing, if asked to; says whether rows have types.
+    fn made(&self) -> Result<bool> {
+        let mut columns = self.database.columns(TABLES)?;
+        if columns.is_empty() || self.database.columns(PROPERTIES)?.is_empty() {
+            if !self.layout.create {
+                return Err(Error::not_found("the database has no tables of an Iceberg catalog")
+                    .with("catalog", &self.catalog)
+                    .hint("Open it with init_catalog_tables='true' to make them"));
+            }
+            let make = [Statement::new(CREATE_TABLES, &[]), Statement::new(CREATE_PROPERTIES, &[])];
+            // Another process may be making them too: what counts is that they are there.
+            if let Err(e) = self.database.execute(&make)
+                && self.database.columns(PROPERTIES)?.is_empty()
+            {
+                return Err(e);
+            }
+            columns = self.database.columns(TABLES)?;
+        }
+        let typed = |columns: &[String]| columns.iter().any(|c| c.eq_ignore_ascii_case("iceberg_type"));
+        if typed(&columns) || !self.layout.upgrade {
+            return Ok(typed(&columns));
+        }
+        let upgrade = Statement::new("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)", &[]);
+        match self.database.execute(&[upgrade]) {
+            Err(e) if !typed(&self.database.columns(TABLES)?) => Err(e),
+            _ => Ok(true),
+        }
+    }
+
+    fn run(&self, text: impl Into<String>, values: &[&str]) -> Result<u64> {
+        let counts = self.database.execute(&[Statement::new(text, values)])?;
+        Ok(counts.into_iter().sum())
+    }
+
+    fn rows(&self, text: impl Into<String>, values: &[&str]) -> Result<Vec<Row>> {
+        self.database.query(&Statement::new(text, values))
+    }
+}
+
+/// A namespace as one text.
+fn dotted(namespace: &[String]) -> String {
+    namespace.join(".")
+}
+
+/// The first text of a row; empty if it is null.
+fn first(row: Row) -> String {
+    row.into_iter().next().flatten().unwrap_or_default()
+}
+
+impl Names for SqlNames {
+    fn location(&self, table: &TableIdent) -> Result<Option<String>> {
+        let text = format!(
+            "SELECT metadata_location FROM iceberg_tables \
+             WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3{}",
+            self.only_tables()?
+        );
+        let rows = self.rows(text, &[&self.catalog, &dotted(&table.namespace), &table.name])?;
+        match rows.into_iter().next().map(|row| row.into_iter().next().flatten()) {
+            None => Ok(None),
+            Some(Some(location)) => Ok(Some(location)),
+            Some(None) => Err(Error::corrupt("the catalog has no metadata file for the table").with("table", table)),
+        }
+    }
+
+    fn prepare(&self) -> Result<()> {
+        self.only_tables().map(drop)
+    }
+
+    fn insert(&self, table: &TableIdent, location: &str) -> Result<()> {
+        let (column, value) = if self.only_tables()?.is_empty() { ("", "") } else { (", iceberg_type", ", 'TABLE'") };
+        let text = format!(
+            "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location, \
+             previous_metadata_location{column}) VALUES (?1, ?2, ?3, ?4, NULL{value})"
+        );
+        self.run(text, &[&self.catalog, &dotted(&table.namespace), &table.name, location]).map(drop)
+    }
+
+    fn swap(&self, table: &TableIdent, from: &str, to: &str) -> Result<bool> {
+        let text = format!(
+            "UPDATE iceberg_tables SET metadata_location = ?1, previous_metadata_location = ?2 \
+             WHERE catalog_name = ?3 AND table_namespace = ?4 AND table_name = ?5 AND metadata_location = ?6{}",
+            self.only_tables()?
+        );
+        let namespace = dotted(&table.namespace);
+        Ok(self.run(text, &[to, from, &self.catalog, &namespace, &table.name, from])? > 0)
+    }
+
+    fn remove(&self, table: &TableIdent) -> Result<bool> {
+        let text = format!(
+            "DELETE FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2 AND table_name = ?3{}",
+            self.only_tables()?
+        );
+        Ok(self.run(text, &[&self.catalog, &dotted(&table.namespace), &table.name])? > 0)
+    }
+
+    fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<bool> {
+        let text = format!(
+            "UPDATE iceberg_tables SET table_namespace = ?1, table_name = ?2 \
+             WHERE catalog_name = ?3 AND table_namespace = ?4 AND table_name = ?5{}",
+            self.only_tables()?
+        );
+        let (new, old) = (dotted(&to.namespace), dotted(&from.namespace));
+        Ok(self.run(text, &[&new, &to.name, &self.catalog, &old, &from.name])? > 0)
+    }
+
+    fn tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        let text = format!(
+            "SELECT table_name FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2{} ORDER BY table_name",
+            self.only_tables()?
+        );
+        let rows = self.rows(text, &[&self.catalog, &dotted(namespace)])?;
+        let ident = |row| TableIdent { namespace: namespace.to_vec(), name: first(row) };
+        Ok(rows.into_iter().map(ident).collect())
+    }
+
+    fn namespaces(&self, below: &[String]) -> Result<BTreeSet<Vec<String>>> {
+        let mut out = BTreeSet::new();
+        for (column, table) in [("table_namespace", TABLES), ("namespace", PROPERTIES)] {
+            let all = format!("SELECT DISTINCT {column} FROM {table} WHERE catalog_name = ?1");
+            let rows = match below {
+                [] => self.rows(all, &[&self.catalog])?,
+                _ => {
+                    let own = dotted(below);
+                    let escaped = own.replace('!', "!!").replace('_', "!_").replace('%', "!%") + ".%";
+                    let text = format!("{all} AND ({column} = ?2 OR {column} LIKE ?3 ESCAPE '!')");
+                    self.rows(text, &[&self.catalog, &own, &escaped])?
+                }
+            };
+            let levels = rows.into_iter().map(|row| first(row).split('.').map(str::to_owned).collect::<Vec<_>>());
+            // LIKE does not look at case everywhere.
+            out.extend(levels.filter(|l| l.starts_with(below)));
+        }
+        Ok(out)
+    }
+
+    fn is_used(&self, namespace: &[String]) -> Result<bool> {
+        let text = "SELECT table_name FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2 LIMIT 1";
+        Ok(!self.rows(text, &[&self.catalog, &dotted(namespace)])?.is_empty())
+    }
+
+    fn properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>> {
+        let text = "SELECT property_key, property_value FROM iceberg_namespace_properties \
+                    WHERE catalog_name = ?1 AND namespace = ?2";
+        let rows = self.rows(text, &[&self.catalog, &dotted(namespace)])?;
+        let pair = |row: Row| {
+            let mut texts = row.into_iter();
+            Some((texts.next().flatten()?, texts.next().flatten().unwrap_or_default()))
+        };
+        Ok(rows.into_iter().filter_map(pair).collect())
+    }
+
+    fn create(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        self.only_tables()?;
+        let own = dotted(namespace);
+        let row =
+            |(key, value): (&String, &String)| Statement::new(INSERT_PROPERTY, &[&self.catalog, &own, key, value]);
+        self.database.execute(&properties.iter().map(row).collect::<Vec<_>>()).map(drop)
+    }
+
+    fn set_properties(&self, namespace: &[String], removed: &[String], set: &BTreeMap<String, String>) -> Result<()> {
+        let own = dotted(namespace);
+        let delete = "DELETE FROM iceberg_namespace_properties \
+                      WHERE catalog_name = ?1 AND namespace = ?2 AND property_key = ?3";
+        let gone = removed.iter().chain(set.keys()).map(|key| Statement::new(delete, &[&self.catalog, &own, key]));
+        let new = set.iter().map(|(key, value)| Statement::new(INSERT_PROPERTY, &[&self.catalog, &own, key, value]));
+        self.database.execute(&gone.chain(new).collect::<Vec<_>>()).map(drop)
+    }
+
+    fn clear_properties(&self, namespace: &[String]) -> Result<()> {
+        let text = "DELETE FROM iceberg_namespace_properties WHERE catalog_name = ?1 AND namespace = ?2";
+        self.run(text, &[&self.catalog, &dotted(namespace)]).map(drop)
+    }
+
+    fn is_of_this_process(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,118 @@
+//! PostgreSQL servers, without TLS.
+//!
+//! The client runs its own event loop inside each call, on the calling thread.
+
+use std::time::Duration;
+
+use postgres::error::SqlState;
+use postgres::types::ToSql;
+use postgres::{Client, Config, NoTls};
+
+use super::{Database, Row, Statement};
+use crate::error::{Error, Result};
+
+/// How long to wait for the server unless the URI says `connect_timeout=SECONDS`.
+const CONNECT: Duration = Duration::from_secs(15);
+
+/// A database of a server.
+pub(super) struct Postgres {
+    config: Config,
+}
+
+impl std::fmt::Debug for Postgres {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Postgres({})", self.place())
+    }
+}
+
+impl Postgres {
+    /// The database of a URI `postgresql://…`.
+    pub(super) fn new(uri: &str, user: Option<&str>, password: Option<&str>) -> Result<Postgres> {
+        let mut config: Config = uri.parse().map_err(|e: postgres::Error| {
+            Error::invalid("the uri of the PostgreSQL database is wrong")
+                .hint("Write postgresql://user:password@host:port/database")
+                .because(e)
+        })?;
+        if let Some(user) = user {
+            config.user(user);
+        }
+        if let Some(password) = password {
+            config.password(password);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        Ok(Postgres { config })
+    }
+
+    fn place(&self) -> String {
+        let hosts: Vec<String> = self.config.get_hosts().iter().map(|h| format!("{h:?}")).collect();
+        format!("{} at {}", self.config.get_dbname().unwrap_or("the default database"), hosts.join(", "))
+    }
+
+    fn open(&self) -> Result<Client> {
+        self.config.connect(NoTls).map_err(|e| {
+            let refused = e.code().is_some_and(|c| {
+                *c == SqlState::INVALID_PASSWORD || *c == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+            });
+            let error = if refused { Error::denied("the database refused the user") } else { self.unreachable() };
+            error.with("database", self.place()).because(e)
+        })
+    }
+
+    fn unreachable(&self) -> Error {
+        Error::store("the database can't be reached").hint("Connections are made without TLS (sslmode=disable)")
+    }
+
+    fn failed(&self, error: postgres::Error) -> Error {
+        let kind = match error.code() {
+            Some(c) if *c == SqlState::UNIQUE_VIOLATION => Error::already_exists("the row is in the database already"),
+            Some(c) if *c == SqlState::INSUFFICIENT_PRIVILEGE => Error::denied("the database refused the statement"),
+            _ => Error::store("the database failed"),
+        };
+        kind.with("database", self.place()).because(error)
+    }
+}
+
+/// A statement's text as PostgreSQL numbers parameters.
+fn numbered(statement: &Statement) -> String {
+    statement.text.replace('?', "$")
+}
+
+fn values(statement: &Statement) -> Vec<&(dyn ToSql + Sync)> {
+    statement.values.iter().map(|v| v as &(dyn ToSql + Sync)).collect()
+}
+
+impl Database for Postgres {
+    fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
+        let mut client = self.open()?;
+        let rows = client.query(&numbered(statement), &values(statement)).map_err(|e| self.failed(e))?;
+        let texts = |r: &postgres::Row| (0..r.len()).map(|i| r.try_get::<_, Option<String>>(i)).collect();
+        rows.iter().map(texts).collect::<Result<Vec<Row>, postgres::Error>>().map_err(|e| self.failed(e))
+    }
+
+    fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {
+        let mut client = self.open()?;
+        let mut transaction = client.transaction().map_err(|e| self.failed(e))?;
+        let mut counts = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let count = transaction.execute(&numbered(statement), &values(statement));
+            counts.push(count.map_err(|e| self.failed(e))?);
+        }
+        transaction.commit().map_err(|e| match e.as_db_error() {
+            Some(_) => self.failed(e),
+            None => Error::state_unknown("it is unknown whether the database committed the transaction")
+                .with("database", self.place())
+                .because(e),
+        })?;
+        Ok(counts)
+    }
+
+    fn columns(&self, table: &str) -> Result<Vec<String>> {
+        let text = "SELECT column_name::text FROM information_schema.columns \
+                    WHERE table_name = ?1 AND table_schema = ANY (current_schemas(false))";
+        let rows = self.query(&Statement::new(text, &[table]))?;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}

@@ -1,0 +1,97 @@
+//! SQLite files.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, params_from_iter};
+
+use super::{Database, Row, Statement};
+use crate::error::{Error, Result};
+use crate::store::location;
+
+/// How long to wait for other writers unless the URI says `timeout=SECONDS`.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// A database file.
+#[derive(Debug)]
+pub(super) struct Sqlite {
+    path: String,
+    wait: Duration,
+}
+
+impl Sqlite {
+    /// The database of a path, which may be followed by `?timeout=SECONDS`; `None` if it is one in memory.
+    pub(super) fn new(path: &str) -> Result<Option<Sqlite>> {
+        let (path, options) = path.split_once('?').unwrap_or((path, ""));
+        let mut wait = WAIT;
+        for option in options.split('&').filter(|o| !o.is_empty()) {
+            let seconds = option.strip_prefix("timeout=").and_then(|s| s.parse::<f64>().ok());
+            wait = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).ok_or_else(|| {
+                Error::unsupported(format!("the option '{option}' of a SQLite database is not supported"))
+                    .hint("Only timeout=SECONDS is")
+            })?;
+        }
+        if path.is_empty() || path == ":memory:" {
+            return Ok(None);
+        }
+        Ok(Some(Sqlite { path: location::absolute(path)?, wait: wait.min(Duration::from_secs(3600)) }))
+    }
+
+    fn open(&self) -> Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags).map_err(|e| self.failed(e))?;
+        connection.busy_timeout(self.wait).map_err(|e| self.failed(e))?;
+        Ok(connection)
+    }
+
+    fn failed(&self, error: rusqlite::Error) -> Error {
+        let code = error.sqlite_error_code();
+        let kind = match code {
+            Some(ErrorCode::ConstraintViolation) => Error::already_exists("the row is in the database already"),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Error::store("another process keeps the database locked").hint("Try again; nothing was changed")
+            }
+            Some(ErrorCode::CannotOpen) => {
+                Error::store("the database can't be opened").hint("Is its folder there, and may it be written?")
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Error::denied("the database can't be written"),
+            Some(ErrorCode::NotADatabase) => Error::invalid("the file is no SQLite database"),
+            _ => Error::store("the database failed"),
+        };
+        kind.with("database", &self.path).because(error)
+    }
+}
+
+impl Database for Sqlite {
+    fn query(&self, statement: &Statement) -> Result<Vec<Row>> {
+        let connection = self.open()?;
+        let read = || -> rusqlite::Result<Vec<Row>> {
+            let mut prepared = connection.prepare(&statement.text)?;
+            let width = prepared.column_count();
+            let row = |r: &rusqlite::Row<'_>| (0..width).map(|i| r.get::<_, Option<String>>(i)).collect();
+            prepared.query_map(params_from_iter(&statement.values), row)?.collect()
+        };
+        read().map_err(|e| self.failed(e))
+    }
+
+    fn execute(&self, statements: &[Statement]) -> Result<Vec<u64>> {
+        let mut connection = self.open()?;
+        // Taking the write lock at once: a reader that turns writer could only fail.
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| self.failed(e))?;
+        let run = |s: &Statement| transaction.execute(&s.text, params_from_iter(&s.values)).map(|n| n as u64);
+        let counts = statements.iter().map(run).collect::<rusqlite::Result<Vec<_>>>().map_err(|e| self.failed(e))?;
+        transaction.commit().map_err(|e| match e.sqlite_error_code() {
+            // Readers kept the file locked: the transaction is rolled back when the connection closes.
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => self.failed(e),
+            _ => Error::state_unknown("it is unknown whether the database committed the transaction")
+                .with("database", &self.path)
+                .because(e),
+        })?;
+        Ok(counts)
+    }
+
+    fn columns(&self, table: &str) -> Result<Vec<String>> {
+        let rows = self.query(&Statement::new("SELECT name FROM pragma_table_info(?1)", &[table]))?;
+        Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    }
+}
