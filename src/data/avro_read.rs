@@ -325,10 +325,11 @@ impl AvroBatches {
         Ok(Some((self.row.finish(rows)?, positions)))
     }
 
-    /// A file that is cut off between two blocks looks whole; rows would be lost. One that is as long as it should be has
-    /// the rows that it has, whatever the manifest says.
+    /// A file that is cut off between two blocks looks whole; rows would be lost. One of data that is as long as it should be
+    /// has the rows that it has, whatever the manifest says.
     fn check_rows(&self) -> Result<()> {
         match &self.recorded {
+            recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows),
             recorded if self.is_whole && self.rows < recorded.rows && self.blocks.size < recorded.bytes => {
                 Err(cut_off(recorded, self.blocks.size))
             }
