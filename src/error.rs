@@ -104,6 +104,14 @@ impl Error {
         self
     }
 
+    /// The same error once more; of the underlying error the text.
+    pub fn again(&self) -> Self {
+        let Inner { kind, message, context, hint, source } = self.0.as_ref();
+        let source = source.as_ref().map(|s| s.to_string().into());
+        let (message, context, hint) = (message.clone(), context.clone(), hint.clone());
+        Error(Box::new(Inner { kind: *kind, message, context, hint, source }))
+    }
+
     /// The kind.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

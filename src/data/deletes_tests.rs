@@ -460,3 +460,36 @@ fn equality_delete_files_have_the_columns_they_delete_by() {
         assert!(e.context().contains(&("column", name.into())), "{e}");
     }
 }
+
+/// A file of pyarrow's, which writes a checksum with each page: the numbers 3, 4, 5 and 900, uncompressed.
+#[test]
+fn a_flipped_bit_of_a_page_with_a_checksum_is_found() {
+    let bytes = std::fs::read(format!("{}/tests/data/parquet/checksums.parquet", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let dir = dir();
+    let save = |bytes: &[u8]| {
+        let path = dir.path().join(format!("{}.parquet", uuid::Uuid::new_v4())).display().to_string();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let keys = |path: &str| DataFile {
+        equality_ids: Some(vec![1]),
+        ..delete(FileContent::EqualityDeletes, FileFormat::Parquet, path)
+    };
+    let s = one(P::Int);
+    let good = save(&bytes);
+    assert_eq!(left(&s, task(&good, BoundPredicate::True), vec![]), texts([3, 4, 5, 900]));
+    assert!(left(&s, task(&good, BoundPredicate::True), vec![keys(&good)]).is_empty());
+    let values: Vec<u8> = [3i32, 4, 5, 900].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let at = bytes.windows(values.len()).position(|w| w == values).unwrap();
+    for bit in 0..values.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[at + bit / 8] ^= 1 << (bit % 8);
+        let bad = save(&bytes);
+        let as_data = read(&context(&s), &task(&bad, BoundPredicate::True)).unwrap_err();
+        let as_deletes = fails(&s, task(&good, BoundPredicate::True), vec![keys(&bad)]);
+        for e in [as_data, as_deletes] {
+            assert_eq!(e.kind(), ErrorKind::CorruptTable);
+            assert!(e.to_string().contains(&bad) && e.to_string().contains("CRC"), "{e}");
+        }
+    }
+}
