@@ -98,6 +98,12 @@ impl Error {
         self
     }
 
+    /// Replaces what the caller can do, where more is known than near the cause.
+    pub fn advise(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
     /// Attaches the underlying error.
     pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());

@@ -146,7 +146,7 @@ fn open(
     if !may_match(&task.residual, &constants) {
         return Ok(None);
     }
-    open_at(store, context, task, wanted, constants, &path).map_err(|e| e.with("path", &path))
+    open_at(store, context, task, wanted, constants, &path).map_err(|e| context.location.explain(e.with("path", &path)))
 }
 
 fn open_at(

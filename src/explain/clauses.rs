@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::iceberg::entries::MISSING;
 use crate::iceberg::plan::PlannedBatch;
-use crate::types::{FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform};
+use crate::types::metadata_columns::{FILE, PARTITION, SPEC_ID, is_metadata};
+use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform};
 
 /// A top-level clause of the filter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,17 +50,73 @@ impl MetricsSeen {
     }
 }
 
+/// What planning knows of a column that no file stores.
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    /// By the manifest: `_spec_id`.
+    OfManifest,
+    /// By the partition tuple: a member of `_partition`.
+    OfTuple,
+    /// By the entry: `_file`.
+    OfFile,
+    /// Nothing: it differs from row to row.
+    OfRows,
+}
+
+/// What planning knows of the column that a leaf asks about, if it is a metadata column.
+fn known(leaf: &BoundLeaf, schema: &Schema) -> Option<Known> {
+    let is_member = |f: &Field| f.id == PARTITION && f.ty.children().iter().any(|m| m.id == leaf.term.field_id);
+    match leaf.term.field_id {
+        SPEC_ID => Some(Known::OfManifest),
+        FILE => Some(Known::OfFile),
+        _ if schema.fields.iter().any(is_member) => Some(Known::OfTuple),
+        id => is_metadata(id).then_some(Known::OfRows),
+    }
+}
+
+/// Whether a filter asks about the metadata columns that manifests and entries tell of: `_spec_id` and `_file`.
+pub(super) fn asks_of_place(filter: &BoundPredicate) -> [bool; 2] {
+    let ids = filter.field_ids();
+    [ids.contains(&SPEC_ID), ids.contains(&FILE)]
+}
+
 /// The clauses of a filter over tables of these partition specs.
-pub(super) fn of(filter: &BoundPredicate, specs: &[&Arc<PartitionSpec>], metrics: &MetricsSeen) -> Vec<Clause> {
+pub(super) fn of(
+    filter: &BoundPredicate,
+    schema: &Schema,
+    specs: &[&Arc<PartitionSpec>],
+    metrics: &MetricsSeen,
+) -> Vec<Clause> {
     let clause = |part: &BoundPredicate| {
         let mut out = Clause { text: part.to_string(), ..Clause::default() };
-        match by(part, &|leaf| by_partition(leaf, specs)) {
-            Ok(()) => out.stages.extend(["manifest list", "partitions"]),
-            Err(why) => out.limits.push(why),
+        let mut limit = |why: String| {
+            if !why.is_empty() && !out.limits.contains(&why) {
+                out.limits.push(why);
+            }
+        };
+        let of = |leaf: &BoundLeaf| known(leaf, schema);
+        match by(part, &|leaf| {
+            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, Known::OfManifest))
+        }) {
+            Ok(()) => out.stages.push("manifest list"),
+            Err(why) => limit(why),
         }
-        match by(part, &|leaf| by_metrics(leaf, metrics)) {
-            Ok(()) => out.stages.push("column metrics"),
-            Err(why) => out.limits.push(why),
+        match by(part, &|leaf| {
+            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, Known::OfTuple))
+        }) {
+            Ok(()) => out.stages.push("partitions"),
+            Err(why) => limit(why),
+        }
+        match by(part, &|leaf| of(leaf).map_or_else(|| by_metrics(leaf, metrics), |k| known_to(leaf, k, Known::OfFile)))
+        {
+            Ok(()) if leaves_any(part, &|leaf| !matches!(of(leaf), Some(Known::OfManifest | Known::OfTuple))) => {
+                out.stages.push("column metrics");
+            }
+            Ok(()) => {}
+            Err(why) => limit(why),
+        }
+        if leaves_any(part, &|leaf| of(leaf) == Some(Known::OfFile)) {
+            limit("_file by the paths of files".to_owned());
         }
         part.for_each_leaf(&mut |leaf| {
             if let Some(limit) = limit_of(leaf).filter(|l| !out.limits.contains(l)) {
@@ -86,6 +143,22 @@ fn by(part: &BoundPredicate, can: &dyn Fn(&BoundLeaf) -> Result<(), String>) -> 
             if tried.any(|t| t.is_ok()) { Ok(()) } else { first }
         }
         BoundPredicate::Leaf(leaf) => can(leaf),
+    }
+}
+
+/// Whether any leaf is so.
+fn leaves_any(part: &BoundPredicate, is_so: &dyn Fn(&BoundLeaf) -> bool) -> bool {
+    let mut any = false;
+    part.for_each_leaf(&mut |leaf| any |= is_so(leaf));
+    any
+}
+
+/// Whether what planning knows of a metadata column is known at a stage. That it is not yet limits nothing worth a word.
+fn known_to(leaf: &BoundLeaf, known: Known, stage: Known) -> Result<(), String> {
+    match (known, stage) {
+        (Known::OfRows, _) => Err(format!("{} is known of rows alone", leaf.term.path.join("."))),
+        (Known::OfTuple, Known::OfManifest) | (Known::OfFile, Known::OfManifest | Known::OfTuple) => Err(String::new()),
+        _ => Ok(()),
     }
 }
 
