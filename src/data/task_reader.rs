@@ -31,8 +31,8 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::types::Schema;
 
-/// Bytes that a source keeps a batch to where rows are large.
-pub(crate) const BATCH_BYTES: u64 = 256 << 20;
+/// Bytes that a source keeps a batch to where rows are large: several batches of several files are in memory at once.
+pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 
 /// What a source says where a batch would have more bytes than the offsets of Arrow's strings can count.
 #[cold]

@@ -337,3 +337,17 @@ def test_threads_share_a_stream(events: fz.Table) -> None:
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda _: [i for batch in reader for i in batch.column("id").to_pylist()], range(4))
         assert sorted(i for part in found for i in part) == list(range(200))
+
+
+def test_arguments_that_only_look_right(events: fz.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = events.scan()
+    for read in (scan.to_arrow_batch_reader, scan.plan()[0].to_arrow_batch_reader):
+        with pytest.raises(fz.InvalidInputError, match="ordered must be True or False, not 'no'"):
+            read(ordered="no")
+    for call in (lambda: scan.where("country = '\ud800'"), lambda: scan.select("\ud800")):
+        with pytest.raises(fz.InvalidInputError, match="surrogate"):
+            call()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for name, to in (("pandas", scan.to_pandas), ("polars", scan.to_polars)):
+        with pytest.raises(fz.UnsupportedError, match=f"pip install {name}"):
+            to()
