@@ -153,6 +153,18 @@ bench-reading: ## time reads to Arrow beside pyarrow, DuckDB, Polars, Daft and P
 	@$(MAKE) $(VENV)/.built .venv-peers/.installed
 	@$(BIN)/python benches/reading/run.py $(BENCH) --write benches/RESULTS.md
 
+.PHONY: bench-rows
+bench-rows: ## time upserts, and a delete in 100,000 files, beside PyIceberg (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench-rows" python rust
+	@$(MAKE) $(VENV)/.built .venv-peers/.installed
+	@$(BIN)/python benches/row_level/run.py $(BENCH) --write benches/RESULTS.md
+
+.PHONY: bench-writing
+bench-writing: ## time partitioned, sorted and plain writes beside pyarrow.parquet (BENCH="--rows 8000000")
+	@tools/need.sh "make bench-writing" python rust
+	@$(MAKE) $(VENV)/.built
+	@$(BIN)/python benches/writing/run.py $(BENCH)
+
 .PHONY: bench-peers
 bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)
 	@tools/need.sh "make bench-peers" python rust

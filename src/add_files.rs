@@ -45,7 +45,7 @@ impl Table {
             }
         }
         let mapping = metadata.properties.get(NAME_MAPPING);
-        let sorted = table.sorted_columns();
+        let sorted = table.sort_order().ordered_columns();
         let (store, schema) = (table.inner.store.clone(), table.schema().clone());
         let properties = &metadata.properties;
         let importer = Importer::new(

@@ -16,7 +16,8 @@
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
-//!    [`batch_stream`], [`scan`], [`table`], [`transaction`], `evolution`, `add_files`, [`catalog`]: the doors
+//!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`maintain`], `evolution`, `add_files`, [`row_level`],
+//!    [`catalog`]: the doors
 //! 10. `py`: the Python face (feature `python`)
 
 mod add_files;
@@ -31,10 +32,12 @@ pub mod explain;
 pub mod expr;
 pub mod iceberg;
 pub mod inspect;
+pub mod maintain;
 pub mod plan_parts;
 pub mod plan_table;
 #[cfg(feature = "python")]
 mod py;
+pub mod row_level;
 pub mod scan;
 mod scan_options;
 pub mod splits;

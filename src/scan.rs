@@ -199,6 +199,11 @@ impl Scan {
         }
     }
 
+    /// The filter, bound to the version's columns.
+    pub(crate) fn bound_filter(&self) -> &Arc<BoundPredicate> {
+        &self.filter
+    }
+
     pub(crate) fn history(&self) -> &History {
         &self.history
     }

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::expr::bounds::must_match;
 use crate::iceberg::plan::{Plan, PlannedBatch};
-use crate::iceberg::statistics::MetricsBounds;
+use crate::iceberg::statistics::{MetricsBounds, strict};
 use crate::scan::Scan;
 use crate::task::{FileContent, FileFormat};
 use crate::types::metadata_columns::is_metadata;
@@ -92,10 +92,7 @@ impl Coverage {
     pub(crate) fn of(batch: &PlannedBatch, k: usize) -> Result<Coverage> {
         let row = *batch.rows.get(k).ok_or_else(|| Error::internal("no such file"))? as usize;
         let records = batch.columns.record_count.get(row).map_or(0, |n| n.max(&0).unsigned_abs());
-        let residual = &*batch.group(row)?.residual;
-        let all_match = *residual == BoundPredicate::True
-            || strict(residual) && must_match(residual, &MetricsBounds::new(&batch.columns, row));
-        if !all_match {
+        if !keeps_every_row(batch, row)? {
             return Ok(Coverage::Part(records));
         }
         if batch.deletes.count(k) == 0 {
@@ -121,12 +118,11 @@ impl Coverage {
     }
 }
 
-/// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, which shows in
-/// a pair of bounds only sometimes.
-fn strict(filter: &BoundPredicate) -> bool {
-    let mut strict = true;
-    filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
-    strict
+/// Whether metadata proves that the filter is true on every row of an entry that survived.
+pub(crate) fn keeps_every_row(batch: &PlannedBatch, row: usize) -> Result<bool> {
+    let residual = &*batch.group(row)?.residual;
+    let by_bounds = || strict(residual) && must_match(residual, &MetricsBounds::new(&batch.columns, row));
+    Ok(*residual == BoundPredicate::True || by_bounds())
 }
 
 /// Whether bounds of files of this format are values of the column, where the column has any. Text and bytes may be cut;

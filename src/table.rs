@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatchReader;
 use serde_json::json;
 
-use crate::data::write::{DataWriter, WriteContext};
+use crate::data::locations::FileLocations;
+use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata, METADATA_FOLDER};
@@ -19,7 +20,7 @@ use crate::store::{self, Location, Store, location};
 use crate::task::{CommitMessage, DataFile};
 use crate::transaction::{self, CommitOptions};
 use crate::types::temporal::format_instant;
-use crate::types::{FieldId, PartitionSpec, Schema, SortOrder};
+use crate::types::{PartitionSpec, Schema, SortOrder};
 
 /// Which version of the table to read.
 #[derive(Clone, Debug, PartialEq)]
@@ -309,26 +310,31 @@ impl Table {
     /// As [`Table::append`].
     pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
         self.check_writable()?;
-        let m = &self.inner.metadata;
-        let data_location = (m.properties.get("write.data.path").or(m.properties.get("write.folder-storage.path")))
-            .cloned()
-            .unwrap_or_else(|| location::join(&m.location, "data"));
-        let context = WriteContext {
-            schema: self.schema().clone(),
-            spec: self.inner.spec.clone(),
-            sort_order_id: Some(0),
-            sorted_columns: self.sorted_columns(),
-            data_location,
-            properties: m.properties.clone(),
-            write_id: uuid::Uuid::new_v4().to_string(),
-            task_id: task,
-        };
-        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
+        let mut writer = DataWriter::new(self.inner.store.clone(), self.write_context(task)?)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
         Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
+    }
+
+    /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the
+    /// writers of one job.
+    ///
+    /// # Errors
+    /// As [`FileLocations::new`].
+    pub(crate) fn write_context(&self, task: u64) -> Result<WriteContext> {
+        let m = &self.inner.metadata;
+        Ok(WriteContext {
+            schema: self.schema().clone(),
+            spec: self.inner.spec.clone(),
+            order: self.inner.sort_order.clone(),
+            row_order: RowOrder::Sort,
+            locations: FileLocations::new(&m.location, &m.properties)?,
+            properties: m.properties.clone(),
+            write_id: uuid::Uuid::new_v4().to_string(),
+            task_id: task,
+        })
     }
 
     /// Commits the files of writers as one append. Without any files
@@ -380,12 +386,6 @@ impl Table {
     /// Only for files that certainly are in no snapshot.
     fn delete_files(&self, files: &[&DataFile]) -> Result<()> {
         files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
-    }
-
-    /// Columns that the sort order keeps in order: their bounds prune well.
-    pub(crate) fn sorted_columns(&self) -> Vec<FieldId> {
-        let ordered = self.inner.sort_order.fields.iter().filter(|f| f.transform.preserves_order());
-        ordered.map(|f| f.source_id).collect()
     }
 
     /// The root folder that commits go to.

@@ -327,4 +327,4 @@ fn now_ms() -> i64 {
 
 #[cfg(test)]
 #[path = "transaction_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -16,7 +16,7 @@ use crate::store::{FileInfo, Store, StoreWriter};
 use crate::types::{Field, PrimitiveType, Schema};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fault {
+pub(crate) enum Fault {
     None,
     /// The file is made, and the reply gets lost.
     LostReply,
@@ -29,9 +29,9 @@ enum Fault {
 
 /// Local files; the next publication of metadata goes wrong.
 #[derive(Debug)]
-struct Faulty {
+pub(crate) struct Faulty {
     files: LocalStore,
-    fault: Mutex<Fault>,
+    pub fault: Mutex<Fault>,
 }
 
 impl Store for Faulty {
@@ -106,14 +106,14 @@ impl Store for Faulty {
     }
 }
 
-struct Setup {
+pub(crate) struct Setup {
     _folder: tempfile::TempDir,
-    store: Arc<Faulty>,
-    table: Table,
+    pub store: Arc<Faulty>,
+    pub table: Table,
 }
 
 impl Setup {
-    fn new() -> Setup {
+    pub fn new() -> Setup {
         let folder = tempfile::tempdir().unwrap();
         let warehouse = folder.path().to_str().unwrap().to_owned();
         let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
@@ -132,16 +132,16 @@ impl Setup {
         Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
     }
 
-    fn append(&self, fault: Fault) -> Result<Table> {
+    pub fn append(&self, fault: Fault) -> Result<Table> {
         *self.store.fault.lock().unwrap() = fault;
         self.table.append(self.rows(1))
     }
 
-    fn files(&self, folder: &str) -> usize {
+    pub fn files(&self, folder: &str) -> usize {
         self.store.list(&format!("{}/{folder}", self.table.inner.root)).unwrap().len()
     }
 
-    fn snapshots(&self) -> usize {
+    pub fn snapshots(&self) -> usize {
         self.table.refresh().unwrap().snapshots().len()
     }
 }

@@ -279,6 +279,12 @@ def _literal(value: object) -> str:
     raise InvalidInputError(f"a '{type(value).__name__}' is no value that a column can be compared with: {value!r}")
 
 
+def value_text(value: object) -> str | None:
+    """The text of a value as filters have it; None for null."""
+    value = _unwrapped(value)
+    return None if value is None else _literal(value)
+
+
 def _is_uuid(value: object) -> bool:
     """Whether it is a `uuid.UUID`, without importing that module, which takes longer than this one."""
     module = sys.modules.get("uuid")

@@ -205,8 +205,8 @@ class Scan:
                 scan with a limit they are always ordered.
 
         A batch has at most as many rows as the scan's option `batch-rows` says, and about 32 MiB. After an error every
-        further call raises the same one. The threads end with the last reference to the reader, not with `close()`. The stream belongs to the process that
-        made it: it can't be read on in a fork.
+        further call raises the same one. The threads end with the last reference to the reader, not with `close()`.
+        The stream belongs to the process that made it: it can't be read on in a fork.
         """
         from frazil import interop
 

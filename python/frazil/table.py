@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -13,7 +14,9 @@ from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, be
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
+from frazil.maintain import Maintain
 from frazil.refs import Refs
+from frazil.row_changes import RowChanges
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
 from frazil.transaction import Transaction
@@ -43,7 +46,7 @@ class Snapshot(NamedTuple):
     schema_id: int | None
 
 
-class Table:
+class Table(RowChanges):
     """A table, at the version that was read last.
 
     `open_table` and a catalog give tables. What it says does not change while others commit; `refresh()` looks again,
@@ -120,6 +123,11 @@ class Table:
     def inspect(self) -> Inspect:
         """The metadata tables: `table.inspect.files()`, `table.inspect.snapshots()`, and others."""
         return Inspect(self._core)
+
+    @property
+    def maintain(self) -> Maintain:
+        """Upkeep: `table.maintain.expire_snapshots()`, and others."""
+        return Maintain(self)
 
     def refresh(self) -> Table:
         """Reads the table's newest version; returns the table itself."""
@@ -276,6 +284,17 @@ class Table:
         """
         self._core = self._core.cherry_pick(snapshot_id)
         return self
+
+    def _change_rows(
+        self,
+        change: dict[str, Any],
+        data: Any,
+        branch: str | None,
+        snapshot_properties: Mapping[str, object] | None,
+    ) -> None:
+        rows = None if data is None else arguments.rows(data)
+        properties = arguments.texts(snapshot_properties)
+        self._core = self._core.change_rows(json.dumps(change), rows, branch, properties)
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Changes columns: add, drop, rename, move, widen and others, in one commit.

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import arguments
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
+from frazil.row_changes import RowChanges
 
 if TYPE_CHECKING:
     from frazil.table import Table
@@ -49,7 +51,7 @@ class DryRun(NamedTuple):
     metadata_bytes: int
 
 
-class Transaction:
+class Transaction(RowChanges):
     """Changes that are committed together: all of them are in the table's next version, or none.
 
     `Table.transaction` makes one. As a context manager it commits at the end, and gives everything up if an exception
@@ -69,6 +71,20 @@ class Transaction:
         """
         self._core.append(arguments.rows(data), arguments.texts(snapshot_properties))
         return self
+
+    def _change_rows(
+        self,
+        change: dict[str, Any],
+        data: Any,
+        branch: str | None,
+        snapshot_properties: Mapping[str, object] | None,
+    ) -> None:
+        if branch is not None:
+            raise InvalidInputError(
+                "a transaction changes one branch", hint=f"Begin it with table.transaction(branch={branch!r})"
+            )
+        rows = None if data is None else arguments.rows(data)
+        self._core.change_rows(json.dumps(change), rows, arguments.texts(snapshot_properties))
 
     def delete_files(self, where: str | Predicate) -> Transaction:
         """Removes the data files of which every row matches; returns the transaction. No file is read or written anew.

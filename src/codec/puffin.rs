@@ -1,13 +1,14 @@
 //! Puffin files: containers of blobs, such as deletion vectors and statistics.
 //!
-//! A reader asks for the last [`TAIL_BYTES`] bytes, [`footer_bytes`] says how long the footer is, [`Footer::parse`] reads it,
+//! A writer puts [`FileBuilder::START`] first, tells [`FileBuilder::add`] of each blob that it writes, and ends with what
+//! [`FileBuilder::finish`] gives. A reader asks for the last [`TAIL_BYTES`] bytes, [`footer_bytes`] says how long the footer is, [`Footer::parse`] reads it,
 //! and [`Blob::content`] decompresses the bytes that a blob's range holds.
 //!
 //! Source: Puffin specification.
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::error::{Error, Result};
 use crate::types::FieldId;
@@ -128,6 +129,24 @@ impl Blob {
         })
     }
 
+    fn to_json(&self) -> Json {
+        let mut out = json!({
+            "type": self.kind,
+            "fields": self.fields,
+            "snapshot-id": self.snapshot_id,
+            "sequence-number": self.sequence_number,
+            "offset": self.offset,
+            "length": self.length,
+        });
+        if let Some(codec) = &self.compression {
+            out["compression-codec"] = json!(codec);
+        }
+        if !self.properties.is_empty() {
+            out["properties"] = json!(self.properties);
+        }
+        out
+    }
+
     /// What it holds, from the bytes of its range.
     ///
     /// # Errors
@@ -149,6 +168,50 @@ impl Blob {
             }
             Some(codec) => Err(Error::unsupported(format!("blobs compressed by {codec} cannot be read"))),
         }
+    }
+}
+
+/// Keeps account of a file that is being written.
+#[derive(Clone, Debug)]
+pub struct FileBuilder {
+    footer: Footer,
+    length: u64,
+}
+
+impl FileBuilder {
+    /// What a file begins with.
+    pub const START: [u8; 4] = MAGIC;
+
+    /// A file with these properties, of which [`FileBuilder::START`] is written.
+    pub fn new(properties: BTreeMap<String, String>) -> FileBuilder {
+        FileBuilder { footer: Footer { blobs: Vec::new(), properties }, length: MAGIC.len() as u64 }
+    }
+
+    /// Adds a blob, which is written next: its `length` bytes. Gives the byte that it begins at; what the blob says of its
+    /// offset means nothing.
+    pub fn add(&mut self, blob: Blob) -> u64 {
+        let offset = self.length;
+        self.length += blob.length;
+        self.footer.blobs.push(Blob { offset, ..blob });
+        offset
+    }
+
+    /// The footer, which ends the file.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it takes more than 2 GiB.
+    pub fn finish(self) -> Result<Vec<u8>> {
+        self.footer.to_bytes()
+    }
+}
+
+impl Footer {
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        let blobs: Vec<Json> = self.blobs.iter().map(Blob::to_json).collect();
+        let payload = json!({"blobs": blobs, "properties": self.properties}).to_string();
+        let length = i32::try_from(payload.len())
+            .map_err(|e| Error::invalid("the footer of a Puffin file would take more than 2 GiB").because(e))?;
+        Ok([&MAGIC[..], payload.as_bytes(), &length.to_le_bytes(), &[0; 4], &MAGIC].concat())
     }
 }
 

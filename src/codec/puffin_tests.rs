@@ -107,3 +107,31 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_built_is_read() {
+    let mut file = FileBuilder::new(BTreeMap::from([("created-by".to_owned(), "frazil".to_owned())]));
+    let mut bytes = FileBuilder::START.to_vec();
+    let blob = |kind: &str, length: u64, compression: Option<&str>| Blob {
+        kind: kind.to_owned(),
+        fields: vec![1, 2_147_483_645],
+        snapshot_id: -1,
+        sequence_number: -1,
+        offset: 0,
+        length,
+        compression: compression.map(str::to_owned),
+        properties: BTreeMap::from([("referenced-data-file".to_owned(), format!("s3://b/{kind} \"ż\""))]),
+    };
+    let blobs = [blob(DELETION_VECTOR, 42, None), blob("ndv", 0, Some("zstd")), blob("x", 7, None)];
+    for blob in &blobs {
+        assert_eq!(file.add(blob.clone()), bytes.len() as u64);
+        bytes.extend(vec![9; blob.length as usize]);
+    }
+    let expected: Vec<Blob> =
+        blobs.iter().zip([4, 46, 46]).map(|(blob, offset)| Blob { offset, ..blob.clone() }).collect();
+    let end = file.finish().unwrap();
+    assert_eq!(footer_bytes(end.last_chunk().unwrap()).unwrap(), end.len() as u64);
+    let read = Footer::parse(&end, (bytes.len() + end.len()) as u64).unwrap();
+    assert_eq!(read.blobs, expected);
+    assert_eq!(read.properties["created-by"], "frazil");
+}

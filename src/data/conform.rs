@@ -8,7 +8,7 @@
 //! ```text
 //! input schema --plan--> [Node per column] --conform--> RecordBatch of the table's schema
 //! ```
-//! The plan is made once per input schema. It does not fill write defaults (v3): a column that has one must be given.
+//! The plan is made once per input schema. A column that the data lacks holds its write default (v3), else null.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,10 +21,11 @@ use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema, SchemaRef};
 
-use super::arrow_schema::to_arrow;
+use super::arrow_schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, to_arrow};
 use super::conform_leaf::{self, Rule};
+use super::{defaults, geoarrow};
 use crate::error::{Error, Result};
-use crate::types::{Field, Schema, Type};
+use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// Why a value does not fit, and where: `row` counts within the array at hand and is mapped outwards level by level.
 #[derive(Debug)]
@@ -37,6 +38,12 @@ pub(super) struct Refusal {
 impl Refusal {
     pub(super) fn at(row: usize, message: impl Into<String>) -> Self {
         Refusal { message: message.into(), row: Some(row), column: None }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(e: Error) -> Self {
+        Refusal { message: e.to_string(), row: None, column: None }
     }
 }
 
@@ -69,6 +76,8 @@ struct Node {
 enum Kind {
     /// The input has none, or only nulls.
     Nulls,
+    /// The input has none: this row in every one.
+    Default(ArrayRef),
     Leaf(Rule),
     Struct(Vec<Node>),
     List(Box<Node>),
@@ -83,6 +92,11 @@ impl Conformer {
     pub fn new(schema: Arc<Schema>) -> Result<Self> {
         let target = to_arrow(&schema)?;
         Ok(Conformer { schema, target, plan: None })
+    }
+
+    /// The table schema of conformed batches.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
     }
 
     /// The schema that conformed batches have.
@@ -152,18 +166,30 @@ fn plan_members(fields: &[Field], targets: &Fields, input: &Fields, parent: &str
 
 fn plan(field: &Field, target: &FieldRef, input: &Fields, source: Option<usize>, path: String) -> Result<Node> {
     let Some(found) = source.and_then(|i| input.get(i)) else {
+        if let Some(row) = defaults::write_row(field)? {
+            return Ok(Node { path, target: target.clone(), source: None, kind: Kind::Default(row) });
+        }
         if field.required {
             return Err(Error::invalid("the data lacks a required column").with("column", path));
         }
-        if field.write_default.is_some() {
-            return Err(Error::unsupported("filling a column's write default is not supported yet")
-                .with("column", path)
-                .hint("Give the column in the data"));
-        }
         return Ok(Node { path, target: target.clone(), source: None, kind: Kind::Nulls });
     };
+    if let Some(other) = other_geometry(field, found) {
+        return Err(Error::invalid(format!("{other} can't be written to a column of type {}", field.ty))
+            .with("column", path)
+            .hint("Transform the coordinates first"));
+    }
     let kind = plan_kind(field, target, found.data_type(), &path)?;
     Ok(Node { path, target: target.clone(), source, kind })
+}
+
+/// The type of a geometry column that says that it is of another reference system or edges than the table's.
+fn other_geometry(field: &Field, found: &ArrowField) -> Option<PrimitiveType> {
+    let is_wkb = found.metadata().get(EXTENSION_KEY).is_some_and(|name| name == geoarrow::WKB_EXTENSION);
+    let found = is_wkb.then(|| found.metadata().get(EXTENSION_METADATA_KEY)).flatten()?;
+    let same = |ours: &PrimitiveType| geoarrow::metadata(ours).and_then(|m| geoarrow::table_type(&m));
+    let (found, ours) = (geoarrow::table_type(found)?, same(field.ty.as_primitive()?)?);
+    (found != ours).then_some(found)
 }
 
 fn plan_kind(field: &Field, target: &FieldRef, found: &DataType, path: &str) -> Result<Kind> {
@@ -217,6 +243,7 @@ impl Node {
     /// This field's array out of its siblings. `parent` says which structs around it are null; what they hold is void.
     fn of(&self, siblings: &[ArrayRef], rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef, Refusal> {
         let made = match self.source.and_then(|i| siblings.get(i)) {
+            None if let Kind::Default(row) = &self.kind => defaults::repeat(row, rows).map_err(Refusal::from),
             None => Ok(new_null_array(self.target.data_type(), rows)),
             Some(array) => mask(array, parent).and_then(|array| self.convert(&array)),
         };
@@ -244,7 +271,7 @@ impl Node {
             _ => array,
         };
         match &self.kind {
-            Kind::Nulls => Ok(new_null_array(self.target.data_type(), array.len())),
+            Kind::Nulls | Kind::Default(_) => Ok(new_null_array(self.target.data_type(), array.len())),
             Kind::Leaf(rule) => conform_leaf::apply(rule, array, self.target.data_type()),
             Kind::Struct(members) => {
                 let input = array.as_struct_opt().ok_or_else(wrong_array)?;

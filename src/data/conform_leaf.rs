@@ -12,6 +12,7 @@ use arrow::datatypes::{
 };
 
 use super::conform::{Refusal, rebase_bytes};
+use super::variant;
 use crate::types::PrimitiveType;
 use crate::types::decimal::rescale;
 
@@ -32,6 +33,10 @@ pub(super) enum Rule {
     Fixed(i32),
     /// The text of a uuid.
     UuidText,
+    /// A variant in any of its forms.
+    Variant,
+    /// A geometry as well-known binary.
+    Geometry,
 }
 
 /// The type behind dictionary and run-end encodings.
@@ -70,9 +75,24 @@ pub(super) fn rule(wanted: &PrimitiveType, found: &DataType) -> Option<Rule> {
         (P::Uuid, D::FixedSizeBinary(16)) => Some(Rule::Same),
         (P::Uuid, D::Binary | D::LargeBinary | D::BinaryView) => Some(Rule::Fixed(16)),
         (P::Uuid, D::Utf8 | D::LargeUtf8 | D::Utf8View) => Some(Rule::UuidText),
+        (P::Variant, D::Struct(_)) => Some(Rule::Variant),
+        (P::Geometry { .. } | P::Geography { .. }, D::Binary | D::LargeBinary | D::BinaryView) => Some(Rule::Geometry),
         (P::Fixed(n), D::FixedSizeBinary(m)) => (i32::try_from(*n).ok()? == *m).then_some(Rule::Same),
         (P::Fixed(n), D::Binary | D::LargeBinary | D::BinaryView) => Some(Rule::Fixed(i32::try_from(*n).ok()?)),
         _ => None,
+    }
+}
+
+/// Bytes that begin as well-known binary does: byte order and type of geometry.
+fn geometries(array: &ArrayRef, target: &DataType) -> Result<ArrayRef, Refusal> {
+    let bytes = match array.data_type() {
+        DataType::LargeBinary => shorten(array)?,
+        _ => cast(array, target)?,
+    };
+    let wrong = bytes.as_binary::<i32>().iter().position(|b| b.is_some_and(|b| b.len() < 5 || b[0] > 1));
+    match wrong {
+        None => Ok(bytes),
+        Some(row) => Err(Refusal::at(row, "the value is no well-known binary of a geometry")),
     }
 }
 
@@ -97,6 +117,8 @@ pub(super) fn apply(rule: &Rule, array: &ArrayRef, target: &DataType) -> Result<
         Rule::Same => Ok(array.clone()),
         Rule::Widen => Ok(cast(array, target)?),
         Rule::Offsets => shorten(array),
+        Rule::Variant => Ok(variant::whole(array)?),
+        Rule::Geometry => geometries(array, target),
         Rule::Units { times, per } => change_unit(array, *times, *per, target),
         Rule::Decimal { from, precision, scale } => change_scale(array, *from, *precision, *scale),
         Rule::Fixed(length) => {

@@ -35,6 +35,19 @@ pub(crate) fn initial_row(field: &Field) -> Result<Option<ArrayRef>> {
     json.map(|json| row(field, json).map_err(|e| e.with("default_of", &field.name))).transpose()
 }
 
+/// The write default of any column: what new rows hold that do not give it. Otherwise as [`initial_row`].
+///
+/// # Errors
+/// As [`initial_row`].
+pub(crate) fn write_row(field: &Field) -> Result<Option<ArrayRef>> {
+    let written = |f: &Field| Field { initial_default: f.write_default.clone(), ..f.clone() };
+    let ty = match &field.ty {
+        Type::Struct(members) => Type::Struct(members.iter().map(written).collect()),
+        ty => ty.clone(),
+    };
+    initial_row(&Field { ty, ..written(field) })
+}
+
 /// `rows` times the only row of an array.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ use hashbrown::DefaultHashBuilder;
 use super::arrow_schema::arrow_primitive;
 use super::change_rows::RowMoves;
 use super::delete_keys::{KeyDeletes, KeyEncoder, KeySet, Unions};
+use super::delete_write::position_schema;
 use super::deletes::located;
 use super::filter_columns::key_path;
 use super::read::read_delete_file;
@@ -20,11 +21,11 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::store::Store;
 use crate::task::{DataFile, ReadContext};
-use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type, Value};
+use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
 
 /// Field ids of position delete files (specification, "Reserved Field IDs").
-const PATH_ID: FieldId = 2_147_483_546;
-const POS_ID: FieldId = 2_147_483_545;
+pub(super) const PATH_ID: FieldId = 2_147_483_546;
+pub(super) const POS_ID: FieldId = 2_147_483_545;
 
 /// Bytes of decoded positions, and as many of decoded keys, that a cache keeps for tasks to come.
 const KEPT_BYTES: u64 = 128 << 20;
@@ -172,14 +173,7 @@ pub(crate) fn read_positions(
 ) -> Result<Option<Shared>> {
     let only = (file.size_bytes > WHOLE_FILE_BYTES).then(|| data_file.path.clone());
     let load = || {
-        let schema = Arc::new(Schema::new(
-            0,
-            vec![
-                Field::new(PATH_ID, "file_path", true, PrimitiveType::String),
-                Field::new(POS_ID, "pos", true, PrimitiveType::Long),
-            ],
-            vec![],
-        ));
+        let schema = Arc::new(position_schema());
         let wanted = only.as_deref().map_or(BoundPredicate::True, path_is);
         let own = delete_context(context, schema.clone(), schema);
         let mut out = Positions::new();

@@ -104,6 +104,11 @@ impl DeleteFilter {
         positions && self.keys.is_empty()
     }
 
+    /// The positions that are deleted.
+    pub(crate) fn positions(&self) -> Option<&PositionSet> {
+        self.positions.as_deref()
+    }
+
     /// The key columns that [`DeleteFilter::keep`] asks for.
     pub fn key_ids(&self) -> Vec<FieldId> {
         let ids: BTreeSet<FieldId> = self.keys.iter().flat_map(|k| k.ids()).copied().collect();

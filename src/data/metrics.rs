@@ -97,6 +97,11 @@ impl MetricsConfig {
         MetricsConfig { default, columns }
     }
 
+    /// Whole bounds for every column.
+    pub fn full() -> Self {
+        MetricsConfig { default: MetricsMode::Full, columns: HashMap::new() }
+    }
+
     /// The mode of a column.
     pub fn mode(&self, id: FieldId) -> MetricsMode {
         self.columns.get(&id).copied().unwrap_or(self.default)
@@ -138,7 +143,7 @@ pub fn file_metrics(
     let columns = footer.file_metadata().schema_descr().columns();
     let own_id = |leaf: usize| {
         let info = columns.get(leaf)?.self_type().get_basic_info();
-        info.has_id().then(|| info.id())
+        if info.has_id() { Some(info.id()) } else { variant_of(schema, footer, leaf) }
     };
     metrics_by_leaf(schema, config, footer, nan_counts, &own_id)
 }
@@ -163,7 +168,10 @@ pub fn metrics_by_leaf(
             continue;
         }
         let chunks: Vec<&ColumnChunkMetaData> = footer.row_groups().iter().filter_map(|g| g.columns().get(i)).collect();
-        sizes.insert(id, chunks.iter().map(|c| c.compressed_size()).sum());
+        // Java takes the counts of a variant from its metadata, and its parts have no sizes.
+        if *ty != PrimitiveType::Variant {
+            sizes.insert(id, chunks.iter().map(|c| c.compressed_size()).sum());
+        }
         let Some((count, null_count)) = (column.max_rep_level() == 0).then(|| total_counts(&chunks)).flatten() else {
             continue;
         };
@@ -186,6 +194,23 @@ pub fn metrics_by_leaf(
         lower_bounds: Some(lower),
         upper_bounds: Some(upper),
     }
+}
+
+/// The variant column whose metadata are in the leaf with this number.
+fn variant_of(schema: &Schema, footer: &ParquetMetaData, leaf: usize) -> Option<FieldId> {
+    let descr = footer.file_metadata().schema_descr();
+    let column = descr.columns().get(leaf)?;
+    let (name, above) = column.path().parts().split_last()?;
+    if name != "metadata" || column.self_type().get_basic_info().has_id() {
+        return None;
+    }
+    let mut group = descr.root_schema();
+    for part in above {
+        group = group.get_fields().iter().find(|f| f.name() == part)?;
+    }
+    let info = group.get_basic_info();
+    let field = info.has_id().then(|| schema.field(info.id())).flatten()?;
+    (field.ty == Type::Primitive(PrimitiveType::Variant)).then_some(field.id)
 }
 
 /// Values (nulls included) and nulls; `None` if a row group does not say.

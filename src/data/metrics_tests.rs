@@ -1,14 +1,19 @@
 use super::*;
 use crate::data::arrow_schema::to_arrow;
-use crate::data::write::{DataWriter, WriteContext};
+use crate::data::locations::FileLocations;
+use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::store::local::LocalStore;
 use crate::task::{DataFile, FieldMap};
-use crate::types::PartitionSpec;
 use crate::types::value::decode_bound;
+use crate::types::{PartitionSpec, SortField, SortOrder, Transform};
 use PrimitiveType as P;
 use arrow::array::*;
 use proptest::prelude::*;
 use std::sync::Arc;
+
+fn by(source_id: FieldId) -> SortField {
+    SortField { source_id, transform: Transform::Identity, descending: false, nulls_first: true }
+}
 
 /// The one file that a writer makes of `batches` of `schema`.
 fn written(schema: Schema, properties: &[(&str, &str)], sorted: &[FieldId], batches: Vec<Vec<ArrayRef>>) -> DataFile {
@@ -17,9 +22,9 @@ fn written(schema: Schema, properties: &[(&str, &str)], sorted: &[FieldId], batc
     let context = WriteContext {
         schema: schema.clone(),
         spec: Arc::new(PartitionSpec::default()),
-        sort_order_id: None,
-        sorted_columns: sorted.to_vec(),
-        data_location: dir.path().display().to_string(),
+        order: Arc::new(SortOrder { id: 1, fields: sorted.iter().map(|id| by(*id)).collect() }),
+        row_order: RowOrder::Any,
+        locations: FileLocations::in_folder(&dir.path().display().to_string()),
         properties: properties.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
         write_id: "w".into(),
         task_id: 0,

@@ -12,7 +12,9 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `parquet_write` encodes, [`metrics`] says what a file holds.
+//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
+//! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
+//! columns that `stored_columns` picks.
 
 pub mod arrow_schema;
 mod avro_decode;
@@ -21,7 +23,7 @@ mod avro_schema;
 mod bloom_filters;
 mod bounds_truncate;
 mod bucket_array;
-mod cast;
+pub(crate) mod cast;
 mod change_rows;
 pub mod conform;
 mod conform_leaf;
@@ -29,13 +31,15 @@ mod constants;
 mod defaults;
 pub mod delete_files;
 mod delete_keys;
+pub mod delete_write;
 pub mod deletes;
 mod file_columns;
 pub mod filter;
 mod filter_columns;
 mod geoarrow;
 mod guard;
-mod long_keys;
+pub mod locations;
+pub(crate) mod long_keys;
 pub mod metrics;
 mod name_mapping;
 mod orc_columns;
@@ -43,8 +47,10 @@ mod orc_file;
 mod orc_read;
 mod orc_schema;
 mod orc_time;
+mod output;
 mod parquet_file;
 pub(crate) mod parquet_import;
+mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;
 mod parquet_write;
@@ -56,6 +62,8 @@ pub mod read_ahead;
 mod row_columns;
 mod row_groups;
 mod row_lineage;
+mod sort_rows;
+mod stored_columns;
 mod task_reader;
 #[cfg(test)]
 mod testing;

@@ -6,19 +6,56 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::basic::{EdgeInterpolationAlgorithm, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
+/// The version of the encoding of variants that files have.
+const VARIANT_VERSION: i8 = 1;
+
 /// The Parquet schema for rows of `schema`; its root is named `table`, as Java names it.
 ///
+/// Columns of type unknown have no place in files: see [`without_unknown`].
+///
 /// # Errors
-/// `Unsupported` for types that can't be written yet (unknown, variant, geometry, geography).
+/// `Unsupported` for types that can't be written: unknown, and what the Parquet library does not take.
 pub fn to_parquet(schema: &Schema) -> Result<SchemaDescriptor> {
     let root = ParquetType::group_type_builder("table").with_fields(members(&schema.fields)?).build();
     Ok(SchemaDescriptor::new(Arc::new(root.map_err(|e| refused(e, "table"))?)))
+}
+
+/// What of a schema is in files: all but columns of type unknown, which hold only nulls.
+///
+/// # Errors
+/// `Unsupported` for lists, maps and structs that have nothing else.
+pub fn without_unknown(schema: &Schema) -> Result<Schema> {
+    let fields = schema.fields.iter().filter(|f| !is_unknown(f)).map(known).collect::<Result<Vec<_>>>()?;
+    Ok(Schema::new(schema.id, fields, schema.identifier_field_ids.clone()))
+}
+
+fn is_unknown(field: &Field) -> bool {
+    field.ty == Type::Primitive(PrimitiveType::Unknown)
+}
+
+fn known(field: &Field) -> Result<Field> {
+    let nothing =
+        || Error::unsupported("a column of nothing but the type unknown can't be written").with("column", &field.name);
+    let inner = |f: &Field| if is_unknown(f) { Err(nothing()) } else { known(f).map(Arc::new) };
+    let ty = match &field.ty {
+        Type::Primitive(_) => return Ok(field.clone()),
+        Type::Struct(members) => {
+            let kept: Vec<Field> = members.iter().filter(|f| !is_unknown(f)).map(known).collect::<Result<_>>()?;
+            match kept.is_empty() {
+                true => return Err(nothing()),
+                false => Type::Struct(kept.into()),
+            }
+        }
+        Type::List(element) => Type::List(inner(element)?),
+        Type::Map(key, value) => Type::Map(inner(key)?, inner(value)?),
+    };
+    Ok(Field { ty, ..field.clone() })
 }
 
 fn refused(e: parquet::errors::ParquetError, name: &str) -> Error {
@@ -55,6 +92,14 @@ fn field(f: &Field, name: &str) -> Result<TypePtr> {
         Type::Map(k, v) => {
             let entries = repeated("key_value", vec![field(k, "key")?, field(v, "value")?])?;
             group(Some(LogicalType::Map), vec![entries])
+        }
+        Type::Primitive(PrimitiveType::Variant) => {
+            let binary = |name: &str| {
+                let leaf = ParquetType::primitive_type_builder(name, Physical::BYTE_ARRAY);
+                leaf.with_repetition(Repetition::REQUIRED).build().map(Arc::new).map_err(|e| refused(e, &f.name))
+            };
+            let version = Some(VARIANT_VERSION);
+            group(Some(LogicalType::variant(version)), vec![binary("metadata")?, binary("value")?])
         }
         Type::Primitive(p) => {
             let (physical, logical) = leaf(p).map_err(|e| e.with("column", &f.name))?;
@@ -110,9 +155,22 @@ fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)> {
         P::Uuid => (Physical::FIXED_LEN_BYTE_ARRAY, Some(LogicalType::Uuid)),
         P::Fixed(_) => (Physical::FIXED_LEN_BYTE_ARRAY, None),
         P::Binary => (Physical::BYTE_ARRAY, None),
-        P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => {
-            return Err(Error::unsupported(format!("columns of type {p} can't be written yet")));
+        P::Geometry { crs } => (Physical::BYTE_ARRAY, Some(LogicalType::geometry(crs.clone()))),
+        P::Geography { crs, algorithm } => {
+            let edges = match algorithm.as_deref() {
+                None => None,
+                Some("spherical") => Some(EdgeInterpolationAlgorithm::SPHERICAL),
+                Some("vincenty") => Some(EdgeInterpolationAlgorithm::VINCENTY),
+                Some("thomas") => Some(EdgeInterpolationAlgorithm::THOMAS),
+                Some("andoyer") => Some(EdgeInterpolationAlgorithm::ANDOYER),
+                Some("karney") => Some(EdgeInterpolationAlgorithm::KARNEY),
+                Some(other) => {
+                    return Err(Error::unsupported(format!("edges of geographies can't be '{other}'")));
+                }
+            };
+            (Physical::BYTE_ARRAY, Some(LogicalType::geography(crs.clone(), edges)))
         }
+        P::Unknown | P::Variant => return Err(Error::unsupported(format!("columns of type {p} have no column"))),
     })
 }
 
@@ -191,8 +249,39 @@ mod tests {
             t.split_whitespace().collect::<Vec<_>>().join(" ").replace("= ", "").replace("[", "").replace("]", "")
         };
         assert_eq!(squeeze(&String::from_utf8(text).unwrap()), squeeze(expected));
-        let variant = Schema::new(0, vec![Field::new(1, "v", false, PrimitiveType::Variant)], vec![]);
-        let e = to_parquet(&variant).unwrap_err();
+        let unknown = Schema::new(0, vec![Field::new(1, "v", false, PrimitiveType::Unknown)], vec![]);
+        let e = to_parquet(&unknown).unwrap_err();
         assert!(e.to_string().contains("column: v"), "{e}");
+    }
+
+    #[test]
+    fn types_of_version_3() {
+        let geography = PrimitiveType::Geography { crs: Some("srid:4269".into()), algorithm: Some("karney".into()) };
+        let inner: Arc<[Field]> =
+            vec![Field::new(8, "u", false, PrimitiveType::Unknown), Field::new(9, "x", false, PrimitiveType::Int)]
+                .into();
+        let fields = vec![
+            Field::new(1, "v", true, PrimitiveType::Variant),
+            Field::new(2, "g", false, PrimitiveType::Geometry { crs: None }),
+            Field::new(3, "h", false, geography),
+            Field::new(4, "u", false, PrimitiveType::Unknown),
+            Field::new(7, "s", false, Type::Struct(inner)),
+        ];
+        let kept = without_unknown(&Schema::new(0, fields.clone(), vec![])).unwrap();
+        assert_eq!(kept.fields.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["v", "g", "h", "s"]);
+        let made = to_parquet(&kept).unwrap();
+        let variant = &made.root_schema().get_fields()[0];
+        assert_eq!(variant.get_basic_info().logical_type_ref(), Some(&LogicalType::variant(Some(1))));
+        let leaves: Vec<_> = made.columns().iter().map(|c| (c.path().string(), c.max_def_level())).collect();
+        let expected = [("v.metadata", 0), ("v.value", 0), ("g", 1), ("h", 1), ("s.x", 2)];
+        assert_eq!(leaves, expected.map(|(path, level)| (path.to_owned(), level)));
+        assert_eq!(made.column(2).logical_type_ref(), Some(&LogicalType::geometry(None)));
+        let edges = Some(EdgeInterpolationAlgorithm::KARNEY);
+        assert_eq!(made.column(3).logical_type_ref(), Some(&LogicalType::geography(Some("srid:4269".into()), edges)));
+        let only: Arc<[Field]> = vec![fields[3].clone()].into();
+        let list = Type::List(Arc::new(fields[3].clone()));
+        for ty in [Type::Struct(only), list] {
+            assert!(without_unknown(&Schema::new(0, vec![Field::new(20, "x", false, ty)], vec![])).is_err());
+        }
     }
 }

@@ -8,18 +8,18 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray,
 use arrow::datatypes::{Float32Type, Float64Type, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::metrics::{MetricsConfig, file_metrics, split_offsets};
+use super::parquet_properties::writer_properties;
 use super::parquet_schema::to_parquet;
 use super::partition_rows::{column_at, source_path};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Store, StoreWriter};
-use crate::task::ColumnMetrics;
+use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition};
 use crate::types::schema_json::schema_to_json;
 use crate::types::{FieldId, Schema};
 
@@ -54,54 +54,60 @@ pub struct WrittenParquet {
     pub split_offsets: Vec<i64>,
 }
 
-/// A whole number above 0 from a table property.
-///
-/// # Errors
-/// `InvalidInput`, naming the property, if it is something else.
-pub(super) fn size_property(properties: &BTreeMap<String, String>, key: &'static str, default: u64) -> Result<u64> {
-    match properties.get(key) {
-        None => Ok(default),
-        Some(text) => text
-            .trim()
-            .parse()
-            .ok()
-            .filter(|n| *n > 0)
-            .ok_or_else(|| Error::invalid(format!("'{text}' is no number above 0")).with("property", key)),
+impl WrittenParquet {
+    /// As a manifest will list it, before a commit. Position delete files have no sort order of the table's.
+    pub(super) fn into_file(self, content: FileContent, path: String, partition: Arc<Partition>) -> DataFile {
+        DataFile {
+            content,
+            path,
+            format: FileFormat::Parquet,
+            partition,
+            record_count: self.record_count,
+            size_bytes: self.size_bytes,
+            sequence_number: None,
+            file_sequence_number: None,
+            snapshot_id: None,
+            metrics: Some(self.metrics.into()),
+            key_metadata: None,
+            split_offsets: Some(self.split_offsets),
+            equality_ids: None,
+            sort_order_id: None,
+            first_row_id: None,
+            referenced_data_file: None,
+            content_offset: None,
+            content_size_bytes: None,
+        }
     }
 }
 
-fn compression(properties: &BTreeMap<String, String>) -> Result<Compression> {
-    const CODEC: &str = "write.parquet.compression-codec";
-    const LEVEL: &str = "write.parquet.compression-level";
-    let codec = properties.get(CODEC).map_or("zstd", |c| c.trim()).to_ascii_lowercase();
-    let level = match properties.get(LEVEL) {
-        None => None,
-        Some(text) => Some(
-            text.trim()
-                .parse::<i32>()
-                .map_err(|_| Error::invalid(format!("'{text}' is no whole number")).with("property", LEVEL))?,
-        ),
-    };
-    let bad_level =
-        |e: ParquetError| Error::invalid(format!("{codec} has no such level")).with("property", LEVEL).because(e);
-    let unsigned = |default: u32| level.map_or(default, |l| u32::try_from(l).unwrap_or(u32::MAX));
-    Ok(match codec.as_str() {
-        "zstd" => Compression::ZSTD(ZstdLevel::try_new(level.unwrap_or(3)).map_err(bad_level)?),
-        "gzip" => Compression::GZIP(GzipLevel::try_new(unsigned(6)).map_err(bad_level)?),
-        "brotli" => Compression::BROTLI(BrotliLevel::try_new(unsigned(1)).map_err(bad_level)?),
-        "snappy" => Compression::SNAPPY,
-        "lz4" | "lz4_raw" => Compression::LZ4_RAW,
-        "uncompressed" | "none" => Compression::UNCOMPRESSED,
-        other => {
-            return Err(Error::invalid(format!("'{other}' is no compression codec"))
-                .with("property", CODEC)
-                .hint("Use zstd, snappy, gzip, lz4, brotli or uncompressed"));
+/// What a file is for, as far as its settings go.
+#[derive(Clone, Copy, Debug)]
+pub enum Purpose<'a> {
+    /// Rows of a table of this schema.
+    Rows(&'a Schema),
+    /// Positions of deleted rows.
+    PositionDeletes,
+    /// Keys of deleted rows, in these columns.
+    EqualityDeletes(&'a [FieldId]),
+}
+
+impl Purpose<'_> {
+    /// What the footer says of it: the words are Java's.
+    fn metadata(self) -> Vec<KeyValue> {
+        let of_type = |name: &str| KeyValue::new("delete-type".to_owned(), name.to_owned());
+        match self {
+            Purpose::Rows(_) => vec![],
+            Purpose::PositionDeletes => vec![of_type("position")],
+            Purpose::EqualityDeletes(ids) => {
+                let ids: Vec<String> = ids.iter().map(FieldId::to_string).collect();
+                vec![of_type("equality"), KeyValue::new("delete-field-ids".to_owned(), ids.join(", "))]
+            }
         }
-    })
+    }
 }
 
 impl ParquetSettings {
-    /// Settings for rows of `schema` (as Arrow: `arrow`) from the table properties `write.parquet.*`.
+    /// Settings for rows of `schema` (as Arrow: `arrow`) from the table's properties.
     ///
     /// # Errors
     /// `InvalidInput` for a property that can't be read; `Unsupported` for a type that can't be written.
@@ -109,29 +115,32 @@ impl ParquetSettings {
         schema: Arc<Schema>,
         arrow: SchemaRef,
         properties: &BTreeMap<String, String>,
-        sorted: &[FieldId],
+        metrics: MetricsConfig,
+        purpose: Purpose<'_>,
     ) -> Result<Self> {
-        let size = |key, default| size_property(properties, key, default).map(|n| n.min(i32::MAX as u64) as usize);
-        let metrics = MetricsConfig::new(&schema, properties, sorted);
-        let json = schema_to_json(&schema).to_string();
-        let made = WriterProperties::builder()
-            .set_created_by(format!("frazil {}", env!("CARGO_PKG_VERSION")))
-            .set_key_value_metadata(Some(vec![KeyValue::new("iceberg.schema".to_owned(), json)]))
-            .set_compression(compression(properties)?)
-            .set_max_row_group_row_count(None)
-            .set_max_row_group_bytes(Some(size("write.parquet.row-group-size-bytes", 128 << 20)?))
-            .set_data_page_size_limit(size("write.parquet.page-size-bytes", 1 << 20)?)
-            .set_data_page_row_count_limit(size("write.parquet.page-row-limit", 20_000)?)
-            .set_dictionary_page_size_limit(size("write.parquet.dict-size-bytes", 2 << 20)?)
-            .set_statistics_truncate_length(metrics.statistics_bytes(&schema))
-            .build();
+        let parquet = to_parquet(&schema)?;
+        // Of a table's rows all columns are named, also those of type unknown, which files do not have.
+        let (deletes, named) = match purpose {
+            Purpose::Rows(table) => (false, table),
+            _ => (true, &*schema),
+        };
+        let json = schema_to_json(named).to_string();
+        let mut metadata = purpose.metadata();
+        metadata.push(KeyValue::new("iceberg.schema".to_owned(), json));
+        let statistics = metrics.statistics_bytes(&schema);
+        let properties = writer_properties(properties, deletes, (&schema, &parquet), statistics, metadata)?;
         let float = |id: FieldId| {
             let (path, ty) = source_path(&schema, id)?;
             ty.is_float().then_some(FloatColumn { id, path })
         };
         let mut floats: Vec<FloatColumn> = schema.field_ids().filter_map(float).collect();
         floats.sort_by_key(|f| f.id);
-        Ok(ParquetSettings { parquet: to_parquet(&schema)?, arrow, properties: made, metrics, floats, schema })
+        Ok(ParquetSettings { parquet, arrow, properties, metrics, floats, schema })
+    }
+
+    /// The schema that batches must have.
+    pub fn arrow(&self) -> &SchemaRef {
+        &self.arrow
     }
 }
 
@@ -180,7 +189,7 @@ fn write_error(path: &str, e: ParquetError) -> Error {
         ParquetError::External(source) if source.is::<io::Error>() => ErrorKind::Store,
         _ => ErrorKind::Internal,
     };
-    Error::new(kind, "cannot write the data file").with("path", path).because(e)
+    Error::new(kind, "cannot write the file").with("path", path).because(e)
 }
 
 impl ParquetFile {
@@ -241,7 +250,7 @@ impl ParquetFile {
     pub fn finish(mut self) -> Result<WrittenParquet> {
         let footer = self.writer.finish().map_err(|e| write_error(&self.path, e))?;
         let sink = self.writer.inner_mut().0.take();
-        let sink = sink.ok_or_else(|| Error::internal("the data file is closed twice").with("path", &self.path))?;
+        let sink = sink.ok_or_else(|| Error::internal("the file is closed twice").with("path", &self.path))?;
         let size = sink.finish().map_err(|e| e.with("path", &self.path))?;
         let settings = &self.settings;
         Ok(WrittenParquet {

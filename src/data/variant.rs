@@ -112,6 +112,17 @@ pub fn parts(array: &dyn Array) -> Result<(BinaryArray, BinaryArray)> {
     part(whole, METADATA).zip(part(whole, VALUE)).ok_or_else(|| Error::internal("a variant lost its columns"))
 }
 
+/// Variants in any form that Arrow's type allows as [`storage_type`] has them.
+///
+/// # Errors
+/// As [`parts`].
+pub(super) fn whole(array: &dyn Array) -> Result<ArrayRef> {
+    let (metadata, value) = parts(array)?;
+    let array =
+        StructArray::try_new(storage_fields(), vec![Arc::new(metadata), Arc::new(value)], array.nulls().cloned());
+    Ok(Arc::new(array.map_err(|e| Error::internal("variants do not fit Arrow's type").because(e))?))
+}
+
 /// The first column of every batch, which holds variants, as JSON text ([`json`]) in batches of one column.
 ///
 /// # Errors

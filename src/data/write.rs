@@ -7,22 +7,35 @@
 //!
 //! Memory stays bounded however many partitions there are. Rows of a partitioned table are collected until 128 MiB of
 //! them wait and then written partition by partition; row groups in progress hold at most 256 MiB together, else the
-//! largest is ended early; at most 128 files are open, else the one that was idle longest is closed, or, if none was
-//! idle, the new part becomes a file of its own. So rows that come clustered by partition make the fewest files.
+//! largest is ended early; at most 128 files are open, and one more for each thread that writes, else the one that
+//! was idle longest is closed, or, if none was idle, the new part becomes a file of its own. So rows that come
+//! clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are collected first
+//! (`sort_rows`).
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
-use super::parquet_write::{ParquetFile, ParquetSettings, size_property};
+use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, check_deletes_format};
+use super::locations::FileLocations;
+use super::metrics::MetricsConfig;
+use super::output::Output;
+use super::parquet_properties::size_property;
+use super::parquet_schema::without_unknown;
+use super::parquet_write::{ParquetFile, ParquetSettings, Purpose};
 use super::partition_rows::{PartitionRows, Partitioner};
-use crate::error::{Error, ErrorKind, Result};
-use crate::store::{Store, location};
+use super::sort_rows::RowSorter;
+use super::stored_columns::{Columns, check_keys};
+use crate::error::{Error, Result};
+use crate::store::Store;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
-use crate::types::{FieldId, PartitionSpec, Schema};
+use crate::types::select::prune_to as prune;
+use crate::types::{FieldId, PartitionSpec, Schema, SortOrder, Transform};
+use crate::workers;
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
@@ -37,18 +50,62 @@ pub struct WriteContext {
     pub schema: Arc<Schema>,
     /// How rows are put into files.
     pub spec: Arc<PartitionSpec>,
-    /// The order that the rows come in, if it is one of the table's (0: unsorted); recorded, not made.
-    pub sort_order_id: Option<i32>,
-    /// Columns of the table's sort order whose transforms preserve order: they get bounds even if the default is none.
-    pub sorted_columns: Vec<FieldId>,
-    /// The folder for data files: property `write.data.path`, else `data` under the table's location.
-    pub data_location: String,
+    /// The table's sort order: its columns get bounds even if the default is none.
+    pub order: Arc<SortOrder>,
+    /// Whether the rows have that order.
+    pub row_order: RowOrder,
+    /// Where files go.
+    pub locations: FileLocations,
     /// The table's properties.
     pub properties: BTreeMap<String, String>,
-    /// Unique to this writer, a UUID: it makes the file names unique.
+    /// Unique to this writer, a UUID: it makes the file names unique. Two writers of the same task never share one.
     pub write_id: String,
     /// The number of the task or partition that writes, in front of the file names.
     pub task_id: u64,
+}
+
+/// How the rows of a writer come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOrder {
+    /// In any order: files are recorded as unsorted.
+    Any,
+    /// In the table's sort order within each partition: recorded.
+    Sorted,
+    /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
+    /// not there, is not made.
+    Sort,
+}
+
+/// Rows for the open file of their partition.
+struct Work {
+    number: usize,
+    partition: Arc<Partition>,
+    open: OpenFile,
+    stays_open: bool,
+    parts: Vec<PartitionRows>,
+}
+
+impl Work {
+    /// Adds the rows until the file is full; gives the others too.
+    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, RecordBatch)> {
+        let rows = concat_batches(schema, self.parts.iter().map(|p| &p.rows))
+            .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
+        self.parts.clear();
+        let mut start = 0;
+        while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
+            let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
+            start += some.num_rows();
+            self.open.file.write(&some)?;
+        }
+        Ok((self, rows.slice(start, rows.num_rows() - start)))
+    }
+}
+
+impl WriteContext {
+    /// What to record of each column.
+    pub(super) fn metrics(&self) -> MetricsConfig {
+        MetricsConfig::new(&self.schema, &self.properties, &self.order.ordered_columns())
+    }
 }
 
 /// Bounds on what a writer holds.
@@ -61,15 +118,22 @@ struct Limits {
 
 const LIMITS: Limits = Limits { open_files: 128, waiting_bytes: 128 << 20, buffered_bytes: 256 << 20 };
 
-/// Writes rows into new Parquet files.
+/// Writes rows into new Parquet files: data files, or equality delete files whose rows are keys.
 ///
 /// Nothing of it is public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
 pub struct DataWriter {
-    store: Arc<dyn Store>,
+    output: Output,
     context: WriteContext,
+    /// `equality_ids` of a writer of equality deletes.
+    keys: Option<Vec<FieldId>>,
+    /// What of the rows goes into the files, if not all does.
+    columns: Option<Columns>,
     settings: Arc<ParquetSettings>,
     conformer: Conformer,
     partitioner: Partitioner,
+    sorter: Option<RowSorter>,
+    /// The order to record: 0 is unsorted.
+    sort_order_id: i32,
     target_bytes: u64,
     limits: Limits,
     waiting: BTreeMap<usize, Vec<PartitionRows>>,
@@ -78,9 +142,7 @@ pub struct DataWriter {
     buffered_bytes: usize,
     round: u64,
     rows_taken: u64,
-    files_begun: u64,
     done: BTreeMap<u64, DataFile>,
-    made: Vec<String>,
     failed: bool,
 }
 
@@ -102,25 +164,62 @@ impl DataWriter {
     /// `InvalidInput` for table properties that can't be read or a spec that does not fit the schema; `Unsupported` for
     /// column types, transforms and file formats that can't be written.
     pub fn new(store: Arc<dyn Store>, context: WriteContext) -> Result<Self> {
-        const FORMAT: &str = "write.format.default";
-        if let Some(format) = context.properties.get(FORMAT).filter(|f| !f.eq_ignore_ascii_case("parquet")) {
-            return Err(Error::unsupported(format!("writing files of format '{format}' is not supported"))
-                .with("property", FORMAT)
-                .hint("Set the property to parquet"));
-        }
+        check_format(&context.properties, &["write.format.default"])?;
         let target_bytes = size_property(&context.properties, "write.target-file-size-bytes", 512 << 20)?;
         let conformer = Conformer::new(context.schema.clone())?;
-        let settings = ParquetSettings::new(
-            context.schema.clone(),
-            conformer.target().clone(),
-            &context.properties,
-            &context.sorted_columns,
-        )?;
+        let stored = without_unknown(&context.schema)?;
+        let output = Output::new(store, &context, false);
+        Self::of(output, context, conformer, stored, None, target_bytes)
+    }
+
+    /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
+    /// key's partition, or in the whole table if `context.spec` is one without fields.
+    ///
+    /// Batches hold the columns `ids` and those that `context.spec` partitions by, by name; only the former go into the
+    /// files. Null is a key like others.
+    ///
+    /// # Errors
+    /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks, that
+    /// are inside lists and maps, or of type float or double.
+    pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
+        check_deletes_format(&context.properties)?;
+        let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
+        check_keys(&context.schema, &ids)?;
+        let kept = prune(&context.schema, &ids);
+        let sources = context.spec.fields.iter().filter(|f| f.transform != Transform::Void).map(|f| f.source_id);
+        let rows = prune(&context.schema, &ids.iter().copied().chain(sources).collect::<Vec<_>>());
+        let conformer = Conformer::new(Arc::new(rows))?;
+        let output = Output::new(store, &context, true);
+        Self::of(output, context, conformer, kept, Some(ids), target_bytes)
+    }
+
+    /// A writer of files with the columns of `stored`.
+    fn of(
+        output: Output,
+        context: WriteContext,
+        conformer: Conformer,
+        stored: Schema,
+        keys: Option<Vec<FieldId>>,
+        target_bytes: u64,
+    ) -> Result<Self> {
+        let all = stored.fields == conformer.schema().fields;
+        let columns = if all { None } else { Some(Columns::new(conformer.target(), &stored)?) };
+        let arrow = columns.as_ref().map_or(conformer.target(), Columns::schema).clone();
+        let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
+        let settings = ParquetSettings::new(Arc::new(stored), arrow, &context.properties, context.metrics(), purpose)?;
+        let sort = keys.is_none() && context.row_order == RowOrder::Sort;
+        let sorter =
+            sort.then(|| RowSorter::new(&context.schema, conformer.target().clone(), &context.order)).flatten();
+        let sorted = sorter.is_some() || context.row_order == RowOrder::Sorted;
         Ok(DataWriter {
-            partitioner: Partitioner::new(&context.schema, &context.spec)?,
+            sort_order_id: if sorted { context.order.id } else { 0 },
+            sorter,
+            partitioner: Partitioner::new(conformer.schema(), &context.spec)?,
             settings: Arc::new(settings),
-            store,
+            output,
             context,
+            keys,
+            columns,
             conformer,
             target_bytes,
             limits: LIMITS,
@@ -130,9 +229,7 @@ impl DataWriter {
             buffered_bytes: 0,
             round: 0,
             rows_taken: 0,
-            files_begun: 0,
             done: BTreeMap::new(),
-            made: Vec::new(),
             failed: false,
         })
     }
@@ -174,7 +271,13 @@ impl DataWriter {
     }
 
     fn take(&mut self, rows: &RecordBatch) -> Result<()> {
-        let parts = self.partitioner.split(rows)?;
+        let mut parts = self.partitioner.split(rows)?;
+        if let Some(sorter) = &mut self.sorter {
+            return sorter.push(parts);
+        }
+        if let Some(columns) = &self.columns {
+            parts.iter_mut().try_for_each(|part| columns.of(&part.rows).map(|stored| part.rows = stored))?;
+        }
         if self.context.spec.is_unpartitioned() {
             self.round += 1;
             return parts.into_iter().try_for_each(|part| self.append(part));
@@ -186,15 +289,64 @@ impl DataWriter {
         if self.waiting_bytes >= self.limits.waiting_bytes { self.write_waiting() } else { Ok(()) }
     }
 
+    /// Rows that come partition by partition: each one's files are done before those of the next.
+    fn take_sorted(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.round += 1;
+        for part in self.partitioner.split(rows)? {
+            let others: Vec<usize> = self.open.keys().copied().filter(|number| *number != part.number).collect();
+            others.into_iter().try_for_each(|number| self.close(number))?;
+            let rows = self.columns.as_ref().map_or(Ok(part.rows.clone()), |columns| columns.of(&part.rows))?;
+            self.append(PartitionRows { rows, ..part })?;
+        }
+        Ok(())
+    }
+
     fn write_waiting(&mut self) -> Result<()> {
         self.round += 1;
         self.waiting_bytes = 0;
-        for (number, parts) in std::mem::take(&mut self.waiting) {
-            let Some(partition) = parts.first().map(|p| p.partition.clone()) else { continue };
-            let rows = concat_batches(self.conformer.target(), parts.iter().map(|p| &p.rows))
-                .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
-            drop(parts);
-            self.append(PartitionRows { number, partition, rows })?;
+        let mut waiting = std::mem::take(&mut self.waiting).into_values();
+        let at_once = workers::threads(usize::MAX);
+        loop {
+            let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
+            if next.is_empty() {
+                return Ok(());
+            }
+            self.append_in_parallel(next)?;
+        }
+    }
+
+    /// Adds rows of several partitions, each by a thread of its own up to where its file is full.
+    fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionRows>>) -> Result<()> {
+        let mut works = Vec::with_capacity(partitions.len());
+        for parts in partitions {
+            let Some((number, partition)) = parts.first().map(|p| (p.number, p.partition.clone())) else { continue };
+            let (open, stays_open) = match self.open.remove(&number) {
+                Some(open) => (open, true),
+                None => {
+                    let stays_open = self.make_room(works.len())?;
+                    (self.begin(&partition)?, stays_open)
+                }
+            };
+            works.push(Mutex::new(Some(Work { number, partition, open, stays_open, parts })));
+        }
+        let (schema, target_bytes) = (self.settings.arrow(), self.target_bytes);
+        let done = workers::in_parallel(works.len(), |i| {
+            let work = works[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+            work.map(|work| work.run(schema, target_bytes)).transpose()
+        })?;
+        for (work, rest) in done.into_iter().flatten() {
+            let Work { number, partition, mut open, stays_open, .. } = work;
+            open.round = self.round;
+            let held = open.file.buffered_bytes();
+            self.buffered_bytes = self.buffered_bytes - open.buffered_bytes + held;
+            open.buffered_bytes = held;
+            let full = open.file.estimated_bytes() >= self.target_bytes;
+            self.open.insert(number, open);
+            if full || !stays_open {
+                self.close(number)?;
+            }
+            self.shed()?;
+            self.append(PartitionRows { number, partition, rows: rest })?;
         }
         Ok(())
     }
@@ -207,7 +359,7 @@ impl DataWriter {
             let rows = part.rows.slice(start, ROWS_AT_ONCE.min(part.rows.num_rows() - start));
             start += rows.num_rows();
             if !self.open.contains_key(&part.number) {
-                stays_open = self.make_room()?;
+                stays_open = self.make_room(0)?;
                 let begun = self.begin(&part.partition)?;
                 self.open.insert(part.number, begun);
             }
@@ -226,9 +378,9 @@ impl DataWriter {
     }
 
     /// Closes the longest idle file if too many are open. False if none was idle in this round and the last one, so
-    /// that partitions taking turns do not close each other's files.
-    fn make_room(&mut self) -> Result<bool> {
-        if self.open.len() < self.limits.open_files {
+    /// that partitions taking turns do not close each other's files. `others` are open besides.
+    fn make_room(&mut self, others: usize) -> Result<bool> {
+        if self.open.len() + others < self.limits.open_files {
             return Ok(true);
         }
         let idlest = self.open.iter().map(|(number, open)| (open.round, *number)).min();
@@ -250,15 +402,8 @@ impl DataWriter {
     }
 
     fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenFile> {
-        self.files_begun += 1;
-        let (count, context) = (self.files_begun, &self.context);
-        let name = format!("{:05}-0-{}-{count:05}.parquet", context.task_id, context.write_id);
-        let folder = match partition.path() {
-            path if path.is_empty() => context.data_location.clone(),
-            path => location::join(&context.data_location, &path),
-        };
-        let path = location::join(&folder, &name);
-        let file = ParquetFile::create(self.store.as_ref(), path, self.settings.clone())?;
+        let (count, path) = self.output.next(Some(partition), FileFormat::Parquet);
+        let file = ParquetFile::create(self.output.store(), path, self.settings.clone())?;
         Ok(OpenFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
 
@@ -268,31 +413,11 @@ impl DataWriter {
         self.buffered_bytes -= open.buffered_bytes;
         let path = open.file.path().to_owned();
         let finished = open.file.finish();
-        // A file of unknown state is ours to delete; one that was there before us is not.
-        if !finished.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
-            self.made.push(path.clone());
-        }
-        let written = finished?;
-        let file = DataFile {
-            content: FileContent::Data,
-            path,
-            format: FileFormat::Parquet,
-            partition: open.partition,
-            record_count: written.record_count,
-            size_bytes: written.size_bytes,
-            sequence_number: None,
-            file_sequence_number: None,
-            snapshot_id: None,
-            metrics: Some(written.metrics.into()),
-            key_metadata: None,
-            split_offsets: Some(written.split_offsets),
-            equality_ids: None,
-            sort_order_id: self.context.sort_order_id,
-            first_row_id: None,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
-        };
+        self.output.made(&path, &finished);
+        let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
+        let mut file = finished?.into_file(content, path, open.partition);
+        file.sort_order_id = Some(self.sort_order_id);
+        file.equality_ids = self.keys.clone();
         self.done.insert(open.count, file);
         Ok(())
     }
@@ -304,11 +429,14 @@ impl DataWriter {
     /// As [`DataWriter::write`]; then everything written is deleted.
     pub fn finish(mut self) -> Result<Vec<DataFile>> {
         self.usable()?;
+        if let Some(sorter) = self.sorter.take() {
+            sorter.finish(|rows| self.take_sorted(&rows))?;
+        }
         self.write_waiting()?;
         let mut open: Vec<(u64, usize)> = self.open.iter().map(|(number, o)| (o.count, *number)).collect();
         open.sort_unstable();
         open.into_iter().try_for_each(|(_, number)| self.close(number))?;
-        self.made.clear();
+        self.output.release();
         Ok(std::mem::take(&mut self.done).into_values().collect())
     }
 
@@ -317,26 +445,24 @@ impl DataWriter {
     /// # Errors
     /// The first file that could not be deleted; the others are tried all the same.
     pub fn abort(mut self) -> Result<()> {
-        self.delete_all()
-    }
-
-    fn delete_all(&mut self) -> Result<()> {
         self.open.clear();
-        let made = std::mem::take(&mut self.made);
-        let deleted: Vec<Result<()>> = made.iter().map(|path| self.store.delete(path)).collect();
-        deleted.into_iter().collect()
+        self.output.delete_all()
     }
 }
 
-impl Drop for DataWriter {
-    fn drop(&mut self) {
-        // Nobody is left to tell; a file that stays behind is an orphan that maintenance removes.
-        let _ = self.delete_all();
+/// Refuses a table whose new files are to have another format than Parquet; the first of `keys` that is there says so.
+pub(super) fn check_format(properties: &BTreeMap<String, String>, keys: &[&'static str]) -> Result<()> {
+    let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
+    match given.filter(|(_, format)| !format.eq_ignore_ascii_case("parquet")) {
+        None => Ok(()),
+        Some((key, format)) => Err(Error::unsupported(format!("writing files of format '{format}' is not supported"))
+            .with("property", key)
+            .hint("Set the property to parquet")),
     }
 }
 
 /// The memory that the rows of a batch take, not counting what their buffers hold beside them.
-fn batch_bytes(batch: &RecordBatch) -> usize {
+pub(super) fn batch_bytes(batch: &RecordBatch) -> usize {
     let column = |c: &arrow::array::ArrayRef| c.to_data().get_slice_memory_size().unwrap_or(0);
     batch.columns().iter().map(column).sum()
 }

@@ -1,7 +1,8 @@
 use super::*;
+use crate::error::ErrorKind;
 use crate::store::local::LocalStore;
 use crate::store::{FileInfo, StoreWriter};
-use crate::types::{Field, PartitionField, PrimitiveType as P, Transform, Type};
+use crate::types::{Field, PartitionField, PrimitiveType as P, SortField, Transform, Type};
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema as ArrowSchema};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -104,9 +105,9 @@ fn context(
     WriteContext {
         schema,
         spec: Arc::new(spec),
-        sort_order_id: Some(0),
-        sorted_columns: vec![],
-        data_location: dir.path().join("data").display().to_string(),
+        order: Arc::default(),
+        row_order: RowOrder::Any,
+        locations: FileLocations::in_folder(&dir.path().join("data").display().to_string()),
         properties: properties.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
         write_id: "0b5e".into(),
         task_id: 7,
@@ -347,7 +348,7 @@ fn many_partitions_hold_few_files_open_and_little_memory() {
         assert!(w.waiting_bytes < 40_000 && w.buffered_bytes <= 50_000 && w.open.len() <= 9);
     }
     let files = w.finish().unwrap();
-    assert!(store.most_open.load(Ordering::SeqCst) <= 9);
+    assert!(store.most_open.load(Ordering::SeqCst) <= 8 + workers::threads(usize::MAX));
     assert_eq!(store.open.load(Ordering::SeqCst), 0);
     assert_eq!(ids_in(&files), (0..15_000).collect::<Vec<_>>());
 }
@@ -376,7 +377,7 @@ fn aborted_dropped_and_failed_writers_leave_nothing() {
         let mut w = DataWriter::new(store, context(dir, schema(), by_bucket(3), &properties)).unwrap();
         w.limits.waiting_bytes = 1;
         w.write(&ids(0..50_000)).unwrap();
-        assert!(!w.made.is_empty() && files_below(dir.path()).len() >= w.made.len());
+        assert!(w.output.count() > 0 && files_below(dir.path()).len() >= w.output.count());
         w
     };
     let dir = tempfile::tempdir().unwrap();
@@ -453,7 +454,230 @@ fn wrong_properties_and_types_are_refused_at_once() {
     assert!(refused(&[("write.parquet.compression-level", "99")]).contains("no such level"));
     assert!(refused(&[("write.parquet.compression-level", "x")]).contains("no whole number"));
     assert!(refused(&[("write.format.default", "orc")]).contains("'orc'"));
-    let variant = Arc::new(Schema::new(0, vec![Field::new(1, "v", false, P::Variant)], vec![]));
-    let e = DataWriter::new(Arc::new(LocalStore), context(&dir, variant, PartitionSpec::default(), &[])).err().unwrap();
+    let nothing = Type::List(Arc::new(Field::new(2, "element", false, P::Unknown)));
+    let unknown = Arc::new(Schema::new(0, vec![Field::new(1, "v", false, nothing)], vec![]));
+    let e = DataWriter::new(Arc::new(LocalStore), context(&dir, unknown, PartitionSpec::default(), &[])).err().unwrap();
     assert_eq!(e.kind(), ErrorKind::Unsupported);
+}
+
+/// The files hold the table's order within each partition and say so.
+#[test]
+fn rows_are_sorted_by_the_tables_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let by =
+        |source_id, descending| SortField { source_id, transform: Transform::Identity, descending, nulls_first: false };
+    let mut context = context(&dir, schema(), by_bucket(3), &[("write.target-file-size-bytes", "20000")]);
+    context.order = Arc::new(SortOrder { id: 7, fields: vec![by(2, true), by(1, false)] });
+    let mut w =
+        DataWriter::new(Arc::new(LocalStore), WriteContext { row_order: RowOrder::Sort, ..context.clone() }).unwrap();
+    for i in 0..20 {
+        w.write(&ids(i * 500..i * 500 + 500)).unwrap();
+    }
+    assert_eq!(w.output.count(), 0);
+    let files = w.finish().unwrap();
+    assert!(files.len() > 3 && files.iter().all(|f| f.sort_order_id == Some(7)));
+    assert_eq!(ids_in(&files), (0..10_000).collect::<Vec<_>>());
+    let mut of_partition: HashMap<String, Vec<(Option<String>, i64)>> = HashMap::new();
+    for f in &files {
+        for b in read(&f.path) {
+            let names = b.column(1).as_string::<i32>().iter().map(|s| s.map(str::to_owned)).collect::<Vec<_>>();
+            let ids = b.column(0).as_primitive::<Int64Type>().values().to_vec();
+            of_partition.entry(f.partition.path()).or_default().extend(names.into_iter().zip(ids));
+        }
+    }
+    for rows in of_partition.values() {
+        let key = |(name, id): &(Option<String>, i64)| (std::cmp::Reverse(name.clone()), *id);
+        assert!(rows.is_sorted_by_key(key));
+    }
+    // Rows that are said to be sorted are taken as they come.
+    let mut w = DataWriter::new(
+        Arc::new(LocalStore),
+        WriteContext { row_order: RowOrder::Sorted, write_id: "x".into(), ..context.clone() },
+    )
+    .unwrap();
+    w.write(&ids(0..10)).unwrap();
+    assert!(w.finish().unwrap().iter().all(|f| f.sort_order_id == Some(7)));
+    // An order that can't be made is not claimed.
+    context.order = Arc::new(SortOrder { id: 8, fields: vec![by(99, false)] });
+    let mut w = DataWriter::new(
+        Arc::new(LocalStore),
+        WriteContext { row_order: RowOrder::Sort, write_id: "y".into(), ..context },
+    )
+    .unwrap();
+    w.write(&ids(0..10)).unwrap();
+    assert!(w.finish().unwrap().iter().all(|f| f.sort_order_id == Some(0)));
+}
+
+/// Variants in any form, geometries as well-known binary; columns of type unknown are in no file.
+#[test]
+fn types_of_version_3_are_written() {
+    let inner: Arc<[Field]> = vec![Field::new(5, "u", false, P::Unknown), Field::new(6, "x", false, P::Int)].into();
+    let schema = Arc::new(Schema::new(
+        0,
+        vec![
+            Field::new(1, "v", false, P::Variant),
+            Field::new(2, "g", false, P::Geometry { crs: None }),
+            Field::new(3, "u", false, P::Unknown),
+            Field::new(4, "s", false, Type::Struct(inner)),
+        ],
+        vec![],
+    ));
+    let dir = tempfile::tempdir().unwrap();
+    let mut w =
+        DataWriter::new(Arc::new(LocalStore), context(&dir, schema.clone(), PartitionSpec::default(), &[])).unwrap();
+    // {} and null; other widths, another order.
+    let value: ArrayRef = Arc::new(LargeBinaryArray::from(vec![Some(&[2u8, 0, 0][..]), None]));
+    let metadata: ArrayRef = Arc::new(BinaryViewArray::from(vec![Some(&[1u8, 0, 0][..]), None]));
+    let variant = StructArray::new(
+        vec![
+            ArrowField::new("value", DataType::LargeBinary, true),
+            ArrowField::new("metadata", DataType::BinaryView, true),
+        ]
+        .into(),
+        vec![value, metadata],
+        Some(vec![true, false].into()),
+    );
+    let point = [&[1u8, 1, 0, 0, 0][..], &1.0f64.to_le_bytes(), &2.0f64.to_le_bytes()].concat();
+    let points = LargeBinaryArray::from(vec![Some(point.as_slice()), None]);
+    let x = StructArray::from(vec![(
+        Arc::new(ArrowField::new("x", DataType::Int32, true)),
+        Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef,
+    )]);
+    let batch = |points: LargeBinaryArray, metadata: &[(&str, &str)]| {
+        let metadata = metadata.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let g = ArrowField::new("g", DataType::LargeBinary, true).with_metadata(metadata);
+        let fields = vec![
+            ArrowField::new("v", variant.data_type().clone(), true),
+            g,
+            ArrowField::new("u", DataType::Null, true),
+            ArrowField::new("s", x.data_type().clone(), true),
+        ];
+        let columns: Vec<ArrayRef> =
+            vec![Arc::new(variant.clone()), Arc::new(points), Arc::new(NullArray::new(2)), Arc::new(x.clone())];
+        RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns).unwrap()
+    };
+    let crs = |crs: &str| {
+        [
+            ("ARROW:extension:name", "geoarrow.wkb".to_owned()),
+            ("ARROW:extension:metadata", format!("{{\"crs\": \"{crs}\"}}")),
+        ]
+    };
+    let as_texts = |pairs: &[(&'static str, String); 2]| pairs.iter().map(|(k, v)| (*k, v.clone())).collect::<Vec<_>>();
+    let own = as_texts(&crs("OGC:CRS84"));
+    let own: Vec<(&str, &str)> = own.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    w.write(&batch(points.clone(), &own)).unwrap();
+    let files = w.finish().unwrap();
+    let back = &read(&files[0].path)[0];
+    assert_eq!(back.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["v", "g", "s"]);
+    let v = back.column(0).as_struct();
+    assert_eq!(
+        (v.column(0).as_binary::<i32>().value(0), v.column(1).as_binary::<i32>().value(0)),
+        (&[1u8, 0, 0][..], &[2u8, 0, 0][..])
+    );
+    assert!(v.is_null(1));
+    assert_eq!(back.column(1).as_binary::<i32>().value(0), point);
+    let m = files[0].metrics.as_ref().unwrap().get().unwrap();
+    let (counts, nulls) = (m.value_counts.as_ref().unwrap(), m.null_value_counts.as_ref().unwrap());
+    assert_eq!((counts[&1], nulls[&1], counts[&2], nulls[&2], counts[&6]), (2, 1, 2, 1, 2));
+    let bounds = m.lower_bounds.as_ref().unwrap();
+    assert!(!bounds.contains_key(&1) && !bounds.contains_key(&2) && bounds.contains_key(&6));
+
+    let refused = |batch: RecordBatch| {
+        let mut w = DataWriter::new(Arc::new(LocalStore), context(&dir, schema.clone(), PartitionSpec::default(), &[]))
+            .unwrap();
+        w.write(&batch).unwrap_err().to_string()
+    };
+    let other = as_texts(&crs("EPSG:3857"));
+    let other: Vec<(&str, &str)> = other.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    assert!(refused(batch(points, &other)).contains("geometry(EPSG:3857) can't be written"));
+    let text = LargeBinaryArray::from(vec![Some(&b"POINT(1 2)"[..]), None]);
+    assert!(refused(batch(text, &[])).contains("no well-known binary"));
+}
+
+#[test]
+fn columns_that_are_not_given_hold_their_write_default() {
+    let with = |mut f: Field, default: serde_json::Value| {
+        f.write_default = Some(default);
+        f
+    };
+    let inner: Arc<[Field]> =
+        vec![with(Field::new(5, "x", true, P::Int), 3.into()), Field::new(6, "y", false, P::Int)].into();
+    let fields = vec![
+        Field::new(1, "id", true, P::Long),
+        with(Field::new(2, "name", true, P::String), "new".into()),
+        Field::new(3, "old", false, P::Int),
+        with(Field::new(4, "s", false, Type::Struct(inner)), serde_json::json!({})),
+    ];
+    let schema = Arc::new(Schema::new(0, fields, vec![]));
+    let dir = tempfile::tempdir().unwrap();
+    let mut w = DataWriter::new(Arc::new(LocalStore), context(&dir, schema, PartitionSpec::default(), &[])).unwrap();
+    let id: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    w.write(&RecordBatch::try_from_iter([("id", id.clone())]).unwrap()).unwrap();
+    let y: ArrayRef = Arc::new(Int32Array::from(vec![Some(8), None]));
+    let s = StructArray::from(vec![(Arc::new(ArrowField::new("y", DataType::Int32, true)), y)]);
+    let names: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
+    w.write(&RecordBatch::try_from_iter([("id", id), ("s", Arc::new(s) as ArrayRef), ("name", names)]).unwrap())
+        .unwrap();
+    let back = &read(&w.finish().unwrap()[0].path)[0];
+    let name = |row| back.column(1).as_string::<i32>().value(row).to_owned();
+    assert_eq!([0, 1, 2, 3].map(name), ["new", "new", "a", "b"]);
+    assert_eq!(back.column(2).null_count(), 4);
+    let s = back.column(3).as_struct();
+    let ints = |at: usize| s.column(at).as_primitive::<arrow::datatypes::Int32Type>().iter().collect::<Vec<_>>();
+    assert_eq!((s.null_count(), ints(0), ints(1)), (0, vec![Some(3); 4], vec![None, None, Some(8), None]));
+}
+
+/// What the properties ask for is in the files.
+#[test]
+fn properties_are_those_of_the_written_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let properties = [
+        ("write.parquet.bloom-filter-enabled.column.id", "true"),
+        ("write.parquet.bloom-filter-fpp.column.id", "0.05"),
+        ("write.parquet.bloom-filter-max-bytes", "4096"),
+        ("write.parquet.bloom-filter-enabled.column.nope", "true"),
+        ("write.parquet.stats-enabled.column.name", "false"),
+        ("write.parquet.dict-encoding-enabled.column.name", "false"),
+        ("write.parquet.page-version", "v2"),
+        ("write.parquet.page-row-limit", "1000"),
+        ("write.parquet.compression-codec", "GZIP"),
+        ("write.parquet.compression-level", "1"),
+    ];
+    let write = |properties: &[(&str, &str)], id: &str| {
+        let mut context = context(&dir, schema(), PartitionSpec::default(), properties);
+        context.write_id = id.into();
+        let mut w = DataWriter::new(Arc::new(LocalStore), context).unwrap();
+        w.write(&ids(0..20_000)).unwrap();
+        w.finish().unwrap().remove(0)
+    };
+    let file = write(&properties, "a");
+    let options = ArrowReaderOptions::new().with_page_index_policy(parquet::file::metadata::PageIndexPolicy::Required);
+    let open = |path: &str| {
+        ParquetRecordBatchReaderBuilder::try_new_with_options(std::fs::File::open(path).unwrap(), options.clone())
+            .unwrap()
+    };
+    let builder = open(&file.path);
+    let group = builder.metadata().row_group(0);
+    let (id, name) = (group.column(0), group.column(1));
+    assert!(matches!(id.compression(), parquet::basic::Compression::GZIP(_)));
+    let length = id.bloom_filter_length().unwrap();
+    assert!((2048..5000).contains(&length), "{length}");
+    assert!(name.bloom_filter_offset().is_none() && name.statistics().is_none() && id.statistics().is_some());
+    assert!(id.dictionary_page_offset().is_some() && name.dictionary_page_offset().is_none());
+    let pages = builder.metadata().offset_index().unwrap()[0][0].page_locations().len();
+    assert!(pages >= 20, "{pages}");
+    // Columns without statistics have no counts and no bounds, as Java has it.
+    let m = file.metrics.as_ref().unwrap().get().unwrap();
+    assert!(m.column_sizes.as_ref().unwrap().contains_key(&2) && !m.value_counts.as_ref().unwrap().contains_key(&2));
+    assert!(!m.lower_bounds.as_ref().unwrap().contains_key(&2));
+    assert_eq!(open(&write(&[], "b").path).metadata().offset_index().unwrap()[0][0].page_locations().len(), 1);
+    for (key, value) in
+        [("bloom-filter-fpp.column.id", "2"), ("bloom-filter-ndv.column.id", "x"), ("page-version", "v3")]
+    {
+        let key = format!("write.parquet.{key}");
+        let given = [(key.as_str(), value), ("write.parquet.bloom-filter-enabled.column.id", "true")];
+        let context = context(&dir, schema(), PartitionSpec::default(), &given);
+        let e = DataWriter::new(Arc::new(LocalStore), context).err().unwrap();
+        assert!(e.to_string().contains(&key), "{e}");
+    }
 }

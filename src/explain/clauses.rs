@@ -50,27 +50,27 @@ impl MetricsSeen {
     }
 }
 
-/// What planning knows of a column that no file stores.
+/// What tells planning of a column that no file stores.
 #[derive(Clone, Copy, PartialEq)]
-enum Known {
-    /// By the manifest: `_spec_id`.
-    OfManifest,
-    /// By the partition tuple: a member of `_partition`.
-    OfTuple,
-    /// By the entry: `_file`.
-    OfFile,
+enum KnownBy {
+    /// The manifest: `_spec_id`.
+    Manifest,
+    /// The partition tuple: a member of `_partition`.
+    Tuple,
+    /// The entry: `_file`.
+    File,
     /// Nothing: it differs from row to row.
-    OfRows,
+    Rows,
 }
 
 /// What planning knows of the column that a leaf asks about, if it is a metadata column.
-fn known(leaf: &BoundLeaf, schema: &Schema) -> Option<Known> {
+fn known(leaf: &BoundLeaf, schema: &Schema) -> Option<KnownBy> {
     let is_member = |f: &Field| f.id == PARTITION && f.ty.children().iter().any(|m| m.id == leaf.term.field_id);
     match leaf.term.field_id {
-        SPEC_ID => Some(Known::OfManifest),
-        FILE => Some(Known::OfFile),
-        _ if schema.fields.iter().any(is_member) => Some(Known::OfTuple),
-        id => is_metadata(id).then_some(Known::OfRows),
+        SPEC_ID => Some(KnownBy::Manifest),
+        FILE => Some(KnownBy::File),
+        _ if schema.fields.iter().any(is_member) => Some(KnownBy::Tuple),
+        id => is_metadata(id).then_some(KnownBy::Rows),
     }
 }
 
@@ -96,26 +96,26 @@ pub(super) fn of(
         };
         let of = |leaf: &BoundLeaf| known(leaf, schema);
         match by(part, &|leaf| {
-            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, Known::OfManifest))
+            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, KnownBy::Manifest))
         }) {
             Ok(()) => out.stages.push("manifest list"),
             Err(why) => limit(why),
         }
         match by(part, &|leaf| {
-            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, Known::OfTuple))
+            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, KnownBy::Tuple))
         }) {
             Ok(()) => out.stages.push("partitions"),
             Err(why) => limit(why),
         }
-        match by(part, &|leaf| of(leaf).map_or_else(|| by_metrics(leaf, metrics), |k| known_to(leaf, k, Known::OfFile)))
+        match by(part, &|leaf| of(leaf).map_or_else(|| by_metrics(leaf, metrics), |k| known_to(leaf, k, KnownBy::File)))
         {
-            Ok(()) if leaves_any(part, &|leaf| !matches!(of(leaf), Some(Known::OfManifest | Known::OfTuple))) => {
+            Ok(()) if leaves_any(part, &|leaf| !matches!(of(leaf), Some(KnownBy::Manifest | KnownBy::Tuple))) => {
                 out.stages.push("column metrics");
             }
             Ok(()) => {}
             Err(why) => limit(why),
         }
-        if leaves_any(part, &|leaf| of(leaf) == Some(Known::OfFile)) {
+        if leaves_any(part, &|leaf| of(leaf) == Some(KnownBy::File)) {
             limit("_file by the paths of files".to_owned());
         }
         part.for_each_leaf(&mut |leaf| {
@@ -154,10 +154,10 @@ fn leaves_any(part: &BoundPredicate, is_so: &dyn Fn(&BoundLeaf) -> bool) -> bool
 }
 
 /// Whether what planning knows of a metadata column is known at a stage. That it is not yet limits nothing worth a word.
-fn known_to(leaf: &BoundLeaf, known: Known, stage: Known) -> Result<(), String> {
+fn known_to(leaf: &BoundLeaf, known: KnownBy, stage: KnownBy) -> Result<(), String> {
     match (known, stage) {
-        (Known::OfRows, _) => Err(format!("{} is known of rows alone", leaf.term.path.join("."))),
-        (Known::OfTuple, Known::OfManifest) | (Known::OfFile, Known::OfManifest | Known::OfTuple) => Err(String::new()),
+        (KnownBy::Rows, _) => Err(format!("{} is known of rows alone", leaf.term.path.join("."))),
+        (KnownBy::Tuple, KnownBy::Manifest) | (KnownBy::File, KnownBy::Manifest | KnownBy::Tuple) => Err(String::new()),
         _ => Ok(()),
     }
 }

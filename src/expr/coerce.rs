@@ -71,6 +71,22 @@ pub(super) fn place(literal: &Literal, ty: &PrimitiveType) -> Result<Place> {
     found.ok_or_else(wrong)
 }
 
+/// The value of type `ty` that a literal stands for. Decimal fractions become the nearest float.
+///
+/// # Errors
+/// `InvalidInput` if there is none.
+pub fn value_of(literal: &Literal, ty: &PrimitiveType) -> Result<Value> {
+    match (place(literal, ty)?, ty, literal) {
+        (Place::At(value), _, _) => Ok(value),
+        (Place::Nan, PrimitiveType::Float, _) => Ok(Value::Float(f32::NAN)),
+        (Place::Nan, _, _) => Ok(Value::Double(f64::NAN)),
+        (Place::Between(..), PrimitiveType::Float, Literal::Number(text)) => {
+            text.trim().parse().map(Value::Float).map_err(|e| Error::invalid(format!("{text} is no number")).because(e))
+        }
+        (Place::Between(..), _, _) => Err(Error::invalid(format!("{literal} is no value of the type {ty}"))),
+    }
+}
+
 fn boolean(text: &str) -> Option<Place> {
     let is = |word: &str| text.trim().eq_ignore_ascii_case(word);
     (is("true") || is("false")).then(|| Place::At(Value::Boolean(is("true"))))

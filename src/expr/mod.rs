@@ -18,5 +18,6 @@ mod text;
 
 pub use bind::bind;
 pub use bounds::{Bounds, ColumnBounds, Verdict};
+pub use coerce::value_of;
 pub use parse::parse;
 pub use predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};

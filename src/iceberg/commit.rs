@@ -32,6 +32,7 @@ mod manifests;
 mod merge;
 mod pick;
 mod removal;
+mod rewrite;
 mod summary;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -46,6 +47,7 @@ use self::merge::Merger;
 pub use self::pick::CherryPick;
 pub use self::removal::FileId;
 use self::removal::{Dangling, Outcome, Removal};
+pub use self::rewrite::ManifestRewrite;
 use self::summary::Summary;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
@@ -117,6 +119,7 @@ pub struct SnapshotChange {
     own: HashSet<i64>,
     writer: ManifestWriter,
     mergers: [Merger; 2],
+    rewrite: Option<ManifestRewrite>,
     /// Written at the first attempt for a format version; reused by the others.
     new_manifests: Option<(u8, Vec<ManifestFile>)>,
     /// Snapshots that the assumptions hold against.
@@ -151,6 +154,7 @@ impl SnapshotChange {
             own: HashSet::new(),
             writer: ManifestWriter::new(store),
             mergers: Default::default(),
+            rewrite: None,
             new_manifests: None,
             checked: HashSet::new(),
             used: HashSet::new(),
@@ -256,6 +260,13 @@ impl SnapshotChange {
     #[must_use]
     pub fn after(mut self, own: impl IntoIterator<Item = i64>) -> Self {
         self.own.extend(own);
+        self
+    }
+
+    /// Writes manifests anew and does nothing else.
+    #[must_use]
+    pub fn rewriting_manifests(mut self, rewrite: ManifestRewrite) -> Self {
+        self.rewrite = Some(rewrite);
         self
     }
 
@@ -423,6 +434,13 @@ impl SnapshotChange {
 
     /// The manifests of the new snapshot, newest first, data before deletes.
     fn tree(&mut self, base: &TableMetadata, parent: Option<&Snapshot>) -> Result<Tree> {
+        if let (Some(mut rewrite), Some(parent)) = (self.rewrite.take(), parent) {
+            let rewritten = rewrite.apply(&self.writer, base, self.kept_manifests(base, parent)?);
+            self.rewrite = Some(rewrite);
+            let rewrite::Rewritten { manifests, replaced, entries } = rewritten?;
+            self.summary.insert("entries-processed".into(), entries.to_string());
+            return Ok(Tree { manifests, summary: Summary::default(), replaced });
+        }
         let (new_data, new_deletes) = in_kinds(self.own_manifests(base)?);
         let (data, deletes) = match parent {
             Some(parent) => in_kinds(self.kept_manifests(base, parent)?),

@@ -450,7 +450,7 @@ fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
 
 /// Bytes that are equal exactly for equal partitions: the spec's id and its values, integers at one width, floats by bits
 /// with all NaNs alike.
-pub(super) fn partition_key(partition: &Partition) -> Vec<u8> {
+pub(crate) fn partition_key(partition: &Partition) -> Vec<u8> {
     let mut key = partition.spec_id.to_le_bytes().to_vec();
     let float = |d: f64| if d.is_nan() { f64::NAN.to_bits() } else { d.to_bits() };
     for v in &partition.values {

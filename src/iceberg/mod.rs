@@ -11,6 +11,7 @@ pub mod entries;
 mod equality_keys;
 pub mod estimate;
 pub mod evolve;
+pub mod expire;
 pub mod inspect;
 pub mod manifest;
 mod manifest_avro;
@@ -36,6 +37,7 @@ mod plan_cached;
 #[cfg(test)]
 mod plan_testing;
 mod planned;
+pub mod reachable;
 pub mod read_budget;
 pub mod schema;
 mod screen;

@@ -4,6 +4,7 @@
 
 use super::entries::{EntryColumns, MISSING, MetricColumn};
 use super::named_bounds::constant;
+use crate::expr::BoundPredicate;
 use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
 use crate::task::FileFormat;
 use crate::types::metadata_columns::FILE;
@@ -63,6 +64,14 @@ impl Bounds for MetricsBounds<'_> {
     fn nested_nulls(&self, field: FieldId) -> Presence {
         self.metrics(field).map_or(Presence::Possible, |m| Counts::of(m, self.row).nulls(self.records()))
     }
+}
+
+/// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, which shows in
+/// a pair of bounds only sometimes.
+pub(crate) fn strict(filter: &BoundPredicate) -> bool {
+    let mut strict = true;
+    filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
+    strict
 }
 
 /// Whether the bounds of a uuid are what they should be. Java Iceberg orders uuids as pairs of signed numbers. Within a row

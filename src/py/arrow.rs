@@ -25,6 +25,7 @@ use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
 use crate::scan;
+use crate::workers::GoOn;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -272,8 +273,17 @@ impl Input {
 
     /// Runs `work` on the rows, detached. A signal's exception goes before the error that it caused.
     pub(super) fn run<T: Send>(self, py: Python<'_>, work: impl FnOnce(Reader) -> Result<T> + Send) -> PyResult<T> {
+        self.run_watched(py, |reader, _| work(reader))
+    }
+
+    /// As [`Input::run`], for `work` that also asks by itself whether to go on.
+    pub(super) fn run_watched<T: Send>(
+        self,
+        py: Python<'_>,
+        work: impl FnOnce(Reader, GoOn) -> Result<T> + Send,
+    ) -> PyResult<T> {
         let Input { reader, watch } = self;
-        run_watched(py, &watch, |_| work(reader))
+        run_watched(py, &watch, |go_on| work(reader, go_on))
     }
 }
 

@@ -17,10 +17,13 @@ use super::{Pickled, pickle_as_json};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
+use crate::maintain::maintain;
+use crate::row_level::json::row_change_from_json;
 use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::{self, CommitOptions};
+use crate::workers::GoOn;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -121,6 +124,13 @@ impl Table {
         Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
     }
 
+    /// One action of maintenance; arguments and result are JSON.
+    fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
+        let work = |go_on: GoOn| maintain(&self.inner, action, arguments, go_on);
+        let (table, result) = run_watched(py, &Watch::new(), work)?;
+        Ok((table.into(), result))
+    }
+
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
         Ok(run(py, || self.inner.refresh())?.into())
     }
@@ -183,6 +193,23 @@ impl Table {
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
         Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
+    }
+
+    fn change_rows(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        data: Option<&Bound<'_, PyAny>>,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<Table> {
+        let options = CommitOptions { branch, snapshot_properties };
+        let work = |rows, go_on: GoOn| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
+        let done = match data {
+            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
+            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
+        };
+        Ok(done?.into())
     }
 
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64) -> PyResult<CommitMessage> {

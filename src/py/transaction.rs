@@ -6,12 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 
 use super::arrow::Input;
-use super::call::run;
+use super::call::{run, run_watched};
 use super::errors::to_exception;
+use super::signals::Watch;
 use super::table::Table;
 use crate::error::{Error, Result};
+use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::{expr, transaction};
+use crate::row_level::json::row_change_from_json;
+use crate::transaction::{self, CommitOptions};
+use crate::workers::GoOn;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
@@ -57,6 +61,24 @@ impl Transaction {
             let filter = expr::parse(filter)?;
             self.with(|t| t.delete_files(&filter))
         })
+    }
+
+    fn change_rows(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        data: Option<&Bound<'_, PyAny>>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        let options = CommitOptions { branch: None, snapshot_properties };
+        let work = |rows, go_on: GoOn| {
+            let change = row_change_from_json(change)?;
+            self.with(|t| t.change_rows(&change, rows, &options, go_on))
+        };
+        match data {
+            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
+            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
+        }
     }
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<()> {

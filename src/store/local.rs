@@ -154,6 +154,11 @@ impl Store for LocalStore {
         Ok(real(a)?.is_some_and(|a| real(b).ok().flatten() == Some(a)))
     }
 
+    fn real_folder(&self, folder: &str) -> String {
+        let real = local_path(folder).ok().and_then(|path| fs::canonicalize(path).ok());
+        real.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| normalise(folder))
+    }
+
     fn delete(&self, path: &str) -> Result<()> {
         match fs::remove_file(local_path(path)?) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(io_error("delete", path, e)),

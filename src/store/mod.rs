@@ -75,6 +75,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         Ok(location::normalise(a) == location::normalise(b))
     }
 
+    /// A folder as it is named where no link leads to it, for comparing places; as it is given if it is not there.
+    fn real_folder(&self, folder: &str) -> String {
+        folder.trim_end_matches('/').to_owned()
+    }
+
     /// Removes a file; no error if it is not there.
     fn delete(&self, path: &str) -> Result<()>;
 

@@ -98,6 +98,11 @@ impl Transaction {
         Ok(())
     }
 
+    /// The snapshots that the transaction makes.
+    pub(crate) fn own(&self) -> impl Iterator<Item = i64> + '_ {
+        self.own.iter().copied()
+    }
+
     /// The snapshot that the transaction began on; none if there was none.
     ///
     /// # Errors

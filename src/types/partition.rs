@@ -77,3 +77,10 @@ pub struct SortOrder {
     /// Most significant first.
     pub fields: Vec<SortField>,
 }
+
+impl SortOrder {
+    /// Columns that it keeps in order: their bounds prune well.
+    pub fn ordered_columns(&self) -> Vec<FieldId> {
+        self.fields.iter().filter(|f| f.transform.preserves_order()).map(|f| f.source_id).collect()
+    }
+}

@@ -39,6 +39,12 @@ pub fn select(schema: &Schema, columns: &[String], filtered: &[FieldId], case_se
     Ok(kept)
 }
 
+/// The schema pruned to the columns with these ids, in the table's order, structs pruned as well.
+pub fn prune_to(schema: &Schema, ids: &[FieldId]) -> Schema {
+    let fields: Vec<Field> = schema.fields.iter().filter_map(|f| prune(f, ids)).collect();
+    Schema::new(schema.id, fields, Vec::new())
+}
+
 /// The primitive columns that `schema` lacks and others have, not those inside lists and maps: for each a schema of nothing
 /// else, all optional, as the last of `others` has it.
 pub fn dropped<'a>(schema: &Schema, others: impl DoubleEndedIterator<Item = &'a Schema>) -> Vec<Schema> {

@@ -20,8 +20,10 @@ FACADE = [
     "scan_options",
     "table",
     "transaction",
+    "maintain",
     "add_files",
     "evolution",
+    "row_level",
     "catalog",
 ]  # they may name each other
 ALLOWED: dict[str, set[str]] = {name: set(CORE[:position]) for position, name in enumerate(CORE)}

@@ -254,6 +254,8 @@ def test_clauses_on_metadata_columns_say_where_they_prune(events: fz.Table) -> N
         dropped = {f["stage"] for f in explain.files.to_pylist() if not f["kept"]}
         assert dropped <= {stages.get(stage, stage) for stage in used}, text
         assert bool(dropped) == bool(used), text
-    reasons = {s["name"]: s["reason"] for s in events.scan("_spec_id = 7 and _file = 'x'").explain().to_dict()["stages"]}
+    reasons = {
+        s["name"]: s["reason"] for s in events.scan("_spec_id = 7 and _file = 'x'").explain().to_dict()["stages"]
+    }
     assert reasons["partition summaries"] == "partition ranges, specs"
     assert reasons["column metrics"] == "bounds, counts and paths"

@@ -23,7 +23,7 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::EntryScope;
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::specs::Specs;
-use crate::iceberg::statistics::MetricsBounds;
+use crate::iceberg::statistics::{MetricsBounds, strict};
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::workers::in_parallel;
 
@@ -360,7 +360,7 @@ impl Attempt<'_> {
         if !may_match(&group.residual, &bounds) {
             return Ok(false);
         }
-        if must_match(&group.residual, &bounds) {
+        if strict(&group.residual) && must_match(&group.residual, &bounds) {
             return Ok(true);
         }
         Err(Error::conflict("some rows of a file match the filter of the files to remove, and others may not")

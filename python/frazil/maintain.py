@@ -1,0 +1,311 @@
+"""Upkeep of tables: expiring snapshots, removing files that nothing leads to, and writing files and manifests anew."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from frazil import arguments
+from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.expr import Predicate
+
+if TYPE_CHECKING:
+    from frazil.table import Table
+
+__all__ = ["Compacted", "ExpiredSnapshots", "Maintain", "OrphanFiles", "RewrittenManifests"]
+
+
+class Compacted(NamedTuple):
+    """What was written anew.
+
+    Attributes:
+        groups: Groups of files that were planned.
+        rewritten_files: Data files that are gone from the table; after a dry run, those that would go.
+        rewritten_bytes: Their size.
+        added_files: Data files that hold their rows.
+        added_bytes: Their size.
+        commits: Commits made.
+        failed: Why commits failed: only with `max_commits`.
+    """
+
+    groups: int
+    rewritten_files: int
+    rewritten_bytes: int
+    added_files: int
+    added_bytes: int
+    commits: int
+    failed: list[str]
+
+
+class ExpiredSnapshots(NamedTuple):
+    """What expired, and the files that nothing leads to any more; paths as the table recorded them.
+
+    Attributes:
+        snapshots: Ids of the snapshots.
+        refs: Names of the branches and tags.
+        data_files: Data files.
+        position_delete_files: Position delete files and files of deletion vectors.
+        equality_delete_files: Equality delete files.
+        manifests: Manifests.
+        manifest_lists: Manifest lists.
+        statistics_files: Files with statistics of columns or partitions.
+        deleted: Whether the files were deleted: not by a dry run, nor with `delete_files=False`.
+        failed: Files that could not be deleted, and why. They are left over; `remove_orphan_files` finds them later.
+    """
+
+    snapshots: list[int]
+    refs: list[str]
+    data_files: list[str]
+    position_delete_files: list[str]
+    equality_delete_files: list[str]
+    manifests: list[str]
+    manifest_lists: list[str]
+    statistics_files: list[str]
+    deleted: bool
+    failed: dict[str, str]
+
+    @property
+    def files(self) -> list[str]:
+        """All of the files."""
+        content = self.data_files + self.position_delete_files + self.equality_delete_files
+        return content + self.manifests + self.manifest_lists + self.statistics_files
+
+
+class OrphanFiles(NamedTuple):
+    """Files that nothing leads to.
+
+    Attributes:
+        files: Their paths.
+        deleted: Whether they were deleted: not by a dry run.
+        failed: Files that could not be deleted, and why.
+    """
+
+    files: list[str]
+    deleted: bool
+    failed: dict[str, str]
+
+
+class RewrittenManifests(NamedTuple):
+    """What was written anew.
+
+    Attributes:
+        rewritten: Manifests that the new snapshot does not list any more.
+        added: Manifests that hold their entries; none after a dry run.
+    """
+
+    rewritten: list[str]
+    added: list[str]
+
+
+class Maintain:
+    """The upkeep of a table: `table.maintain`.
+
+    Each verb works on the newest version, and the table is at its new version afterwards. Files are deleted only
+    after the commit that makes them unreachable certainly is in the table; whatever a branch, a tag or any other
+    snapshot leads to stays. Where the property `gc.enabled` is false nothing is deleted.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def _run(self, action: str, **options: Any) -> dict[str, Any]:
+        self._table._core, result = self._table._core.maintain(action, json.dumps(options))
+        parsed: dict[str, Any] = json.loads(result)
+        return parsed
+
+    def expire_snapshots(
+        self,
+        older_than: dt.datetime | dt.timedelta | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Iterable[int] | None = None,
+        dry_run: bool = False,
+        delete_files: bool = True,
+    ) -> ExpiredSnapshots:
+        """Removes old snapshots, and then the files that only they led to.
+
+        A branch keeps its snapshots that are not older, and at least the last `retain_last`; branches and tags whose
+        own retention says otherwise follow that, and go if it says so themselves, except for `main`. Snapshots that
+        no branch or tag leads to go when they are older.
+
+        Args:
+            older_than: Snapshots made before, in UTC if it has no zone, are old; or an age. None follows the property
+                `history.expire.max-snapshot-age-ms`, 5 days if it is not set.
+            retain_last: None follows the property `history.expire.min-snapshots-to-keep`, 1 if it is not set.
+            snapshot_ids: Snapshots that go whatever their age, beside those that are old.
+            dry_run: Only tell what would go.
+            delete_files: False leaves the files to `remove_orphan_files`.
+
+        Raises:
+            InvalidInputError: A snapshot of `snapshot_ids` is that of a branch or tag; the property `gc.enabled` is
+                false.
+            NotFoundError: There is no such snapshot.
+            CommitStateUnknownError: It can't be told whether the commit happened. No file was deleted.
+        """
+        result = self._run(
+            "expire_snapshots",
+            older_than_ms=_milliseconds(older_than, "older_than"),
+            retain_last=None if retain_last is None else arguments.count("retain_last", retain_last),
+            snapshot_ids=None if snapshot_ids is None else [arguments.count("a snapshot id", i) for i in snapshot_ids],
+            dry_run=bool(dry_run),
+            keep_files=not delete_files,
+        )
+        return ExpiredSnapshots(**result)
+
+    def remove_orphan_files(
+        self,
+        older_than: dt.datetime | dt.timedelta | None = None,
+        location: str | None = None,
+        dry_run: bool = False,
+        prefix_mismatch: Literal["error", "ignore", "delete"] = "error",
+        equal_schemes: Mapping[str, str] | None = None,
+        equal_authorities: Mapping[str, str] | None = None,
+    ) -> OrphanFiles:
+        """Deletes files in the table's folder that no snapshot, statistics or metadata file leads to.
+
+        Failed or killed writers leave such files behind. Files that a writer has made and not yet committed look the
+        same, so give writers time: an age below that of
+        the longest write loses its rows. Hidden files and folders (names that begin with `_` or `.`) stay, except for
+        folders of partition fields with such names. Links are not followed. Folders of other tables within this one's
+        are left alone.
+
+        Args:
+            older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days.
+            location: The folder to look in; None is the table's. It must not hold more than the table.
+            dry_run: Only tell what would go.
+            prefix_mismatch: What to do about a file that the table records with another scheme or authority: refuse
+                to go on, leave it, or delete it.
+            equal_schemes: Schemes that mean the same as another, `{"s3a,s3n": "s3"}`.
+            equal_authorities: Authorities that mean the same as another.
+
+        Raises:
+            InvalidInputError: Prefixes do not match, `location` holds more than the table, or the property
+                `gc.enabled` is false. Nothing was deleted.
+        """
+        result = self._run(
+            "remove_orphan_files",
+            older_than_ms=_milliseconds(older_than, "older_than"),
+            location=location,
+            dry_run=bool(dry_run),
+            prefix_mismatch=prefix_mismatch,
+            equal_schemes=dict(equal_schemes or {}),
+            equal_authorities=dict(equal_authorities or {}),
+        )
+        return OrphanFiles(**result)
+
+    def rewrite_manifests(
+        self,
+        spec_id: int | None = None,
+        target_size_bytes: int | None = None,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenManifests:
+        """Writes manifests anew, sorted by partition, so that plans with a filter on partitions open few of them.
+
+        No file is added or removed, and no row changes: the new snapshot is of operation `replace`. Nothing is
+        committed if there is nothing to gain, that is for a single manifest that is not too large.
+
+        Args:
+            spec_id: Only manifests of this partition spec.
+            target_size_bytes: How large the new ones should be. None follows the property
+                `commit.manifest.target-size-bytes`, 8 MiB if it is not set.
+            dry_run: Only tell which would be rewritten.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: There is no such partition spec.
+            NotFoundError: There is no such branch.
+        """
+        result = self._run(
+            "rewrite_manifests",
+            spec_id=spec_id,
+            target_size_bytes=target_size_bytes,
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenManifests(**result)
+
+    def compact(
+        self,
+        strategy: Literal["binpack"] = "binpack",
+        where: str | Predicate | None = None,
+        target_file_size_bytes: int | None = None,
+        min_file_size_bytes: int | None = None,
+        max_file_size_bytes: int | None = None,
+        min_input_files: int = 5,
+        delete_file_threshold: int | None = None,
+        delete_ratio_threshold: float = 0.3,
+        rewrite_all: bool = False,
+        max_group_size_bytes: int = 100 << 30,
+        max_commits: int | None = None,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Compacted:
+        """Writes data files anew that are too small or too large, or have too many deletes.
+
+        Rows that are deleted are gone then. Files are put together partition by partition, in groups
+        that are read and written in parallel; files of older
+        partition specs are partitioned by the current one. Rows keep their ids, and equality deletes that are committed
+        meanwhile still reach them.
+
+        Args:
+            strategy: `binpack` keeps rows in the order in which they are read.
+            where: Only files that may have such rows, as text or expression.
+            target_file_size_bytes: How large files should be; None follows the property
+                `write.target-file-size-bytes`, 512 MiB if it is not set.
+            min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
+            max_file_size_bytes: Larger files are written anew; None is 1.8 times the target.
+            min_input_files: So many files make a group worth it, and so does more than the target in two files or more.
+            delete_file_threshold: A file with so many delete files is written anew whatever its size.
+            delete_ratio_threshold: So is one of which this share of rows is deleted, as far as delete files of one
+                data file tell.
+            rewrite_all: Write all files anew.
+            max_group_size_bytes: How large a group gets.
+            max_commits: Commit in so many parts, of which one that fails does not keep the others; None commits once.
+            dry_run: Only tell what would be written anew.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshots' summaries.
+
+        Raises:
+            InvalidInputError: The filter does not fit, or no file could have these sizes.
+            CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
+            UnsupportedError: The table has columns that can't be written yet, or the strategy is another.
+        """
+        if strategy != "binpack":
+            raise UnsupportedError(
+                f"the strategy {strategy!r} is not there yet", hint="Use binpack; Java Iceberg sorts, in Spark"
+            )
+        result = self._run(
+            "compact",
+            filter=None if where is None else arguments.filter_text(where),
+            target_file_size_bytes=target_file_size_bytes,
+            min_file_size_bytes=min_file_size_bytes,
+            max_file_size_bytes=max_file_size_bytes,
+            min_input_files=arguments.count("min_input_files", min_input_files),
+            delete_file_threshold=delete_file_threshold,
+            delete_ratio_threshold=delete_ratio_threshold,
+            rewrite_all=bool(rewrite_all),
+            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+            max_commits=max_commits,
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return Compacted(**result)
+
+
+def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | None:
+    """Milliseconds since the epoch."""
+    if time is None:
+        return None
+    if isinstance(time, dt.timedelta):
+        time = dt.datetime.now(dt.timezone.utc) - time
+    if not isinstance(time, dt.datetime):
+        raise InvalidInputError(f"{what}= must be a datetime or an age as timedelta, not {time!r}")
+    time = time.replace(tzinfo=dt.timezone.utc) if time.tzinfo is None else time
+    return (time - arguments.EPOCH) // dt.timedelta(milliseconds=1)

@@ -1,0 +1,246 @@
+"""Changes of rows, which tables and transactions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from frazil import arguments
+from frazil.exceptions import InvalidInputError
+from frazil.expr import Predicate, Term, value_text
+
+__all__ = ["RowChanges"]
+
+_T = TypeVar("_T", bound="RowChanges")
+
+
+class RowChanges:
+    """Delete, overwrite, update, upsert and merge.
+
+    Each is one snapshot. On a table it is one commit, planned on the newest version; in a transaction it is planned on
+    what the changes before it leave. If it changes no row, nothing is committed.
+    """
+
+    def _change_rows(
+        self,
+        change: dict[str, Any],
+        data: Any,
+        branch: str | None,
+        snapshot_properties: Mapping[str, object] | None,
+    ) -> None:
+        raise NotImplementedError
+
+    def delete(
+        self: _T,
+        where: str | Predicate,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Deletes the rows on which a filter is true; returns the table.
+
+        Files of which every row matches go by metadata alone. Of the others, property `write.delete.mode` says whether
+        they are written anew (`copy-on-write`, the default) or delete files name the rows (`merge-on-read`).
+
+        Args:
+            where: Rows to delete, as text or expression, as for `Table.scan`.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The filter does not fit the schema.
+            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+        """
+        change = {"change": "delete", "where": arguments.filter_text(where)}
+        self._change_rows(change, None, branch, snapshot_properties)
+        return self
+
+    def overwrite(
+        self: _T,
+        data: Any,
+        where: str | Predicate | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Replaces rows by others in one snapshot; returns the table.
+
+        Files of which only some rows match the filter are written anew without them.
+
+        Args:
+            data: The new rows, as for `Table.append`. They need not match the filter.
+            where: Rows to replace, as for `Table.scan`; None replaces all.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The filter or the columns do not fit the schema.
+            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+        """
+        change = {"change": "overwrite", "where": "true" if where is None else arguments.filter_text(where)}
+        self._change_rows(change, _rows(data), branch, snapshot_properties)
+        return self
+
+    def overwrite_partitions(
+        self: _T, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
+    ) -> _T:
+        """Replaces all partitions that there are new rows for, in one snapshot; returns the table.
+
+        A table without partitions is replaced as a whole; without any rows, nothing is. Files that an older partition
+        spec made stay.
+
+        Args:
+            data: The new rows, as for `Table.append`.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The columns do not fit the schema.
+        """
+        self._change_rows({"change": "overwrite-partitions"}, _rows(data), branch, snapshot_properties)
+        return self
+
+    def update(
+        self: _T,
+        where: str | Predicate,
+        values: Mapping[str, object],
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Gives columns of the rows on which a filter is true other values; returns the table.
+
+        Property `write.update.mode` says whether files are written anew (`copy-on-write`, the default) or delete files
+        name the old rows (`merge-on-read`). The summary's member `frazil.rows-updated` counts the rows.
+
+        Args:
+            where: Rows to update, as for `Table.scan`; `"true"` for all.
+            values: New values by column: a value of a type that filters take, None for null, or another column of the
+                same type (`col("other")`), by its value before the update.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The filter, a column or a value does not fit the schema.
+            UnsupportedError: A column is a struct, list or map and is to have a value.
+            CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
+        """
+        if not isinstance(values, Mapping):
+            raise InvalidInputError(f"values must be a dictionary of columns and values, not {values!r}")
+        new = {name: _assigned(value) for name, value in values.items()}
+        change = {"change": "update", "where": arguments.filter_text(where), "set": new}
+        self._change_rows(change, None, branch, snapshot_properties)
+        return self
+
+    def upsert(
+        self: _T,
+        data: Any,
+        on: Sequence[str] | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Updates the rows that match others by a key, and inserts the others of these; returns the table.
+
+        Rows that are equal already stay as they are; columns that the data lacks keep their values. A key with a null
+        in it matches nothing, as in SQL, so that such rows are inserted. The summary's members `frazil.rows-updated`
+        and `frazil.rows-inserted` count the rows. See `merge` for more.
+
+        Args:
+            data: The rows, as for `Table.append`; they are held in memory.
+            on: The columns of the key; None for the table's identifier fields.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The columns do not fit the schema, or two rows of the data have the same key.
+            CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
+        """
+        return self.merge(
+            data,
+            on,
+            when_matched_update=True,
+            when_not_matched_insert=True,
+            branch=branch,
+            snapshot_properties=snapshot_properties,
+        )
+
+    def merge(
+        self: _T,
+        data: Any,
+        on: Sequence[str] | None = None,
+        *,
+        when_matched_update: bool | Mapping[str, str] = False,
+        when_matched_delete: bool | str | Predicate = False,
+        when_not_matched_insert: bool | Mapping[str, str] = False,
+        when_not_matched_by_source_delete: bool | str | Predicate = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Updates, deletes and inserts rows by how they match others by a key; returns the table.
+
+        Keys are equal as in Spark: NaN equals NaN, -0.0 equals 0.0, null equals nothing. Property `write.merge.mode`
+        says whether files are written anew (`copy-on-write`, the default) or delete files name the old rows
+        (`merge-on-read`). Members `frazil.rows-updated`, `frazil.rows-inserted` and `frazil.rows-deleted` of the
+        summary count the rows.
+
+        Args:
+            data: The rows, anything that `Table.append` takes; they are held in memory.
+            on: The columns of the key, in the table and in the data; None for the table's identifier fields.
+            when_matched_update: Update rows that match: True gives all columns of the data to those of the same name; a
+                dictionary names the table's columns and, for each, the data's. Rows that are equal already stay.
+            when_matched_delete: Delete rows that match. It goes before the update. A filter of the data's columns says
+                which of its rows do so (`"op = 'D'"`); such rows of the data are never inserted.
+            when_not_matched_insert: Insert rows of the data that match nothing; True or a dictionary as for the update.
+            when_not_matched_by_source_delete: Delete rows of the table that match nothing; a filter of the table's
+                columns says which. It takes a look at the keys of the whole table.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: Columns or filters do not fit, or two rows of the data have the same key.
+            UnsupportedError: A key column has a type that can't be compared.
+            CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
+        """
+        change = {
+            "change": "merge",
+            "on": None if on is None else list(arguments.columns(on)),
+            "update": _columns("when_matched_update", when_matched_update),
+            "delete": _condition(when_matched_delete),
+            "insert": _columns("when_not_matched_insert", when_not_matched_insert),
+            "delete-missing": _condition(when_not_matched_by_source_delete),
+        }
+        if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
+            raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
+        self._change_rows(change, _rows(data), branch, snapshot_properties)
+        return self
+
+
+def _rows(data: Any) -> Any:
+    if data is None:
+        raise InvalidInputError("rows can't be read from None")
+    return data
+
+
+def _assigned(value: object) -> dict[str, str] | None:
+    if isinstance(value, Term):
+        return {"column": str(value)}
+    text = value_text(value)
+    return None if text is None else {"literal": text}
+
+
+def _columns(what: str, columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:
+    if columns is True:
+        return True
+    if not columns:
+        return None
+    if not isinstance(columns, Mapping):
+        raise InvalidInputError(f"{what} must be True or a dictionary of columns, not {columns!r}")
+    for to, source in columns.items():
+        if not isinstance(to, str) or not isinstance(source, str):
+            raise InvalidInputError(f"{what} must name columns, not {to!r}: {source!r}")
+    return dict(columns)
+
+
+def _condition(condition: bool | str | Predicate) -> str | None:
+    if condition is True:
+        return "true"
+    if condition is False or condition is None:
+        return None
+    return arguments.filter_text(condition)

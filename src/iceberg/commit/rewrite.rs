@@ -1,0 +1,218 @@
+//! Writing manifests anew, so that each holds neighbouring partitions: plans with a filter on partitions then open few.
+//!
+//! No file is added or removed: entries keep their snapshots, sequence numbers and row ids, and become EXISTING. Manifests of
+//! one kind and spec are read twice, first for the partitions alone, which gives every entry its place, then in waves that
+//! hold a bounded number of entries. As Java's `RewriteManifests`.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of};
+use crate::iceberg::commit::removal::{Source, source_of};
+use crate::iceberg::deletes::partition_key;
+use crate::iceberg::entries::{DELETED, EXISTING, EntryRequest};
+use crate::iceberg::manifest::Manifest;
+use crate::iceberg::manifest_encode::ManifestEntry;
+use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
+use crate::iceberg::metadata::TableMetadata;
+use crate::task::Partition;
+use crate::workers::in_parallel;
+
+const TARGET_BYTES: (&str, i64) = ("commit.manifest.target-size-bytes", 8 << 20);
+
+/// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
+const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
+
+/// Which manifests to write anew, and what earlier attempts wrote.
+#[derive(Clone, Debug, Default)]
+pub struct ManifestRewrite {
+    /// Only those of this partition spec; of all if none.
+    pub spec_id: Option<i32>,
+    /// How large the new ones should be; the property `commit.manifest.target-size-bytes` if none.
+    pub target_bytes: Option<i64>,
+    known: HashMap<Vec<Source>, Vec<ManifestFile>>,
+}
+
+/// All manifests of a snapshot after the rewrite.
+pub(super) struct Rewritten {
+    pub manifests: Vec<ManifestFile>,
+    /// Manifests that went into others.
+    pub replaced: usize,
+    /// Entries that were written.
+    pub entries: i64,
+}
+
+/// Where the entries of one manifest go.
+struct Places {
+    /// By partition: the place of the first entry, and how many there are.
+    by_partition: HashMap<Vec<u8>, (u64, u64)>,
+}
+
+impl ManifestRewrite {
+    /// A rewrite of the manifests of one partition spec or of all.
+    pub fn new(spec_id: Option<i32>, target_bytes: Option<i64>) -> ManifestRewrite {
+        ManifestRewrite { spec_id, target_bytes, known: HashMap::new() }
+    }
+
+    /// The manifests to write anew, and as how many: one list for each kind and spec. Where one would become one, none is.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the target is no number above 0, or the table has no such spec.
+    pub fn groups(&self, base: &TableMetadata, manifests: &[ManifestFile]) -> Result<Vec<(Vec<ManifestFile>, u64)>> {
+        let target = self.target_bytes.map_or_else(|| base.int_property(TARGET_BYTES.0, TARGET_BYTES.1), Ok)?;
+        if target < 1 {
+            return Err(Error::invalid(format!("the target size of manifests must be above 0, not {target}")));
+        }
+        if let Some(id) = self.spec_id.filter(|id| base.partition_specs.iter().all(|s| s.id != *id)) {
+            return Err(Error::invalid(format!("the table has no partition spec {id}")));
+        }
+        let mut groups: BTreeMap<(bool, i32), Vec<ManifestFile>> = BTreeMap::new();
+        for m in manifests.iter().filter(|m| self.spec_id.is_none_or(|id| id == m.spec_id)) {
+            groups.entry((m.content == ManifestContent::Deletes, m.spec_id)).or_default().push(m.clone());
+        }
+        let counted = groups.into_values().map(|group| {
+            let bytes = group.iter().fold(0u64, |n, m| n.saturating_add(m.length_bytes.max(0).unsigned_abs()));
+            let count = bytes.div_ceil(target.unsigned_abs()).max(1);
+            (group, count)
+        });
+        Ok(counted.filter(|(group, count)| group.len() > 1 || *count > 1).collect())
+    }
+
+    /// The snapshot's manifests with those of each group written anew, data before deletes.
+    ///
+    /// # Errors
+    /// As [`ManifestRewrite::groups`]; of the store; `CorruptTable` if a manifest is.
+    pub(super) fn apply(
+        &mut self,
+        writer: &ManifestWriter,
+        base: &TableMetadata,
+        manifests: Vec<ManifestFile>,
+    ) -> Result<Rewritten> {
+        let mut out = Rewritten { manifests: Vec::new(), replaced: 0, entries: 0 };
+        let mut replaced: HashSet<String> = HashSet::new();
+        for (group, count) in self.groups(base, &manifests)? {
+            let sources: Vec<Source> = group.iter().map(source_of).collect();
+            let written = match self.known.get(&sources) {
+                Some(known) => known.clone(),
+                None => rewrite(writer, base, &group, count)?,
+            };
+            self.known.insert(sources, written.clone());
+            out.replaced += group.len();
+            out.entries += written.iter().filter_map(|m| m.existing_files_count).sum::<i64>();
+            replaced.extend(group.into_iter().map(|m| m.path));
+            out.manifests.extend(written);
+        }
+        out.manifests.extend(manifests.into_iter().filter(|m| !replaced.contains(&m.path)));
+        out.manifests.sort_by_key(|m| m.content == ManifestContent::Deletes);
+        Ok(out)
+    }
+}
+
+fn rewrite(
+    writer: &ManifestWriter,
+    base: &TableMetadata,
+    group: &[ManifestFile],
+    count: u64,
+) -> Result<Vec<ManifestFile>> {
+    let Some(first) = group.first() else { return Ok(Vec::new()) };
+    let (places, total) = place(writer, base, group)?;
+    let per_manifest = total.div_ceil(count).max(1);
+    let per_wave = (WAVE / per_manifest).max(1) * per_manifest;
+    let mut out = Vec::new();
+    let mut from = 0;
+    while from < total {
+        let until = total.min(from + per_wave);
+        let read = in_parallel(group.len(), |i| places[i].entries(writer, base, &group[i], from, until))?;
+        let mut entries: Vec<(u64, ManifestEntry)> = read.into_iter().flatten().collect();
+        entries.sort_unstable_by_key(|(at, _)| *at);
+        let entries: Vec<ManifestEntry> = entries.into_iter().map(|(_, entry)| entry).collect();
+        let chunks: Vec<&[ManifestEntry]> = entries.chunks(per_manifest as usize).collect();
+        out.extend(in_parallel(chunks.len(), |i| writer.write(base, first.content, first.spec_id, chunks[i]))?);
+        from = until;
+    }
+    Ok(out)
+}
+
+/// Gives every live entry its place: by partition, then in the order of the manifests.
+fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) -> Result<(Vec<Places>, u64)> {
+    let counted = in_parallel(group.len(), |i| count(writer, base, &group[i]).with("path", &group[i].path))?;
+    let mut partitions: HashMap<Vec<u8>, Arc<Partition>> = HashMap::new();
+    for (key, (partition, _)) in counted.iter().flatten() {
+        partitions.entry(key.clone()).or_insert_with(|| partition.clone());
+    }
+    let mut ordered: Vec<(Vec<u8>, Arc<Partition>)> = partitions.into_iter().collect();
+    ordered.sort_by(|(a_key, a), (b_key, b)| in_order(a, b).then_with(|| a_key.cmp(b_key)));
+    let mut places: Vec<Places> = counted.iter().map(|_| Places { by_partition: HashMap::new() }).collect();
+    let mut next = 0;
+    for (key, _) in ordered {
+        for (of_manifest, places) in counted.iter().zip(&mut places) {
+            if let Some((_, n)) = of_manifest.get(&key) {
+                places.by_partition.insert(key.clone(), (next, *n));
+                next += n;
+            }
+        }
+    }
+    Ok((places, next))
+}
+
+/// Partitions by their keys, with how many live entries each has.
+type Counts = HashMap<Vec<u8>, (Arc<Partition>, u64)>;
+
+/// Live entries of a manifest by partition.
+fn count(writer: &ManifestWriter, base: &TableMetadata, m: &ManifestFile) -> Result<Counts> {
+    let bytes = writer.store.get(&m.path)?;
+    let manifest = Manifest::parse(&bytes)?;
+    let columns = manifest.decode(0..manifest.block_count(), &EntryRequest::default(), &inherited(m))?;
+    let partitions = partitions_of(base, m, &manifest, &columns)?;
+    let mut counts = vec![0u64; partitions.len()];
+    for at in &columns.partition {
+        if let Some(n) = counts.get_mut(*at as usize) {
+            *n += 1;
+        }
+    }
+    let mut out = Counts::new();
+    for (partition, n) in partitions.into_iter().zip(counts).filter(|(_, n)| *n > 0) {
+        out.entry(partition_key(&partition)).or_insert_with(|| (partition, 0)).1 += n;
+    }
+    Ok(out)
+}
+
+/// By the values of the fields one after another, nulls first.
+fn in_order(a: &Partition, b: &Partition) -> Ordering {
+    let fields = a.values.iter().zip(&b.values);
+    let each = fields.map(|(a, b)| match (&a.value, &b.value) {
+        (Some(a), Some(b)) => a.sql_cmp(b).unwrap_or(Ordering::Equal),
+        (a, b) => a.is_some().cmp(&b.is_some()),
+    });
+    each.fold(Ordering::Equal, Ordering::then)
+}
+
+impl Places {
+    /// The entries whose places are in a range.
+    fn entries(
+        &self,
+        writer: &ManifestWriter,
+        base: &TableMetadata,
+        m: &ManifestFile,
+        from: u64,
+        until: u64,
+    ) -> Result<Vec<(u64, ManifestEntry)>> {
+        if self.by_partition.values().all(|(start, n)| *start >= until || start + n <= from) {
+            return Ok(Vec::new());
+        }
+        let mut next: HashMap<&[u8], u64> = self.by_partition.iter().map(|(k, (start, _))| (&k[..], *start)).collect();
+        let mut out = Vec::new();
+        for mut entry in writer.read(base, m)?.into_iter().filter(|e| e.status != DELETED) {
+            let at = next.get_mut(&partition_key(&entry.file.partition)[..]);
+            let at = at.ok_or_else(|| Error::internal("a manifest changed while it was rewritten"))?;
+            if (from..until).contains(at) {
+                entry.status = EXISTING;
+                out.push((*at, entry));
+            }
+            *at += 1;
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,228 @@
+//! Writing data files anew: small ones together, without the rows that are deleted.
+//!
+//! Rows keep their age: the new files have the data sequence number of the snapshot that was read, so that equality deletes
+//! made since still reach them. Position deletes made since do not, so those are conflicts. Where rows have ids (format
+//! version 3), they keep them: ids and the numbers of their last change are written as columns.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::compact_plan::{CompactRules, Group, Sizes};
+use crate::data::read_ahead::TaskReader;
+use crate::data::write::{DataWriter, WriteContext};
+use crate::error::{ErrorKind, Result, ResultExt};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::row_level::lineage_columns;
+use crate::scan::Scan;
+use crate::store::Store;
+use crate::table::{At, ScanRequest, Table};
+use crate::task::{DataFile, ReadContext, ScanTask};
+use crate::transaction::{self, CommitOptions, Verdict};
+use crate::types::{Field, Schema};
+use crate::workers::{GoOn, in_parallel, threads};
+
+const TARGET_BYTES: &str = "write.target-file-size-bytes";
+
+/// How to compact.
+#[derive(Clone, Debug, Default)]
+pub struct CompactOptions {
+    /// Which files: those that may have such rows. They are written anew as a whole.
+    pub filter: Option<Predicate>,
+    /// What files should be like.
+    pub rules: CompactRules,
+    /// So many commits at most, each with a share of the groups; one that fails does not keep the others. One commit for
+    /// all if none.
+    pub max_commits: Option<usize>,
+    /// Only tell what would be written anew.
+    pub dry_run: bool,
+    /// Where the commits go, and what their summaries say.
+    pub commit: CommitOptions,
+}
+
+/// What was written anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Groups of files that were planned.
+    pub groups: usize,
+    /// Data files that are gone from the table; after a dry run, those that would go.
+    pub rewritten_files: usize,
+    /// Their size.
+    pub rewritten_bytes: u64,
+    /// Data files that hold their rows.
+    pub added_files: usize,
+    /// Their size.
+    pub added_bytes: u64,
+    /// Commits made.
+    pub commits: usize,
+    /// Commits that failed, and why: only if there may be several.
+    pub failed: Vec<String>,
+}
+
+impl Table {
+    /// Writes the data files of a branch anew where they are too small or large, or have too many deletes, in a snapshot of
+    /// operation `replace`; deleted rows are gone then. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that there is
+    /// not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
+    /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
+    /// the store's; what `go_on` gives.
+    pub fn compact(&self, options: &CompactOptions, go_on: GoOn) -> Result<(Table, Compacted)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let default_target = newest.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
+        let sizes = Sizes::new(&options.rules, u64::try_from(default_target).unwrap_or(0))?;
+        let scan = newest.scan(ScanRequest {
+            filter: options.filter.clone(),
+            at: options.commit.branch.clone().map(At::Ref),
+            ..ScanRequest::default()
+        })?;
+        let groups = sizes.groups(&scan, newest.partition_spec().id, go_on)?;
+        let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
+        let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };
+        if options.dry_run {
+            groups.iter().for_each(|group| done.count_rewritten(group));
+            return Ok((newest, done));
+        }
+        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, options };
+        let mut table = job.table.clone();
+        let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
+        for chunk in groups.chunks(per_commit.max(1)) {
+            let written = job.write(chunk, go_on)?;
+            let (files, bytes) = (written.count(), written.bytes());
+            match job.commit(chunk, written)? {
+                Verdict::Committed(newer) => {
+                    table = newer;
+                    done.commits += 1;
+                    chunk.iter().for_each(|group| done.count_rewritten(group));
+                    (done.added_files, done.added_bytes) = (done.added_files + files, done.added_bytes + bytes);
+                }
+                Verdict::Failed(e) if options.max_commits.is_some() && e.kind() == ErrorKind::CommitConflict => {
+                    done.failed.push(e.to_string());
+                }
+                Verdict::Failed(e) | Verdict::Unknown(e) => return Err(e),
+            }
+        }
+        Ok((table, done))
+    }
+}
+
+impl Compacted {
+    fn count_rewritten(&mut self, group: &Group) {
+        self.rewritten_files += group.tasks.len();
+        self.rewritten_bytes = self.rewritten_bytes.saturating_add(group.bytes());
+    }
+}
+
+/// One compaction, planned.
+struct Job<'a> {
+    table: Table,
+    rows: Rows,
+    sizes: Sizes,
+    /// The snapshot that was read.
+    since: i64,
+    options: &'a CompactOptions,
+}
+
+impl Job<'_> {
+    /// Writes groups anew, as many at a time as there are threads.
+    fn write(&self, groups: &[Group], go_on: GoOn) -> Result<Written> {
+        let written = Written { store: self.table.inner.store.clone(), files: Mutex::default() };
+        let next = AtomicUsize::new(0);
+        in_parallel(threads(groups.len()), |thread| {
+            while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let files = self.write_group(group, thread as u64, go_on)?;
+                written.files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+            }
+            Ok(())
+        })?;
+        Ok(written)
+    }
+
+    fn write_group(&self, group: &Group, thread: u64, go_on: GoOn) -> Result<Vec<DataFile>> {
+        let mut context: WriteContext = self.table.write_context(thread)?;
+        let mut properties = context.properties.clone();
+        properties.insert(TARGET_BYTES.into(), self.sizes.roll_at(group.bytes()).to_string());
+        (context.schema, context.properties) = (self.rows.written.clone(), properties);
+        let mut writer = DataWriter::new(self.table.inner.store.clone(), context)?;
+        for task in &group.tasks {
+            let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
+            for batch in self.rows.reader.read(&whole)? {
+                go_on()?;
+                writer.write(&batch?).with("rewritten", &task.data_file.path)?;
+            }
+        }
+        writer.finish()
+    }
+
+    fn commit(&self, groups: &[Group], written: Written) -> Result<Verdict> {
+        let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
+        let number = self.table.inner.metadata.snapshot_by_id(self.since).map_or(0, |s| s.sequence_number);
+        let assumed =
+            Assumptions { since: Some(self.since), no_new_deletes_of_removed: true, ..Assumptions::default() };
+        let mut change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Replace)
+            .remove_files(removed)
+            .assuming(assumed);
+        if self.table.format_version() > 1 {
+            change = change.data_sequence_number(number);
+        }
+        let change = self.options.commit.apply(change, &self.table)?.add_files(written.take()).owning_files();
+        Ok(transaction::commit(&self.table, vec![Box::new(change)]))
+    }
+}
+
+/// How rows are read and written.
+struct Rows {
+    reader: TaskReader,
+    /// The table's columns, and those of row lineage where it has them.
+    written: Arc<Schema>,
+}
+
+impl Rows {
+    fn new(table: &Table, scan: &Scan) -> Result<Rows> {
+        let own = table.schema();
+        let lineage = if table.format_version() >= 3 { lineage_columns(own)? } else { Vec::new() };
+        let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage).collect();
+        let all = Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone()));
+        let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
+        let reader =
+            TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
+        Ok(Rows { reader, written: all })
+    }
+}
+
+/// Files of no commit yet: dropped, they are deleted.
+struct Written {
+    store: Arc<dyn Store>,
+    files: Mutex<Vec<DataFile>>,
+}
+
+impl Written {
+    fn count(&self) -> usize {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    fn bytes(&self) -> u64 {
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.iter().map(|f| f.size_bytes.max(0).unsigned_abs()).sum()
+    }
+
+    /// The files, whose fate is the caller's from now on.
+    fn take(self) -> Vec<DataFile> {
+        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        for file in self.files.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            // A left-over is a harmless orphan; the error that led here matters more.
+            let _ = self.store.delete(&file.path);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;

@@ -1,0 +1,82 @@
+//! Compaction while others commit.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{Int64Array, RecordBatch, RecordBatchIterator};
+use arrow::record_batch::RecordBatchReader;
+
+use super::*;
+use crate::data::arrow_schema::to_arrow;
+use crate::expr::parse;
+use crate::iceberg::evolve::Evolution;
+use crate::row_level::RowChange;
+use crate::transaction::tests::{Fault, Setup};
+
+const GO_ON: GoOn = &|| Ok(());
+
+fn rows(table: &Table, ids: std::ops::Range<i64>) -> Box<dyn RecordBatchReader + Send> {
+    let arrow = to_arrow(table.schema()).unwrap();
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from_iter_values(ids))]).unwrap();
+    Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
+}
+
+/// Two files of ten rows; `meanwhile` runs between planning and committing.
+fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
+    let setup = Setup::new();
+    let properties = [("write.delete.mode", "merge-on-read")];
+    let properties = properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect::<BTreeMap<_, _>>();
+    let upgrade = Evolution::Upgrade(version.parse().unwrap());
+    let table = setup.table.evolve(&[Evolution::SetProperties(properties), upgrade]).unwrap();
+    let table = table.append(rows(&table, 0..10)).unwrap();
+    let table = table.append(rows(&table, 10..20)).unwrap();
+    let options = CompactOptions::default();
+    let sizes = Sizes::new(&CompactRules { rewrite_all: true, ..CompactRules::default() }, 1 << 20).unwrap();
+    let scan = table.scan(ScanRequest::default()).unwrap();
+    let groups = sizes.groups(&scan, 0, GO_ON).unwrap();
+    let since = scan.snapshot_id().unwrap();
+    let job = Job { rows: Rows::new(&table, &scan).unwrap(), sizes, table: table.clone(), since, options: &options };
+    let written = job.write(&groups, GO_ON).unwrap();
+    meanwhile(&table);
+    let done = job.commit(&groups, written).unwrap().into_result();
+    (setup, done)
+}
+
+fn ids(table: &Table) -> u64 {
+    table.scan(ScanRequest::default()).unwrap().count(GO_ON).unwrap()
+}
+
+#[test]
+fn appends_do_not_get_in_the_way() {
+    for version in ["2", "3"] {
+        let (setup, done) = race(version, |table| drop(table.append(rows(table, 20..25)).unwrap()));
+        assert_eq!((ids(&done.unwrap()), setup.files("data")), (25, 4));
+    }
+}
+
+#[test]
+fn deletes_by_position_and_removed_files_are_conflicts() {
+    let delete = |table: &Table, filter: &str| {
+        let change = RowChange::Delete(parse(filter).unwrap());
+        drop(table.change_rows(&change, None, &CommitOptions::default(), GO_ON).unwrap());
+    };
+    for version in ["2", "3"] {
+        for (filter, left, files) in [("id = 3", 19, 3), ("id < 10", 10, 2)] {
+            let (setup, done) = race(version, |table| delete(table, filter));
+            assert_eq!(done.unwrap_err().kind(), ErrorKind::CommitConflict, "{version} {filter}");
+            let table = setup.table.refresh().unwrap();
+            // The new file is gone again; a delete file is the third.
+            assert_eq!((ids(&table), setup.files("data")), (left, files), "{version} {filter}");
+        }
+    }
+}
+
+#[test]
+fn a_compaction_of_which_nobody_knows_keeps_all_files() {
+    let setup = Setup::new();
+    (0..3).for_each(|_| drop(setup.append(Fault::None).unwrap()));
+    *setup.store.fault.lock().unwrap() = Fault::Timeout;
+    let rules = CompactRules { rewrite_all: true, ..CompactRules::default() };
+    let options = CompactOptions { rules, max_commits: Some(1), ..CompactOptions::default() };
+    let e = setup.table.compact(&options, GO_ON).unwrap_err();
+    assert_eq!((e.kind(), setup.files("data")), (ErrorKind::CommitStateUnknown, 4));
+}

@@ -1,0 +1,196 @@
+//! Maintenance by name, with arguments and result as JSON: the form that Python sends and gets.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::compact::{CompactOptions, Compacted};
+use super::compact_plan::CompactRules;
+use super::deletion::Deletion;
+use super::expire::{ExpireOptions, Expired};
+use super::manifests::ManifestOptions;
+use super::orphans::{OrphanOptions, PrefixMismatch};
+use crate::error::{Error, Result};
+use crate::expr;
+use crate::iceberg::expire::Expiry;
+use crate::table::Table;
+use crate::transaction::CommitOptions;
+use crate::workers::GoOn;
+
+/// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests` or `compact`. `arguments` is a JSON object. Gives the table at its newest version, and
+/// the result as a JSON object.
+///
+/// # Errors
+/// `InvalidInput` for an unknown action or arguments that it does not take; those of the action.
+pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
+    let mut arguments = Arguments::parse(arguments)?;
+    let (table, result) = match action {
+        "expire_snapshots" => {
+            let options = arguments.expire()?;
+            arguments.check_used()?;
+            let (table, expired) = table.expire_snapshots(&options, go_on)?;
+            (table, expired_json(&expired))
+        }
+        "remove_orphan_files" => {
+            let options = arguments.orphans()?;
+            arguments.check_used()?;
+            let (table, orphans) = table.remove_orphan_files(&options, go_on)?;
+            let deletion = &orphans.deletion;
+            (table, json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)}))
+        }
+        "rewrite_manifests" => {
+            let options = arguments.manifests()?;
+            arguments.check_used()?;
+            let (table, done) = table.rewrite_manifests(&options)?;
+            (table, json!({"rewritten": done.rewritten, "added": done.added}))
+        }
+        "compact" => {
+            let options = arguments.compact()?;
+            arguments.check_used()?;
+            let (table, done) = table.compact(&options, go_on)?;
+            (table, compacted_json(&done))
+        }
+        other => return Err(Error::invalid(format!("there is no maintenance action '{other}'"))),
+    };
+    Ok((table, result.to_string()))
+}
+
+/// The members of the arguments' object that were not taken yet. A null counts as absent.
+struct Arguments(Map<String, Json>);
+
+impl Arguments {
+    fn parse(text: &str) -> Result<Arguments> {
+        match serde_json::from_str(text) {
+            Ok(Json::Object(members)) => Ok(Arguments(members)),
+            Ok(_) => Err(Error::invalid("the arguments are no JSON object")),
+            Err(e) => Err(Error::invalid("the arguments are no JSON object").because(e)),
+        }
+    }
+
+    fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
+        match self.0.remove(name) {
+            None | Some(Json::Null) => Ok(None),
+            Some(value) => {
+                read(&value).map(Some).ok_or_else(|| Error::invalid(format!("the argument {name} can't be {value}")))
+            }
+        }
+    }
+
+    fn flag(&mut self, name: &str) -> Result<bool> {
+        Ok(self.take(name, Json::as_bool)?.unwrap_or(false))
+    }
+
+    fn check_used(&self) -> Result<()> {
+        match self.0.keys().next() {
+            Some(name) => Err(Error::invalid(format!("there is no argument '{name}'"))),
+            None => Ok(()),
+        }
+    }
+
+    fn expire(&mut self) -> Result<ExpireOptions> {
+        let ids = |v: &Json| v.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<_>>>();
+        Ok(ExpireOptions {
+            expiry: Expiry {
+                older_than_ms: self.take("older_than_ms", Json::as_i64)?,
+                retain_last: self.take("retain_last", Json::as_i64)?,
+                snapshot_ids: self.take("snapshot_ids", ids)?.unwrap_or_default(),
+            },
+            dry_run: self.flag("dry_run")?,
+            keep_files: self.flag("keep_files")?,
+        })
+    }
+
+    fn manifests(&mut self) -> Result<ManifestOptions> {
+        let id = |v: &Json| i32::try_from(v.as_i64()?).ok();
+        Ok(ManifestOptions {
+            spec_id: self.take("spec_id", id)?,
+            target_bytes: self.take("target_size_bytes", Json::as_i64)?,
+            dry_run: self.flag("dry_run")?,
+            commit: self.commit()?,
+        })
+    }
+
+    /// What all commits take.
+    fn commit(&mut self) -> Result<CommitOptions> {
+        Ok(CommitOptions {
+            branch: self.take("branch", |v| v.as_str().map(str::to_owned))?,
+            snapshot_properties: self.take("snapshot_properties", texts)?.unwrap_or_default(),
+        })
+    }
+
+    fn compact(&mut self) -> Result<CompactOptions> {
+        let filter = self.take("filter", |v| v.as_str().map(str::to_owned))?;
+        let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
+        let default = CompactRules::default();
+        let rules = CompactRules {
+            target_bytes: self.take("target_file_size_bytes", Json::as_u64)?,
+            min_bytes: self.take("min_file_size_bytes", Json::as_u64)?,
+            max_bytes: self.take("max_file_size_bytes", Json::as_u64)?,
+            min_input_files: self.take("min_input_files", size)?.unwrap_or(default.min_input_files),
+            delete_file_threshold: self.take("delete_file_threshold", size)?,
+            delete_ratio_threshold: (self.take("delete_ratio_threshold", Json::as_f64)?)
+                .unwrap_or(default.delete_ratio_threshold),
+            rewrite_all: self.flag("rewrite_all")?,
+            max_group_bytes: self.take("max_group_size_bytes", Json::as_u64)?.unwrap_or(default.max_group_bytes),
+        };
+        Ok(CompactOptions {
+            filter: filter.map(|text| expr::parse(&text)).transpose()?,
+            rules,
+            max_commits: self.take("max_commits", size)?,
+            dry_run: self.flag("dry_run")?,
+            commit: self.commit()?,
+        })
+    }
+
+    fn orphans(&mut self) -> Result<OrphanOptions> {
+        let mismatch = |v: &Json| match v.as_str()? {
+            "error" => Some(PrefixMismatch::Error),
+            "ignore" => Some(PrefixMismatch::Ignore),
+            "delete" => Some(PrefixMismatch::Delete),
+            _ => None,
+        };
+        Ok(OrphanOptions {
+            older_than_ms: self.take("older_than_ms", Json::as_i64)?,
+            location: self.take("location", |v| v.as_str().map(str::to_owned))?,
+            dry_run: self.flag("dry_run")?,
+            prefix_mismatch: self.take("prefix_mismatch", mismatch)?.unwrap_or_default(),
+            equal_schemes: self.take("equal_schemes", texts)?.unwrap_or_default(),
+            equal_authorities: self.take("equal_authorities", texts)?.unwrap_or_default(),
+        })
+    }
+}
+
+fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
+    value.as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
+}
+
+fn expired_json(expired: &Expired) -> Json {
+    json!({
+        "snapshots": expired.snapshots,
+        "refs": expired.refs,
+        "data_files": expired.data_files,
+        "position_delete_files": expired.position_delete_files,
+        "equality_delete_files": expired.equality_delete_files,
+        "manifests": expired.manifests,
+        "manifest_lists": expired.manifest_lists,
+        "statistics_files": expired.statistics_files,
+        "deleted": expired.deletion.done,
+        "failed": failed_json(&expired.deletion),
+    })
+}
+
+fn compacted_json(done: &Compacted) -> Json {
+    json!({
+        "groups": done.groups,
+        "rewritten_files": done.rewritten_files,
+        "rewritten_bytes": done.rewritten_bytes,
+        "added_files": done.added_files,
+        "added_bytes": done.added_bytes,
+        "commits": done.commits,
+        "failed": done.failed,
+    })
+}
+
+fn failed_json(deletion: &Deletion) -> Json {
+    Json::Object(deletion.failed.iter().map(|f| (f.path.clone(), json!(f.reason))).collect())
+}

@@ -1,0 +1,222 @@
+//! Removing files that no version of the table leads to: what failed or killed writers left behind.
+//!
+//! The folder is listed before the metadata is read: what a commit adds in between is found in the metadata, and what no
+//! commit has added yet is young. Neither the listing nor the reachable paths are kept, only hashes of those listed; the
+//! folder is listed again to tell the paths of orphans.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::deletion::Deletion;
+use super::listing::Listing;
+use super::{check_may_delete, now_ms};
+use crate::error::{Error, Result};
+use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
+use crate::iceberg::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
+use crate::store::location::{join, scheme};
+use crate::table::Table;
+use crate::workers::{GoOn, in_parallel};
+
+/// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made them.
+const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
+
+/// What to do about a listed file whose path is recorded with another scheme or authority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrefixMismatch {
+    /// Nothing is deleted.
+    #[default]
+    Error,
+    /// It stays.
+    Ignore,
+    /// It is an orphan.
+    Delete,
+}
+
+/// Which files to remove.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OrphanOptions {
+    /// Files changed then or later stay: milliseconds since the epoch; three days ago if none.
+    pub older_than_ms: Option<i64>,
+    /// The folder to look in; the table's if none.
+    pub location: Option<String>,
+    /// Only tell what would go.
+    pub dry_run: bool,
+    /// Files recorded under another scheme or authority.
+    pub prefix_mismatch: PrefixMismatch,
+    /// Schemes that mean the same as others, several separated by commas: `s3a,s3n` → `s3` holds always.
+    pub equal_schemes: BTreeMap<String, String>,
+    /// Authorities that mean the same as others.
+    pub equal_authorities: BTreeMap<String, String>,
+}
+
+/// Files that nothing leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Orphans {
+    /// Their paths, as listed.
+    pub files: Vec<String>,
+    /// How deleting them ended.
+    pub deletion: Deletion,
+}
+
+impl Table {
+    /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to and that are older than
+    /// three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except for folders of partition fields with
+    /// such names; links are not followed, and folders of tables within this one's are left alone.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the property `gc.enabled` is false, for a folder that holds more than the table, or files that are
+    /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; what `go_on`
+    /// gives. Nothing is deleted then.
+    pub fn remove_orphan_files(&self, options: &OrphanOptions, go_on: GoOn) -> Result<(Table, Orphans)> {
+        self.writable_location()?;
+        let opened = &self.inner;
+        let location = options.location.clone().unwrap_or_else(|| opened.metadata.location.clone());
+        check_location(self, &location)?;
+        let listing = Listing {
+            store: opened.store.as_ref(),
+            root: location,
+            older_than_ms: options.older_than_ms.unwrap_or_else(|| now_ms().saturating_sub(DEFAULT_AGE_MS)),
+            shown: listing_shown(self),
+        };
+        let keys = PathKeys::new(opened.store.as_ref());
+        let listed = Mutex::new(Vec::new());
+        listing.each(go_on, &|path| {
+            let key = keys.of(path);
+            listed.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+        })?;
+        let listed = Marked::new(listed.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let newest = self.refresh()?;
+        if !options.dry_run {
+            check_may_delete(&newest)?;
+        }
+        let prefixes = Prefixes::new(options, &keys, &listed);
+        mark_reachable(&newest, &keys, &prefixes, go_on)?;
+        prefixes.check()?;
+        let orphans = Mutex::new(Vec::new());
+        listing.each(go_on, &|path| {
+            if listed.mark(keys.of(path)) {
+                orphans.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+            }
+        })?;
+        let mut files = orphans.into_inner().unwrap_or_else(PoisonError::into_inner);
+        files.sort_unstable();
+        let mut deletion = Deletion::default();
+        if !options.dry_run {
+            deletion.run(newest.inner.store.as_ref(), files.iter().map(String::as_str), go_on)?;
+        }
+        Ok((newest, Orphans { files, deletion }))
+    }
+}
+
+/// A folder above the table's would make orphans of what else is in it.
+fn check_location(table: &Table, location: &str) -> Result<()> {
+    let parts = |path: &str| -> Vec<String> { path.split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect() };
+    let store = &table.inner.store;
+    let (at, own) = (parts(&store.real_folder(location)), parts(&store.real_folder(table.location())));
+    if at.len() < own.len() && own.starts_with(&at) {
+        return Err(Error::invalid(
+            "this folder holds more than the table, so files of others would be taken for orphans",
+        )
+        .with("location", location)
+        .with("table", table.location())
+        .hint("Give the table's folder, one in it, or one that only this table writes to"));
+    }
+    Ok(())
+}
+
+/// Names of folders that are shown although they look hidden: those of partition fields.
+fn listing_shown(table: &Table) -> BTreeSet<String> {
+    let fields = table.inner.metadata.partition_specs.iter().flat_map(|spec| &spec.fields);
+    fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
+}
+
+fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, go_on: GoOn) -> Result<()> {
+    let metadata = &table.inner.metadata;
+    let store = table.inner.store.as_ref();
+    prefixes.mark(table.metadata_location());
+    metadata.metadata_log.iter().for_each(|entry| prefixes.mark(&entry.metadata_file));
+    prefixes.mark(&join(&join(&metadata.location, METADATA_FOLDER), "version-hint.text"));
+    metadata.statistics.iter().chain(&metadata.partition_statistics).for_each(|s| prefixes.mark(&s.path));
+    metadata.snapshots.iter().filter_map(|s| s.manifest_list.as_deref()).for_each(|path| prefixes.mark(path));
+    let manifests = manifests_of(keys, &metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+    in_parallel(manifests.len(), |i| {
+        go_on()?;
+        prefixes.mark(&manifests[i].path);
+        if !manifests[i].may_be_live {
+            return Ok(());
+        }
+        each_live_file(store, &manifests[i].path, |path, _| prefixes.mark(path))
+    })?;
+    Ok(())
+}
+
+/// Compares recorded paths with listed ones: by path, then by scheme and authority.
+struct Prefixes<'a> {
+    mode: PrefixMismatch,
+    schemes: BTreeMap<String, String>,
+    authorities: BTreeMap<String, String>,
+    keys: &'a PathKeys<'a>,
+    listed: &'a Marked,
+    conflicts: Mutex<BTreeSet<String>>,
+}
+
+impl<'a> Prefixes<'a> {
+    fn new(options: &OrphanOptions, keys: &'a PathKeys<'a>, listed: &'a Marked) -> Prefixes<'a> {
+        let mut schemes = flat(&BTreeMap::from([("s3n,s3a".to_owned(), "s3".to_owned())]));
+        schemes.extend(flat(&options.equal_schemes));
+        Prefixes {
+            mode: options.prefix_mismatch,
+            schemes,
+            authorities: flat(&options.equal_authorities),
+            keys,
+            listed,
+            conflicts: Mutex::default(),
+        }
+    }
+
+    /// Marks the listed file of a recorded path, if there is one.
+    fn mark(&self, recorded: &str) {
+        let Some(other) = scheme(recorded).filter(|s| !s.eq_ignore_ascii_case("file")) else {
+            self.listed.mark(self.keys.of(recorded));
+            return;
+        };
+        let rest = recorded.get(other.len() + 1..).unwrap_or_default();
+        let (authority, path) = match rest.strip_prefix("//").map(|r| r.split_at(r.find('/').unwrap_or(r.len()))) {
+            Some((authority, path)) => (authority, path),
+            None => ("", rest),
+        };
+        let scheme = self.schemes.get(other).map_or(other, String::as_str);
+        let authority = self.authorities.get(authority).map_or(authority, String::as_str);
+        let same = scheme.eq_ignore_ascii_case("file") && authority.is_empty();
+        let key = self.keys.of(path);
+        if !same {
+            if self.mode == PrefixMismatch::Delete || !self.listed.has(key) {
+                return;
+            }
+            let prefix = format!("{scheme}://{authority}");
+            self.conflicts.lock().unwrap_or_else(PoisonError::into_inner).insert(prefix);
+        }
+        self.listed.mark(key);
+    }
+
+    fn check(&self) -> Result<()> {
+        let conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.mode != PrefixMismatch::Error || conflicts.is_empty() {
+            return Ok(());
+        }
+        let prefixes = conflicts.iter().cloned().collect::<Vec<_>>().join(", ");
+        Err(Error::invalid("files are recorded under another scheme or authority than they were listed with")
+            .with("recorded", prefixes)
+            .with("listed", "file://")
+            .hint(
+                "Say by equal_schemes and equal_authorities which mean the same; prefix_mismatch=\"ignore\" keeps such \
+                 files, and \"delete\" removes them",
+            ))
+    }
+}
+
+/// Each of the names that a key lists, by itself.
+fn flat(map: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let each = map.iter().flat_map(|(keys, to)| keys.split(',').map(move |key| (key, to)));
+    each.map(|(key, to)| (key.trim().to_owned(), to.trim().to_owned())).collect()
+}

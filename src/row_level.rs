@@ -1,0 +1,135 @@
+//! Changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a part of a transaction.
+//!
+//! Every [`RowChange`] goes the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
+//! to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than the
+//! question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or named in
+//! delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotChange`] commits it with what the
+//! operation relies on (`view`), so that a commit of another writer that would have made a difference is a conflict.
+//!
+//! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version may
+//! have other processes do the parts.
+
+mod apply;
+mod delete;
+pub mod json;
+mod key_ranges;
+mod keys;
+mod live;
+mod merge;
+mod overwrite;
+mod plan;
+mod positions;
+mod rewrite;
+mod source;
+mod update;
+mod view;
+
+use arrow::record_batch::RecordBatchReader;
+
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::iceberg::commit::{Operation, SnapshotChange};
+use crate::table::Table;
+use crate::transaction::{self, CommitOptions, Transaction};
+use crate::workers::GoOn;
+
+pub(crate) use self::live::lineage_columns;
+pub use self::merge::{Columns, Merge};
+pub use self::update::Assigned;
+use self::view::View;
+
+/// Rows that come in batches.
+pub type RowReader = Box<dyn RecordBatchReader + Send>;
+
+/// What is to happen to the rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RowChange {
+    /// The rows on which the filter is true go. Files of which every row matches go by metadata alone; of the others the
+    /// rows, as property `write.delete.mode` says.
+    Delete(Predicate),
+    /// The rows on which the filter is true go, and others come in one snapshot. Files that match in part are rewritten.
+    Overwrite(Predicate),
+    /// All rows of the partitions that others come for go; of a table without partitions, all rows. Without other rows
+    /// nothing happens.
+    OverwritePartitions,
+    /// Columns of the rows on which the filter is true get other values (`write.update.mode`).
+    Update(Predicate, Vec<(String, Assigned)>),
+    /// Rows that match others by a key are updated or deleted, and others inserted (`write.merge.mode`).
+    Merge(Merge),
+}
+
+impl RowChange {
+    fn needs_rows(&self) -> bool {
+        !matches!(self, RowChange::Delete(_) | RowChange::Update(..))
+    }
+
+    /// The change of files that this comes to on a version; `None` if it changes nothing.
+    fn plan(&self, view: &View, rows: Option<RowReader>, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+        let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
+        match self {
+            RowChange::Delete(filter) => delete::delete(view, filter, go_on),
+            RowChange::Overwrite(filter) => overwrite::overwrite(view, rows()?, filter, go_on),
+            RowChange::OverwritePartitions => overwrite::overwrite_partitions(view, rows()?),
+            RowChange::Update(filter, assigned) => update::update(view, filter, assigned, go_on),
+            RowChange::Merge(merge) => merge::merge(view, rows()?, merge, go_on),
+        }
+    }
+
+    fn check(&self, rows: Option<&RowReader>) -> Result<()> {
+        match self.needs_rows() == rows.is_some() {
+            true => Ok(()),
+            false => Err(Error::invalid("the operation needs rows, or takes none")),
+        }
+    }
+}
+
+impl Table {
+    /// Changes rows in one commit; returns the table at its new version. If no row changes, nothing is committed. `rows`
+    /// are those that an overwrite or merge brings. If the commit certainly failed, the written files are removed.
+    ///
+    /// # Errors
+    /// `InvalidInput` for filters, columns and rows that do not fit the schema; `CommitConflict` if another commit changed
+    /// what this one relies on (`write.delete.isolation-level` and the like), or after the last retry;
+    /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; what `go_on` gives.
+    pub fn change_rows(
+        &self,
+        change: &RowChange,
+        rows: Option<RowReader>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<Table> {
+        change.check(rows.as_ref())?;
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        // Refused before anything is written.
+        options.apply(SnapshotChange::new(newest.inner.store.clone(), Operation::Overwrite), &newest)?;
+        let view = View::new(newest.clone(), options.branch.as_deref())?;
+        match change.plan(&view, rows, go_on)? {
+            Some(change) => transaction::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result(),
+            None => Ok(newest),
+        }
+    }
+}
+
+impl Transaction {
+    /// Adds a change of rows, planned on the table as the changes so far leave it.
+    ///
+    /// # Errors
+    /// As [`Table::change_rows`], but for the commit.
+    pub fn change_rows(
+        &mut self,
+        change: &RowChange,
+        rows: Option<RowReader>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<()> {
+        change.check(rows.as_ref())?;
+        let (since, branch) = (self.since()?, self.branch().map(str::to_owned));
+        let table = self.table()?;
+        let view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
+        match change.plan(&view, rows, go_on)? {
+            Some(change) => self.add_snapshot(change, options),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Deleting the rows that match a filter.
+
+use super::apply::{Hits, Remove, apply};
+use super::live::LiveRows;
+use super::plan::{Touched, whole_files};
+use super::view::{Command, Isolation, View};
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Result, ResultExt};
+use crate::expr::Predicate;
+use crate::iceberg::commit::{Operation, SnapshotChange};
+use crate::iceberg::statistics::strict;
+use crate::task::{DataFile, ScanTask};
+use crate::workers::{GoOn, in_parallel};
+
+/// What is to be removed.
+pub(super) enum Removal {
+    /// Files that match as a whole, whichever they are when the change is committed; so many as of now.
+    Whole(usize),
+    /// These files, and these rows of others.
+    Named(Vec<DataFile>, Vec<Hits>),
+}
+
+pub(super) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+    match find(view, filter, go_on)? {
+        Removal::Whole(0) => Ok(None),
+        Removal::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
+        Removal::Named(files, hits) => {
+            let mut effect = apply(view, view.mode(Command::Delete)?, hits, &Remove, go_on)?;
+            effect.removed.extend(files);
+            effect.change(view, Command::Delete, filter.clone())
+        }
+    }
+}
+
+/// What a filter matches.
+///
+/// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
+/// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
+pub(super) fn find(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Removal> {
+    let scan = view.scan(filter.clone())?;
+    let touched = Touched::find(&scan, go_on)?;
+    let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
+    if touched.in_part.is_empty() && as_of_commit {
+        return Ok(Removal::Whole(touched.whole));
+    }
+    let hits = hits(view, touched.in_part, go_on)?;
+    let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan, go_on)? };
+    Ok(Removal::Named(files.iter().map(|f| view.removable(f)).collect(), hits))
+}
+
+/// The rows of each task that its residual keeps; tasks without such rows are left out.
+pub(super) fn hits(view: &View, tasks: Vec<ScanTask>, go_on: GoOn) -> Result<Vec<Hits>> {
+    let rows = LiveRows::new(view, &[], false)?;
+    let found = in_parallel(tasks.len(), |i| {
+        let mut found = PositionSet::default();
+        for placed in rows.read(&tasks[i])? {
+            go_on()?;
+            found.extend(placed?.positions.values()).with("path", &tasks[i].data_file.path)?;
+        }
+        Ok(found)
+    })?;
+    let all = tasks.into_iter().zip(found);
+    let all = all.map(|(task, positions)| Hits { task, positions, sources: Vec::new() });
+    Ok(all.filter(|h| !h.positions.is_empty()).collect())
+}

@@ -1,0 +1,335 @@
+//! Merging rows into a table by keys: those that match are updated or deleted, the others inserted.
+//!
+//! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them only the
+//! key columns, and then those with a match are changed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::datatypes::DataType;
+use arrow::row::{RowConverter, SortField};
+
+use super::RowReader;
+use super::apply::{Hits, NO_SOURCE, Patch, Patched, apply};
+use super::delete;
+use super::key_ranges::KeyRanges;
+use super::keys::KeyIndex;
+use super::live::LiveRows;
+use super::plan::Touched;
+use super::source::{Mapping, Numbered, Source, rows_of};
+use super::update::with_counts;
+use super::view::{Command, View};
+use crate::codec::bitmap::PositionSet;
+use crate::data::write::DataWriter;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::Predicate;
+use crate::iceberg::commit::SnapshotChange;
+use crate::task::ScanTask;
+use crate::types::{Field, PrimitiveType};
+use crate::workers::{GoOn, in_parallel};
+
+/// Which columns of the data go where.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Columns {
+    /// Into those of the same name.
+    ByName,
+    /// `(table's column, data's column)`.
+    Of(Vec<(String, String)>),
+}
+
+/// What to do with rows that match by key, and with those that don't.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// The key: columns that the table and the data both have. Empty: the table's identifier fields.
+    pub on: Vec<String>,
+    /// Matched rows are updated; those that are equal already stay as they are.
+    pub update: Option<Columns>,
+    /// Matched rows are deleted where this is true of the data's row. Rows of the data on which a condition is true are
+    /// never inserted; `True` is none.
+    pub delete: Option<Predicate>,
+    /// Rows of the data without a match are inserted.
+    pub insert: Option<Columns>,
+    /// Rows of the table without a match are deleted where this is true of them.
+    pub delete_missing: Option<Predicate>,
+}
+
+/// A merge with its source, ready to be matched.
+struct Plan<'v> {
+    view: &'v View,
+    merge: &'v Merge,
+    source: Source,
+    keys: Vec<Field>,
+    index: KeyIndex,
+    updates: Option<(Mapping, Numbered)>,
+    /// Rows of the source that delete what they match.
+    deletes: Option<Vec<BooleanBuffer>>,
+    /// Rows of the source that match a row of the table.
+    matched: Vec<AtomicBool>,
+}
+
+pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+    let source = Source::read(rows, go_on)?;
+    let keys = key_fields(view, merge)?;
+    let by_name = |f: &Field| (f.clone(), f.name.clone());
+    let key_batches = source.conformed(&keys.iter().map(by_name).collect())?;
+    let ranges = KeyRanges::new(view, &keys, &key_batches)?;
+    let plan = Plan::new(view, merge, source, keys, &key_batches)?;
+    // What the merge read: rows with such keys, or all.
+    let filter = if merge.delete_missing.is_some() { Predicate::True } else { ranges.filter()? };
+    let files = match (plan.source.batches.is_empty(), &merge.delete_missing) {
+        (true, None) => Vec::new(),
+        (_, None) => ranges.files(view, go_on)?,
+        (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?, go_on)?,
+    };
+    let mut hits = plan.find(files, go_on)?;
+    plan.add_missing(&mut hits, go_on)?;
+    let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
+    let mut effect = apply(view, view.mode(Command::Merge)?, hits, &plan, go_on)?;
+    let (written, inserted) = plan.insert(go_on)?;
+    effect.added.add(written);
+    effect.counts.inserted = inserted;
+    with_counts(effect, view, Command::Merge, filter)
+}
+
+fn key_fields(view: &View, merge: &Merge) -> Result<Vec<Field>> {
+    let schema = view.table.schema();
+    let mut keys = Vec::new();
+    if merge.on.is_empty() {
+        keys.extend(schema.identifier_field_ids.iter().filter_map(|id| schema.fields.iter().find(|f| f.id == *id)));
+        if keys.is_empty() || keys.len() < schema.identifier_field_ids.len() {
+            return Err(Error::invalid("no key columns are named, and the table has no identifier fields")
+                .hint("Give on=[...], or set identifier fields"));
+        }
+    }
+    for name in &merge.on {
+        let missing = || Error::invalid("the table has no such column").with("column", name);
+        keys.push(schema.fields.iter().find(|f| f.name == *name).ok_or_else(missing)?);
+    }
+    for key in &keys {
+        use PrimitiveType as P;
+        let ty = key.ty.as_primitive();
+        if ty.is_none_or(|t| matches!(t, P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. })) {
+            return Err(
+                Error::unsupported(format!("a column of type {} can't be a key", key.ty)).with("column", &key.name)
+            );
+        }
+    }
+    Ok(keys.into_iter().cloned().collect())
+}
+
+impl<'v> Plan<'v> {
+    fn new(
+        view: &'v View,
+        merge: &'v Merge,
+        source: Source,
+        keys: Vec<Field>,
+        key_batches: &[RecordBatch],
+    ) -> Result<Plan<'v>> {
+        let types: Vec<DataType> = key_batches
+            .first()
+            .map(|b| b.columns().iter().map(|c| c.data_type().clone()).collect())
+            .unwrap_or_default();
+        let mut index = KeyIndex::new(&types)?;
+        key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
+        index.seal();
+        let updates = match &merge.update {
+            None => None,
+            Some(columns) => {
+                let columns = mapping(view, &source, columns)?;
+                let batches = source.conformed(&columns)?;
+                Some((columns, Numbered::new(batches)))
+            }
+        };
+        let deletes = merge.delete.as_ref().map(|filter| source.matches(filter)).transpose()?;
+        let rows = source.batches.iter().map(RecordBatch::num_rows).sum();
+        let matched = std::iter::repeat_with(|| AtomicBool::new(false)).take(rows).collect();
+        let plan = Plan { view, merge, source, keys, index, updates, deletes, matched };
+        plan.check_insert()?;
+        Ok(plan)
+    }
+
+    /// What can't be inserted is refused before anything is written.
+    fn check_insert(&self) -> Result<()> {
+        let Some(columns) = &self.merge.insert else { return Ok(()) };
+        let columns = mapping(self.view, &self.source, columns)?;
+        let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
+        match self.view.table.schema().fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
+            Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a row of the source deletes what it matches.
+    fn deletes(&self, row: u32, numbered: &Numbered) -> bool {
+        let (batch, at) = numbered.place(row);
+        self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
+    }
+
+    /// The rows that match, of each file.
+    fn find(&self, files: Vec<ScanTask>, go_on: GoOn) -> Result<Vec<Hits>> {
+        let rows = LiveRows::new(self.view, &self.keys, false)?;
+        let numbered = Numbered::new(self.source.batches.clone());
+        let found = in_parallel(files.len(), |i| {
+            let (mut positions, mut sources) = (PositionSet::default(), Vec::new());
+            for placed in rows.read(&files[i])? {
+                go_on()?;
+                let placed = placed?;
+                let mut at = Vec::new();
+                self.index.find(placed.rows.columns(), |row, source| {
+                    if let Some(matched) = self.matched.get(source as usize) {
+                        matched.store(true, Ordering::Relaxed);
+                    }
+                    if self.updates.is_some() || self.deletes(source, &numbered) {
+                        at.push(placed.positions.value(row));
+                        sources.push(source);
+                    }
+                })?;
+                positions.extend(&at).with("path", &files[i].data_file.path)?;
+            }
+            Ok((positions, sources))
+        })?;
+        let all = files.into_iter().zip(found);
+        Ok(all.map(|(task, (positions, sources))| Hits { task, positions, sources }).collect())
+    }
+
+    /// Adds rows of the table without a match that are to go. `hits` are of all files.
+    fn add_missing(&self, hits: &mut [Hits], go_on: GoOn) -> Result<()> {
+        let Some(filter) = &self.merge.delete_missing else { return Ok(()) };
+        let tasks = Touched::all(&self.view.scan(filter.clone())?, go_on)?;
+        let candidates = delete::hits(self.view, tasks, go_on)?;
+        let by_path: std::collections::HashMap<&str, &PositionSet> =
+            candidates.iter().map(|h| (h.task.data_file.path.as_str(), &h.positions)).collect();
+        let matched = self.matched_positions(hits, go_on)?;
+        for (hits, matched) in hits.iter_mut().zip(matched) {
+            let Some(candidates) = by_path.get(hits.task.data_file.path.as_str()) else { continue };
+            let old: Vec<(u64, u32)> = hits.positions.iter().zip(hits.sources.iter().copied()).collect();
+            let missing = candidates.iter().filter(|p| !matched.contains(*p)).map(|p| (p, NO_SOURCE));
+            let mut all: Vec<(u64, u32)> = old.into_iter().chain(missing).collect();
+            all.sort_unstable();
+            let positions: Vec<i64> = all.iter().map(|(p, _)| *p as i64).collect();
+            hits.positions.extend(&positions)?;
+            hits.sources = all.into_iter().map(|(_, source)| source).collect();
+        }
+        Ok(())
+    }
+
+    /// The positions of all rows that match, those that nothing happens to as well.
+    fn matched_positions(&self, hits: &[Hits], go_on: GoOn) -> Result<Vec<PositionSet>> {
+        if self.updates.is_some() {
+            return Ok(hits.iter().map(|h| h.positions.clone()).collect());
+        }
+        let rows = LiveRows::new(self.view, &self.keys, false)?;
+        in_parallel(hits.len(), |i| {
+            let mut positions = PositionSet::default();
+            for placed in rows.read(&hits[i].task)? {
+                go_on()?;
+                let placed = placed?;
+                let mut at = Vec::new();
+                self.index.find(placed.rows.columns(), |row, _| at.push(placed.positions.value(row)))?;
+                positions.extend(&at)?;
+            }
+            Ok(positions)
+        })
+    }
+
+    /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
+    fn insert(&self, go_on: GoOn) -> Result<(Vec<crate::task::DataFile>, u64)> {
+        let Some(columns) = &self.merge.insert else { return Ok((Vec::new(), 0)) };
+        let columns = mapping(self.view, &self.source, columns)?;
+        let mut writer = DataWriter::new(self.view.store().clone(), self.view.table.write_context(0)?)?;
+        let conditional = self.deletes.as_ref().filter(|_| self.merge.delete != Some(Predicate::True));
+        let (mut first, mut inserted) = (0, 0u64);
+        for (number, batch) in self.source.batches.iter().enumerate() {
+            go_on()?;
+            let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();
+            first += batch.num_rows();
+            let deletes = conditional.and_then(|all| all.get(number));
+            let new = BooleanBuffer::collect_bool(matched.len(), |i| {
+                !matched[i].load(Ordering::Relaxed) && !deletes.is_some_and(|d| d.value(i))
+            });
+            inserted += new.count_set_bits() as u64;
+            if new.count_set_bits() > 0 {
+                writer.write(&rows_of(&self.source.renamed(batch, &columns)?, new)?)?;
+            }
+        }
+        Ok((writer.finish()?, inserted))
+    }
+}
+
+/// The columns of the table that are given, and by which of the data.
+fn mapping(view: &View, source: &Source, columns: &Columns) -> Result<Mapping> {
+    let schema = view.table.schema();
+    let find = |name: &str| {
+        let missing = || Error::invalid("the table has no such column").with("column", name);
+        schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(missing)
+    };
+    match columns {
+        Columns::ByName => source.names().map(|name| Ok((find(name)?, name.to_owned()))).collect(),
+        Columns::Of(pairs) => pairs.iter().map(|(to, from)| Ok((find(to)?, from.clone()))).collect(),
+    }
+}
+
+impl Patch for Plan<'_> {
+    fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched> {
+        let count = rows.num_rows();
+        if sources.len() != count {
+            return Err(Error::internal("matched rows without their match"));
+        }
+        let Some((columns, numbered)) = &self.updates else { return Ok(Patched::gone(count)) };
+        let stays =
+            BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i], numbered));
+        let old = rows_of(rows, stays.clone())?;
+        let places: Vec<(usize, usize)> =
+            sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();
+        let fields = &self.view.table.schema().fields;
+        let mut new: Vec<ArrayRef> = old.columns().iter().take(fields.len()).cloned().collect();
+        let mut equal = BooleanBuffer::new_set(old.num_rows());
+        for (number, (field, _)) in columns.iter().enumerate() {
+            let at = fields.iter().position(|f| f.id == field.id);
+            let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is not there"))?;
+            let given = numbered.take(number, &places)?;
+            equal = &equal & &equal_rows(place, &given);
+            *place = given;
+        }
+        let all: Vec<usize> = (0..new.len()).collect();
+        let misfit = |e| Error::internal("updated rows do not fit the table").because(e);
+        let schema = rows.schema().project(&all).map_err(misfit)?;
+        let new = RecordBatch::try_new(schema.into(), new).map_err(misfit)?;
+        let mut same = equal.iter();
+        let same = BooleanBuffer::collect_bool(count, |i| stays.value(i) && same.next().unwrap_or_default());
+        let replaced = &stays & &!&same;
+        Ok(Patched { same, replaced, rows: Some(rows_of(&new, !&equal)?) })
+    }
+
+    fn changes_all(&self) -> bool {
+        self.updates.is_none()
+    }
+
+    fn removes_all(&self) -> bool {
+        self.updates.is_none()
+    }
+}
+
+/// Which rows of two arrays of one type are equal, null being equal to null. Where that can't be told, none is.
+fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
+    if let Ok(same) = not_distinct(a, b) {
+        return same.values().clone();
+    }
+    let encoded = |converter: &RowConverter, array: &ArrayRef| converter.convert_columns(std::slice::from_ref(array));
+    let rows = RowConverter::new(vec![SortField::new(a.data_type().clone())])
+        .and_then(|converter| Ok((encoded(&converter, a)?, encoded(&converter, b)?)));
+    match rows {
+        Ok((a, b)) => BooleanBuffer::collect_bool(a.num_rows(), |i| a.row(i) == b.row(i)),
+        Err(_) => BooleanBuffer::new_unset(a.len()),
+    }
+}
+
+impl Merge {
+    /// Updates the rows that match, and inserts the others.
+    pub fn upsert(on: Vec<String>) -> Merge {
+        let by_name = Some(Columns::ByName);
+        Merge { on, update: by_name.clone(), delete: None, insert: by_name, delete_missing: None }
+    }
+}

@@ -1,0 +1,134 @@
+//! Giving columns of the rows that match a filter other values.
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+
+use super::apply::{Effect, Patch, Patched, apply};
+use super::delete::hits;
+use super::plan::Touched;
+use super::view::{Command, View};
+use crate::data::cast::constant;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::{Literal, Predicate, value_of};
+use crate::iceberg::commit::SnapshotChange;
+use crate::task::ScanTask;
+use crate::types::Value;
+use crate::workers::GoOn;
+
+/// What a column becomes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assigned {
+    /// A value; `None` is null.
+    Value(Option<Literal>),
+    /// What another column of the same type has.
+    Column(String),
+}
+
+/// What every column of the table becomes.
+enum New {
+    Same,
+    Constant(Option<Value>),
+    /// Another column, by position.
+    Copy(usize),
+}
+
+struct Assign<'v> {
+    view: &'v View,
+    new: Vec<New>,
+}
+
+pub(super) fn update(
+    view: &View,
+    filter: &Predicate,
+    assigned: &[(String, Assigned)],
+    go_on: GoOn,
+) -> Result<Option<SnapshotChange>> {
+    let patch = Assign { view, new: plan(view, assigned)? };
+    let scan = view.scan(filter.clone())?;
+    // Files that match as a whole are read like the others.
+    let tasks: Vec<ScanTask> = Touched::all(&scan, go_on)?;
+    let effect = apply(view, view.mode(Command::Update)?, hits(view, tasks, go_on)?, &patch, go_on)?;
+    with_counts(effect, view, Command::Update, filter.clone())
+}
+
+/// The change, with the numbers of rows in its summary.
+pub(super) fn with_counts(
+    effect: Effect,
+    view: &View,
+    command: Command,
+    filter: Predicate,
+) -> Result<Option<SnapshotChange>> {
+    let counts = effect.counts;
+    let summary = [
+        ("frazil.rows-updated", counts.updated),
+        ("frazil.rows-inserted", counts.inserted),
+        ("frazil.rows-deleted", counts.deleted),
+    ];
+    let summary = summary.map(|(key, n)| (key.to_owned(), n.to_string()));
+    Ok(effect.change(view, command, filter)?.map(|change| change.with_summary(summary)))
+}
+
+fn plan(view: &View, assigned: &[(String, Assigned)]) -> Result<Vec<New>> {
+    if assigned.is_empty() {
+        return Err(Error::invalid("an update needs columns to give values to"));
+    }
+    let schema = view.table.schema();
+    let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
+    let find = |name: &str| {
+        let at = schema.fields.iter().position(|f| f.name == name);
+        at.ok_or_else(|| Error::invalid("the table has no such column").with("column", name))
+    };
+    for (name, value) in assigned {
+        let at = find(name)?;
+        let (field, ty) = (&schema.fields[at], schema.fields[at].ty.as_primitive());
+        let made = match (value, ty) {
+            (Assigned::Value(None), _) if field.required => {
+                return Err(Error::invalid("a required column can't become null").with("column", name));
+            }
+            (Assigned::Value(None), Some(_)) => New::Constant(None),
+            (Assigned::Value(Some(literal)), Some(ty)) => {
+                New::Constant(Some(value_of(literal, ty).with("column", name)?))
+            }
+            (Assigned::Value(_), None) => {
+                return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
+                    .with("column", name)
+                    .hint("Use upsert or merge with rows that have the new values"));
+            }
+            (Assigned::Column(other), _) => {
+                let from = find(other)?;
+                if schema.fields[from].ty != field.ty {
+                    return Err(Error::invalid(format!("column '{other}' has another type")).with("column", name));
+                }
+                New::Copy(from)
+            }
+        };
+        new[at] = made;
+    }
+    Ok(new)
+}
+
+impl Patch for Assign<'_> {
+    fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
+        let fields = &self.view.table.schema().fields;
+        let count = rows.num_rows();
+        let columns = self.new.iter().zip(fields.iter()).enumerate().map(|(at, (new, field))| {
+            let array: ArrayRef = match (new, field.ty.as_primitive()) {
+                (New::Constant(value), Some(ty)) => constant(value.as_ref(), ty, count)?,
+                (New::Copy(from), _) => rows.column(*from).clone(),
+                _ => rows.column(at).clone(),
+            };
+            Ok(array)
+        });
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        let all: Vec<usize> = (0..columns.len()).collect();
+        let schema = rows.schema().project(&all).map_err(|e| Error::internal("columns").because(e))?;
+        let rows = RecordBatch::try_new(schema.into(), columns)
+            .map_err(|e| Error::invalid("a required column can't become null").because(e))?;
+        let (same, replaced) = (BooleanBuffer::new_unset(count), BooleanBuffer::new_set(count));
+        Ok(Patched { same, replaced, rows: Some(rows) })
+    }
+
+    fn changes_all(&self) -> bool {
+        true
+    }
+}
