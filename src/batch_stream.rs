@@ -5,7 +5,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::data::arrow_schema::to_arrow;
 use crate::data::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::workers::GoOn;
 
 /// How a stream is to be read.
@@ -19,12 +19,15 @@ pub struct StreamRequest {
     pub threads: usize,
 }
 
-/// Batches of one schema, read ahead by several threads. Ends after the first error.
+/// Batches of one schema, read ahead by several threads. Once it failed it gives the same error for ever: who goes on
+/// must not take the rows so far for all.
 pub struct BatchStream {
     schema: SchemaRef,
     /// `None` after the end.
     batches: Option<ReadAhead>,
     left: Option<usize>,
+    /// What it failed with.
+    failed: Option<Error>,
 }
 
 impl BatchStream {
@@ -42,7 +45,7 @@ impl BatchStream {
         // Which rows are the first must not depend on the threads.
         let ahead = Ahead { ordered: how.ordered || limit.is_some(), few: limit.is_some(), all: how.all };
         let batches = Some(ReadAhead::new(reader, source, ahead, how.threads));
-        Ok(BatchStream { schema, batches, left: limit })
+        Ok(BatchStream { schema, batches, left: limit, failed: None })
     }
 
     /// The schema of every batch.
@@ -50,17 +53,24 @@ impl BatchStream {
         &self.schema
     }
 
-    /// The next batch, which is not empty; `None` at the end and after an error. `go_on` is asked while it waits.
+    /// The next batch, which is not empty; `None` at the end. `go_on` is asked while it waits.
     ///
     /// # Errors
-    /// Those of planning and reading; what `go_on` gives.
+    /// Those of planning and reading; what `go_on` gives; the same again after any of them.
     pub fn next_batch(&mut self, go_on: GoOn) -> Result<Option<RecordBatch>> {
+        if let Some(error) = &self.failed {
+            return Err(error.again());
+        }
         while self.left != Some(0) {
             let Some(batches) = &self.batches else { return Ok(None) };
-            let next = batches.next_batch(go_on);
-            let Ok(Some(batch)) = next else {
-                self.batches = None;
-                return next;
+            let batch = match batches.next_batch(go_on) {
+                Ok(Some(batch)) => batch,
+                Ok(None) => break,
+                Err(e) => {
+                    self.batches = None;
+                    self.failed = Some(e.again());
+                    return Err(e);
+                }
             };
             if batch.num_rows() > 0 {
                 let rows = self.left.map_or(batch.num_rows(), |l| l.min(batch.num_rows()));

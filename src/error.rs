@@ -98,10 +98,24 @@ impl Error {
         self
     }
 
+    /// Replaces what the caller can do, where more is known than near the cause.
+    pub fn advise(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
     /// Attaches the underlying error.
     pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
+    }
+
+    /// The same error once more; of the underlying error the text.
+    pub fn again(&self) -> Self {
+        let Inner { kind, message, context, hint, source } = self.0.as_ref();
+        let source = source.as_ref().map(|s| s.to_string().into());
+        let (message, context, hint) = (message.clone(), context.clone(), hint.clone());
+        Error(Box::new(Inner { kind: *kind, message, context, hint, source }))
     }
 
     /// The kind.

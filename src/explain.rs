@@ -195,8 +195,8 @@ impl Scan {
             specs: specs.iter().map(|s| (s.id, clauses::spec_text(s, &input.schema))).collect(),
             filter: self.filter_text(),
             select: self.projection().fields.iter().map(|f| f.name.clone()).collect(),
-            clauses: clauses::of(&input.filter, &specs, &survivors.metrics_seen),
-            stages: funnel(counters, &deletes),
+            clauses: clauses::of(&input.filter, &input.schema, &specs, &survivors.metrics_seen),
+            stages: funnel(counters, &deletes, clauses::asks_of_place(&input.filter)),
             deletes,
             commits: survivors.commits.facts.clone(),
             cache: input.cache.as_ref().map(|cache| CacheFacts {
@@ -388,8 +388,8 @@ fn in_waves(
     Ok(())
 }
 
-/// The stages of a plan.
-fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
+/// The stages of a plan, whose filter asks about `_spec_id`, `_file` or not.
+fn funnel(c: &PlanCounters, deletes: &DeleteFacts, [asks_spec, asks_file]: [bool; 2]) -> Vec<FunnelStage> {
     let mut stages = vec![
         FunnelStage {
             name: "manifest counts",
@@ -408,7 +408,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             kept: c.matching_manifests.manifests,
             considered_bytes: c.live_manifests.bytes,
             kept_bytes: c.matching_manifests.bytes,
-            reason: "partition ranges",
+            reason: if asks_spec { "partition ranges, specs" } else { "partition ranges" },
             time_ms: c.list_ms,
         },
     ];
@@ -435,7 +435,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
             time_ms: c.deletes_ms,
         });
     }
-    stages.extend(file_stages(c));
+    stages.extend(file_stages(c, asks_file));
     if c.delete_manifests.manifests > 0 {
         stages.push(FunnelStage {
             name: "deletes attached",
@@ -451,7 +451,7 @@ fn funnel(c: &PlanCounters, deletes: &DeleteFacts) -> Vec<FunnelStage> {
     stages
 }
 
-fn file_stages(c: &PlanCounters) -> [FunnelStage; 2] {
+fn file_stages(c: &PlanCounters, asks_file: bool) -> [FunnelStage; 2] {
     [
         FunnelStage {
             name: "partition tuples",
@@ -470,7 +470,7 @@ fn file_stages(c: &PlanCounters) -> [FunnelStage; 2] {
             kept: c.files_kept,
             considered_bytes: c.partition_bytes,
             kept_bytes: c.bytes_kept,
-            reason: "bounds and counts",
+            reason: if asks_file { "bounds, counts and paths" } else { "bounds and counts" },
             time_ms: c.entries_ms,
         },
     ]

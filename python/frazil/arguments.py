@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib.util
 import operator
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 
 At: TypeAlias = int | str | dt.datetime
@@ -57,10 +58,32 @@ def since_version(since: At | None) -> dict[str, Any]:
 def filter_text(filter: str | Predicate) -> str:
     """A filter as text."""
     if isinstance(filter, (str, Predicate)):
-        return str(filter)
+        return unicode("the filter", str(filter))
     raise InvalidInputError(
         f"a filter must be text or an expression, not {filter!r}", hint="Write scan(\"x > 5\") or scan(col('x') > 5)"
     )
+
+
+def flag(what: str, value: bool) -> bool:
+    """A boolean, and nothing that only counts as one."""
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{what} must be True or False, not {value!r}")
+    return value
+
+
+def installed(package: str) -> None:
+    """Refuses a call that needs a package that is not there."""
+    if importlib.util.find_spec(package) is None:
+        raise UnsupportedError(f"this needs {package}, which is not installed", hint=f"pip install {package}")
+
+
+def unicode(what: str, text: str) -> str:
+    """Text that has no lone surrogates: those are no characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError(f"{what} has a lone surrogate, which is no character: {text!a}") from None
+    return text
 
 
 def columns(select: Sequence[str]) -> tuple[str, ...]:
@@ -73,6 +96,7 @@ def columns(select: Sequence[str]) -> tuple[str, ...]:
     for name in columns:
         if not isinstance(name, str):
             raise InvalidInputError(f"a column's name must be a string, not {name!r}")
+        unicode("a column's name", name)
     return columns
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -48,7 +49,26 @@ def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
 
 def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
     """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive as they are."""
-    return pa.RecordBatchReader.from_batches(pa.schema(stream), (pa.record_batch(batch) for batch in stream))
+    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream))
+
+
+class _Pulled:
+    """The batches of a stream as pyarrow's.
+
+    A generator would end at the first error, quietly, and could not be shared by threads. pyarrow drops this object at
+    the end, even while other threads are in `__next__`, whose frames keep it alive.
+    """
+
+    def __init__(self, stream: _core.BatchStream) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> _Pulled:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        with self._lock:
+            return pa.record_batch(next(self._stream))
 
 
 def pandas_rows(frame: pd.DataFrame) -> pa.Table:

@@ -204,12 +204,13 @@ class Scan:
             ordered: Batches come in the order of the tasks, each time the same; else as soon as they are ready. Of a
                 scan with a limit they are always ordered.
 
-        A batch has at most as many rows as the scan's option `batch-rows` says. The stream belongs to the process that
-        made it: it can't be read on in a fork.
+        A batch has at most as many rows as the scan's option `batch-rows` says, and about 32 MiB. After an error every
+        further call raises the same one. The threads end with the last reference to the reader, not with `close()`.
+        The stream belongs to the process that made it: it can't be read on in a fork.
         """
         from frazil import interop
 
-        return interop.reader_of(self._core.read(ordered))
+        return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)))
 
     def __arrow_c_schema__(self) -> object:
         """The Arrow PyCapsule interface: the schema alone."""
@@ -221,11 +222,13 @@ class Scan:
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
         """The rows as a pandas data frame; `options` go to `pyarrow.Table.to_pandas`."""
+        arguments.installed("pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars data frame."""
+        arguments.installed("polars")
         import polars as pl
 
         return pl.DataFrame(self._core.read_all())
@@ -297,7 +300,8 @@ class Split:
         """
         from frazil import interop
 
-        return interop.reader_of(self._core.read(None, ordered, arguments.count("threads", threads)))
+        ordered, threads = arguments.flag("ordered", ordered), arguments.count("threads", threads)
+        return interop.reader_of(self._core.read(None, ordered, threads))
 
     def to_arrow(self) -> pa.Table:
         """The split's rows as a pyarrow table, in memory."""

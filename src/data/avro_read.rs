@@ -14,7 +14,7 @@ use arrow::record_batch::RecordBatch;
 use super::avro_decode::Row;
 use super::avro_schema::avro_columns;
 use super::positions::RowPositions;
-use super::task_reader::{FileSource, Part, Recorded, Request, Started};
+use super::task_reader::{BATCH_BYTES, FileSource, Part, Recorded, Request, Started};
 use crate::codec::avro::container::{MAGIC, SYNC_LENGTH, block_head, check_sync};
 use crate::codec::avro::{Codec, Container, Cursor, Inflater, Node};
 use crate::error::{Error, Result};
@@ -31,9 +31,6 @@ const MAX_HEAD_BYTES: u64 = 64 << 20;
 
 /// Most bytes that the two numbers before a block take.
 const BLOCK_HEAD_BYTES: u64 = 20;
-
-/// Bytes that a batch is kept to where rows are large.
-const BATCH_BYTES: usize = 256 << 20;
 
 /// Rows without any bytes that the blocks of a file may claim in sum, unless the table says that it has more.
 const FREE_ROWS: u64 = 1 << 24;
@@ -102,7 +99,7 @@ impl FileSource for AvroSource {
         if !is_whole && self.range.end == i64::MAX && self.blocks.size < part.recorded.bytes {
             return Err(cut_off(&part.recorded, self.blocks.size));
         }
-        let batch_rows = request.batch_rows.min(BATCH_BYTES / row.width().max(1)).max(1);
+        let batch_rows = request.batch_rows.min(BATCH_BYTES as usize / row.width().max(1)).max(1);
         let batches = AvroBatches {
             blocks: self.blocks,
             codec: self.codec,
@@ -293,7 +290,7 @@ impl AvroBatches {
 
     fn next_batch(&mut self) -> Result<Option<(RecordBatch, RowPositions)>> {
         let (mut rows, mut bytes) = (0, 0);
-        while rows < self.batch_rows && bytes < BATCH_BYTES {
+        while rows < self.batch_rows && bytes < BATCH_BYTES as usize {
             if self.left == 0 {
                 match self.next_block()? {
                     true => continue,
@@ -302,7 +299,10 @@ impl AvroBatches {
             }
             let mut cursor = Cursor::new(self.block.get(self.at..).unwrap_or_default());
             let before = cursor.rest().len();
-            while self.left > 0 && rows < self.batch_rows && bytes + (before - cursor.rest().len()) < BATCH_BYTES {
+            while self.left > 0
+                && rows < self.batch_rows
+                && bytes + (before - cursor.rest().len()) < BATCH_BYTES as usize
+            {
                 self.row.read(&mut cursor)?;
                 self.left -= 1;
                 rows += 1;
@@ -325,10 +325,11 @@ impl AvroBatches {
         Ok(Some((self.row.finish(rows)?, positions)))
     }
 
-    /// A file that is cut off between two blocks looks whole; rows would be lost. One that is as long as it should be has
-    /// the rows that it has, whatever the manifest says.
+    /// A file that is cut off between two blocks looks whole; rows would be lost. One of data that is as long as it should be
+    /// has the rows that it has, whatever the manifest says.
     fn check_rows(&self) -> Result<()> {
         match &self.recorded {
+            recorded if self.is_whole && recorded.are_deletes => recorded.check_whole(self.rows),
             recorded if self.is_whole && self.rows < recorded.rows && self.blocks.size < recorded.bytes => {
                 Err(cut_off(recorded, self.blocks.size))
             }

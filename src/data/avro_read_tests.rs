@@ -276,6 +276,26 @@ fn filters_and_deletes_of_every_kind_apply() {
 }
 
 #[test]
+fn delete_files_have_the_rows_that_were_committed() {
+    let dir = dir();
+    let bytes = in_blocks(LONGS, &numbers(0..30), 10);
+    let file = delete(FileContent::EqualityDeletes, FileFormat::Avro, &save(&dir, &bytes));
+    let data = avro_task(&save(&dir, &bytes), BoundPredicate::True);
+    for (recorded, left) in [(29, Some(0)), (30, Some(0)), (31, None)] {
+        let file = DataFile { equality_ids: Some(vec![1]), record_count: recorded, ..file.clone() };
+        match (read(&context(&longs()), &deleting(data.clone(), vec![file.clone()])), left) {
+            (Ok(batches), Some(left)) => assert_eq!(rows(&batches).len(), left),
+            (Err(e), None) => {
+                assert_eq!(e.kind(), ErrorKind::CorruptTable);
+                let text = e.to_string();
+                assert!(text.contains("has 30 rows, but the table says 31") && text.contains(&file.path), "{e}");
+            }
+            (other, _) => panic!("{other:?} for {recorded}"),
+        }
+    }
+}
+
+#[test]
 fn lost_blocks_are_noticed() {
     let dir = dir();
     let bytes = in_blocks(LONGS, &numbers(0..30), 10);

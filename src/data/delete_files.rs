@@ -13,6 +13,7 @@ use super::arrow_schema::arrow_primitive;
 use super::change_rows::RowMoves;
 use super::delete_keys::{KeyDeletes, KeyEncoder, KeySet, Unions};
 use super::delete_write::position_schema;
+use super::deletes::located;
 use super::filter_columns::key_path;
 use super::read::read_delete_file;
 use crate::codec::bitmap::PositionSet;
@@ -250,7 +251,7 @@ pub(crate) fn read_keys(
     };
     let set = |file: &&DataFile| {
         let key = (file.path.clone(), ids.to_vec());
-        cache.keys.get(key, || load(file), KeySet::memory_bytes).with("path", &file.path)
+        cache.keys.get(key, || load(file), KeySet::memory_bytes).map_err(|e| located(context, file, e))
     };
     let sets = files.iter().map(set).collect::<Result<_>>()?;
     let paths = files.iter().map(|f| f.path.clone()).collect();

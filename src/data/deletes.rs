@@ -20,7 +20,7 @@ use super::delete_files::{DeleteCache, Positions, read_keys, read_positions, rea
 use super::delete_keys::{KeyArrays, KeyDeletes};
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, ReadContext};
 use crate::types::FieldId;
@@ -75,7 +75,8 @@ impl DeleteFilter {
         }
         filter.positions = match vector {
             Some(file) => {
-                let (vector, shared) = read_vector(store, context, data_file, file, cache).with("path", &file.path)?;
+                let (vector, shared) =
+                    read_vector(store, context, data_file, file, cache).map_err(|e| located(context, file, e))?;
                 filter.shared.push(shared);
                 Some(vector)
             }
@@ -156,6 +157,11 @@ impl DeleteFilter {
     }
 }
 
+/// An error about a delete file, with the path that it was read at.
+pub(crate) fn located(context: &ReadContext, file: &DataFile, error: Error) -> Error {
+    context.location.explain(error.with("path", context.location.found(&file.path)))
+}
+
 /// The positions that position delete files have for a data file; `None` if none.
 fn positions_of(
     store: &Arc<dyn Store>,
@@ -167,7 +173,7 @@ fn positions_of(
 ) -> Result<Option<Arc<PositionSet>>> {
     let mut all: Option<Arc<PositionSet>> = None;
     for file in files {
-        let found = read_positions(store, context, data_file, file, cache).with("path", &file.path)?;
+        let found = read_positions(store, context, data_file, file, cache).map_err(|e| located(context, file, e))?;
         let found = found.map(|(set, positions)| {
             shared.push(positions);
             set

@@ -421,3 +421,75 @@ fn required_fields_need_values_in_delete_files_too() {
     let bad = equality_deletes(&dir, &schema(vec![Field { required: false, ..s.fields[0].clone() }]), vec![none], &[1]);
     assert_eq!(fails(&s, task(&path, BoundPredicate::True), vec![bad]).kind(), ErrorKind::CorruptTable);
 }
+
+#[test]
+fn delete_files_with_fewer_rows_than_recorded_bring_no_rows_back() {
+    let dir = dir();
+    let (s, t) = numbers(&dir, 30);
+    let path = t.data_file.path.as_str();
+    let by_position = position_deletes(&dir, &[(path, 3), (path, 4)]);
+    let by_key = equality_deletes(&dir, &s, vec![ids(2)], &[1]);
+    for (file, gone) in [(by_position, [3, 4]), (by_key, [0, 1])] {
+        let recorded = |rows| DataFile { record_count: rows, ..file.clone() };
+        let e = fails(&s, t.clone(), vec![recorded(3)]);
+        assert_eq!(e.kind(), ErrorKind::CorruptTable);
+        assert!(e.to_string().contains("the file has 2 rows, but the table says 3"), "{e}");
+        // All that there are apply.
+        for rows in [2, 1, 0] {
+            assert_eq!(left(&s, t.clone(), vec![recorded(rows)]), texts((0..30).filter(|n| !gone.contains(n))));
+        }
+    }
+}
+
+#[test]
+fn equality_delete_files_have_the_columns_they_delete_by() {
+    let dir = dir();
+    let s = schema(vec![field(1, "k", P::Int), field(4, "st", structure(vec![field(2, "x", P::Int)]))]);
+    let structs = |n| -> ArrayRef {
+        let DataType::Struct(members) = to_arrow(&s).unwrap().field(1).data_type().clone() else { unreachable!() };
+        Arc::new(StructArray::new(members, vec![ids(n)], None))
+    };
+    let t = task(&write(&dir, &s, vec![ids(3), structs(3)]), BoundPredicate::True);
+    let whole = |keys: &[i32]| equality_deletes(&dir, &s, vec![ids(1), structs(1)], keys);
+    assert_eq!(left(&s, t.clone(), vec![whole(&[1, 2])]).len(), 2);
+    let one = equality_deletes(&dir, &one(P::Int), vec![ids(1)], &[1]);
+    assert_eq!(left(&s, t.clone(), vec![one.clone()]).len(), 2);
+    for (keys, name) in [(vec![1, 2], "st.x"), (vec![2], "st.x")] {
+        let e = fails(&s, t.clone(), vec![DataFile { equality_ids: Some(keys), ..one.clone() }]);
+        assert_eq!(e.kind(), ErrorKind::CorruptTable);
+        assert!(e.context().contains(&("column", name.into())), "{e}");
+    }
+}
+
+/// A file of pyarrow's, which writes a checksum with each page: the numbers 3, 4, 5 and 900, uncompressed.
+#[test]
+fn a_flipped_bit_of_a_page_with_a_checksum_is_found() {
+    let bytes = std::fs::read(format!("{}/tests/data/parquet/checksums.parquet", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let dir = dir();
+    let save = |bytes: &[u8]| {
+        let path = dir.path().join(format!("{}.parquet", uuid::Uuid::new_v4())).display().to_string();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let keys = |path: &str| DataFile {
+        equality_ids: Some(vec![1]),
+        ..delete(FileContent::EqualityDeletes, FileFormat::Parquet, path)
+    };
+    let s = one(P::Int);
+    let good = save(&bytes);
+    assert_eq!(left(&s, task(&good, BoundPredicate::True), vec![]), texts([3, 4, 5, 900]));
+    assert!(left(&s, task(&good, BoundPredicate::True), vec![keys(&good)]).is_empty());
+    let values: Vec<u8> = [3i32, 4, 5, 900].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let at = bytes.windows(values.len()).position(|w| w == values).unwrap();
+    for bit in 0..values.len() * 8 {
+        let mut bytes = bytes.clone();
+        bytes[at + bit / 8] ^= 1 << (bit % 8);
+        let bad = save(&bytes);
+        let as_data = read(&context(&s), &task(&bad, BoundPredicate::True)).unwrap_err();
+        let as_deletes = fails(&s, task(&good, BoundPredicate::True), vec![keys(&bad)]);
+        for e in [as_data, as_deletes] {
+            assert_eq!(e.kind(), ErrorKind::CorruptTable);
+            assert!(e.to_string().contains(&bad) && e.to_string().contains("CRC"), "{e}");
+        }
+    }
+}

@@ -129,6 +129,26 @@ pub(crate) fn key_path(context: &ReadContext, id: FieldId) -> Result<Vec<&Field>
     }
 }
 
+/// Refuses an equality delete file without this key column: a writer gives the file all columns that it deletes by, so the
+/// file is damaged or another one, and as nulls its keys would delete other rows.
+///
+/// # Errors
+/// `CorruptTable`; as [`key_path`].
+pub(crate) fn check_has_key(context: &ReadContext, id: FieldId, file: &FileColumns) -> Result<()> {
+    let path = key_path(context, id)?;
+    let mut siblings = file.0.as_slice();
+    for field in &path {
+        let Some((_, column)) = find(siblings, field.id)? else {
+            let name = path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".");
+            return Err(Error::corrupt("an equality delete file lacks a column that it deletes by")
+                .with("column", name)
+                .with("field_id", id));
+        };
+        siblings = &column.children;
+    }
+    Ok(())
+}
+
 /// The top-level column with nothing but this path in it, and of the end no more than its null test needs.
 fn cut_down(path: &[&Field]) -> Option<Field> {
     path.iter().rev().fold(None, |inner: Option<Field>, field| {

@@ -48,6 +48,7 @@ impl FileSource for OrcSource {
 
     /// A stripe belongs to the part that has its first byte, as in Java.
     fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
+        part.recorded.check_whole(self.file.stripes().iter().map(|stripe| stripe.rows).fold(0, u64::saturating_add))?;
         self.stripes.retain(|(stripe, _)| part.range.contains(&(stripe.offset as i64)));
         Ok(!self.stripes.is_empty())
     }

@@ -59,6 +59,8 @@ impl FileSource for ParquetSource {
     fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
         let pruner = pruner(part);
         let footer = self.file.footer();
+        part.recorded
+            .check_whole(footer.row_groups().iter().map(|g| g.num_rows().max(0) as u64).fold(0, u64::saturating_add))?;
         self.groups = guard(|| {
             let mut groups = in_range(footer, part.range.clone());
             // Statistics that cannot be decoded rule nothing out.

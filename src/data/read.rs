@@ -15,7 +15,7 @@ use super::constants::Constants;
 use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
 use super::file_columns::FileColumns;
-use super::filter_columns::FilterColumns;
+use super::filter_columns::{FilterColumns, check_has_key};
 use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
 use super::project::Projection;
@@ -71,10 +71,13 @@ pub fn open_rows(
     keys: &[FieldId],
 ) -> Result<RowStream> {
     check_supported(task).with("path", &task.data_file.path)?;
-    raw_rows(store, context, task, keys)
+    raw_rows(store, context, task, Wanted::All(keys))
 }
 
 /// The rows of a whole delete file on which `filter` is true, as [`open_rows`] gives those of a data file.
+///
+/// # Errors
+/// As [`open_rows`]; `CorruptTable` if the file lacks a key column, or has fewer rows than the table says.
 pub(crate) fn read_delete_file(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
@@ -85,16 +88,16 @@ pub(crate) fn read_delete_file(
     check_readable(file)?;
     let (data_file, residual) = (Arc::new(file.clone()), Arc::new(filter));
     let task = ScanTask { data_file, start: 0, length: file.size_bytes, deletes: Vec::new(), residual, change: None };
-    raw_rows(store, context, &task, keys)
+    raw_rows(store, context, &task, Wanted::Deletes(keys))
 }
 
 fn raw_rows(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
     task: &ScanTask,
-    keys: &[FieldId],
+    wanted: Wanted<'_>,
 ) -> Result<RowStream> {
-    Ok(match open(store, context, task, Wanted::All(keys))? {
+    Ok(match open(store, context, task, wanted)? {
         Some(reader) => Box::new(reader),
         None => Box::new(std::iter::empty()),
     })
@@ -114,6 +117,8 @@ enum Wanted<'a> {
     Live(&'a DeleteCache),
     /// All rows, with their positions and these key columns.
     All(&'a [FieldId]),
+    /// All rows of a delete file, with these key columns, which it must have.
+    Deletes(&'a [FieldId]),
 }
 
 /// The bytes of the file that the task covers. A task that reaches the recorded end reaches the real one: a file may be
@@ -141,7 +146,7 @@ fn open(
     if !may_match(&task.residual, &constants) {
         return Ok(None);
     }
-    open_at(store, context, task, wanted, constants, &path).map_err(|e| e.with("path", &path))
+    open_at(store, context, task, wanted, constants, &path).map_err(|e| context.location.explain(e.with("path", &path)))
 }
 
 fn open_at(
@@ -167,7 +172,11 @@ fn open_at(
 
     let (range, schema) = (byte_range(task), &context.schema);
     let recorded = |n: i64| u64::try_from(n).unwrap_or(0);
-    let recorded = Recorded { rows: recorded(task.data_file.record_count), bytes: recorded(task.data_file.size_bytes) };
+    let recorded = Recorded {
+        rows: recorded(task.data_file.record_count),
+        bytes: recorded(task.data_file.size_bytes),
+        are_deletes: matches!(wanted, Wanted::Deletes(_)),
+    };
     let part = Part { range, filter, schema, columns: &columns, constants: &constants, recorded };
     if !file.narrow(&part)? {
         return Ok(None);
@@ -181,9 +190,13 @@ fn open_at(
         }
         Wanted::Live(_) => (None, Vec::new()),
         Wanted::All(keys) => (None, keys.to_vec()),
+        Wanted::Deletes(keys) => {
+            keys.iter().try_for_each(|id| check_has_key(context, *id, &columns))?;
+            (None, keys.to_vec())
+        }
     };
     let keys = FilterColumns::plan_keys(&key_ids, context, &columns, &constants)?;
-    let tells_positions = matches!(wanted, Wanted::All(_));
+    let tells_positions = !matches!(wanted, Wanted::Live(_));
     let batch_rows = context.batch_rows;
     let wishes = Wishes { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
     TaskReader::start(file, path, &part, wishes)

@@ -327,6 +327,28 @@ fn adjacent_splits_read_every_row_once() {
 }
 
 #[test]
+fn a_file_with_fewer_rows_than_the_table_says_is_refused() {
+    let dir = dir();
+    let s = schema(vec![field(1, "a", P::Int)]);
+    let path = write(&dir, &s, vec![ints((0..30).map(Some).collect())]);
+    for (recorded, is_read) in [(0, true), (29, true), (30, true), (31, false)] {
+        let mut whole = task(&path, BoundPredicate::True);
+        Arc::make_mut(&mut whole.data_file).record_count = recorded;
+        let half = ScanTask { length: whole.length / 2, ..whole.clone() };
+        let filtered = ScanTask { residual: leaf(&s, 1, Op::Gt, vec![Value::Int(99)]).into(), ..whole.clone() };
+        for (task, found) in [(whole, 30), (half, 30), (filtered, 0)] {
+            if is_read {
+                assert_eq!(rows(&read(&context(&s), &task).unwrap()).len(), found);
+            } else {
+                let e = fails(&context(&s), &task);
+                assert_eq!(e.kind(), ErrorKind::CorruptTable);
+                assert!(e.to_string().contains("has 30 rows, but the table says 31"), "{e}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_is_not_read_yet_says_so() {
     let dir = dir();
     let s = schema(vec![field(1, "a", P::Int)]);

@@ -31,8 +31,8 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::types::Schema;
 
-/// Bytes that a source keeps a batch to where rows are large.
-pub(crate) const BATCH_BYTES: u64 = 256 << 20;
+/// Bytes that a source keeps a batch to where rows are large: several batches of several files are in memory at once.
+pub(crate) const BATCH_BYTES: u64 = 32 << 20;
 
 /// What a source says where a batch would have more bytes than the offsets of Arrow's strings can count.
 #[cold]
@@ -80,17 +80,34 @@ pub(crate) struct Part<'a> {
     pub recorded: Recorded,
 }
 
-/// What a manifest says of a file. It may be wrong: files are read whatever it says, as Java reads them.
+/// What a manifest says of a file. A file may have more than that, and is read as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recorded {
     pub rows: u64,
     pub bytes: u64,
+    /// Whether it is a file of deletes.
+    pub are_deletes: bool,
 }
 
 /// Rows of no columns that a part of a file may claim: decoding checks claims, but here nothing is decoded.
 const MOST_UNREAD_ROWS: u64 = 1 << 32;
 
 impl Recorded {
+    /// Refuses a whole file that has fewer rows than it was committed with: rows, or deletes of rows, would be missing.
+    ///
+    /// # Errors
+    /// `CorruptTable`.
+    pub(crate) fn check_whole(&self, rows: u64) -> Result<()> {
+        match rows >= self.rows {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!(
+                "the file has {rows} rows, but the table says {}: it was replaced or cut off",
+                self.rows
+            ))
+            .hint("Restore the file as it was committed")),
+        }
+    }
+
     /// Refuses to count rows that no column shows, if they are more than the table says and any file has.
     pub(crate) fn check_unread(&self, rows: u64) -> Result<()> {
         match rows <= self.rows.max(MOST_UNREAD_ROWS) {

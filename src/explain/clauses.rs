@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::iceberg::entries::MISSING;
 use crate::iceberg::plan::PlannedBatch;
-use crate::types::{FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform};
+use crate::types::metadata_columns::{FILE, PARTITION, SPEC_ID, is_metadata};
+use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform};
 
 /// A top-level clause of the filter.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,17 +50,73 @@ impl MetricsSeen {
     }
 }
 
+/// What tells planning of a column that no file stores.
+#[derive(Clone, Copy, PartialEq)]
+enum KnownBy {
+    /// The manifest: `_spec_id`.
+    Manifest,
+    /// The partition tuple: a member of `_partition`.
+    Tuple,
+    /// The entry: `_file`.
+    File,
+    /// Nothing: it differs from row to row.
+    Rows,
+}
+
+/// What planning knows of the column that a leaf asks about, if it is a metadata column.
+fn known(leaf: &BoundLeaf, schema: &Schema) -> Option<KnownBy> {
+    let is_member = |f: &Field| f.id == PARTITION && f.ty.children().iter().any(|m| m.id == leaf.term.field_id);
+    match leaf.term.field_id {
+        SPEC_ID => Some(KnownBy::Manifest),
+        FILE => Some(KnownBy::File),
+        _ if schema.fields.iter().any(is_member) => Some(KnownBy::Tuple),
+        id => is_metadata(id).then_some(KnownBy::Rows),
+    }
+}
+
+/// Whether a filter asks about the metadata columns that manifests and entries tell of: `_spec_id` and `_file`.
+pub(super) fn asks_of_place(filter: &BoundPredicate) -> [bool; 2] {
+    let ids = filter.field_ids();
+    [ids.contains(&SPEC_ID), ids.contains(&FILE)]
+}
+
 /// The clauses of a filter over tables of these partition specs.
-pub(super) fn of(filter: &BoundPredicate, specs: &[&Arc<PartitionSpec>], metrics: &MetricsSeen) -> Vec<Clause> {
+pub(super) fn of(
+    filter: &BoundPredicate,
+    schema: &Schema,
+    specs: &[&Arc<PartitionSpec>],
+    metrics: &MetricsSeen,
+) -> Vec<Clause> {
     let clause = |part: &BoundPredicate| {
         let mut out = Clause { text: part.to_string(), ..Clause::default() };
-        match by(part, &|leaf| by_partition(leaf, specs)) {
-            Ok(()) => out.stages.extend(["manifest list", "partitions"]),
-            Err(why) => out.limits.push(why),
+        let mut limit = |why: String| {
+            if !why.is_empty() && !out.limits.contains(&why) {
+                out.limits.push(why);
+            }
+        };
+        let of = |leaf: &BoundLeaf| known(leaf, schema);
+        match by(part, &|leaf| {
+            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, KnownBy::Manifest))
+        }) {
+            Ok(()) => out.stages.push("manifest list"),
+            Err(why) => limit(why),
         }
-        match by(part, &|leaf| by_metrics(leaf, metrics)) {
-            Ok(()) => out.stages.push("column metrics"),
-            Err(why) => out.limits.push(why),
+        match by(part, &|leaf| {
+            of(leaf).map_or_else(|| by_partition(leaf, specs), |k| known_to(leaf, k, KnownBy::Tuple))
+        }) {
+            Ok(()) => out.stages.push("partitions"),
+            Err(why) => limit(why),
+        }
+        match by(part, &|leaf| of(leaf).map_or_else(|| by_metrics(leaf, metrics), |k| known_to(leaf, k, KnownBy::File)))
+        {
+            Ok(()) if leaves_any(part, &|leaf| !matches!(of(leaf), Some(KnownBy::Manifest | KnownBy::Tuple))) => {
+                out.stages.push("column metrics");
+            }
+            Ok(()) => {}
+            Err(why) => limit(why),
+        }
+        if leaves_any(part, &|leaf| of(leaf) == Some(KnownBy::File)) {
+            limit("_file by the paths of files".to_owned());
         }
         part.for_each_leaf(&mut |leaf| {
             if let Some(limit) = limit_of(leaf).filter(|l| !out.limits.contains(l)) {
@@ -86,6 +143,22 @@ fn by(part: &BoundPredicate, can: &dyn Fn(&BoundLeaf) -> Result<(), String>) -> 
             if tried.any(|t| t.is_ok()) { Ok(()) } else { first }
         }
         BoundPredicate::Leaf(leaf) => can(leaf),
+    }
+}
+
+/// Whether any leaf is so.
+fn leaves_any(part: &BoundPredicate, is_so: &dyn Fn(&BoundLeaf) -> bool) -> bool {
+    let mut any = false;
+    part.for_each_leaf(&mut |leaf| any |= is_so(leaf));
+    any
+}
+
+/// Whether what planning knows of a metadata column is known at a stage. That it is not yet limits nothing worth a word.
+fn known_to(leaf: &BoundLeaf, known: KnownBy, stage: KnownBy) -> Result<(), String> {
+    match (known, stage) {
+        (KnownBy::Rows, _) => Err(format!("{} is known of rows alone", leaf.term.path.join("."))),
+        (KnownBy::Tuple, KnownBy::Manifest) | (KnownBy::File, KnownBy::Manifest | KnownBy::Tuple) => Err(String::new()),
+        _ => Ok(()),
     }
 }
 

@@ -141,12 +141,12 @@ impl BatchStream {
         BatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
     }
 
-    /// The next batch; an error or the end closes the stream.
+    /// The next batch; the end closes the stream.
     fn pull(&self, py: Python<'_>) -> PyResult<Option<RecordBatch>> {
         run_watched(py, &Watch::new(), |go_on| {
             let mut batches = lock(&self.batches);
             let next = guarded(|| batches.as_mut().map_or(Ok(None), |b| b.next_batch(go_on)));
-            if !matches!(next, Ok(Some(_))) {
+            if matches!(next, Ok(None)) {
                 *batches = None;
             }
             next
@@ -229,7 +229,7 @@ impl Iterator for Outgoing {
 
     fn next(&mut self) -> Option<Self::Item> {
         let next = self.pull();
-        if !matches!(next, Ok(Some(_))) {
+        if matches!(next, Ok(None)) {
             self.batches = None;
         }
         next.transpose()

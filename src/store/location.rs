@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The scheme of a URI (`s3` of `s3://b/k`), or `None` for a plain path.
 pub fn scheme(location: &str) -> Option<&str> {
@@ -126,6 +126,16 @@ impl Location {
         Ok(format!("{to}{rest}"))
     }
 
+    /// An error about a file of the table: of a moved table it does not advise to open it as such.
+    pub fn explain(&self, error: Error) -> Error {
+        match &self.relocation {
+            Some(Relocation { to, .. }) if error.kind() == ErrorKind::NotFound => {
+                error.advise(format!("Check that {to} is a whole copy of the table"))
+            }
+            _ => error,
+        }
+    }
+
     /// The path that a recorded one is looked for at, to be named in errors.
     pub fn found<'a>(&'a self, recorded: &'a str) -> impl fmt::Display + 'a {
         fmt::from_fn(move |f| f.write_str(self.resolve(recorded).as_deref().unwrap_or(recorded)))
@@ -163,6 +173,9 @@ mod tests {
         let l = Location::moved("file:///wh/t", "/copy/t/");
         assert_eq!(l.resolve("/wh/t/data/x").unwrap(), "/copy/t/data/x");
         assert_eq!(l.resolve("file:/wh/t/data/x").unwrap(), "/copy/t/data/x");
+        let error = || Error::not_found("gone").hint("open it with moved=True");
+        assert_eq!(l.explain(error()).hint_text(), Some("Check that /copy/t is a whole copy of the table"));
+        assert_eq!(Location::recorded().explain(error()).hint_text(), Some("open it with moved=True"));
         assert!(l.resolve("/wh/t2/data/x").is_err());
         assert!(l.resolve("/wh/t/../../etc/passwd").is_err());
     }

@@ -66,11 +66,16 @@ KINDS = {
 def test_a_missing_file_is_named(copy: pathlib.Path, kind: str) -> None:
     victim = KINDS[kind](copy)
     victim.unlink()
-    if kind == "metadata":  # the version before is still whole, and the hint that names the lost one is only a hint
+    if kind == "metadata":  # the version before is still whole, but opening it would undo a commit
+        with pytest.raises(fz.CorruptTableError, match=f"version 3 is missing; the newest is 2.*{victim.name}"):
+            read(copy)
+        (copy / "metadata" / "version-hint.text").write_text("2")
         assert read(copy).num_rows == ROWS
         return
-    with pytest.raises(fz.NotFoundError, match=victim.name):
+    with pytest.raises(fz.NotFoundError, match=victim.name) as failure:
         read(copy)
+    if kind == "data file":
+        assert failure.value.hint == f"Check that {copy} is a whole copy of the table"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -234,3 +234,28 @@ def test_planning_is_refused_above_a_threshold(events: fz.Table) -> None:
         events.scan(max_plan_bytes=-1)
     with pytest.raises(fz.InvalidInputError, match="max-plan-bytes"):
         events.scan(options={"max-plan-bytes": "1 GB"})
+
+
+def test_clauses_on_metadata_columns_say_where_they_prune(events: fz.Table) -> None:
+    path = next(iter(events.scan().plan_files())).data_file.path
+    cases = {
+        "_spec_id = 7": (["manifest list", "partitions"], []),
+        "_partition.ts_day = '2023-01-01'": (["partitions"], []),
+        f"_file = '{path}'": (["column metrics"], ["_file by the paths of files"]),
+        "_pos = 1": ([], ["_pos is known of rows alone"]),
+        "_partition is null": ([], ["_partition is known of rows alone"]),
+        "_spec_id = 7 or id = 3": (["column metrics"], ["no partition field of id"]),
+    }
+    stages = {"manifest list": "partition summaries", "partitions": "partition tuples"}
+    for text, (used, limits) in cases.items():
+        explain = events.scan(text).explain(files=True)
+        [clause] = explain.to_dict()["clauses"]
+        assert (clause["stages"], clause["limits"]) == (used, limits), text
+        dropped = {f["stage"] for f in explain.files.to_pylist() if not f["kept"]}
+        assert dropped <= {stages.get(stage, stage) for stage in used}, text
+        assert bool(dropped) == bool(used), text
+    reasons = {
+        s["name"]: s["reason"] for s in events.scan("_spec_id = 7 and _file = 'x'").explain().to_dict()["stages"]
+    }
+    assert reasons["partition summaries"] == "partition ranges, specs"
+    assert reasons["column metrics"] == "bounds, counts and paths"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -304,3 +305,47 @@ def test_no_text_crashes_from_json(text: str) -> None:
     for cls in (fz.ScanTask, fz.Split, fz.CommitMessage, fz.Schema, fz._core.Table):
         with pytest.raises(fz.FrazilError):
             cls.from_json(text)
+
+
+def test_a_stream_that_failed_keeps_failing(events: fz.Table) -> None:
+    files = sorted(Path(task.data_file.path) for task in events.scan().plan_files())
+    files[-1].unlink()
+    for ordered in (False, True):
+        reader = events.scan().to_arrow_batch_reader(ordered=ordered)
+        with pytest.raises(fz.NotFoundError, match=files[-1].name) as failure:
+            list(reader)
+        for again in (reader.read_next_batch, reader.read_all, reader.read_pandas):
+            with pytest.raises(fz.NotFoundError) as same:
+                again()
+            assert (str(same.value), same.value.context) == (str(failure.value), failure.value.context)
+    stream = events._core.scan(filter=None, select=None, options={}).read()
+    for _ in range(3):
+        with pytest.raises(fz.NotFoundError):
+            list(stream)
+        with pytest.raises(fz.NotFoundError):
+            stream.read_all()
+    imported = pa.RecordBatchReader.from_stream(events.scan())
+    for _ in range(3):
+        with pytest.raises((pa.ArrowException, OSError), match=files[-1].name):
+            imported.read_all()
+
+
+def test_threads_share_a_stream(events: fz.Table) -> None:
+    reader = events.scan(options={"batch-rows": "2"}).to_arrow_batch_reader()
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda _: [i for batch in reader for i in batch.column("id").to_pylist()], range(4))
+        assert sorted(i for part in found for i in part) == list(range(200))
+
+
+def test_arguments_that_only_look_right(events: fz.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = events.scan()
+    for read in (scan.to_arrow_batch_reader, scan.plan()[0].to_arrow_batch_reader):
+        with pytest.raises(fz.InvalidInputError, match="ordered must be True or False, not 'no'"):
+            read(ordered="no")
+    for call in (lambda: scan.where("country = '\ud800'"), lambda: scan.select("\ud800")):
+        with pytest.raises(fz.InvalidInputError, match="surrogate"):
+            call()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    for name, to in (("pandas", scan.to_pandas), ("polars", scan.to_polars)):
+        with pytest.raises(fz.UnsupportedError, match=f"pip install {name}"):
+            to()

@@ -100,10 +100,11 @@ pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Res
 /// Finds the newest metadata of a table by its root, or takes `location` itself if it is a metadata file (a file whose name
 /// ends in `.json` or `.gz`).
 ///
-/// A hint that is missing, malformed or names a file that is gone is ignored; a stale one is followed to the newest version.
+/// A hint that is missing, malformed or names another catalog's file that is gone is ignored; a stale one is followed to the
+/// newest version.
 ///
 /// # Errors
-/// `NotFound` if there is no table, with a hint at what is there instead; `InvalidInput` for a file of another kind.
+/// `CorruptTable` if the hint names a later version than there is; `NotFound` if there is no table, with a hint at what is there instead; `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
     if let Ok(true) = exists(store, location) {
         let name = file_name(location);
@@ -139,8 +140,10 @@ fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     };
     let hint = text.trim();
     if let Some(version) = hint.parse::<i32>().ok().filter(|v| *v >= 0) {
-        let first = find_version(store, folder, version)?;
-        return first.map(|path| newest_from(store, folder, version, path)).transpose();
+        return match find_version(store, folder, version)? {
+            Some(path) => newest_from(store, folder, version, path).map(Some),
+            None => check_not_lost(store, folder, version).map(|()| None),
+        };
     }
     if hint.is_empty() || hint.contains(['/', '\\', '\0']) {
         return Ok(None);
@@ -152,6 +155,22 @@ fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// Refuses a folder whose newest version is older than the hint: the version that the hint names was published and is lost,
+/// and to open an older one would undo commits silently. Java refuses it as well. A folder without versions is another
+/// catalog's.
+fn check_not_lost(store: &dyn Store, folder: &str, hinted: i32) -> Result<()> {
+    let files = store.list(folder)?;
+    match files.iter().filter_map(|f| version_of(&f.path)).max() {
+        Some(newest) if newest < hinted => {
+            let hint = join(folder, VERSION_HINT);
+            Err(Error::corrupt(format!("the metadata file of version {hinted} is missing; the newest is {newest}"))
+                .with("path", join(folder, &format!("v{hinted}{}", SUFFIXES[0])))
+                .hint(format!("Restore the file; to go back to version {newest} for good, write {newest} into {hint}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Goes up from a version that exists to the last one before a gap.
