@@ -135,7 +135,9 @@ class Model:
                 out += [] if missing[1](row) else [row]
             elif not delete[1](match):
                 out.append((*row[:3], match[3]))
-        self.rows = out + [r for r in data if not delete[1](r) and (key_of(r, on) is None or key_of(r, on) not in keys)]
+        # A condition of deletes keeps rows from being inserted; "true" is none.
+        new = [r for r in data if delete[0] == "true" or not delete[1](r)]
+        self.rows = out + [r for r in new if key_of(r, on) is None or key_of(r, on) not in keys]
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["whole", "partitioned"])
