@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::data::parquet_import::Importer;
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::commit::{Assumptions, SnapshotChange, live_in_snapshot};
+use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange, live_in_snapshot};
 use crate::iceberg::evolve::Evolution;
 use crate::iceberg::metadata::MAIN_BRANCH;
 use crate::store::location;
@@ -31,7 +31,7 @@ impl Table {
         let metadata = &table.inner.metadata;
         let paths = paths.iter().map(|p| location::absolute(p)).collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
-        if let Some(path) = paths.iter().find(|p| !seen.insert(p.as_str())) {
+        if let Some(path) = paths.iter().find(|p| !seen.insert(location::normalise(p))) {
             return Err(Error::invalid("a file is named twice").with("path", path));
         }
         if paths.is_empty() {
@@ -39,7 +39,7 @@ impl Table {
         }
         let since = transaction.since()?;
         if let Some(snapshot) = since.filter(|_| check_duplicates).and_then(|id| metadata.snapshot_by_id(id)) {
-            let live = live_in_snapshot(table.inner.store.as_ref(), snapshot, &seen)?;
+            let live = live_in_snapshot(table.inner.store.as_ref(), snapshot, &paths)?;
             if let Some(path) = live.first() {
                 return Err(Error::invalid("the table has this file already").with("path", path));
             }
@@ -63,7 +63,8 @@ impl Table {
             transaction.evolve(&[Evolution::SetProperties(properties)])?;
         }
         let absent = if check_duplicates { paths.iter().cloned().collect() } else { HashSet::new() };
-        let change = SnapshotChange::append(store, imported.into_iter().map(|f| f.file).collect())
+        let change = SnapshotChange::new(store, Operation::Append)
+            .add_files(imported.into_iter().map(|f| f.file))
             .assuming(Assumptions { since, absent, ..Assumptions::default() });
         let branch = options.branch.as_deref().unwrap_or(MAIN_BRANCH);
         transaction.add_snapshot(change, options).with("branch", branch)?;

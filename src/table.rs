@@ -415,7 +415,7 @@ impl Table {
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
         let files: Vec<&DataFile> = own.flat_map(|m| &m.files).collect();
-        let paths = files.iter().map(|f| f.path.as_str()).collect();
+        let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
         let newest = self.refresh()?;
         let live = commit::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
         if let Some(path) = live.first() {

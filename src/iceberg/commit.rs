@@ -35,7 +35,7 @@ mod removal;
 mod rewrite;
 mod summary;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 pub use self::assumptions::Assumptions;
@@ -278,7 +278,13 @@ impl SnapshotChange {
     /// Whether the table has the change already: by another attempt, or by an earlier commit of the same files.
     pub fn is_in(&self, metadata: &TableMetadata) -> bool {
         let same_files = |s: &Snapshot| self.files_id.is_some() && s.summary.get(FILES_ID) == self.files_id.as_ref();
-        metadata.snapshots.iter().any(|s| s.id == self.snapshot_id() || same_files(s))
+        // What is elsewhere, or was rolled back, is not in the branch.
+        let branch = match (&self.target, self.parent(metadata)) {
+            (Target::Branch(_), Ok(Some(head))) => metadata.ancestors(head.id),
+            (Target::Branch(_), _) => Vec::new(),
+            (Target::Staged, _) => metadata.snapshots.iter().collect(),
+        };
+        branch.iter().any(|s| same_files(s)) || metadata.snapshot_by_id(self.snapshot_id()).is_some()
     }
 
     /// Builds the metadata that has the snapshot on top of `base`, writing what it needs.
@@ -418,6 +424,13 @@ impl SnapshotChange {
         }
     }
 
+    /// Whether the files of a rewrite are of other partition specs than those that they replace.
+    fn moves_rows(&self) -> bool {
+        let specs = |files: &[DataFile]| files.iter().map(|f| f.partition.spec_id).collect::<BTreeSet<i32>>();
+        let added = specs(&self.added_data);
+        self.data_sequence_number.is_some() && !added.is_empty() && added != specs(&self.removed_data)
+    }
+
     fn check_assumptions(&mut self, base: &TableMetadata, parent: Option<&Arc<Snapshot>>) -> Result<()> {
         let vectors = self.added_deletes.iter().filter(|f| is_vector(f));
         let subject = Subject {
@@ -425,6 +438,7 @@ impl SnapshotChange {
             removed_data: &self.removed_data,
             vectors_for: vectors.filter_map(|f| f.referenced_data_file.as_deref()).collect(),
             keeps_sequence_number: self.data_sequence_number.is_some(),
+            moves_rows: self.moves_rows(),
             own: &self.own,
         };
         let checked = assumptions::check(&self.assumptions, &subject, base, parent, &self.checked)?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::compact_plan::{CompactRules, Group, Sizes};
 use crate::data::read_ahead::TaskReader;
-use crate::data::write::{DataWriter, WriteContext};
+use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::error::{ErrorKind, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
@@ -145,6 +145,7 @@ impl Job<'_> {
         let mut properties = context.properties.clone();
         properties.insert(TARGET_BYTES.into(), self.sizes.roll_at(group.bytes()).to_string());
         (context.schema, context.properties) = (self.rows.written.clone(), properties);
+        context.row_order = RowOrder::Any;
         let mut writer = DataWriter::new(self.table.inner.store.clone(), context)?;
         for task in &group.tasks {
             let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };

@@ -83,12 +83,14 @@ pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) ->
         (_, None) => ranges.files(view, go_on)?,
         (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?, go_on)?,
     };
-    let mut hits = plan.find(files, go_on)?;
+    let (mut hits, matching) = plan.find(files, go_on)?;
     plan.add_missing(&mut hits, go_on)?;
     let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
     let mut effect = apply(view, view.mode(Command::Merge)?, hits, &plan, go_on)?;
     let (written, inserted) = plan.insert(go_on)?;
     effect.added.add(written);
+    // Rows that match and stay as they are must still be there, or their match would have been inserted.
+    effect.required.extend(matching);
     effect.counts.inserted = inserted;
     with_counts(effect, view, Command::Merge, filter)
 }
@@ -167,17 +169,18 @@ impl<'v> Plan<'v> {
         self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
     }
 
-    /// The rows that match, of each file.
-    fn find(&self, files: Vec<ScanTask>, go_on: GoOn) -> Result<Vec<Hits>> {
+    /// The rows of each file that match and that something happens to; and the files in which any match.
+    fn find(&self, files: Vec<ScanTask>, go_on: GoOn) -> Result<(Vec<Hits>, Vec<String>)> {
         let rows = LiveRows::new(self.view, &self.keys, false)?;
         let numbered = Numbered::new(self.source.batches.clone());
         let found = in_parallel(files.len(), |i| {
-            let (mut positions, mut sources) = (PositionSet::default(), Vec::new());
+            let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
             for placed in rows.read(&files[i])? {
                 go_on()?;
                 let placed = placed?;
                 let mut at = Vec::new();
                 self.index.find(placed.rows.columns(), |row, source| {
+                    matches = true;
                     if let Some(matched) = self.matched.get(source as usize) {
                         matched.store(true, Ordering::Relaxed);
                     }
@@ -188,10 +191,16 @@ impl<'v> Plan<'v> {
                 })?;
                 positions.extend(&at).with("path", &files[i].data_file.path)?;
             }
-            Ok((positions, sources))
+            Ok((positions, sources, matches))
         })?;
-        let all = files.into_iter().zip(found);
-        Ok(all.map(|(task, (positions, sources))| Hits { task, positions, sources }).collect())
+        let (mut hits, mut matching) = (Vec::new(), Vec::new());
+        for (task, (positions, sources, matches)) in files.into_iter().zip(found) {
+            if matches && !self.view.is_own(&task.data_file) {
+                matching.push(task.data_file.path.clone());
+            }
+            hits.push(Hits { task, positions, sources });
+        }
+        Ok((hits, matching))
     }
 
     /// Adds rows of the table without a match that are to go. `hits` are of all files.

@@ -109,3 +109,23 @@ def test_partitions_come_from_equal_bounds(catalog: fz.Catalog, tmp_path: pathli
     nothing = rows.set_column(2, "s", pa.array([None, None], pa.string()))
     table.add_files([written(tmp_path, "b.parquet", nothing)])
     assert table.scan("s is null").count() == 2
+
+
+def test_files_that_left_can_be_added_again(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema)
+    path = written(tmp_path, "a.parquet", ROWS)
+    table.add_files([path])
+    with pytest.raises(fz.InvalidInputError, match="has this file already"):
+        table.add_files([f"file:{path}"])
+    table.delete("true")
+    assert table.add_files([path]).scan().count() == 3
+    table.add_files([path], check_duplicate_files=False)
+    assert table.scan().count() == 6
+
+
+def test_files_of_another_branch_can_be_added(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema)
+    table.append(ROWS)
+    path = written(tmp_path, "a.parquet", ROWS)
+    table.add_files([path], branch="audit")
+    assert table.add_files([path]).scan().count() == 6

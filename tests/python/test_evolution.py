@@ -458,3 +458,15 @@ def test_what_a_file_system_catalog_can_not_do(catalog: fz.Catalog) -> None:
         catalog.update_namespace_properties("db", updates={"a": "b"})
     assert (catalog.namespace_exists("db"), catalog.namespace_exists("other")) == (True, False)
     assert catalog.load_namespace_properties("db")["location"].endswith("/db")
+
+
+def test_a_branch_moves_to_what_was_looked_at(catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    table = catalog.create_table("db.forward", rows.schema)
+    table.append(rows)
+    table.append(rows, branch="audit")
+    fz.open_table(table.location).append(rows, branch="audit")
+    with pytest.raises(fz.CommitConflictError):
+        table.refs.fast_forward("main", to="audit")
+    table.refresh().refs.fast_forward("main", to="audit")
+    assert table.scan().count() == 3

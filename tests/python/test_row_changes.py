@@ -410,3 +410,15 @@ def test_pyiceberg_reads_the_result(catalog: fz.Catalog, modes: dict[str, str]) 
     ours = table.scan().to_arrow()
     assert sorted(map(repr, theirs.to_pylist())) == sorted(map(repr, ours.to_pylist()))
     assert theirs.num_rows == 40 - 3 + 5 - 2 - 1 + 2
+
+
+def test_rows_that_match_must_stay(table: fz.Table) -> None:
+    same = pa.concat_tables([table.scan("id = 5").to_arrow(), rows(300, 1)])
+    assert race(table, lambda t: t.upsert(same, on=["id"]), lambda t: t.delete("id = 5")) == CONFLICT
+    more = pa.concat_tables([rows(6, 1), rows(301, 1)])
+
+    def insert(t: Any) -> None:
+        t.merge(more, on=["id"], when_not_matched_insert=True)
+
+    assert race(table, insert, lambda t: t.delete("id = 6")) == CONFLICT
+    assert 301 in race(table, insert, lambda t: t.append(rows(400, 1)))

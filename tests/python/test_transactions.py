@@ -287,3 +287,13 @@ def test_processes_append_to_one_table(tmp_path: pathlib.Path) -> None:
     assert len(list(pathlib.Path(table.location).glob("data/**/*.parquet"))) == PROCESSES * APPENDS
     # What abandoned attempts wrote is gone: one list for each snapshot.
     assert len([name for name in metadata_files(table) if name.startswith("snap-")]) == PROCESSES * APPENDS
+
+
+def test_messages_are_committed_once_to_each_branch(table: fz.Table) -> None:
+    table.append(one(1))
+    message = table.writer().write(one(2))
+    table.commit([message], branch="audit")
+    table.commit([message], branch="audit")
+    assert ids(table, at="audit") == [1, 2]
+    assert ids(table.commit([message])) == [1, 2]
+    assert ids(table.commit([message])) == [1, 2]

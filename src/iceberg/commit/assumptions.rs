@@ -20,6 +20,7 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch, load_manifests};
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::snapshot::Snapshot;
+use crate::store::location::normalise;
 use crate::store::{Location, Store};
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::FieldId;
@@ -67,6 +68,8 @@ pub(super) struct Subject<'a> {
     pub vectors_for: HashSet<&'a str>,
     /// The added data files keep an old data sequence number, so that new equality deletes reach them too.
     pub keeps_sequence_number: bool,
+    /// Rows move to another partition spec, where deletes of partitions of the old one don't reach them.
+    pub moves_rows: bool,
     /// Snapshots of the same transaction.
     pub own: &'a HashSet<i64>,
 }
@@ -247,12 +250,13 @@ impl Check<'_> {
         did: &str,
         clause: &str,
     ) -> Result<()> {
+        let paths: HashSet<String> = paths.iter().map(|path| normalise(path)).collect();
         let input = self.input(snapshot, scope, Arc::new(BoundPredicate::True))?;
         let mut plan = Plan::over(input, own.iter().cloned(), Instant::now(), &|| Ok(()))?;
         while let Some(batch) = plan.next_batch(&|| Ok(()))? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let path = batch.columns.path.get(row).and_then(|path| std::str::from_utf8(path).ok());
-                if let Some(path) = path.filter(|path| paths.contains(*path)) {
+                if let Some(path) = path.filter(|path| paths.contains(&normalise(path))) {
                     let what = format!("another commit {did} a data file that this change names");
                     return Err(conflict(&what, snapshot, path, &batch.group(row)?.partition, clause));
                 }
@@ -305,6 +309,15 @@ impl Check<'_> {
 
     fn no_deletes_of_removed(&self, snapshot: &Arc<Snapshot>, index: &Arc<DeleteIndex>) -> Result<()> {
         let files = self.subject.removed_data;
+        for file in index.files().filter(|_| self.subject.moves_rows) {
+            let file = file?.file;
+            if file.content == FileContent::EqualityDeletes && !file.partition.values.is_empty() {
+                let what =
+                    "another commit added equality deletes to a partition, and this change moves rows between specs";
+                let clause = "no new equality deletes of partitions";
+                return Err(conflict(what, snapshot, &file.path, &file.partition, clause));
+            }
+        }
         let batch = batch_of(files, self.since_number, index.key_fields().collect())?;
         let attached = index.attach(&batch, &|| Ok(()))?;
         for (k, data) in files.iter().enumerate() {

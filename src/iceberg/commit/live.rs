@@ -10,6 +10,7 @@ use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::load_manifests;
 use crate::iceberg::snapshot::Snapshot;
+use crate::store::location::normalise;
 use crate::store::{Location, Store};
 use crate::workers::in_parallel;
 
@@ -17,7 +18,7 @@ use crate::workers::in_parallel;
 ///
 /// # Errors
 /// Of the store; `CorruptTable` if a manifest is.
-pub fn live_files(store: &dyn Store, metadata: &TableMetadata, paths: &HashSet<&str>) -> Result<Vec<String>> {
+pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, paths: &[P]) -> Result<Vec<String>> {
     let (mut seen, mut manifests) = (HashSet::new(), Vec::new());
     for snapshot in &metadata.snapshots {
         let all = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
@@ -30,12 +31,14 @@ pub fn live_files(store: &dyn Store, metadata: &TableMetadata, paths: &HashSet<&
 ///
 /// # Errors
 /// As [`live_files`].
-pub fn live_in_snapshot(store: &dyn Store, snapshot: &Snapshot, paths: &HashSet<&str>) -> Result<Vec<String>> {
+pub fn live_in_snapshot<P: AsRef<str>>(store: &dyn Store, snapshot: &Snapshot, paths: &[P]) -> Result<Vec<String>> {
     let manifests = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
     live_in(store, &manifests, paths)
 }
 
-fn live_in(store: &dyn Store, manifests: &[ManifestFile], paths: &HashSet<&str>) -> Result<Vec<String>> {
+fn live_in<P: AsRef<str>>(store: &dyn Store, manifests: &[ManifestFile], paths: &[P]) -> Result<Vec<String>> {
+    // Others may have recorded the same file with a scheme.
+    let wanted: HashSet<String> = paths.iter().map(|p| normalise(p.as_ref())).collect();
     let of = |i: usize| -> Result<Vec<String>> {
         let m = &manifests[i];
         let bytes = store.get(&m.path)?;
@@ -43,7 +46,7 @@ fn live_in(store: &dyn Store, manifests: &[ManifestFile], paths: &HashSet<&str>)
         let all = 0..manifest.block_count();
         let entries = manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
         let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
-        Ok(found.filter(|p| paths.contains(p)).map(str::to_owned).collect())
+        Ok(found.filter(|p| wanted.contains(&normalise(p))).map(str::to_owned).collect())
     };
     Ok(in_parallel(manifests.len(), of)?.into_iter().flatten().collect())
 }

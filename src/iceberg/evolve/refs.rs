@@ -85,7 +85,7 @@ impl RefUpdate {
     /// The references that it changes.
     pub fn changes(&self) -> Vec<&str> {
         match &self.change {
-            RefChange::Rename(to) => vec![&self.name, to],
+            RefChange::Rename(to) | RefChange::FastForward(to) => vec![&self.name, to],
             _ => vec![&self.name],
         }
     }
