@@ -179,7 +179,9 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
     let (data, deletes): (Vec<_>, Vec<_>) = all.iter().partition(|m| m.content == ManifestContent::Data);
     let own = |m: &&&ManifestFile| is_by(m, snapshot.id);
     let removes = data.iter().filter(own).any(|m| removed.may_be_in(m));
-    let changes = deletes.iter().filter(own).any(|m| added.may_be_in(m) || removed.may_be_in(m));
+    let adds_deletes = deletes.iter().filter(own).any(|m| added.may_be_in(m));
+    let drops_deletes = deletes.iter().filter(own).any(|m| removed.may_be_in(m));
+    let changes = adds_deletes || drops_deletes;
     // Files that claim to be older than their commit may be reached by older deletes.
     let older = data.iter().filter(own).any(|m| added.may_be_in(m) && m.min_sequence_number < snapshot.sequence_number);
     let looks = [
@@ -203,6 +205,10 @@ fn estimate_commit(input: &PlanInput, snapshot: &Snapshot, all: &[ManifestFile])
         }
     }
     let mut out = Estimate::of(&of_data, &of_deletes, &input.filter, input.cache.as_deref());
+    // A file whose deletes are replaced gives a task for the rows that went and one for those that came back.
+    if adds_deletes && drops_deletes {
+        out.data_files = out.data_files.map(|files| files.saturating_mul(2));
+    }
     // Where rows keep their ids, a commit that adds and removes rows is planned once more, to tell updates.
     let both = (changes || removes) && data.iter().filter(own).any(|m| added.may_be_in(m));
     if snapshot.first_row_id.is_some() && both {

@@ -192,8 +192,9 @@ impl Store for LocalStore {
     }
 
     fn real_folder(&self, folder: &str) -> String {
-        let real = local_path(folder).ok().and_then(|path| fs::canonicalize(path).ok());
-        real.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| normalise(folder))
+        let Ok(path) = local_path(folder) else { return normalise(folder) };
+        let real = fs::canonicalize(&path).unwrap_or(path);
+        real.into_os_string().into_string().unwrap_or_else(|_| normalise(folder))
     }
 
     fn delete(&self, path: &str) -> Result<()> {

@@ -72,7 +72,10 @@ pub fn join(base: &str, name: &str) -> String {
 /// A path without its `file:` scheme and without double or trailing slashes, so that two spellings compare equal.
 pub fn normalise(location: &str) -> String {
     let path = match scheme(location) {
-        Some("file") => location["file:".len()..].trim_start_matches("//"),
+        Some("file") => match location.strip_prefix("file://localhost/") {
+            Some(path) => path,
+            None => location["file:".len()..].trim_start_matches("//"),
+        },
         _ => location,
     };
     let path =
