@@ -12,7 +12,8 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
+//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by
+//! `parquet_properties` (`dictionary` says which columns get one), [`metrics`]
 //! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
@@ -33,6 +34,7 @@ pub mod delete_files;
 mod delete_keys;
 pub mod delete_write;
 pub mod deletes;
+mod dictionary;
 mod file_columns;
 pub mod filter;
 mod filter_columns;

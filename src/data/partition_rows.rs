@@ -29,6 +29,32 @@ pub struct PartitionRows {
     pub rows: RecordBatch,
 }
 
+/// As [`PartitionRows`], with the rows still in their batch.
+#[derive(Debug)]
+pub struct PartitionPick {
+    /// The partition's number.
+    pub number: usize,
+    /// Its tuple.
+    pub partition: Arc<Partition>,
+    /// The batch.
+    pub batch: RecordBatch,
+    /// Which of its rows; all if none.
+    pub rows: Option<UInt32Array>,
+}
+
+impl PartitionPick {
+    /// The rows, copied out of the batch unless all are meant.
+    ///
+    /// # Errors
+    /// `Internal` if they can't be.
+    pub fn take(&self) -> Result<RecordBatch> {
+        match &self.rows {
+            None => Ok(self.batch.clone()),
+            Some(rows) => take_record_batch(&self.batch, rows).map_err(failed),
+        }
+    }
+}
+
 /// Splits batches of one schema by one spec, remembering the partitions seen.
 #[derive(Debug)]
 pub struct Partitioner {
@@ -66,6 +92,19 @@ impl Partitioner {
     /// # Errors
     /// `InvalidInput` if the batch has not the schema that the partitioner was made for.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionRows>> {
+        let picks = self.pick(batch)?;
+        let of = |pick: PartitionPick| {
+            let rows = pick.take()?;
+            Ok(PartitionRows { number: pick.number, partition: pick.partition, rows })
+        };
+        picks.into_iter().map(of).collect()
+    }
+
+    /// As [`Partitioner::split`], but the rows are not copied yet: that can be left to other threads.
+    ///
+    /// # Errors
+    /// As [`Partitioner::split`].
+    pub fn pick(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionPick>> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
@@ -73,24 +112,24 @@ impl Partitioner {
         let keys = keyed.map(|c| c.key(batch)).collect::<Result<Vec<_>>>()?;
         if keys.is_empty() {
             let number = self.number(&[], &keys, 0);
-            return Ok(vec![self.rows_of(number, batch.clone())]);
+            return Ok(vec![self.pick_of(number, batch, None)]);
         }
         let grouped = self.group(&keys).map_err(failed)?;
         if let [only] = grouped.numbers[..] {
-            return Ok(vec![self.rows_of(only, batch.clone())]);
+            return Ok(vec![self.pick_of(only, batch, None)]);
         }
-        let sorted = take_record_batch(batch, &grouped.order()).map_err(failed)?;
+        let order = grouped.order();
         let mut start = 0;
         let mut out = Vec::with_capacity(grouped.numbers.len());
         for (number, count) in grouped.numbers.iter().zip(&grouped.counts) {
-            out.push(self.rows_of(*number, sorted.slice(start, *count)));
+            out.push(self.pick_of(*number, batch, Some(order.slice(start, *count))));
             start += count;
         }
         Ok(out)
     }
 
-    fn rows_of(&self, number: usize, rows: RecordBatch) -> PartitionRows {
-        PartitionRows { number, partition: self.partitions[number].clone(), rows }
+    fn pick_of(&self, number: usize, batch: &RecordBatch, rows: Option<UInt32Array>) -> PartitionPick {
+        PartitionPick { number, partition: self.partitions[number].clone(), batch: batch.clone(), rows }
     }
 
     fn group(&mut self, keys: &[ArrayRef]) -> Result<Groups, ArrowError> {
@@ -103,7 +142,7 @@ impl Partitioner {
         };
         let tuples = converter.convert_columns(keys)?;
         let mut groups = Groups { of_row: Vec::with_capacity(tuples.num_rows()), ..Groups::default() };
-        let mut known: HashMap<&[u8], u32> = HashMap::new();
+        let mut known: hashbrown::HashMap<&[u8], u32> = hashbrown::HashMap::new();
         let mut previous: Option<(&[u8], u32)> = None;
         let bytes = (0..tuples.num_rows()).map(|i| tuples.row(i).data());
         for (row, tuple) in bytes.enumerate() {

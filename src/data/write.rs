@@ -27,7 +27,7 @@ use super::output::Output;
 use super::parquet_properties::size_property;
 use super::parquet_schema::without_unknown;
 use super::parquet_write::{ParquetFile, ParquetSettings, Purpose};
-use super::partition_rows::{PartitionRows, Partitioner};
+use super::partition_rows::{PartitionPick, PartitionRows, Partitioner};
 use super::sort_rows::RowSorter;
 use super::stored_columns::{Columns, check_keys};
 use crate::error::{Error, Result};
@@ -39,6 +39,8 @@ use crate::workers;
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
+/// So many rows at least, if there are, are shown to a file that begins.
+const FIRST_ROWS: usize = 20_000;
 /// A large batch is taken in pieces of about so many bytes and at most so many rows.
 const PIECE_BYTES: usize = 64 << 20;
 const PIECE_ROWS: usize = 65_536;
@@ -82,22 +84,35 @@ struct Work {
     partition: Arc<Partition>,
     open: OpenFile,
     stays_open: bool,
-    parts: Vec<PartitionRows>,
+    parts: Vec<PartitionPick>,
 }
 
 impl Work {
     /// Adds the rows until the file is full; gives the others too.
-    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, RecordBatch)> {
-        let rows = concat_batches(schema, self.parts.iter().map(|p| &p.rows))
+    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, Vec<RecordBatch>)> {
+        let batches = std::mem::take(&mut self.parts).iter().map(PartitionPick::take).collect::<Result<Vec<_>>>()?;
+        let mut before = 0;
+        let first = batches.iter().take_while(|rows| {
+            let wanted = before < FIRST_ROWS;
+            before += rows.num_rows();
+            wanted
+        });
+        let first = concat_batches(schema, first)
             .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
-        self.parts.clear();
-        let mut start = 0;
-        while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
-            let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
-            start += some.num_rows();
-            self.open.file.write(&some)?;
+        self.open.file.expect_rows(&first)?;
+        let mut rest = Vec::new();
+        for rows in batches {
+            let mut start = 0;
+            while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
+                let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
+                start += some.num_rows();
+                self.open.file.write(&some)?;
+            }
+            if start < rows.num_rows() {
+                rest.push(rows.slice(start, rows.num_rows() - start));
+            }
         }
-        Ok((self, rows.slice(start, rows.num_rows() - start)))
+        Ok((self, rest))
     }
 }
 
@@ -136,7 +151,7 @@ pub struct DataWriter {
     sort_order_id: i32,
     target_bytes: u64,
     limits: Limits,
-    waiting: BTreeMap<usize, Vec<PartitionRows>>,
+    waiting: BTreeMap<usize, Vec<PartitionPick>>,
     waiting_bytes: usize,
     open: HashMap<usize, OpenFile>,
     buffered_bytes: usize,
@@ -271,16 +286,20 @@ impl DataWriter {
     }
 
     fn take(&mut self, rows: &RecordBatch) -> Result<()> {
-        let mut parts = self.partitioner.split(rows)?;
         if let Some(sorter) = &mut self.sorter {
-            return sorter.push(parts);
+            return sorter.push(self.partitioner.split(rows)?);
         }
+        let mut parts = self.partitioner.pick(rows)?;
         if let Some(columns) = &self.columns {
-            parts.iter_mut().try_for_each(|part| columns.of(&part.rows).map(|stored| part.rows = stored))?;
+            let stored = columns.of(rows)?;
+            parts.iter_mut().for_each(|part| part.batch = stored.clone());
         }
         if self.context.spec.is_unpartitioned() {
             self.round += 1;
-            return parts.into_iter().try_for_each(|part| self.append(part));
+            return parts.into_iter().try_for_each(|part| {
+                let rows = part.take()?;
+                self.append(PartitionRows { number: part.number, partition: part.partition, rows })
+            });
         }
         self.waiting_bytes += batch_bytes(rows);
         for part in parts {
@@ -307,7 +326,7 @@ impl DataWriter {
         let mut waiting = std::mem::take(&mut self.waiting).into_values();
         let at_once = workers::threads(usize::MAX);
         loop {
-            let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
+            let next: Vec<Vec<PartitionPick>> = waiting.by_ref().take(at_once).collect();
             if next.is_empty() {
                 return Ok(());
             }
@@ -316,7 +335,7 @@ impl DataWriter {
     }
 
     /// Adds rows of several partitions, each by a thread of its own up to where its file is full.
-    fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionRows>>) -> Result<()> {
+    fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionPick>>) -> Result<()> {
         let mut works = Vec::with_capacity(partitions.len());
         for parts in partitions {
             let Some((number, partition)) = parts.first().map(|p| (p.number, p.partition.clone())) else { continue };
@@ -346,7 +365,9 @@ impl DataWriter {
                 self.close(number)?;
             }
             self.shed()?;
-            self.append(PartitionRows { number, partition, rows: rest })?;
+            for rows in rest {
+                self.append(PartitionRows { number, partition: partition.clone(), rows })?;
+            }
         }
         Ok(())
     }
@@ -360,7 +381,9 @@ impl DataWriter {
             start += rows.num_rows();
             if !self.open.contains_key(&part.number) {
                 stays_open = self.make_room(0)?;
-                let begun = self.begin(&part.partition)?;
+                let mut begun = self.begin(&part.partition)?;
+                let begins = start - rows.num_rows();
+                begun.file.expect_rows(&part.rows.slice(begins, part.rows.num_rows() - begins))?;
                 self.open.insert(part.number, begun);
             }
             let Some(open) = self.open.get_mut(&part.number) else { continue };
