@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{nullif, take_record_batch};
+use arrow::compute::{nullif, take, take_record_batch};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
@@ -17,6 +17,7 @@ use super::transform_array::{transform_array, value_at};
 use crate::error::{Error, Result};
 use crate::task::{Partition, PartitionValue};
 use crate::types::{FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Type};
+use crate::workers::in_parallel;
 
 /// Rows of one batch that belong to one partition.
 #[derive(Debug)]
@@ -27,32 +28,6 @@ pub struct PartitionRows {
     pub partition: Arc<Partition>,
     /// The rows, in the batch's order.
     pub rows: RecordBatch,
-}
-
-/// As [`PartitionRows`], with the rows still in their batch.
-#[derive(Debug)]
-pub struct PartitionPick {
-    /// The partition's number.
-    pub number: usize,
-    /// Its tuple.
-    pub partition: Arc<Partition>,
-    /// The batch.
-    pub batch: RecordBatch,
-    /// Which of its rows; all if none.
-    pub rows: Option<UInt32Array>,
-}
-
-impl PartitionPick {
-    /// The rows, copied out of the batch unless all are meant.
-    ///
-    /// # Errors
-    /// `Internal` if they can't be.
-    pub fn take(&self) -> Result<RecordBatch> {
-        match &self.rows {
-            None => Ok(self.batch.clone()),
-            Some(rows) => take_record_batch(&self.batch, rows).map_err(failed),
-        }
-    }
 }
 
 /// Splits batches of one schema by one spec, remembering the partitions seen.
@@ -92,19 +67,6 @@ impl Partitioner {
     /// # Errors
     /// `InvalidInput` if the batch has not the schema that the partitioner was made for.
     pub fn split(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionRows>> {
-        let picks = self.pick(batch)?;
-        let of = |pick: PartitionPick| {
-            let rows = pick.take()?;
-            Ok(PartitionRows { number: pick.number, partition: pick.partition, rows })
-        };
-        picks.into_iter().map(of).collect()
-    }
-
-    /// As [`Partitioner::split`], but the rows are not copied yet: that can be left to other threads.
-    ///
-    /// # Errors
-    /// As [`Partitioner::split`].
-    pub fn pick(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionPick>> {
         if batch.num_rows() == 0 {
             return Ok(Vec::new());
         }
@@ -112,24 +74,24 @@ impl Partitioner {
         let keys = keyed.map(|c| c.key(batch)).collect::<Result<Vec<_>>>()?;
         if keys.is_empty() {
             let number = self.number(&[], &keys, 0);
-            return Ok(vec![self.pick_of(number, batch, None)]);
+            return Ok(vec![self.rows_of(number, batch.clone())]);
         }
         let grouped = self.group(&keys).map_err(failed)?;
         if let [only] = grouped.numbers[..] {
-            return Ok(vec![self.pick_of(only, batch, None)]);
+            return Ok(vec![self.rows_of(only, batch.clone())]);
         }
-        let order = grouped.order();
+        let sorted = in_order(batch, &grouped.order())?;
         let mut start = 0;
         let mut out = Vec::with_capacity(grouped.numbers.len());
         for (number, count) in grouped.numbers.iter().zip(&grouped.counts) {
-            out.push(self.pick_of(*number, batch, Some(order.slice(start, *count))));
+            out.push(self.rows_of(*number, sorted.slice(start, *count)));
             start += count;
         }
         Ok(out)
     }
 
-    fn pick_of(&self, number: usize, batch: &RecordBatch, rows: Option<UInt32Array>) -> PartitionPick {
-        PartitionPick { number, partition: self.partitions[number].clone(), batch: batch.clone(), rows }
+    fn rows_of(&self, number: usize, rows: RecordBatch) -> PartitionRows {
+        PartitionRows { number, partition: self.partitions[number].clone(), rows }
     }
 
     fn group(&mut self, keys: &[ArrayRef]) -> Result<Groups, ArrowError> {
@@ -208,6 +170,16 @@ impl Groups {
         }
         order.into()
     }
+}
+
+/// The rows of a batch in another order. Columns are copied in parallel, each as a whole, while it is in the cache.
+fn in_order(batch: &RecordBatch, order: &UInt32Array) -> Result<RecordBatch> {
+    const FEW_ROWS: usize = 8192;
+    if batch.num_rows() < FEW_ROWS {
+        return take_record_batch(batch, order).map_err(failed);
+    }
+    let column = |i: usize| take(batch.column(i), order, None).map_err(failed);
+    RecordBatch::try_new(batch.schema(), in_parallel(batch.num_columns(), column)?).map_err(failed)
 }
 
 fn failed(e: ArrowError) -> Error {

@@ -27,7 +27,7 @@ use super::output::Output;
 use super::parquet_properties::size_property;
 use super::parquet_schema::without_unknown;
 use super::parquet_write::{ParquetFile, ParquetSettings, Purpose};
-use super::partition_rows::{PartitionPick, PartitionRows, Partitioner};
+use super::partition_rows::{PartitionRows, Partitioner};
 use super::sort_rows::RowSorter;
 use super::stored_columns::{Columns, check_keys};
 use crate::error::{Error, Result};
@@ -84,13 +84,13 @@ struct Work {
     partition: Arc<Partition>,
     open: OpenFile,
     stays_open: bool,
-    parts: Vec<PartitionPick>,
+    parts: Vec<PartitionRows>,
 }
 
 impl Work {
     /// Adds the rows until the file is full; gives the others too.
     fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, Vec<RecordBatch>)> {
-        let batches = std::mem::take(&mut self.parts).iter().map(PartitionPick::take).collect::<Result<Vec<_>>>()?;
+        let batches: Vec<RecordBatch> = std::mem::take(&mut self.parts).into_iter().map(|part| part.rows).collect();
         let mut before = 0;
         let first = batches.iter().take_while(|rows| {
             let wanted = before < FIRST_ROWS;
@@ -151,7 +151,7 @@ pub struct DataWriter {
     sort_order_id: i32,
     target_bytes: u64,
     limits: Limits,
-    waiting: BTreeMap<usize, Vec<PartitionPick>>,
+    waiting: BTreeMap<usize, Vec<PartitionRows>>,
     waiting_bytes: usize,
     open: HashMap<usize, OpenFile>,
     buffered_bytes: usize,
@@ -286,20 +286,16 @@ impl DataWriter {
     }
 
     fn take(&mut self, rows: &RecordBatch) -> Result<()> {
+        let mut parts = self.partitioner.split(rows)?;
         if let Some(sorter) = &mut self.sorter {
-            return sorter.push(self.partitioner.split(rows)?);
+            return sorter.push(parts);
         }
-        let mut parts = self.partitioner.pick(rows)?;
         if let Some(columns) = &self.columns {
-            let stored = columns.of(rows)?;
-            parts.iter_mut().for_each(|part| part.batch = stored.clone());
+            parts.iter_mut().try_for_each(|part| columns.of(&part.rows).map(|stored| part.rows = stored))?;
         }
         if self.context.spec.is_unpartitioned() {
             self.round += 1;
-            return parts.into_iter().try_for_each(|part| {
-                let rows = part.take()?;
-                self.append(PartitionRows { number: part.number, partition: part.partition, rows })
-            });
+            return parts.into_iter().try_for_each(|part| self.append(part));
         }
         self.waiting_bytes += batch_bytes(rows);
         for part in parts {
@@ -326,7 +322,7 @@ impl DataWriter {
         let mut waiting = std::mem::take(&mut self.waiting).into_values();
         let at_once = workers::threads(usize::MAX);
         loop {
-            let next: Vec<Vec<PartitionPick>> = waiting.by_ref().take(at_once).collect();
+            let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
             if next.is_empty() {
                 return Ok(());
             }
@@ -335,7 +331,7 @@ impl DataWriter {
     }
 
     /// Adds rows of several partitions, each by a thread of its own up to where its file is full.
-    fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionPick>>) -> Result<()> {
+    fn append_in_parallel(&mut self, partitions: Vec<Vec<PartitionRows>>) -> Result<()> {
         let mut works = Vec::with_capacity(partitions.len());
         for parts in partitions {
             let Some((number, partition)) = parts.first().map(|p| (p.number, p.partition.clone())) else { continue };
