@@ -4,7 +4,8 @@
 //! `task_reader` does what is the same for every file format: `project` turns the file's columns (`file_columns`) into the
 //! table's, `filter_columns` finds those that filters ask about (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` and `bloom_filters` skip
-//! what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
+//! what the filter rules out. Files without nested columns go another way, `flat_read`, which leaves out rows while it
+//! decodes: `flat_column` opens pages, `flat_runs` unpacks numbers, `flat_values` gathers values. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
 //! fills. `orc_read` decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name ([`delete_files`] reads
 //! them, `delete_keys` and `long_keys` compare, [`positions`] says which rows of the file a batch has).
 //! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
@@ -36,6 +37,10 @@ pub mod deletes;
 mod file_columns;
 pub mod filter;
 mod filter_columns;
+mod flat_column;
+mod flat_read;
+mod flat_runs;
+mod flat_values;
 mod geoarrow;
 mod guard;
 pub mod locations;

@@ -19,6 +19,7 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::bloom_filters::BloomFilters;
+use super::flat_read::FlatPlan;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, is_overflow, undecodable};
 use super::positions::{RowPositions, Upcoming};
@@ -92,7 +93,10 @@ impl FileSource for ParquetSource {
         if plan.leaves.is_empty() {
             part.recorded.check_unread(plan.rows())?;
         }
-        decode(file, plan, part, request).map(Some)
+        match FlatPlan::of(&plan, &plan.leaves) {
+            Some(flat) => flat.start(file, plan, part, request).map(Some),
+            None => decode(file, plan, part, request).map(Some),
+        }
     }
 }
 
@@ -111,11 +115,11 @@ fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> R
     };
     let columns = mask(&leaves);
     let decoding = Decoding { file, plan, columns, test: early, needs_positions, tells_positions };
-    Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test })
+    Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test, keys_tested: false })
 }
 
 /// What is decoded, and how: enough to start anew.
-struct Decoding {
+pub(super) struct Decoding {
     file: ParquetFile,
     plan: Plan,
     columns: ProjectionMask,
@@ -170,11 +174,11 @@ fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> 
 }
 
 /// What of the file is decoded.
-struct Plan {
-    metadata: ArrowReaderMetadata,
-    groups: Vec<usize>,
-    selection: Option<RowSelection>,
-    leaves: BTreeSet<usize>,
+pub(super) struct Plan {
+    pub(super) metadata: ArrowReaderMetadata,
+    pub(super) groups: Vec<usize>,
+    pub(super) selection: Option<RowSelection>,
+    pub(super) leaves: BTreeSet<usize>,
 }
 
 impl Plan {
@@ -204,13 +208,13 @@ impl Plan {
         }
     }
 
-    fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
+    pub(super) fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
         self.groups.iter().filter_map(|&i| self.metadata.metadata().row_groups().get(i))
     }
 
     /// Rows of a batch: as many as asked for, fewer where rows are so large that a batch would not fit memory or the
     /// 31-bit offsets of Arrow's strings.
-    fn batch_rows(&self, wanted: usize) -> usize {
+    pub(super) fn batch_rows(&self, wanted: usize) -> usize {
         let row_bytes = |group: &RowGroupMetaData| {
             let bytes: u64 = self.leaves.iter().filter_map(|&leaf| group.columns().get(leaf)).map(column_bytes).sum();
             bytes / (group.num_rows().max(1) as u64)
@@ -253,10 +257,10 @@ enum Positions {
 }
 
 /// Batches that are larger than Arrow can hold are decoded again with so many times fewer rows.
-const SHRINK: usize = 8;
+pub(super) const SHRINK: usize = 8;
 
 /// Streams a file's batches.
-struct ParquetBatches {
+pub(super) struct ParquetBatches {
     decoding: Decoding,
     /// Most rows of a batch.
     batch_rows: usize,
@@ -273,6 +277,13 @@ struct ParquetBatches {
 }
 
 impl ParquetBatches {
+    /// All rows of a plan from the one after `skip` others on.
+    pub(super) fn after(file: ParquetFile, plan: Plan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
+        let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
+        let decoding = Decoding { file, plan, columns, test: None, needs_positions: true, tells_positions: true };
+        Ok(ParquetBatches { given: skip, skip, ..ParquetBatches::new(decoding, batch_rows)? })
+    }
+
     fn new(decoding: Decoding, batch_rows: usize) -> Result<ParquetBatches> {
         let (decoder, positions, seen) = decoding.start(batch_rows)?;
         let (decoder, expected_rows) = (Some(decoder), decoding.plan.rows());
