@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanBufferBuilder};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::buffer::BooleanBuffer;
 use parquet::basic::Compression;
 
 use super::flat_runs::Runs;
@@ -423,17 +423,25 @@ fn total(spans: &[Span]) -> usize {
 /// Adds the rows in `spans` with their nulls, and turns spans of rows into spans of the values of those that are valid.
 /// Returns the number of all values.
 fn take_valid(valid: &BooleanBuffer, spans: &mut Vec<Span>, values: &mut Values) -> usize {
-    let (mut row, mut value) = (0, 0);
-    for (start, count) in spans.iter_mut() {
-        value += valid.slice(row, *start - row).count_set_bits();
-        row = *start + *count;
-        let validity = NullBuffer::new(valid.slice(*start, *count));
-        values.rows(&validity);
-        (*start, *count) = (value, *count - validity.null_count());
-        value += *count;
+    let words: Vec<u64> = valid.bit_chunks().iter_padded().collect();
+    let mut all = 0;
+    let mut before = Vec::with_capacity(words.len());
+    for word in &words {
+        before.push(all);
+        all += word.count_ones() as usize;
+    }
+    // The valid rows before one.
+    let rank = |row: usize| match (words.get(row / 64), before.get(row / 64)) {
+        (Some(word), Some(before)) => before + (word & ((1 << (row % 64)) - 1)).count_ones() as usize,
+        _ => all,
+    };
+    for span in spans.iter_mut() {
+        let (first, end) = (rank(span.0), rank(span.0 + span.1));
+        values.rows(valid, *span, end - first);
+        *span = (first, end - first);
     }
     spans.retain(|(_, count)| *count > 0);
-    value + valid.slice(row, valid.len() - row).count_set_bits()
+    all
 }
 
 /// What stands behind its length of four bytes.

@@ -58,6 +58,12 @@ impl FlatPlan {
 
     /// Starts to decode.
     pub(crate) fn start(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+        let leaves = request.leaves.clone();
+        let batches = Box::new(self.batches(file, plan, part, request)?);
+        Ok(Started { batches, leaves, test: None, keys_tested: true })
+    }
+
+    fn batches(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<FlatBatches> {
         let batch_rows = plan.batch_rows(request.batch_rows);
         let positions = match request.needs_positions() {
             true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, None)?),
@@ -82,8 +88,7 @@ impl FlatPlan {
         };
         let groups = plan.groups.clone().into_iter();
         let reading = Reading { file, plan, groups, early, late, positions, group: None };
-        let batches = FlatBatches { rows, batch_rows, state: State::Flat(Box::new(reading)) };
-        Ok(Started { batches: Box::new(batches), leaves, test: None, keys_tested: true })
+        Ok(FlatBatches { rows, batch_rows, state: State::Flat(Box::new(reading)) })
     }
 }
 

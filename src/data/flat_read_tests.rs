@@ -12,6 +12,8 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::super::arrow_schema::to_arrow;
+use super::super::constants::Constants;
+use super::super::file_columns::FileColumns;
 use super::super::testing::{
     context, deleting, deletion_vector, equality_deletes, field, leaf, projecting, read, required, rows, schema, task,
     write_batch,
@@ -323,6 +325,60 @@ fn every_type_is_read_flat() {
     assert_eq!(rows(&read(&context(&s), &task(&path, BoundPredicate::True)).unwrap()), rows(&[batch]));
 }
 
+/// Reads all columns of a file with its positions, by a plan of its own.
+fn started(s: &Schema, path: &str, filter: BoundPredicate, columns: Vec<Flat>, batch_rows: usize) -> FlatBatches {
+    let filter = Arc::new(filter);
+    let constants = Constants::of(&task(path, BoundPredicate::True).data_file);
+    let file = open(path);
+    let found = FileColumns::new(file.metadata.schema());
+    let asked = FilterColumns::plan(&filter.field_ids(), s, &found, &constants).unwrap();
+    let (test, keys) = (RowTest::new(filter.clone(), asked), FilterColumns::none());
+    let plan = whole(&file);
+    let request = Request { leaves: plan.leaves.clone(), test, keys, tells_positions: true, batch_rows };
+    let part = Part {
+        range: i64::MIN..i64::MAX,
+        filter: &filter,
+        schema: s,
+        columns: &found,
+        constants: &constants,
+        recorded: Default::default(),
+    };
+    FlatPlan { columns }.batches(file, plan, &part, request).unwrap()
+}
+
+/// What happens where a batch is larger than Arrow can hold, at any moment: no row is lost or given twice.
+#[test]
+fn starting_anew_gives_every_row_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (s, batch, path) = every_type(&dir, Compression::SNAPPY);
+    let plan = whole(&open(&path));
+    let columns = FlatPlan::of(&plan, &plan.leaves).unwrap().columns;
+    for first in [0, 30, 170] {
+        let filter = leaf(&s, 1, Op::GtEq, vec![Value::Int(first)]);
+        for turns in [vec![(0, 9), (2, 4)], vec![(0, 1)], vec![(3, 20), (1, 2), (6, 1)], vec![]] {
+            let mut batches = started(&s, &path, filter.clone(), columns.clone(), 16);
+            let (mut turns, mut seen, mut positions) = (turns.into_iter(), Vec::new(), Vec::new());
+            let mut turn = turns.next();
+            while let Some((batch, places)) = batches.next_batch().unwrap() {
+                positions.extend(places.iter());
+                seen.push(batch);
+                match &mut turn {
+                    Some((0, rows)) => {
+                        batches.batch_rows = *rows;
+                        let State::Flat(reading) = &mut batches.state else { panic!("it is read flat") };
+                        reading.restart();
+                        turn = turns.next();
+                    }
+                    Some((wait, _)) => *wait -= 1,
+                    None => {}
+                }
+            }
+            assert_eq!(positions, (first as u64..300).collect::<Vec<_>>());
+            assert_eq!(rows(&seen), rows(&[batch.slice(first as usize, 300 - first as usize)]));
+        }
+    }
+}
+
 /// Pages whose encoding the footer does not tell are left to the parquet crate, with all rows behind them; none is lost or
 /// given twice.
 #[test]
@@ -347,29 +403,8 @@ fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
     let columns: Vec<Flat> = plan.leaves.iter().map(|leaf| flat(&plan.metadata, *leaf).unwrap()).collect();
     let early = leaf(&s, 1, Op::GtEq, vec![Value::Int(130)]);
     for (filter, first) in [(BoundPredicate::True, 0), (early, 130)] {
-        let filter = Arc::new(filter);
-        let constants = super::super::constants::Constants::of(&task(&path, BoundPredicate::True).data_file);
-        let file = open(&path);
-        let found = super::super::file_columns::FileColumns::new(file.metadata.schema());
-        let asked = FilterColumns::plan(&filter.field_ids(), &s, &found, &constants).unwrap();
-        let request = Request {
-            leaves: [0, 1].into(),
-            test: RowTest::new(filter.clone(), asked),
-            keys: FilterColumns::none(),
-            tells_positions: true,
-            batch_rows: 33,
-        };
-        let part = Part {
-            range: i64::MIN..i64::MAX,
-            filter: &filter,
-            schema: &s,
-            columns: &found,
-            constants: &constants,
-            recorded: Default::default(),
-        };
-        let plan = whole(&file);
-        let started = FlatPlan { columns: columns.clone() }.start(file, plan, &part, request).unwrap();
-        let (batches, positions): (Vec<_>, Vec<_>) = started.batches.map(|b| b.unwrap()).unzip();
+        let batches = started(&s, &path, filter, columns.clone(), 33);
+        let (batches, positions): (Vec<_>, Vec<_>) = batches.map(|b| b.unwrap()).unzip();
         let positions: Vec<u64> = positions.iter().flat_map(RowPositions::iter).collect();
         assert_eq!(positions, (first..300).collect::<Vec<_>>());
         assert_eq!(rows(&batches), rows(&[batch.slice(first as usize, 300 - first as usize)]));

@@ -9,7 +9,7 @@ use arrow::array::{
     Array, ArrayRef, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder, StringArray, UInt32Array,
     make_array, new_empty_array, new_null_array,
 };
-use arrow::buffer::{Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
 use arrow::compute::{concat, take};
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
@@ -147,9 +147,16 @@ impl Values {
         Values { kind: kind.clone(), expected, done: Vec::new(), gathered: Gathered::None, nulls }
     }
 
-    /// Adds rows, of which those that are not null have their values added next.
-    pub(crate) fn rows(&mut self, validity: &NullBuffer) {
-        self.nulls.append_buffer(validity);
+    /// Adds rows, of which those that are not null have their values added next: `valid` of the `rows` bits of a mask.
+    pub(crate) fn rows(&mut self, mask: &BooleanBuffer, rows: Span, valid: usize) {
+        match rows {
+            (_, count) if count == valid => self.nulls.append_n_non_nulls(count),
+            (_, count) if valid == 0 => self.nulls.append_n_nulls(count),
+            (start, count) if count < 64 => {
+                (start..start + count).for_each(|row| self.nulls.append(mask.value(row)));
+            }
+            (start, count) => self.nulls.append_buffer(&NullBuffer::new(mask.slice(start, count))),
+        }
     }
 
     /// Adds rows without nulls.
@@ -302,7 +309,7 @@ impl Values {
             (Gathered::None, _) => new_null_array(&self.kind.data_type, rows),
             (Gathered::Same(values), None) => fixed(values.into())?,
             (Gathered::Same(values), Some(nulls)) => match self.kind.layout {
-                Layout::Same(width) => fixed(spread_bytes(&values, width, nulls).into())?,
+                Layout::Same(width) => fixed(spread_bytes(&values, width, nulls))?,
                 _ => return Err(EARLY.into()),
             },
             (Gathered::Decimals(values), None) => fixed(Buffer::from_vec(values))?,
@@ -386,20 +393,37 @@ fn big_endian(bytes: &[u8]) -> i128 {
 fn spread<T: Copy + Default>(dense: &[T], nulls: &NullBuffer) -> Vec<T> {
     let mut out = Vec::with_capacity(nulls.len());
     let mut rest = dense;
-    for (start, end) in nulls.valid_slices() {
-        out.resize(start, T::default());
-        let (values, behind) = rest.split_at(end - start);
-        out.extend_from_slice(values);
+    for word in nulls.inner().bit_chunks().iter_padded() {
+        let rows = (nulls.len() - out.len()).min(64);
+        let (values, behind) = rest.split_at((word.count_ones() as usize).min(rest.len()));
+        match values.len() {
+            64 => out.extend_from_slice(values),
+            0 => out.resize(out.len() + rows, T::default()),
+            _ => {
+                // Without branches, which nulls at random would mislead.
+                let mut next = 0;
+                out.extend((0..rows).map(|row| {
+                    let valid = word >> row & 1;
+                    let value = values.get(next).copied().unwrap_or_default();
+                    next += valid as usize;
+                    if valid == 1 { value } else { T::default() }
+                }));
+            }
+        }
         rest = behind;
     }
-    out.resize(nulls.len(), T::default());
     out
 }
 
 /// As [`spread`], of values of so many bytes each.
-fn spread_bytes(dense: &[u8], width: usize, nulls: &NullBuffer) -> MutableBuffer {
+fn spread_bytes(dense: &MutableBuffer, width: usize, nulls: &NullBuffer) -> Buffer {
+    match width {
+        4 => return Buffer::from_vec(spread(dense.typed_data::<u32>(), nulls)),
+        8 => return Buffer::from_vec(spread(dense.typed_data::<u64>(), nulls)),
+        _ => {}
+    }
     let mut out = MutableBuffer::with_capacity(nulls.len() * width);
-    let mut rest = dense;
+    let mut rest = dense.as_slice();
     for (start, end) in nulls.valid_slices() {
         out.resize(start * width, 0);
         let (values, behind) = rest.split_at((end - start) * width);
@@ -407,7 +431,7 @@ fn spread_bytes(dense: &[u8], width: usize, nulls: &NullBuffer) -> MutableBuffer
         rest = behind;
     }
     out.resize(nulls.len() * width, 0);
-    out
+    out.into()
 }
 
 fn spread_bits(dense: &BooleanBufferBuilder, nulls: &NullBuffer) -> BooleanBufferBuilder {
