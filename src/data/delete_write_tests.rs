@@ -79,7 +79,7 @@ fn bounds(file: &DataFile) -> Option<(Vec<u8>, Vec<u8>)> {
 fn each_data_file_has_its_own_delete_file() {
     let dir = TempDir::new().unwrap();
     let long = format!("/data/{}/a.parquet", "x".repeat(300));
-    let mut w = writer(&dir, DeleteForm::Parquet, &[]);
+    let mut w = writer(&dir, DeleteForm::Files, &[]);
     w.delete(&data_file("/data/b.parquet", Some(19_000)), set([7])).unwrap();
     w.delete(&data_file(&long, Some(19_000)), set([5, 1])).unwrap();
     w.delete(&data_file(&long, Some(19_000)), set([3, 5, 1 << 33])).unwrap();
@@ -118,7 +118,7 @@ fn each_data_file_has_its_own_delete_file() {
 #[test]
 fn data_files_of_a_partition_may_share() {
     let dir = TempDir::new().unwrap();
-    let mut w = writer(&dir, DeleteForm::Parquet, &[(GRANULARITY, "Partition")]);
+    let mut w = writer(&dir, DeleteForm::Files, &[(GRANULARITY, "Partition")]);
     for (path, day) in [("b", Some(1)), ("d", None), ("a", Some(1)), ("c", Some(2))] {
         w.delete(&data_file(path, day), set(0..2)).unwrap();
     }
@@ -141,7 +141,7 @@ fn delete_files_roll_over_and_have_properties_of_their_own() {
         ("write.parquet.row-group-size-bytes", "40000"),
         ("write.parquet.bloom-filter-enabled.column.pos", "true"),
     ];
-    let mut w = writer(&dir, DeleteForm::Parquet, &properties);
+    let mut w = writer(&dir, DeleteForm::Files, &properties);
     w.delete(&data_file("a", None), set((0..100_000).map(|i| i * i))).unwrap();
     let files = w.finish().unwrap();
     assert!((2..20).contains(&files.len()), "{}", files.len());
@@ -193,7 +193,7 @@ fn vectors_share_a_puffin_file() {
 #[test]
 fn nothing_stays_of_writers_that_fail_or_write_nothing() {
     let dir = TempDir::new().unwrap();
-    for form in [DeleteForm::Parquet, DeleteForm::Vectors] {
+    for form in [DeleteForm::Files, DeleteForm::Vectors] {
         assert!(writer(&dir, form, &[]).finish().unwrap().is_empty());
         let mut w = writer(&dir, form, &[]);
         w.delete(&data_file("a", None), set([1])).unwrap();
@@ -206,15 +206,15 @@ fn nothing_stays_of_writers_that_fail_or_write_nothing() {
     assert!(!dir.path().join("data").exists());
     let refused = |properties: &[(&str, &str)]| {
         let context = context(&dir, numbers(), PartitionSpec::default(), properties);
-        PositionDeleteWriter::new(Arc::new(LocalStore), context, DeleteForm::Parquet).unwrap_err().to_string()
+        PositionDeleteWriter::new(Arc::new(LocalStore), context, DeleteForm::Files).unwrap_err().to_string()
     };
     assert!(refused(&[(GRANULARITY, "row")]).contains("Use file or partition"));
-    assert!(refused(&[("write.delete.format.default", "avro")]).contains("write.delete.format.default"));
+    assert!(refused(&[("write.delete.format.default", "puffin")]).contains("write.delete.format.default"));
     assert!(
         refused(&[("write.delete.parquet.page-size-bytes", "-1")]).contains("write.delete.parquet.page-size-bytes")
     );
     let mapped: Vec<_> = [1, 2, 3].map(|v| DeleteForm::of_version(v).ok()).to_vec();
-    assert_eq!(mapped, [None, Some(DeleteForm::Parquet), Some(DeleteForm::Vectors)]);
+    assert_eq!(mapped, [None, Some(DeleteForm::Files), Some(DeleteForm::Vectors)]);
 }
 
 /// Two rows of each key, and one without.
@@ -314,7 +314,7 @@ proptest! {
         shared: bool,
     ) {
         let dir = TempDir::new().unwrap();
-        let form = if vectors { DeleteForm::Vectors } else { DeleteForm::Parquet };
+        let form = if vectors { DeleteForm::Vectors } else { DeleteForm::Files };
         let mut w = writer(&dir, form, &[(GRANULARITY, if shared { "partition" } else { "file" })]);
         let column: ArrayRef = Arc::new(Int32Array::from_iter_values(0..60));
         let paths: Vec<String> = deleted.iter().map(|_| write(&dir, &numbers(), vec![column.clone()])).collect();
