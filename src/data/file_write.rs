@@ -212,24 +212,11 @@ impl Written {
         partition: Arc<Partition>,
     ) -> DataFile {
         DataFile {
-            content,
-            path,
-            format,
-            partition,
             record_count: self.record_count,
             size_bytes: self.size_bytes,
-            sequence_number: None,
-            file_sequence_number: None,
-            snapshot_id: None,
             metrics: self.metrics.map(Into::into),
-            key_metadata: None,
             split_offsets: self.split_offsets,
-            equality_ids: None,
-            sort_order_id: None,
-            first_row_id: None,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
+            ..DataFile::new(content, path, format, partition)
         }
     }
 }
