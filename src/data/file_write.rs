@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::avro_write::{AvroFile, AvroSettings};
 use super::metrics::MetricsConfig;
+use super::orc_write::{OrcFile, OrcSettings};
 use super::parquet_schema::without_unknown;
 use super::parquet_write::{ParquetFile, ParquetSettings};
 use crate::error::{Error, Result};
@@ -99,6 +100,7 @@ pub struct FileSettings {
 enum Form {
     Parquet(Arc<ParquetSettings>),
     Avro(Arc<AvroSettings>),
+    Orc(Arc<OrcSettings>),
 }
 
 impl FileSettings {
@@ -120,7 +122,7 @@ impl FileSettings {
                 Form::Parquet(Arc::new(settings))
             }
             FileFormat::Avro => Form::Avro(Arc::new(AvroSettings::new(&schema, properties, purpose)?)),
-            FileFormat::Orc => return Err(Error::unsupported("rows can't be written to ORC files")),
+            FileFormat::Orc => Form::Orc(Arc::new(OrcSettings::new(&schema, properties, metrics, purpose)?)),
             FileFormat::Puffin => return Err(Error::internal("Puffin files have no rows")),
         };
         Ok(FileSettings { arrow, form })
@@ -136,6 +138,7 @@ impl FileSettings {
         match &self.form {
             Form::Parquet(_) => FileFormat::Parquet,
             Form::Avro(_) => FileFormat::Avro,
+            Form::Orc(_) => FileFormat::Orc,
         }
     }
 
@@ -147,6 +150,7 @@ impl FileSettings {
         Ok(match &self.form {
             Form::Parquet(settings) => Box::new(ParquetFile::create(store, path, settings.clone())?),
             Form::Avro(settings) => Box::new(AvroFile::create(store, path, settings)?),
+            Form::Orc(settings) => Box::new(OrcFile::create(store, path, settings)?),
         })
     }
 }

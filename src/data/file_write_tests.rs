@@ -241,7 +241,8 @@ pub(crate) fn read_back(schema: &Schema, path: &str, format: FileFormat) -> Vec<
     rows(&read(&context(schema), &task_of(path, format)).unwrap())
 }
 
-const CODECS: [(FileFormat, &[&str]); 2] = [
+const CODECS: [(FileFormat, &[&str]); 3] = [
+    (FileFormat::Orc, &["zlib", "zstd", "snappy", "none"]),
     (FileFormat::Parquet, &["zstd", "snappy"]),
     (FileFormat::Avro, &["gzip", "zstd", "snappy", "uncompressed"]),
 ];
