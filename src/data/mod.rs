@@ -12,8 +12,10 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
-//! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
+//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `file_write`
+//! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties`, and [`metrics`] says what
+//! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_texts`, and
+//! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
 pub mod arrow_schema;
