@@ -294,12 +294,7 @@ struct OpenFile {
 }
 
 impl<'a> GroupWriter<'a> {
-    fn new(
-        output: &'a mut Output,
-        settings: &'a FileSettings,
-        target_bytes: u64,
-        partition: Arc<Partition>,
-    ) -> Self {
+    fn new(output: &'a mut Output, settings: &'a FileSettings, target_bytes: u64, partition: Arc<Partition>) -> Self {
         GroupWriter { output, settings, target_bytes, partition, open: None, done: Vec::new() }
     }
 
@@ -340,7 +335,8 @@ impl<'a> GroupWriter<'a> {
         self.output.made(&path, &finished);
         let mut written = finished?;
         forget_counts(&mut written, only.is_some());
-        let file = written.into_file(FileContent::PositionDeletes, path, self.settings.format(), self.partition.clone());
+        let file =
+            written.into_file(FileContent::PositionDeletes, path, self.settings.format(), self.partition.clone());
         self.done.push(DataFile { referenced_data_file: only, ..file });
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `file_write`
 //! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties`, and [`metrics`] says what
-//! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_texts`, and
+//! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_values` and `orc_texts`, and
 //! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
@@ -57,6 +57,7 @@ mod orc_stripe;
 mod orc_texts;
 mod orc_time;
 mod orc_types;
+mod orc_values;
 mod orc_write;
 mod output;
 mod parquet_file;

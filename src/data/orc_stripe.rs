@@ -3,28 +3,18 @@
 //! A column has a bit for every row whether it has a value, and values only for those that have. Columns in a struct have
 //! neither for rows in which the struct is null; those in lists and maps have one for every entry.
 
-use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, RecordBatch,
-    UInt32Array,
-};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{filter, take};
-use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
-};
-use arrow::error::ArrowError;
 
-use super::orc_texts::Texts;
-use super::orc_time::stored_timestamp;
-use super::orc_types::{OrcType, per_second, statistics_of};
+use super::orc_texts::ColumnStreams;
+use super::orc_types::{OrcType, statistics_of};
+use super::orc_values::{Values, unlike};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
-    BitWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut, StreamWriter,
-    StripeParts, row_index,
+    BitWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut, StripeParts, row_index,
 };
-use crate::error::{Error, Result};
-use crate::types::{PrimitiveType, Type};
+use crate::error::Result;
+use crate::types::Type;
 
 /// A stripe that is being encoded.
 pub(super) struct Stripe {
@@ -48,7 +38,8 @@ pub(super) struct FinishedStripe {
 /// Rows of a group of the row index.
 pub(super) const GROUP_ROWS: u64 = 10_000;
 
-struct Column {
+/// A column of a stripe.
+pub(super) struct Column {
     number: usize,
     present: BitWriter,
     /// Whether there is a null in the stripe.
@@ -64,30 +55,6 @@ struct Column {
 struct Positions {
     present: Vec<u64>,
     values: Vec<u64>,
-}
-
-enum Values {
-    Boolean(BitWriter),
-    Integer(IntegerWriter),
-    Float(StreamWriter),
-    Double(StreamWriter),
-    Text(Texts),
-    Binary { bytes: StreamWriter, lengths: IntegerWriter },
-    Decimal { digits: StreamWriter, scales: IntegerWriter, scale: u8 },
-    Timestamp { seconds: IntegerWriter, nanos: IntegerWriter, per_second: i64 },
-    Struct(Vec<Column>),
-    /// Lists or maps: of elements, or of keys and values.
-    Collection { lengths: IntegerWriter, entries: Vec<Column> },
-}
-
-#[cold]
-fn unlike() -> Error {
-    Error::internal("a batch is unlike the schema of its ORC file")
-}
-
-#[cold]
-fn failed(e: ArrowError) -> Error {
-    Error::internal("values can't be picked for an ORC file").because(e)
 }
 
 impl Stripe {
@@ -225,7 +192,11 @@ impl Column {
         }
     }
 
-    fn write(&mut self, array: &ArrayRef) -> Result<()> {
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// As [`Stripe::write`].
+    pub(super) fn write(&mut self, array: &ArrayRef) -> Result<()> {
         let nulls = array.logical_nulls().filter(|n| n.null_count() > 0);
         match &nulls {
             None => self.present.ones(array.len()),
@@ -259,12 +230,13 @@ impl Column {
         self.children().iter_mut().for_each(Column::end_group);
     }
 
-    fn held(&self) -> usize {
+    /// Bytes held, about.
+    pub(super) fn held(&self) -> usize {
         self.present.held() + self.values.held()
     }
 
     fn finish(&mut self, out: &mut Parts) {
-        let (streams, encoding, texts) = self.values.finish();
+        let ColumnStreams { streams, encoding, positions: texts } = self.values.finish();
         let present = self.present.take();
         let with_present = std::mem::take(&mut self.has_null);
         let mut texts = texts.into_iter();
@@ -280,238 +252,4 @@ impl Column {
         out.data.extend(present.into_iter().chain(streams).map(stream));
         self.children().iter_mut().for_each(|child| child.finish(out));
     }
-}
-
-/// The values of an array that are not null.
-fn each<T: ArrowPrimitiveType>(array: &dyn Array, nulls: Option<&NullBuffer>, mut f: impl FnMut(T::Native)) -> Result<()> {
-    let array: &PrimitiveArray<T> = array.as_primitive_opt().ok_or_else(unlike)?;
-    match nulls {
-        None => array.values().iter().for_each(|v| f(*v)),
-        Some(nulls) => nulls.valid_indices().for_each(|row| f(array.value(row))),
-    }
-    Ok(())
-}
-
-/// The rows of an array that are not null.
-fn valid_rows(length: usize, nulls: Option<&NullBuffer>) -> impl Iterator<Item = usize> {
-    (0..length).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
-}
-
-impl Values {
-    fn leaf(ty: &PrimitiveType, compressor: &Compressor) -> Values {
-        use PrimitiveType as P;
-        let integers = |signed| IntegerWriter::new(compressor, signed);
-        let stream = || StreamWriter::new(compressor);
-        match ty {
-            P::Boolean => Values::Boolean(BitWriter::new(compressor)),
-            P::Float => Values::Float(stream()),
-            P::Double => Values::Double(stream()),
-            P::String => Values::Text(Texts::new(compressor)),
-            P::Decimal { scale, .. } => {
-                Values::Decimal { digits: stream(), scales: integers(true), scale: *scale }
-            }
-            P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => {
-                Values::Timestamp { seconds: integers(true), nanos: integers(false), per_second: per_second(ty) }
-            }
-            P::Int | P::Long | P::Date | P::Time => Values::Integer(integers(true)),
-            _ => Values::Binary { bytes: stream(), lengths: integers(false) },
-        }
-    }
-
-    fn write(&mut self, array: &ArrayRef, nulls: Option<&NullBuffer>, into: &mut ColumnStatistics) -> Result<()> {
-        let statistics = &mut into.kind;
-        match self {
-            Values::Boolean(bits) => {
-                let array: &BooleanArray = array.as_boolean_opt().ok_or_else(unlike)?;
-                for row in valid_rows(array.len(), nulls) {
-                    statistics.add_boolean(array.value(row));
-                    bits.push(array.value(row));
-                }
-            }
-            Values::Integer(integers) => {
-                let mut put = |v| {
-                    statistics.add_integer(v);
-                    integers.push(v);
-                };
-                match array.data_type() {
-                    DataType::Int32 => each::<Int32Type>(array, nulls, |v| put(i64::from(v)))?,
-                    DataType::Date32 => each::<Date32Type>(array, nulls, |v| put(i64::from(v)))?,
-                    DataType::Int64 => each::<Int64Type>(array, nulls, put)?,
-                    _ => each::<Time64MicrosecondType>(array, nulls, put)?,
-                }
-            }
-            Values::Float(stream) => each::<Float32Type>(array, nulls, |v| {
-                statistics.add_double(f64::from(v));
-                stream.extend(&v.to_le_bytes());
-            })?,
-            Values::Double(stream) => each::<Float64Type>(array, nulls, |v| {
-                statistics.add_double(v);
-                stream.extend(&v.to_le_bytes());
-            })?,
-            Values::Text(texts) => {
-                let array = array.as_string_opt::<i32>().ok_or_else(unlike)?;
-                for row in valid_rows(array.len(), nulls) {
-                    statistics.add_bytes(array.value(row).as_bytes());
-                    texts.push(array.value(row).as_bytes());
-                }
-            }
-            Values::Binary { bytes, lengths } => {
-                let mut put = |v: &[u8]| {
-                    statistics.add_bytes(v);
-                    bytes.extend(v);
-                    lengths.push(v.len() as i64);
-                };
-                if let Some(fixed) = array.as_fixed_size_binary_opt() {
-                    let fixed: &FixedSizeBinaryArray = fixed;
-                    valid_rows(fixed.len(), nulls).for_each(|row| put(fixed.value(row)));
-                } else {
-                    let array = array.as_binary_opt::<i32>().ok_or_else(unlike)?;
-                    valid_rows(array.len(), nulls).for_each(|row| put(array.value(row)));
-                }
-            }
-            Values::Decimal { digits, scales, scale } => each::<Decimal128Type>(array, nulls, |v| {
-                statistics.add_decimal(v);
-                digits.varint((v << 1 ^ v >> 127) as u128);
-                scales.push(i64::from(*scale));
-            })?,
-            Values::Timestamp { seconds, nanos, per_second } => {
-                let mut beyond = None;
-                let mut put = |v| match stored_timestamp(v, *per_second) {
-                    Some((second, nano)) => {
-                        statistics.add_integer(v);
-                        seconds.push(second);
-                        nanos.push(nano);
-                    }
-                    None => beyond = Some(v),
-                };
-                match array.data_type() {
-                    DataType::Timestamp(TimeUnit::Nanosecond, _) => {
-                        each::<TimestampNanosecondType>(array, nulls, put)?;
-                    }
-                    _ => each::<TimestampMicrosecondType>(array, nulls, &mut put)?,
-                }
-                if beyond.is_some() {
-                    return Err(Error::unsupported("ORC has no timestamps in the last second before 1970")
-                        .hint("Set write.format.default to parquet or avro"));
-                }
-            }
-            Values::Struct(members) => {
-                let array = array.as_struct_opt().ok_or_else(unlike)?;
-                let present = nulls.map(|nulls| BooleanArray::new(nulls.inner().clone(), None));
-                for (member, column) in members.iter_mut().zip(array.columns()) {
-                    match &present {
-                        None => member.write(column)?,
-                        Some(present) => member.write(&filter(column, present).map_err(failed)?)?,
-                    }
-                }
-            }
-            Values::Collection { lengths, entries } => {
-                let (offsets, columns) = collection(array)?;
-                for row in valid_rows(array.len(), nulls) {
-                    let length = i64::from(offsets[row + 1]) - i64::from(offsets[row]);
-                    statistics.add_entries(length.unsigned_abs());
-                    lengths.push(length);
-                }
-                let picked = picked_entries(offsets, nulls)?;
-                for (entry, column) in entries.iter_mut().zip(columns) {
-                    match &picked {
-                        Picked::Range(start, length) => entry.write(&column.slice(*start, *length))?,
-                        Picked::Some(rows) => entry.write(&take(column, rows, None).map_err(failed)?)?,
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Where the next value will be.
-    fn position(&mut self, out: &mut Vec<u64>) {
-        match self {
-            Values::Boolean(bits) => bits.position(out),
-            Values::Integer(integers) | Values::Collection { lengths: integers, .. } => integers.position(out),
-            Values::Float(stream) | Values::Double(stream) => stream.position(out),
-            // They know only in the end.
-            Values::Text(texts) => texts.begin_group(),
-            Values::Binary { bytes: stream, lengths: integers }
-            | Values::Decimal { digits: stream, scales: integers, .. } => {
-                stream.position(out);
-                integers.position(out);
-            }
-            Values::Timestamp { seconds, nanos, .. } => {
-                seconds.position(out);
-                nanos.position(out);
-            }
-            Values::Struct(_) => {}
-        }
-    }
-
-    fn held(&self) -> usize {
-        match self {
-            Values::Boolean(bits) => bits.held(),
-            Values::Integer(integers) => integers.held(),
-            Values::Float(stream) | Values::Double(stream) => stream.held(),
-            Values::Text(texts) => texts.held(),
-            Values::Binary { bytes: stream, lengths: integers }
-            | Values::Decimal { digits: stream, scales: integers, .. } => stream.held() + integers.held(),
-            Values::Timestamp { seconds, nanos, .. } => seconds.held() + nanos.held(),
-            Values::Struct(members) => members.iter().map(Column::held).sum(),
-            Values::Collection { lengths, entries } => {
-                lengths.held() + entries.iter().map(Column::held).sum::<usize>()
-            }
-        }
-    }
-
-    /// The streams with the encoding, and where groups of text begin.
-    fn finish(&mut self) -> (Vec<(StreamKind, Vec<u8>)>, EncodingOut, Vec<Vec<u64>>) {
-        let (streams, encoding) = match self {
-            Values::Boolean(bits) => (vec![(StreamKind::Data, bits.take())], EncodingOut::Direct),
-            Values::Integer(integers) => (vec![(StreamKind::Data, integers.take())], EncodingOut::DirectV2),
-            Values::Float(stream) | Values::Double(stream) => {
-                (vec![(StreamKind::Data, stream.take())], EncodingOut::Direct)
-            }
-            Values::Text(texts) => {
-                let done = texts.take();
-                return (done.streams, done.encoding, done.positions);
-            }
-            Values::Binary { bytes, lengths } => {
-                (vec![(StreamKind::Data, bytes.take()), (StreamKind::Length, lengths.take())], EncodingOut::DirectV2)
-            }
-            Values::Decimal { digits, scales, .. } => {
-                (vec![(StreamKind::Data, digits.take()), (StreamKind::Secondary, scales.take())], EncodingOut::DirectV2)
-            }
-            Values::Timestamp { seconds, nanos, .. } => {
-                (vec![(StreamKind::Data, seconds.take()), (StreamKind::Secondary, nanos.take())], EncodingOut::DirectV2)
-            }
-            Values::Struct(_) => (vec![], EncodingOut::Direct),
-            Values::Collection { lengths, .. } => (vec![(StreamKind::Length, lengths.take())], EncodingOut::DirectV2),
-        };
-        (streams, encoding, Vec::new())
-    }
-}
-
-/// Where the entries of each row are, and the columns of the entries.
-fn collection(array: &ArrayRef) -> Result<(&[i32], Vec<&ArrayRef>)> {
-    if let Some(lists) = array.as_list_opt::<i32>() {
-        return Ok((lists.value_offsets(), vec![lists.values()]));
-    }
-    let maps = array.as_map_opt().ok_or_else(unlike)?;
-    Ok((maps.value_offsets(), vec![maps.keys(), maps.values()]))
-}
-
-/// Entries of rows that are not null.
-enum Picked {
-    /// From one on, so many.
-    Range(usize, usize),
-    Some(UInt32Array),
-}
-
-fn picked_entries(offsets: &[i32], nulls: Option<&NullBuffer>) -> Result<Picked> {
-    let rows = offsets.windows(2).enumerate();
-    let is_hidden = |(row, w): (usize, &[i32])| nulls.is_some_and(|n| n.is_null(row)) && w[0] < w[1];
-    let (first, last) = offsets.first().zip(offsets.last()).ok_or_else(unlike)?;
-    if !rows.clone().any(is_hidden) {
-        return Ok(Picked::Range(*first as usize, (last - first) as usize));
-    }
-    let shown = rows.filter(|(row, _)| nulls.is_none_or(|n| n.is_valid(*row)));
-    Ok(Picked::Some(shown.flat_map(|(_, w)| w[0] as u32..w[1] as u32).collect::<Vec<_>>().into()))
 }

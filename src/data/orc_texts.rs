@@ -24,11 +24,11 @@ pub(super) struct Texts {
     positions: Vec<Vec<u64>>,
 }
 
-/// The streams of a stripe.
-pub(super) struct TextStreams {
+/// The streams of a column in a stripe.
+pub(super) struct ColumnStreams {
     pub streams: Vec<(StreamKind, Vec<u8>)>,
     pub encoding: EncodingOut,
-    /// Where each group of rows begins.
+    /// Where each group of rows begins, if that is known only now.
     pub positions: Vec<Vec<u64>>,
 }
 
@@ -145,7 +145,7 @@ impl Texts {
     }
 
     /// The streams; there are no strings then.
-    pub(super) fn take(&mut self) -> TextStreams {
+    pub(super) fn take(&mut self) -> ColumnStreams {
         // Without any string there is nothing to look up either.
         if matches!(&self.form, Form::Dictionary(d) if !d.pays() || d.ends.is_empty()) {
             self.give_up();
@@ -154,7 +154,7 @@ impl Texts {
         match form {
             Form::Direct { mut bytes, mut lengths } => {
                 let streams = vec![(StreamKind::Data, bytes.take()), (StreamKind::Length, lengths.take())];
-                TextStreams { streams, encoding: EncodingOut::DirectV2, positions }
+                ColumnStreams { streams, encoding: EncodingOut::DirectV2, positions }
             }
             Form::Dictionary(Dictionary { ends, content, indexes, groups, .. }) => {
                 let mut numbers = IntegerWriter::new(&compressor, false);
@@ -178,7 +178,7 @@ impl Texts {
                     (StreamKind::DictionaryData, bytes.take()),
                     (StreamKind::Length, lengths.take()),
                 ];
-                TextStreams { streams, encoding: EncodingOut::DictionaryV2(ends.len()), positions }
+                ColumnStreams { streams, encoding: EncodingOut::DictionaryV2(ends.len()), positions }
             }
         }
     }

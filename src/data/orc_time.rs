@@ -97,7 +97,7 @@ pub(super) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
     let stored = match zeros {
         _ if nanos == 0 => 0,
         0 | 1 => nanos << 3,
-        zeros => nanos / 10i64.pow(zeros) << 3 | i64::from(zeros - 1),
+        zeros => ((nanos / 10i64.pow(zeros)) << 3) | i64::from(zeros - 1),
     };
     Some((second - BASE, stored))
 }
@@ -165,7 +165,10 @@ mod tests {
     #[test]
     fn what_is_stored_is_read_as_it_was() {
         let utc = Zone::Utc;
-        assert_eq!((stored_timestamp(1, 1_000_000).unwrap().1, stored_timestamp(100, 1_000_000).unwrap().1), (0x0a, 0x0c));
+        assert_eq!(
+            (stored_timestamp(1, 1_000_000).unwrap().1, stored_timestamp(100, 1_000_000).unwrap().1),
+            (0x0a, 0x0c)
+        );
         for per_second in [1_000_000, 1_000_000_000] {
             let parts = [0, 1, 10, 999, 1000, 5000, 123_456, 500_000, 999_999, 999_999_999, 1_000_000, 120_000_000];
             for second in [-9_000_000_000, -1000, -3, -2, -1, 0, 1, 2, 1_700_000_000, 9_000_000_000] {

@@ -23,8 +23,7 @@ pub(super) struct OrcType {
 /// `Unsupported` for types that ORC files do not have.
 pub(super) fn orc_types(schema: &Schema) -> Result<(Vec<TypeOut>, Vec<OrcType>)> {
     let names = schema.fields.iter().map(|f| f.name.clone()).collect();
-    let root =
-        TypeOut { kind: Kind::Struct, children: Vec::new(), names, digits: None, attributes: Vec::new() };
+    let root = TypeOut { kind: Kind::Struct, children: Vec::new(), names, digits: None, attributes: Vec::new() };
     let mut types = vec![root];
     let columns = schema.fields.iter().map(|f| add(f, &mut types)).collect::<Result<Vec<_>>>()?;
     link(&mut types, 0, &columns);

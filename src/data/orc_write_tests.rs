@@ -150,7 +150,8 @@ fn metrics_by_type_and_mode() {
     ];
     let given = RecordBatch::try_new(to_arrow(&table).unwrap(), columns).unwrap();
     let modes = [("write.metadata.metrics.column.off", "none"), ("write.metadata.metrics.column.counted", "counts")];
-    let (path, written) = write(&dir, FileFormat::Orc, &table, &modes, &[(given.slice(0, 1), true), (given.slice(1, 3), false)]);
+    let (path, written) =
+        write(&dir, FileFormat::Orc, &table, &modes, &[(given.slice(0, 1), true), (given.slice(1, 3), false)]);
     assert_eq!(read_back(&table, &path, FileFormat::Orc), rows(&[given]));
     let m = written.metrics.unwrap();
     let counts = |map: Option<crate::task::FieldMap<i64>>| {

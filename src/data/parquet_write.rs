@@ -132,7 +132,6 @@ impl ParquetFile {
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();
         Ok(ParquetFile { path, settings, writer, nan_counts })
     }
-
 }
 
 impl NewFile for ParquetFile {

@@ -24,12 +24,7 @@ pub(super) fn size_property(properties: &BTreeMap<String, String>, key: &str, de
 ///
 /// # Errors
 /// `InvalidInput`, naming the property, if it is something else.
-pub(super) fn parse<T: std::str::FromStr>(
-    key: &str,
-    text: &str,
-    what: &str,
-    fits: impl Fn(&T) -> bool,
-) -> Result<T> {
+pub(super) fn parse<T: std::str::FromStr>(key: &str, text: &str, what: &str, fits: impl Fn(&T) -> bool) -> Result<T> {
     let parsed = text.trim().parse().ok().filter(fits);
     parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no {what}")).with("property", key))
 }

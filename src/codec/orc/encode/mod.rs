@@ -14,6 +14,8 @@ mod stream;
 
 pub use bytes::{BitWriter, ByteRunWriter};
 pub use integers::IntegerWriter;
-pub use messages::{EncodingOut, FooterParts, IndexEntry, StreamOut, StripeParts, TypeOut, row_index, stripe_statistics};
+pub use messages::{
+    EncodingOut, FooterParts, IndexEntry, StreamOut, StripeParts, TypeOut, row_index, stripe_statistics,
+};
 pub use statistics::{ColumnStatistics, Cut, KindStatistics};
 pub use stream::{Compressor, StreamWriter};

@@ -20,7 +20,7 @@ pub struct Compressor {
 enum State {
     None,
     Zlib(libdeflater::Compressor),
-    Snappy(snap::raw::Encoder),
+    Snappy(Box<snap::raw::Encoder>),
     Zstd(zstd::bulk::Compressor<'static>),
 }
 
@@ -43,7 +43,7 @@ impl Compressor {
                 let level = level.map_err(|_| Error::internal("deflate lacks a level"))?;
                 State::Zlib(libdeflater::Compressor::new(level))
             }
-            Codec::Snappy => State::Snappy(snap::raw::Encoder::new()),
+            Codec::Snappy => State::Snappy(Box::new(snap::raw::Encoder::new())),
             Codec::Zstd => {
                 let compressor = zstd::bulk::Compressor::new(if small { 9 } else { 3 });
                 State::Zstd(compressor.map_err(|e| Error::internal("zstandard failed").because(e))?)

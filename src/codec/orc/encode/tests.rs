@@ -23,13 +23,25 @@ fn numbers() -> impl Strategy<Value = Vec<i64>> {
         prop::collection::vec(any::<i64>(), 1..30),
         prop::collection::vec(-100i64..100, 1..600),
         (any::<i32>(), prop::collection::vec(0i64..1000, 1..600)).prop_map(|(v, steps)| {
-            steps.iter().scan(i64::from(v), |at, s| { *at += s; Some(*at) }).collect()
+            steps
+                .iter()
+                .scan(i64::from(v), |at, s| {
+                    *at += s;
+                    Some(*at)
+                })
+                .collect()
         }),
         (any::<i32>(), prop::collection::vec(0i64..3, 1..600)).prop_map(|(v, steps)| {
-            steps.iter().scan(i64::from(v), |at, s| { *at -= s; Some(*at) }).collect()
+            steps
+                .iter()
+                .scan(i64::from(v), |at, s| {
+                    *at -= s;
+                    Some(*at)
+                })
+                .collect()
         }),
         Just(vec![i64::MIN, i64::MAX, 0, -1, i64::MIN, i64::MIN + 1]),
-        (0u32..64, 1usize..20).prop_map(|(bits, n)| vec![1i64.wrapping_shl(bits), 0].repeat(n)),
+        (0u32..64, 1usize..20).prop_map(|(bits, n)| [1i64.wrapping_shl(bits), 0].repeat(n)),
     ];
     prop::collection::vec(part, 0..6).prop_map(|parts| parts.concat())
 }
