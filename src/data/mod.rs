@@ -13,14 +13,19 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
-//! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
+//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `file_write`
+//! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties`, and [`metrics`] says what
+//! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_values` and `orc_texts`, and
+//! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
 pub mod arrow_schema;
 mod avro_decode;
 mod avro_read;
+mod avro_rows;
 mod avro_schema;
+mod avro_schema_json;
+mod avro_write;
 mod bloom_filters;
 mod bounds_truncate;
 mod bucket_array;
@@ -35,6 +40,7 @@ mod delete_keys;
 pub mod delete_write;
 pub mod deletes;
 mod file_columns;
+mod file_write;
 pub mod filter;
 mod filter_columns;
 mod flat_column;
@@ -49,9 +55,15 @@ pub mod metrics;
 mod name_mapping;
 mod orc_columns;
 mod orc_file;
+mod orc_metrics;
 mod orc_read;
 mod orc_schema;
+mod orc_stripe;
+mod orc_texts;
 mod orc_time;
+mod orc_types;
+mod orc_values;
+mod orc_write;
 mod output;
 mod parquet_file;
 pub(crate) mod parquet_import;
@@ -77,3 +89,4 @@ mod transform_array;
 pub mod transform_column;
 pub mod variant;
 pub mod write;
+mod write_properties;

@@ -66,6 +66,12 @@ impl OrcFile {
         &self.footer.stripes
     }
 
+    /// The types of all columns.
+    #[cfg(test)]
+    pub(super) fn types(&self) -> &[crate::codec::orc::TypeInfo] {
+        &self.footer.types
+    }
+
     /// Bytes that a row of these columns takes in memory, about, by what the file says; nulls take as many as numbers.
     pub(super) fn row_bytes(&self, columns: &[OrcColumn]) -> u64 {
         let bytes = |column: &OrcColumn| {
