@@ -9,19 +9,21 @@ use serde_json::json;
 use crate::catalog::Catalog;
 use crate::data::locations::FileLocations;
 use crate::data::write::{DataWriter, RowOrder, WriteContext};
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::tables::Opened;
 use crate::iceberg::catalog::versions::{FolderVersions, Versions};
-use crate::iceberg::commit::{self, SnapshotChange};
+use crate::iceberg::commit::SnapshotChange;
 use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
+use crate::row_level::lineage_columns;
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
-use crate::task::{CommitMessage, DataFile};
+use crate::task::CommitMessage;
 use crate::transaction::{self, CommitOptions};
+use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -352,13 +354,52 @@ impl Table {
     /// # Errors
     /// As [`Table::append`].
     pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
+        self.write_with(rows, self.write_context(task)?)
+    }
+
+    /// As [`Table::write`], for rows that were read from this table: in format version 3 they come with the columns of
+    /// lineage, and keep it.
+    ///
+    /// # Errors
+    /// As [`Table::write`]; `InvalidInput` without these columns.
+    pub fn write_again(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
+        let context = self.lineage_context(task)?;
+        let given = rows.schema();
+        for column in context.schema.fields.iter().filter(|f| LINEAGE_COLUMNS.contains(&f.id)) {
+            if given.index_of(&column.name).is_err() {
+                return Err(Error::invalid(
+                    "rows of a table of format version 3 keep their identity when they are rewritten",
+                )
+                .with("column", &column.name)
+                .hint("Read them with select=[..., \"_row_id\", \"_last_updated_sequence_number\"]"));
+            }
+        }
+        self.write_with(rows, context)
+    }
+
+    fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, context: WriteContext) -> Result<CommitMessage> {
         self.check_writable()?;
-        let mut writer = DataWriter::new(self.inner.store.clone(), self.write_context(task)?)?;
+        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
-        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
+        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()?, delta: None })
+    }
+
+    /// How rows are written that keep who they are: with their lineage, where the table has it.
+    ///
+    /// # Errors
+    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of one of lineage.
+    pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
+        let mut context = self.write_context(task)?;
+        if self.format_version() >= 3 {
+            let mut fields = context.schema.fields.to_vec();
+            fields.extend(lineage_columns(&context.schema)?);
+            let identifiers = context.schema.identifier_field_ids.clone();
+            context.schema = Arc::new(Schema::new(context.schema.id, fields, identifiers));
+        }
+        Ok(context)
     }
 
     /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the
@@ -378,57 +419,6 @@ impl Table {
             write_id: uuid::Uuid::new_v4().to_string(),
             task_id: task,
         })
-    }
-
-    /// Commits the files of writers as one append. Without any files
-    /// nothing is committed; messages that a snapshot of the table already has are not committed again.
-    ///
-    /// # Errors
-    /// `InvalidInput` for messages of another table or whose files are gone; as [`Table::append`].
-    pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
-        self.check_writable()?;
-        if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
-            return Err(Error::invalid("a commit message belongs to another table")
-                .with("expected", self.uuid())
-                .with("found", &m.table_uuid));
-        }
-        let files: Vec<_> = messages.into_iter().flat_map(|m| m.files).collect();
-        if files.is_empty() {
-            return self.refresh();
-        }
-        for file in &files {
-            self.inner.store.size(&file.path).map_err(|e| match e.kind() {
-                ErrorKind::NotFound => Error::invalid("a written file is not there any more")
-                    .with("path", &file.path)
-                    .hint("Its message was aborted, perhaps; write the rows again"),
-                _ => e,
-            })?;
-        }
-        let change = SnapshotChange::append(self.inner.store.clone(), files);
-        transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
-    }
-
-    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of them.
-    ///
-    /// # Errors
-    /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
-    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
-        let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
-        let files: Vec<&DataFile> = own.flat_map(|m| &m.files).collect();
-        let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
-        let newest = self.refresh()?;
-        let live = commit::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
-        if let Some(path) = live.first() {
-            return Err(
-                Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
-            );
-        }
-        self.delete_files(&files)
-    }
-
-    /// Only for files that certainly are in no snapshot.
-    fn delete_files(&self, files: &[&DataFile]) -> Result<()> {
-        files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
     }
 
     /// The root folder that commits go to.

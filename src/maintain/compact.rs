@@ -12,7 +12,7 @@ use crate::data::read_ahead::TaskReader;
 use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::error::{ErrorKind, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
-use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::messages::rewrite;
 use crate::row_level::lineage_columns;
 use crate::scan::Scan;
 use crate::store::Store;
@@ -160,14 +160,7 @@ impl Job<'_> {
     fn commit(&self, groups: &[Group], written: Written) -> Result<Verdict> {
         let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
         let number = self.table.inner.metadata.snapshot_by_id(self.since).map_or(0, |s| s.sequence_number);
-        let assumed =
-            Assumptions { since: Some(self.since), no_new_deletes_of_removed: true, ..Assumptions::default() };
-        let mut change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Replace)
-            .remove_files(removed)
-            .assuming(assumed);
-        if self.table.format_version() > 1 {
-            change = change.data_sequence_number(number);
-        }
+        let change = rewrite(&self.table, self.since, number).remove_files(removed);
         let change = self.options.commit.apply(change, &self.table)?.add_files(written.take()).owning_files();
         Ok(transaction::commit(&self.table, vec![Box::new(change)]))
     }

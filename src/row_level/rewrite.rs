@@ -3,13 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::live::lineage_columns;
 use super::view::View;
-use crate::data::write::{DataWriter, WriteContext};
+use crate::data::write::DataWriter;
 use crate::error::Result;
 use crate::store::Store;
 use crate::task::{DataFile, FileContent};
-use crate::types::Schema;
 use crate::workers::{GoOn, in_parallel, threads};
 
 /// Files that were written and belong to no commit yet: dropped, they are deleted.
@@ -59,21 +57,6 @@ impl Drop for NewFiles {
     }
 }
 
-/// How rows are written that keep who they are: with their lineage, where the table has it.
-///
-/// # Errors
-/// As [`lineage_columns`].
-pub(super) fn context_with_lineage(view: &View, task: u64) -> Result<WriteContext> {
-    let mut context = view.table.write_context(task)?;
-    if view.table.format_version() >= 3 {
-        let mut fields = context.schema.fields.to_vec();
-        fields.extend(lineage_columns(&context.schema)?);
-        let identifiers = context.schema.identifier_field_ids.clone();
-        context.schema = Arc::new(Schema::new(context.schema.id, fields, identifiers));
-    }
-    Ok(context)
-}
-
 /// Gives every item to one of a few writers, one for each thread; returns what they wrote and what `work` gave, in the
 /// order of the items. Nothing is left behind after an error.
 ///
@@ -88,7 +71,7 @@ pub(super) fn write_each<I: Sync, T: Send>(
     let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view)));
     let run = |thread: usize| {
         let mut done = Vec::new();
-        let mut writer = DataWriter::new(view.store().clone(), context_with_lineage(view, thread as u64)?)?;
+        let mut writer = DataWriter::new(view.store().clone(), view.table.lineage_context(thread as u64)?)?;
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { break };
