@@ -6,6 +6,7 @@ use crate::data::delete_files::{DeleteCache, read_vector};
 use crate::data::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{self, Assumptions, FileId, Operation, SnapshotChange};
+use crate::row_level::NewFiles;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
 use crate::transaction::{self, CommitOptions, Verdict};
@@ -30,14 +31,13 @@ impl Table {
             return transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result();
         }
         let newest = self.refresh()?;
+        let known_by: Vec<DataFile> = messages.iter().flat_map(|m| &m.files).cloned().collect();
         let written = newest.united_vectors(&mut messages)?;
-        let change = options.apply(row_delta(&newest, messages), &newest)?;
+        let change = row_delta(&newest, messages).once(&known_by.iter().collect::<Vec<_>>());
+        let change = options.apply(change, &newest)?;
         let verdict = transaction::commit(&newest, vec![Box::new(change)]);
-        if let Verdict::Failed(_) = &verdict {
-            for path in written {
-                // A left-over is a harmless orphan; the commit's own error matters more.
-                let _ = self.inner.store.delete(&path);
-            }
+        if !matches!(verdict, Verdict::Failed(_)) {
+            written.take();
         }
         verdict.into_result()
     }
@@ -68,7 +68,8 @@ impl Table {
             return Err(Error::invalid("the table had no files at that version"));
         };
         let number = self.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
-        let change = rewrite(self, since, number).remove_files(replaced).add_files(added).once();
+        let change = rewrite(self, since, number).once(&added.iter().collect::<Vec<_>>());
+        let change = change.remove_files(replaced).add_files(added);
         transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
 
@@ -91,8 +92,10 @@ impl Table {
     }
 
     /// Puts one deletion vector in the place of several of the same data file, which writers made that did not know of each
-    /// other: a data file has one at most. Returns the files written.
-    fn united_vectors(&self, messages: &mut [CommitMessage]) -> Result<Vec<String>> {
+    /// other: a data file has one at most. Returns what was written, which the commit does not own.
+    fn united_vectors(&self, messages: &mut [CommitMessage]) -> Result<NewFiles> {
+        let store = &self.inner.store;
+        let mut written = NewFiles::new(store);
         let is_vector = |f: &DataFile| is_delete(f) && f.format == FileFormat::Puffin;
         let mut by_file: BTreeMap<String, Vec<DataFile>> = BTreeMap::new();
         for file in messages.iter().flat_map(|m| &m.files).filter(|f| is_vector(f)) {
@@ -104,9 +107,8 @@ impl Table {
         let several = |files: &[DataFile]| files.iter().map(FileId::of).collect::<BTreeSet<_>>().len() > 1;
         by_file.retain(|_, files| several(files));
         if by_file.is_empty() {
-            return Ok(Vec::new());
+            return Ok(written);
         }
-        let store = &self.inner.store;
         let context = self.scan(ScanRequest::default())?.context().clone();
         let cache = DeleteCache::new(0);
         let mut writer = PositionDeleteWriter::new(store.clone(), self.write_context(0)?, DeleteForm::Vectors)?;
@@ -117,13 +119,12 @@ impl Table {
                 writer.delete(&data_file, set.as_ref().clone())?;
             }
         }
-        let united = writer.finish()?;
+        written.add(writer.finish()?);
         let replaced =
             |f: &DataFile| is_vector(f) && f.referenced_data_file.as_ref().is_some_and(|of| by_file.contains_key(of));
         messages.iter_mut().for_each(|m| m.files.retain(|f| !replaced(f)));
-        let written = united.iter().map(|f| f.path.clone()).collect();
         if let Some(first) = messages.first_mut() {
-            first.files.extend(united);
+            first.files.extend(written.files().iter().cloned());
         }
         Ok(written)
     }
@@ -201,7 +202,7 @@ pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> Snapshot
         (false, _) => Operation::Delete,
     };
     let change = SnapshotChange::new(table.inner.store.clone(), operation).assuming(assumed);
-    change.remove_files(removed.into_values()).add_files(files).once()
+    change.remove_files(removed.into_values()).add_files(files)
 }
 
 /// The earliest snapshot that a writer of position deletes looked at.

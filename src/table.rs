@@ -18,7 +18,7 @@ use crate::iceberg::commit::SnapshotChange;
 use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
-use crate::row_level::lineage_columns;
+use crate::row_level::schema_with_lineage;
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
 use crate::task::CommitMessage;
@@ -392,14 +392,7 @@ impl Table {
     /// # Errors
     /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of one of lineage.
     pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
-        let mut context = self.write_context(task)?;
-        if self.format_version() >= 3 {
-            let mut fields = context.schema.fields.to_vec();
-            fields.extend(lineage_columns(&context.schema)?);
-            let identifiers = context.schema.identifier_field_ids.clone();
-            context.schema = Arc::new(Schema::new(context.schema.id, fields, identifiers));
-        }
-        Ok(context)
+        Ok(WriteContext { schema: schema_with_lineage(self)?, ..self.write_context(task)? })
     }
 
     /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the

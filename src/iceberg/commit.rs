@@ -45,6 +45,7 @@ pub use self::live::{live_files, live_in_snapshot};
 use self::manifests::{ManifestWriter, UNASSIGNED};
 use self::merge::Merger;
 pub use self::pick::CherryPick;
+pub(crate) use self::pick::{REPLACE_PARTITIONS, WAP_ID};
 pub use self::removal::FileId;
 use self::removal::{Dangling, Outcome, Removal};
 pub use self::rewrite::ManifestRewrite;
@@ -163,14 +164,15 @@ impl SnapshotChange {
 
     /// An append of data files. Appending the very same files again later is seen and does nothing.
     pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotChange {
-        SnapshotChange::new(store, Operation::Append).add_files(files).once()
+        let id = files_id(&files.iter().collect::<Vec<_>>());
+        let change = SnapshotChange::new(store, Operation::Append).add_files(files);
+        SnapshotChange { files_id: Some(id), ..change }
     }
 
-    /// Makes adding the very same files again later be seen, and do nothing.
+    /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these files.
     #[must_use]
-    pub fn once(mut self) -> Self {
-        let all: Vec<&DataFile> = self.added_data.iter().chain(&self.added_deletes).collect();
-        self.files_id = (!all.is_empty()).then(|| files_id(&all));
+    pub fn once(mut self, files: &[&DataFile]) -> Self {
+        self.files_id = (!files.is_empty()).then(|| files_id(files));
         self
     }
 
@@ -282,14 +284,20 @@ impl SnapshotChange {
 
     /// Whether the table has the change already: by another attempt, or by an earlier commit of the same files.
     pub fn is_in(&self, metadata: &TableMetadata) -> bool {
+        if metadata.snapshot_by_id(self.snapshot_id()).is_some() {
+            return true;
+        }
         let same_files = |s: &Snapshot| self.files_id.is_some() && s.summary.get(FILES_ID) == self.files_id.as_ref();
+        if !metadata.snapshots.iter().any(|s| same_files(s)) {
+            return false;
+        }
         // What is elsewhere, or was rolled back, is not in the branch.
         let branch = match (&self.target, self.parent(metadata)) {
             (Target::Branch(_), Ok(Some(head))) => metadata.ancestors(head.id),
             (Target::Branch(_), _) => Vec::new(),
             (Target::Staged, _) => metadata.snapshots.iter().collect(),
         };
-        branch.iter().any(|s| same_files(s)) || metadata.snapshot_by_id(self.snapshot_id()).is_some()
+        branch.iter().any(|s| same_files(s))
     }
 
     /// Builds the metadata that has the snapshot on top of `base`, writing what it needs.

@@ -11,23 +11,35 @@ use crate::task::{DataFile, FileContent};
 use crate::workers::{GoOn, in_parallel, threads};
 
 /// Files that were written and belong to no commit yet: dropped, they are deleted.
-pub(super) struct NewFiles {
+pub(crate) struct NewFiles {
     store: Arc<dyn Store>,
     files: Vec<DataFile>,
 }
 
 impl NewFiles {
-    pub fn new(view: &View) -> NewFiles {
-        NewFiles { store: view.store().clone(), files: Vec::new() }
+    pub fn new(store: &Arc<dyn Store>) -> NewFiles {
+        NewFiles { store: store.clone(), files: Vec::new() }
     }
 
     pub fn add(&mut self, files: impl IntoIterator<Item = DataFile>) {
         self.files.extend(files);
     }
 
+    pub fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
     /// Takes over those of another.
     pub fn join(&mut self, other: NewFiles) {
         self.files.extend(other.take());
+    }
+
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.size_bytes.max(0).unsigned_abs()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -68,7 +80,7 @@ pub(super) fn write_each<I: Sync, T: Send>(
     go_on: GoOn,
     work: impl Fn(&I, &mut DataWriter) -> Result<T> + Sync,
 ) -> Result<(NewFiles, Vec<T>)> {
-    let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view)));
+    let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));
     let run = |thread: usize| {
         let mut done = Vec::new();
         let mut writer = DataWriter::new(view.store().clone(), view.table.lineage_context(thread as u64)?)?;

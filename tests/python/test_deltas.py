@@ -342,3 +342,11 @@ def test_rewrites_that_are_none(make: Make, catalog: fz.Catalog) -> None:
     with pytest.raises(fz.CommitConflictError, match="deleted rows"):
         table.commit_rewrite([task.data_file], [table.writer().rewrite(full)], at=old.id)
     assert len(read(table)) == 1
+
+
+def test_united_vectors_are_committed_once(make: Make) -> None:
+    table = make(3).append(rows(list(range(8))))
+    messages = [table.writer(i).delete_positions(places(table, f"id = {i}")) for i in range(2)]
+    table.commit(messages).commit(messages)
+    assert len(table.snapshots) == 2
+    assert [r[0] for r in read(table)] == [2, 3, 4, 5, 6, 7]
