@@ -6,6 +6,7 @@
 //! The property `gc.enabled=false` says that other tables share the files: then nothing is deleted.
 
 mod compact;
+mod compact_order;
 mod compact_plan;
 mod deletion;
 mod expire;
@@ -15,6 +16,7 @@ mod manifests;
 mod orphans;
 
 pub use self::compact::{CompactOptions, Compacted};
+pub use self::compact_order::FileOrder;
 pub use self::compact_plan::CompactRules;
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::catalog::Catalog;
 use crate::data::locations::FileLocations;
-use crate::data::write::{DataWriter, RowOrder, WriteContext};
+use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
@@ -18,6 +18,7 @@ use crate::iceberg::commit::SnapshotChange;
 use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
+use crate::iceberg::sort_order::parse_sort_by;
 use crate::row_level::schema_with_lineage;
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
@@ -111,6 +112,19 @@ pub struct RefInfo {
     pub kind: &'static str,
     /// How long it and its snapshots are kept, where it says so.
     pub retention: Retention,
+}
+
+/// How rows are written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteOptions {
+    /// The number of the writer among those of one job.
+    pub task: u64,
+    /// What the rows of each partition are sorted by, as texts (`ts desc nulls last`): the table's order if none, and not
+    /// at all if there are no texts.
+    pub sort_by: Option<Vec<String>>,
+    /// The rows are in the table already and are to replace themselves: in format version 3 they have the columns of
+    /// lineage, and keep it.
+    pub again: bool,
 }
 
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
@@ -332,15 +346,21 @@ impl Table {
     /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
     pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
-        self.append_with(rows, &CommitOptions::default())
+        self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
     }
 
-    /// As [`Table::append`], to a branch or with members for the snapshot's summary.
+    /// As [`Table::append`], sorted, to a branch or with members for the snapshot's summary.
     ///
     /// # Errors
-    /// As [`Table::append`]; `InvalidInput` for options that don't go together, or a branch that is a tag.
-    pub fn append_with(&self, rows: Box<dyn RecordBatchReader + Send>, options: &CommitOptions) -> Result<Table> {
-        let message = self.write(rows, 0)?;
+    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch that
+    /// is a tag.
+    pub fn append_with(
+        &self,
+        rows: Box<dyn RecordBatchReader + Send>,
+        how: &WriteOptions,
+        options: &CommitOptions,
+    ) -> Result<Table> {
+        let message = self.write_with(rows, how)?;
         if message.files.is_empty() {
             return self.refresh();
         }
@@ -354,37 +374,48 @@ impl Table {
     /// # Errors
     /// As [`Table::append`].
     pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
-        self.write_with(rows, self.write_context(task)?)
+        self.write_with(rows, &WriteOptions { task, ..WriteOptions::default() })
     }
 
-    /// As [`Table::write`], for rows that were read from this table: in format version 3 they come with the columns of
-    /// lineage, and keep it.
+    /// As [`Table::write`], in another order than the table's, or for rows that are in the table already.
     ///
     /// # Errors
-    /// As [`Table::write`]; `InvalidInput` without these columns.
-    pub fn write_again(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
-        let context = self.lineage_context(task)?;
+    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where they
+    /// are to keep it.
+    pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
+        self.check_writable()?;
+        let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
+        context.row_order = match how.sort_by.as_deref() {
+            None => RowOrder::Sort,
+            Some([]) => RowOrder::Any,
+            Some(texts) => RowOrder::By(Sorting::Order(self.order_by(texts)?)),
+        };
         let given = rows.schema();
-        for column in context.schema.fields.iter().filter(|f| LINEAGE_COLUMNS.contains(&f.id)) {
-            if given.index_of(&column.name).is_err() {
-                return Err(Error::invalid(
-                    "rows of a table of format version 3 keep their identity when they are rewritten",
-                )
+        let mut lineage = context.schema.fields.iter().filter(|f| LINEAGE_COLUMNS.contains(&f.id));
+        if let Some(column) = lineage.find(|f| given.index_of(&f.name).is_err()) {
+            let text = "rows of a table of format version 3 keep their identity when they are rewritten";
+            return Err(Error::invalid(text)
                 .with("column", &column.name)
                 .hint("Read them with select=[..., \"_row_id\", \"_last_updated_sequence_number\"]"));
-            }
         }
-        self.write_with(rows, context)
-    }
-
-    fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, context: WriteContext) -> Result<CommitMessage> {
-        self.check_writable()?;
         let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
         Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()?, delta: None })
+    }
+
+    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the same; 0
+    /// if none is.
+    ///
+    /// # Errors
+    /// As [`parse_sort_by`].
+    pub(crate) fn order_by<T: AsRef<str>>(&self, texts: &[T]) -> Result<SortOrder> {
+        let order = parse_sort_by(texts, self.schema())?;
+        let own = std::iter::once(&self.inner.sort_order).chain(&self.inner.metadata.sort_orders);
+        let id = own.into_iter().find(|own| own.fields == order.fields).map_or(0, |own| own.id);
+        Ok(SortOrder { id, ..order })
     }
 
     /// How rows are written that keep who they are: with their lineage, where the table has it.

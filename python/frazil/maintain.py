@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class Maintain:
 
     def compact(
         self,
-        strategy: Literal["binpack"] = "binpack",
+        strategy: Literal["binpack", "sort", "zorder"] = "binpack",
         where: str | Predicate | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
@@ -245,6 +245,10 @@ class Maintain:
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
+        zorder_by: Sequence[str] | None = None,
+        zorder_max_output_size: int | None = None,
+        zorder_var_length_contribution: int = 8,
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
@@ -254,7 +258,9 @@ class Maintain:
         meanwhile still reach them.
 
         Args:
-            strategy: `binpack` keeps rows in the order in which they are read.
+            strategy: `binpack` keeps rows in the order in which they are read. `sort` sorts the rows of each group, in
+                bounded memory, and `zorder` along a curve that narrows the bounds of several columns; files follow one
+                another in that order. All choose files alike: to sort a whole table say `rewrite_all=True`.
             where: Only files that may have such rows, as text or expression.
             target_file_size_bytes: How large files should be; None follows the property
                 `write.target-file-size-bytes`, 512 MiB if it is not set.
@@ -270,18 +276,26 @@ class Maintain:
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshots' summaries.
+            sort_by: What to sort by, as for `Catalog.create_table` (`"ts desc nulls last"`); None is the table's own
+                order. Files record the order if it is one of the table's.
+            zorder_by: The columns of the curve. Those that the table is partitioned by as they are do not count.
+            zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
+            zorder_var_length_contribution: How many bytes of strings and binaries count.
 
         Raises:
-            InvalidInputError: The filter does not fit, or no file could have these sizes.
+            InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
+                strategy.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
-            UnsupportedError: The table has columns that can't be written yet, or the strategy is another.
+            UnsupportedError: The table has columns that can't be written yet, or that no z-order is of: decimals, for
+                one.
         """
-        if strategy != "binpack":
-            raise UnsupportedError(
-                f"the strategy {strategy!r} is not there yet", hint="Use binpack; Java Iceberg sorts, in Spark"
-            )
         result = self._run(
             "compact",
+            strategy=strategy,
+            sort_by=arguments.order(sort_by),
+            zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by)),
+            zorder_max_output_size=zorder_max_output_size,
+            zorder_var_length_contribution=zorder_var_length_contribution,
             filter=None if where is None else arguments.filter_text(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,

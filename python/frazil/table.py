@@ -211,7 +211,11 @@ class Table(RowChanges):
         )
 
     def append(
-        self, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
+        self,
+        data: Any,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
     ) -> Table:
         """Adds rows in one commit; returns the table, now at its new version.
 
@@ -221,14 +225,19 @@ class Table(RowChanges):
             branch: The branch to append to; `main` if None. One that is not there yet begins at the current snapshot.
             snapshot_properties: Members to add to the snapshot's summary. With `wap.id`, a table whose property
                 `write.wap.enabled` is true only stages the snapshot: `cherry_pick` publishes it.
+            sort_by: What to sort the rows of each partition by, as for `Catalog.create_table` (`"ts desc nulls last"`),
+                in bounded memory. None is the table's own order; an empty list leaves them as they come.
 
         Raises:
-            InvalidInputError: The columns do not fit the table's schema.
+            InvalidInputError: The columns or the order do not fit the table's schema.
             CommitConflictError: Other commits won every race for the next version; nothing was committed.
             CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
         """
         properties = arguments.texts(snapshot_properties)
-        self._core = self._core.append(arguments.rows(data), branch=branch, snapshot_properties=properties)
+        order = arguments.order(sort_by)
+        self._core = self._core.append(
+            arguments.rows(data), branch=branch, snapshot_properties=properties, sort_by=order
+        )
         return self
 
     def add_files(
@@ -380,14 +389,15 @@ class Table(RowChanges):
         """
         return evolve(self, {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")})
 
-    def writer(self, task: int = 0, branch: str | None = None) -> Writer:
+    def writer(self, task: int = 0, branch: str | None = None, sort_by: Sequence[str] | None = None) -> Writer:
         """A writer of files that `commit` adds to the table later, from any process.
 
         Args:
             task: A number for this writer among those of one job; part of its files' names.
             branch: The branch that deletes look at, if not `main`; give it to `commit` too.
+            sort_by: As for `append`.
         """
-        return Writer(self._core, arguments.count("task", task), branch)
+        return Writer(self._core, arguments.count("task", task), branch, arguments.order(sort_by))
 
     def commit(
         self,
@@ -479,10 +489,13 @@ class Writer:
     What its methods return pickles too. All messages of a job make one snapshot, by `Table.commit`.
     """
 
-    def __init__(self, core: _core.Table, task: int, branch: str | None = None) -> None:
+    def __init__(
+        self, core: _core.Table, task: int, branch: str | None = None, sort_by: list[str] | None = None
+    ) -> None:
         self._core = core
         self._task = task
         self._branch = branch
+        self._sort_by = sort_by
 
     def write(self, data: Any) -> _core.CommitMessage:
         """Writes rows into new files and returns the message that `Table.commit` takes. The message pickles.
@@ -490,7 +503,7 @@ class Writer:
         Args:
             data: As for `Table.append`.
         """
-        return self._core.write(arguments.rows(data), self._task, False)
+        return self._core.write(arguments.rows(data), self._task, False, self._sort_by)
 
     def rewrite(self, data: Any) -> _core.CommitMessage:
         """Writes rows that were read from the table, for `Table.commit_rewrite`.
@@ -499,7 +512,7 @@ class Writer:
             data: As for `Table.append`. In format version 3 it has the columns `_row_id` and
                 `_last_updated_sequence_number`, so that the rows stay the same.
         """
-        return self._core.write(arguments.rows(data), self._task, True)
+        return self._core.write(arguments.rows(data), self._task, True, self._sort_by)
 
     def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
@@ -532,8 +545,8 @@ class Writer:
     def _delta(self, change: dict[str, Any], data: Any) -> _core.CommitMessage:
         return self._core.write_delta(json.dumps(change), arguments.rows(data), self._branch, self._task)
 
-    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None]]:
-        return Writer, (self._core, self._task, self._branch)
+    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None]]:
+        return Writer, (self._core, self._task, self._branch, self._sort_by)
 
 
 def open_table(

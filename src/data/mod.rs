@@ -12,7 +12,7 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
+//! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
 //! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
@@ -72,3 +72,4 @@ mod transform_array;
 pub mod transform_column;
 pub mod variant;
 pub mod write;
+pub mod z_order;

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::compact_order::FileOrder;
 use super::compact_plan::{CompactRules, Group, Sizes};
 use crate::data::read_ahead::TaskReader;
 use crate::data::write::{DataWriter, RowOrder, WriteContext};
@@ -30,6 +31,8 @@ pub struct CompactOptions {
     pub filter: Option<Predicate>,
     /// What files should be like.
     pub rules: CompactRules,
+    /// What order rows get.
+    pub order: FileOrder,
     /// So many commits at most, each with a share of the groups; one that fails does not keep the others. One commit for
     /// all if none.
     pub max_commits: Option<usize>,
@@ -70,6 +73,7 @@ impl Table {
     pub fn compact(&self, options: &CompactOptions, go_on: GoOn) -> Result<(Table, Compacted)> {
         self.writable_location()?;
         let newest = self.refresh()?;
+        let order = options.order.rows(&newest)?;
         let default_target = newest.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
         let sizes = Sizes::new(&options.rules, u64::try_from(default_target).unwrap_or(0))?;
         let scan = newest.scan(ScanRequest {
@@ -84,7 +88,7 @@ impl Table {
             groups.iter().for_each(|group| done.count_rewritten(group));
             return Ok((newest, done));
         }
-        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, options };
+        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
         let mut table = job.table.clone();
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
         for chunk in groups.chunks(per_commit.max(1)) {
@@ -121,6 +125,7 @@ struct Job<'a> {
     sizes: Sizes,
     /// The snapshot that was read.
     since: i64,
+    order: RowOrder,
     options: &'a CompactOptions,
 }
 
@@ -144,7 +149,7 @@ impl Job<'_> {
         let mut properties = context.properties.clone();
         properties.insert(TARGET_BYTES.into(), self.sizes.roll_at(group.bytes()).to_string());
         (context.schema, context.properties) = (self.rows.written.clone(), properties);
-        context.row_order = RowOrder::Any;
+        context.row_order = self.order.clone();
         let mut writer = DataWriter::new(self.table.inner.store.clone(), context)?;
         for task in &group.tasks {
             let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::compact::{CompactOptions, Compacted};
+use super::compact_order::FileOrder;
 use super::compact_plan::CompactRules;
 use super::deletion::Deletion;
 use super::expire::{ExpireOptions, Expired};
@@ -134,12 +135,39 @@ impl Arguments {
             max_group_bytes: self.take("max_group_size_bytes", Json::as_u64)?.unwrap_or(default.max_group_bytes),
         };
         Ok(CompactOptions {
+            order: self.file_order()?,
             filter: filter.map(|text| expr::parse(&text)).transpose()?,
             rules,
             max_commits: self.take("max_commits", size)?,
             dry_run: self.flag("dry_run")?,
             commit: self.commit()?,
         })
+    }
+
+    fn file_order(&mut self) -> Result<FileOrder> {
+        let names = |v: &Json| v.as_array()?.iter().map(|n| n.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+        let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
+        let strategy = self.take("strategy", |v| v.as_str().map(str::to_owned))?.unwrap_or_default();
+        let (sort_by, by) = (self.take("sort_by", names)?, self.take("zorder_by", names)?);
+        let max_output_bytes = self.take("zorder_max_output_size", size)?;
+        let text_bytes = self.take("zorder_var_length_contribution", size)?;
+        let order = match strategy.as_str() {
+            "" | "binpack" => FileOrder::AsRead,
+            "sort" => FileOrder::Sort(sort_by.clone().unwrap_or_default()),
+            "zorder" => FileOrder::ZOrder { by: by.clone().unwrap_or_default(), max_output_bytes, text_bytes },
+            other => {
+                return Err(
+                    Error::invalid(format!("there is no strategy '{other}'")).hint("Use binpack, sort or zorder")
+                );
+            }
+        };
+        let of = |what: &str| Err(Error::invalid(format!("{what} is of another strategy")).with("strategy", &strategy));
+        match &order {
+            FileOrder::Sort(_) if by.is_some() => of("zorder_by"),
+            FileOrder::ZOrder { .. } if sort_by.is_some() => of("sort_by"),
+            FileOrder::AsRead if by.is_some() || sort_by.is_some() => of("sort_by or zorder_by"),
+            _ => Ok(order),
+        }
     }
 
     fn orphans(&mut self) -> Result<OrphanOptions> {

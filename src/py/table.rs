@@ -19,7 +19,7 @@ use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
 use crate::maintain::maintain;
 use crate::row_level::json::row_change_from_json;
-use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
+use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::{self, CommitOptions};
@@ -183,16 +183,18 @@ impl Table {
         Ok(Batches::new(rows.schema, rows.batches))
     }
 
-    #[pyo3(signature = (data, *, branch=None, snapshot_properties=None))]
+    #[pyo3(signature = (data, *, branch=None, snapshot_properties=None, sort_by=None))]
     fn append(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         branch: Option<String>,
         snapshot_properties: Option<BTreeMap<String, String>>,
+        sort_by: Option<Vec<String>>,
     ) -> PyResult<Table> {
+        let how = WriteOptions { sort_by, ..WriteOptions::default() };
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &how, &options))?.into())
     }
 
     fn change_rows(
@@ -213,11 +215,16 @@ impl Table {
     }
 
     /// `again`: the rows were read from the table, and keep their lineage.
-    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64, again: bool) -> PyResult<CommitMessage> {
-        let message = Input::new(data)?.run(py, |rows| match again {
-            true => self.inner.write_again(rows, task),
-            false => self.inner.write(rows, task),
-        })?;
+    fn write(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        task: u64,
+        again: bool,
+        sort_by: Option<Vec<String>>,
+    ) -> PyResult<CommitMessage> {
+        let how = WriteOptions { task, sort_by, again };
+        let message = Input::new(data)?.run(py, |rows| self.inner.write_with(rows, &how))?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
