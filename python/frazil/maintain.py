@@ -14,7 +14,7 @@ from frazil.expr import Predicate
 if TYPE_CHECKING:
     from frazil.table import Table
 
-__all__ = ["Compacted", "ExpiredSnapshots", "Maintain", "OrphanFiles", "RewrittenManifests"]
+__all__ = ["Compacted", "ExpiredSnapshots", "Maintain", "OrphanFiles", "RewrittenDeletes", "RewrittenManifests"]
 
 
 class Compacted(NamedTuple):
@@ -85,6 +85,22 @@ class OrphanFiles(NamedTuple):
     files: list[str]
     deleted: bool
     failed: dict[str, str]
+
+
+class RewrittenDeletes(NamedTuple):
+    """What became of delete files. Deletion vectors count one by one.
+
+    Attributes:
+        rewritten_files: Delete files that are gone from the table; after a dry run, those that would go.
+        rewritten_bytes: Their size.
+        added_files: Delete files in their place.
+        added_bytes: Their size.
+    """
+
+    rewritten_files: int
+    rewritten_bytes: int
+    added_files: int
+    added_bytes: int
 
 
 class RewrittenManifests(NamedTuple):
@@ -311,6 +327,83 @@ class Maintain:
             snapshot_properties=arguments.texts(snapshot_properties),
         )
         return Compacted(**result)
+
+    def rewrite_position_deletes(
+        self,
+        target_file_size_bytes: int | None = None,
+        min_file_size_bytes: int | None = None,
+        max_file_size_bytes: int | None = None,
+        min_input_files: int = 5,
+        rewrite_all: bool = False,
+        max_group_size_bytes: int = 100 << 30,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Writes position delete files anew, without what they say of data files that are gone.
+
+        In format version 2, files of a partition that are too small or too large are put together: per data file, or
+        per partition where the property `write.delete.granularity` says so. In version 3, all of them become deletion
+        vectors, one for each data file: what is left of a table that was upgraded. No row changes; the snapshot is of
+        operation `replace`.
+
+        Args:
+            target_file_size_bytes: How large delete files should be; None follows the property
+                `write.delete.target-file-size-bytes`, 64 MiB if it is not set.
+            min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
+            max_file_size_bytes: Larger files are written anew; None is 1.8 times the target.
+            min_input_files: So many files of a partition make it worth it.
+            rewrite_all: Write all of them anew.
+            max_group_size_bytes: How much is read at once.
+            dry_run: Only tell what would be written anew.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: No file could have these sizes.
+            CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
+                files or removed them.
+        """
+        result = self._run(
+            "rewrite_position_deletes",
+            target_file_size_bytes=target_file_size_bytes,
+            min_file_size_bytes=min_file_size_bytes,
+            max_file_size_bytes=max_file_size_bytes,
+            min_input_files=arguments.count("min_input_files", min_input_files),
+            rewrite_all=bool(rewrite_all),
+            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
+    def remove_dangling_deletes(
+        self,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Removes delete files and deletion vectors that delete no row of any data file.
+
+        They are older than the data of their partition, or the data files that they name are gone. No row changes; the
+        snapshot is of operation `replace`.
+
+        Args:
+            dry_run: Only tell what would go.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            CommitConflictError: Another commit removed one of them.
+        """
+        result = self._run(
+            "remove_dangling_deletes",
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | None:

@@ -58,6 +58,8 @@ pub struct Assumptions {
     pub absent: HashSet<String>,
     /// A required file may have gone by an operation `delete`, which removes all its rows.
     pub required_may_be_deleted: bool,
+    /// `since` is still among the ancestors of the newest snapshot, even if nothing else is asked.
+    pub same_history: bool,
     /// The table has data files of these partition specs only: those that added equality deletes reach. Any if none.
     pub only_specs: Option<BTreeSet<i32>>,
 }
@@ -138,6 +140,7 @@ impl Assumptions {
             || self.no_removed_data
             || !self.required.is_empty()
             || !self.absent.is_empty()
+            || self.same_history
     }
 }
 
