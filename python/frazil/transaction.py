@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,14 +62,20 @@ class Transaction(RowChanges):
         self._table = table
         self._core = table._core.transaction(branch)
 
-    def append(self, data: Any, snapshot_properties: Mapping[str, object] | None = None) -> Transaction:
+    def append(
+        self,
+        data: Any,
+        snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
+    ) -> Transaction:
         """Adds rows; returns the transaction. Appends that follow one another make one snapshot.
 
         Args:
             data: As for `Table.append`.
             snapshot_properties: Members for the snapshot's summary.
+            sort_by: As for `Table.append`.
         """
-        self._core.append(arguments.rows(data), arguments.texts(snapshot_properties))
+        self._core.append(arguments.rows(data), arguments.texts(snapshot_properties), arguments.order(sort_by))
         return self
 
     def _change_rows(

@@ -31,8 +31,8 @@ use crate::types::metadata_columns::POS as ROW_POSITION;
 use crate::types::{Field, PrimitiveType, Schema};
 
 /// The size that a delete file of rows should have, and its default.
-pub(super) const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
-pub(super) const DELETE_TARGET_BYTES: u64 = 64 << 20;
+pub(crate) const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
+pub(crate) const DELETE_TARGET_BYTES: u64 = 64 << 20;
 
 const GRANULARITY: &str = "write.delete.granularity";
 

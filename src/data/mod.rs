@@ -13,7 +13,7 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `sort_rows` sorts it, [`locations`] says where files go (`output` names them), `file_write`
+//! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `file_write`
 //! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties`, and [`metrics`] says what
 //! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_values` and `orc_texts`, and
 //! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
@@ -90,3 +90,4 @@ pub mod transform_column;
 pub mod variant;
 pub mod write;
 mod write_properties;
+pub mod z_order;

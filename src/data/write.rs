@@ -27,6 +27,7 @@ use super::metrics::MetricsConfig;
 use super::output::Output;
 use super::partition_rows::{PartitionRows, Partitioner};
 use super::sort_rows::RowSorter;
+pub use super::sort_rows::Sorting;
 use super::stored_columns::{Columns, check_keys};
 use super::write_properties::size_property;
 use crate::error::{Error, Result};
@@ -64,7 +65,7 @@ pub struct WriteContext {
 }
 
 /// How the rows of a writer come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowOrder {
     /// In any order: files are recorded as unsorted.
     Any,
@@ -73,6 +74,8 @@ pub enum RowOrder {
     /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
     /// not there, is not made.
     Sort,
+    /// In any order, and to be brought into this one.
+    By(Sorting),
 }
 
 /// Rows for the open file of their partition.
@@ -207,12 +210,20 @@ impl DataWriter {
         let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
         let (stored, metrics) = (Arc::new(stored), context.metrics());
         let settings = FileSettings::new(format, stored, arrow, &context.properties, metrics, purpose)?;
-        let sort = keys.is_none() && context.row_order == RowOrder::Sort;
-        let sorter =
-            sort.then(|| RowSorter::new(&context.schema, conformer.target().clone(), &context.order)).flatten();
-        let sorted = sorter.is_some() || context.row_order == RowOrder::Sorted;
+        let arrow = || conformer.target().clone();
+        let (sorter, sort_order_id) = match &context.row_order {
+            RowOrder::Sorted => (None, context.order.id),
+            _ if keys.is_some() => (None, 0),
+            RowOrder::Any => (None, 0),
+            RowOrder::By(sorting) => (Some(RowSorter::by(&context.schema, arrow(), sorting)?), sorting.recorded_id()),
+            RowOrder::Sort => {
+                let sorter = RowSorter::new(&context.schema, arrow(), &context.order);
+                let made = sorter.is_some();
+                (sorter, if made { context.order.id } else { 0 })
+            }
+        };
         Ok(DataWriter {
-            sort_order_id: if sorted { context.order.id } else { 0 },
+            sort_order_id,
             sorter,
             partitioner: Partitioner::new(conformer.schema(), &context.spec)?,
             settings,

@@ -177,3 +177,59 @@ def test_the_same_files_are_compacted_as_with_java(java: Java) -> None:
         counts = (done.rewritten_files, done.added_files)
         assert counts == (theirs.rewritten_data_files_count, theirs.added_data_files_count), options
         assert_same_rows(frazil_rows(ours), java.read(names[1]))
+
+
+SPREAD = [
+    (i * 7919 % 1009 - 500, (i * 104729 % 997) / 4 - 60, f"{i * 31 % 89:03d}é{i}", i % 3 == 0) for i in range(300)
+]
+ORDERS = {
+    "sort": ["b desc nulls last", "id asc nulls first"],
+    "zorder": ["a", "b"],
+    "zorder, many types": ["s", "ok", "day", "ts", "raw", "b"],
+}
+
+
+@pytest.mark.parametrize("what", ORDERS)
+def test_rows_are_in_the_order_that_java_gives_them(java: Java, what: str) -> None:
+    columns = "id bigint, a int, b double, s string, ok boolean, day date, ts timestamp, raw binary"
+    names = [java.create("ordered", columns, "", 2, {}) for _ in range(2)]
+    values = ", ".join(
+        f"({i}, {'null' if i % 17 == 0 else a}, {b}, '{s}', {str(ok).lower()}, date_add(date'1970-01-01', {a}), "
+        f"timestamp'2020-01-01 00:00:00' + make_interval(0, 0, 0, {a}), cast('{s[::-1]}' as binary))"
+        for i, (a, b, s, ok) in enumerate(SPREAD)
+    )
+    for name in names:
+        java.insert(name, values)
+    strategy = what.split(",")[0]
+    ours = fz.open_table(java.root(names[0]))
+    by = {"sort": "sort_by", "zorder": "zorder_by"}[strategy]
+    done = ours.maintain.compact(strategy, rewrite_all=True, **{by: ORDERS[what]})  # type: ignore[arg-type]
+    order = ", ".join(ORDERS[what])
+    order = f"zorder({order})" if strategy == "zorder" else order
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{names[1]}', strategy => 'sort', "
+        f"sort_order => '{order}', options => map('rewrite-all', 'true'))"
+    )
+    assert done.added_files == 1
+    java.sql(f"refresh table ice.{NAMESPACE}.{names[0]}")
+    placed = [[row[0] for row in java.sql(f"select id from ice.{NAMESPACE}.{n} order by _file, _pos")] for n in names]
+    assert placed[0] == placed[1]
+    recorded = [{row[0] for row in java.metadata(n, "files", "sort_order_id")} for n in names]
+    assert recorded[0] == recorded[1] == {0}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_java_goes_on_after_sorting(java: Java, version: int) -> None:
+    table = history(java, version)
+    java.sql(f"alter table ice.{NAMESPACE}.{table} write ordered by id desc")
+    lineage = "id, part, _row_id, _last_updated_sequence_number" if version == 3 else "id, part"
+    rows = java.read(table, columns=lineage)
+    ours = fz.open_table(java.root(table))
+    ours.maintain.compact("sort", rewrite_all=True)
+    java.sql(f"refresh table ice.{NAMESPACE}.{table}")
+    assert_same_rows(java.read(table, columns=lineage), rows)
+    recorded = {row[0] for row in java.metadata(table, "data_files", "sort_order_id")}
+    assert recorded == {ours.sort_order.id} != {0}
+    java.sql(f"delete from ice.{NAMESPACE}.{table} where id = 11")
+    java.insert(table, "(100, 1), (101, 1)")
+    assert_same_rows(frazil_rows(ours.refresh()), java.read(table))

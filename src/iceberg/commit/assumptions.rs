@@ -6,7 +6,7 @@
 //!
 //! Source: Iceberg specification, "Commit Conflict Resolution and Retry".
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -58,6 +58,10 @@ pub struct Assumptions {
     pub absent: HashSet<String>,
     /// A required file may have gone by an operation `delete`, which removes all its rows.
     pub required_may_be_deleted: bool,
+    /// `since` is still among the ancestors of the newest snapshot, even if nothing else is asked.
+    pub same_history: bool,
+    /// The table has data files of these partition specs only: those that added equality deletes reach. Any if none.
+    pub only_specs: Option<BTreeSet<i32>>,
 }
 
 /// What the checks need to know of the change.
@@ -136,6 +140,25 @@ impl Assumptions {
             || self.no_removed_data
             || !self.required.is_empty()
             || !self.absent.is_empty()
+            || self.same_history
+    }
+}
+
+/// Checks that the data manifests of a version are of the specs that the change knows.
+///
+/// # Errors
+/// `CommitConflict` naming the spec.
+pub(super) fn check_specs(assumptions: &Assumptions, manifests: &[ManifestFile]) -> Result<()> {
+    let Some(specs) = &assumptions.only_specs else { return Ok(()) };
+    let live = |m: &&ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
+    match manifests.iter().filter(live).find(|m| !specs.contains(&m.spec_id)) {
+        None => Ok(()),
+        Some(m) => {
+            Err(Error::conflict("another commit added data files of a spec that the equality deletes don't reach")
+                .with("spec", m.spec_id)
+                .with("clause", "data files are of the specs that there were")
+                .hint(RUN_AGAIN))
+        }
     }
 }
 
