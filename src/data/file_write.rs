@@ -160,6 +160,15 @@ pub trait NewFile: Send {
     /// The file's path.
     fn path(&self) -> &str;
 
+    /// Tells which rows are coming, for a format that looks at them before it begins: the first that a file is told of, or
+    /// gets, decide how its columns are encoded. The more the better.
+    ///
+    /// # Errors
+    /// As [`NewFile::write`].
+    fn expect_rows(&mut self, _rows: &RecordBatch) -> Result<()> {
+        Ok(())
+    }
+
     /// Adds rows, which must have the settings' Arrow schema.
     ///
     /// # Errors

@@ -14,7 +14,7 @@
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `file_write`
-//! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties`, and [`metrics`] says what
+//! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties` (`dictionary` says which columns get one), and [`metrics`] says what
 //! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_values` and `orc_texts`, and
 //! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
@@ -39,8 +39,10 @@ pub mod delete_files;
 mod delete_keys;
 pub mod delete_write;
 pub mod deletes;
+mod dictionary;
+pub mod distinct;
 mod file_columns;
-mod file_write;
+pub mod file_write;
 pub mod filter;
 mod filter_columns;
 mod flat_column;
@@ -70,7 +72,7 @@ pub(crate) mod parquet_import;
 mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;
-mod parquet_write;
+pub(crate) mod parquet_write;
 pub mod partition_rows;
 pub mod positions;
 mod project;

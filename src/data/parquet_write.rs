@@ -12,6 +12,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::dictionary;
 use super::file_write::{NewFile, Purpose, Written};
 use super::metrics::{MetricsConfig, file_metrics, split_offsets};
 use super::parquet_properties::writer_properties;
@@ -66,6 +67,18 @@ impl ParquetSettings {
         floats.sort_by_key(|f| f.id);
         Ok(ParquetSettings { parquet, arrow, properties, metrics, floats, schema })
     }
+
+    /// The properties of a file that begins with these rows.
+    fn properties_for(&self, rows: &RecordBatch) -> WriterProperties {
+        let dear: Vec<bool> = rows.columns().iter().map(|column| !dictionary::pays(column)).collect();
+        let leaves = self.parquet.columns().iter().enumerate().filter(|(_, c)| c.path().parts().len() == 1);
+        let plain = leaves.filter(|(leaf, _)| dear.get(self.parquet.get_column_root_idx(*leaf)) == Some(&true));
+        plain
+            .fold(self.properties.clone().into_builder(), |out, (_, leaf)| {
+                out.set_column_dictionary_enabled(leaf.path().clone(), false)
+            })
+            .build()
+    }
 }
 
 /// The bytes' way to the store; what it holds can be taken out for the final step.
@@ -91,7 +104,9 @@ impl Write for Sink {
 pub struct ParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,
-    writer: ArrowWriter<Sink>,
+    /// The store's writer, until the first rows say how the file is encoded.
+    sink: Option<Sink>,
+    writer: Option<ArrowWriter<Sink>>,
     nan_counts: BTreeMap<FieldId, i64>,
 }
 
@@ -122,19 +137,31 @@ impl ParquetFile {
     /// # Errors
     /// What [`Store::create`] gives.
     pub fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
-        let sink = Sink(Some(store.create(&path)?));
-        let options = ArrowWriterOptions::new()
-            .with_properties(settings.properties.clone())
-            .with_parquet_schema(settings.parquet.clone())
-            .with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(sink, settings.arrow.clone(), options)
-            .map_err(|e| write_error(&path, e))?;
+        let sink = Some(Sink(Some(store.create(&path)?)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();
-        Ok(ParquetFile { path, settings, writer, nan_counts })
+        Ok(ParquetFile { path, settings, sink, writer: None, nan_counts })
+    }
+
+    fn started(&mut self, first: &RecordBatch) -> Result<&mut ArrowWriter<Sink>> {
+        if let Some(sink) = self.sink.take() {
+            let settings = &self.settings;
+            let options = ArrowWriterOptions::new()
+                .with_properties(settings.properties_for(first))
+                .with_parquet_schema(settings.parquet.clone())
+                .with_skip_arrow_metadata(true);
+            let writer = ArrowWriter::try_new_with_options(sink, settings.arrow.clone(), options)
+                .map_err(|e| write_error(&self.path, e))?;
+            self.writer = Some(writer);
+        }
+        self.writer.as_mut().ok_or_else(|| Error::internal("the file could not be begun").with("path", &self.path))
     }
 }
 
 impl NewFile for ParquetFile {
+    fn expect_rows(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.started(rows).map(|_| ())
+    }
+
     fn path(&self) -> &str {
         &self.path
     }
@@ -143,24 +170,29 @@ impl NewFile for ParquetFile {
         for float in &self.settings.floats {
             *self.nan_counts.entry(float.id).or_default() += count_nans(&column_at(rows, &float.path)?);
         }
-        self.writer.write(rows).map_err(|e| write_error(&self.path, e))
+        let written = self.started(rows)?.write(rows);
+        written.map_err(|e| write_error(&self.path, e))
     }
 
     fn estimated_bytes(&self) -> u64 {
-        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+        self.writer.as_ref().map_or(0, |w| (w.bytes_written() + w.in_progress_size()) as u64)
     }
 
     fn buffered_bytes(&self) -> usize {
-        self.writer.memory_size()
+        self.writer.as_ref().map_or(0, ArrowWriter::memory_size)
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.writer.flush().map_err(|e| write_error(&self.path, e))
+        let flushed = self.writer.as_mut().map_or(Ok(()), ArrowWriter::flush);
+        flushed.map_err(|e| write_error(&self.path, e))
     }
 
     fn finish(mut self: Box<Self>) -> Result<Written> {
-        let footer = self.writer.finish().map_err(|e| write_error(&self.path, e))?;
-        let sink = self.writer.inner_mut().0.take();
+        let nothing = RecordBatch::new_empty(self.settings.arrow.clone());
+        let writer = self.started(&nothing)?;
+        let footer = writer.finish();
+        let sink = writer.inner_mut().0.take();
+        let footer = footer.map_err(|e| write_error(&self.path, e))?;
         let sink = sink.ok_or_else(|| Error::internal("the file is closed twice").with("path", &self.path))?;
         let size = sink.finish().map_err(|e| e.with("path", &self.path))?;
         let settings = &self.settings;

@@ -39,6 +39,8 @@ use crate::workers;
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
+/// So many rows at least, if there are, are shown to a file that begins.
+const FIRST_ROWS: usize = 20_000;
 /// A large batch is taken in pieces of about so many bytes and at most so many rows.
 const PIECE_BYTES: usize = 64 << 20;
 const PIECE_ROWS: usize = 65_536;
@@ -89,17 +91,30 @@ struct Work {
 
 impl Work {
     /// Adds the rows until the file is full; gives the others too.
-    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, RecordBatch)> {
-        let rows = concat_batches(schema, self.parts.iter().map(|p| &p.rows))
+    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, Vec<RecordBatch>)> {
+        let batches: Vec<RecordBatch> = std::mem::take(&mut self.parts).into_iter().map(|part| part.rows).collect();
+        let mut before = 0;
+        let first = batches.iter().take_while(|rows| {
+            let wanted = before < FIRST_ROWS;
+            before += rows.num_rows();
+            wanted
+        });
+        let first = concat_batches(schema, first)
             .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
-        self.parts.clear();
-        let mut start = 0;
-        while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
-            let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
-            start += some.num_rows();
-            self.open.file.write(&some)?;
+        self.open.file.expect_rows(&first)?;
+        let mut rest = Vec::new();
+        for rows in batches {
+            let mut start = 0;
+            while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
+                let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
+                start += some.num_rows();
+                self.open.file.write(&some)?;
+            }
+            if start < rows.num_rows() {
+                rest.push(rows.slice(start, rows.num_rows() - start));
+            }
         }
-        Ok((self, rows.slice(start, rows.num_rows() - start)))
+        Ok((self, rest))
     }
 }
 
@@ -357,7 +372,9 @@ impl DataWriter {
                 self.close(number)?;
             }
             self.shed()?;
-            self.append(PartitionRows { number, partition, rows: rest })?;
+            for rows in rest {
+                self.append(PartitionRows { number, partition: partition.clone(), rows })?;
+            }
         }
         Ok(())
     }
@@ -371,7 +388,9 @@ impl DataWriter {
             start += rows.num_rows();
             if !self.open.contains_key(&part.number) {
                 stays_open = self.make_room(0)?;
-                let begun = self.begin(&part.partition)?;
+                let mut begun = self.begin(&part.partition)?;
+                let begins = start - rows.num_rows();
+                begun.file.expect_rows(&part.rows.slice(begins, part.rows.num_rows() - begins))?;
                 self.open.insert(part.number, begun);
             }
             let Some(open) = self.open.get_mut(&part.number) else { continue };
