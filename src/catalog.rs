@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::catalog::TableIdent;
@@ -24,6 +23,7 @@ use crate::store::database::open_database;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, Store};
 use crate::table::Table;
+use crate::transaction::now_ms;
 use crate::types::Schema;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
@@ -203,7 +203,7 @@ impl Catalog {
         };
         let spec = parse_partition_by(&request.partition_by, schema)?;
         let order = parse_sort_by(&request.sort_by, schema)?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64);
+        let now = now_ms();
         let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
         Table::of_catalog(self.tables.create(&ident, metadata)?)
     }

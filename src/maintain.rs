@@ -22,8 +22,6 @@ pub use self::json::maintain;
 pub use self::manifests::{ManifestOptions, RewrittenManifests};
 pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use crate::error::{Error, Result};
 use crate::table::Table;
 
@@ -44,10 +42,6 @@ fn check_may_delete(table: &Table) -> Result<()> {
             ));
     }
     Ok(())
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 #[cfg(test)]

@@ -33,8 +33,9 @@ use crate::table::Table;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
-pub(crate) use self::live::lineage_columns;
+pub(crate) use self::live::schema_with_lineage;
 pub use self::merge::{Columns, Merge};
+pub(crate) use self::rewrite::NewFiles;
 pub use self::update::Assigned;
 use self::view::View;
 

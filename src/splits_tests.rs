@@ -6,24 +6,15 @@ use crate::task::{FileContent, Partition};
 
 fn task(name: &str, size: i64, offsets: Option<Vec<i64>>) -> ScanTask {
     let file = DataFile {
-        content: FileContent::Data,
-        path: name.into(),
-        format: FileFormat::Parquet,
-        partition: Arc::new(Partition { spec_id: 0, values: vec![] }),
         record_count: 1,
         size_bytes: size,
-        sequence_number: None,
-        file_sequence_number: None,
-        snapshot_id: None,
-        metrics: None,
-        key_metadata: None,
         split_offsets: offsets,
-        equality_ids: None,
-        sort_order_id: None,
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
+        ..DataFile::new(
+            FileContent::Data,
+            name,
+            FileFormat::Parquet,
+            Arc::new(Partition { spec_id: 0, values: vec![] }),
+        )
     };
     ScanTask {
         data_file: Arc::new(file),

@@ -244,6 +244,37 @@ pub struct DataFile {
     pub content_size_bytes: Option<i64>,
 }
 
+impl DataFile {
+    /// A file that nothing else is known of yet: of no rows and bytes, and of no commit.
+    pub fn new(
+        content: FileContent,
+        path: impl Into<String>,
+        format: FileFormat,
+        partition: Arc<Partition>,
+    ) -> DataFile {
+        DataFile {
+            content,
+            path: path.into(),
+            format,
+            partition,
+            record_count: 0,
+            size_bytes: 0,
+            sequence_number: None,
+            file_sequence_number: None,
+            snapshot_id: None,
+            metrics: None,
+            key_metadata: None,
+            split_offsets: None,
+            equality_ids: None,
+            sort_order_id: None,
+            first_row_id: None,
+            referenced_data_file: None,
+            content_offset: None,
+            content_size_bytes: None,
+        }
+    }
+}
+
 /// A delete file to apply to a task's data file. Deletion vectors are identified by path, offset and length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeleteRef {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::FoundMetadata;
-use crate::iceberg::commit::{CherryPick, SnapshotChange};
+use crate::iceberg::commit::{CherryPick, SnapshotChange, WAP_ID};
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
 
@@ -150,9 +150,6 @@ impl Change for CherryPick {
 
 /// The table property that makes commits with a `wap.id` staged: written, audited, then published.
 const WAP_ENABLED: &str = "write.wap.enabled";
-
-/// The member of a snapshot's summary that names such a commit.
-pub(crate) const WAP_ID: &str = "wap.id";
 
 /// Where a commit goes, and what its snapshot says of it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -304,7 +301,8 @@ fn unknown(error: Error) -> Error {
         .because(error)
 }
 
-fn now_ms() -> i64 {
+/// The time by this machine's clock, milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 

@@ -71,24 +71,17 @@ fn metrics(number: usize) -> ColumnMetrics {
 pub fn data_file(number: usize) -> DataFile {
     let bucket = number % 16;
     DataFile {
-        content: FileContent::Data,
-        path: format!("/warehouse/db/table/data/b={bucket}/{number:05}-5f1c2d9e-3a2b-4c1d-00001.parquet"),
-        format: FileFormat::Parquet,
-        partition: partition(bucket),
         record_count: 100_000,
         size_bytes: 64_000_000,
-        sequence_number: None,
-        file_sequence_number: None,
-        snapshot_id: None,
         metrics: Some(metrics(number).into()),
-        key_metadata: None,
         split_offsets: Some(vec![4]),
-        equality_ids: None,
         sort_order_id: Some(0),
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
+        ..DataFile::new(
+            FileContent::Data,
+            format!("/warehouse/db/table/data/b={bucket}/{number:05}-5f1c2d9e-3a2b-4c1d-00001.parquet"),
+            FileFormat::Parquet,
+            partition(bucket),
+        )
     }
 }
 

@@ -68,26 +68,7 @@ impl Store for One {
 
 /// A file as a manifest lists it.
 pub fn file(content: FileContent, format: FileFormat, path: &str, size: usize) -> DataFile {
-    DataFile {
-        content,
-        path: path.into(),
-        format,
-        partition: Arc::new(Partition { spec_id: 0, values: vec![] }),
-        record_count: 0,
-        size_bytes: size as i64,
-        sequence_number: None,
-        file_sequence_number: None,
-        snapshot_id: None,
-        metrics: None,
-        key_metadata: None,
-        split_offsets: None,
-        equality_ids: None,
-        sort_order_id: None,
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
-    }
+    DataFile { size_bytes: size as i64, ..DataFile::new(content, path, format, Arc::new(Partition { spec_id: 0, values: vec![] })) }
 }
 
 /// For files without field ids.

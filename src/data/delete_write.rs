@@ -244,24 +244,12 @@ fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Re
     output.made(&path, &finished);
     let size_bytes = finished? as i64;
     let vector = |((data_file, deletes), (offset, length)): ((&String, &Deletes), (u64, u64))| DataFile {
-        content: FileContent::PositionDeletes,
-        path: path.clone(),
-        format: FileFormat::Puffin,
-        partition: deletes.partition.clone(),
         record_count: deletes.positions.len() as i64,
         size_bytes,
-        sequence_number: None,
-        file_sequence_number: None,
-        snapshot_id: None,
-        metrics: None,
-        key_metadata: None,
-        split_offsets: None,
-        equality_ids: None,
-        sort_order_id: None,
-        first_row_id: None,
         referenced_data_file: Some(data_file.clone()),
         content_offset: Some(offset as i64),
         content_size_bytes: Some(length as i64),
+        ..DataFile::new(FileContent::PositionDeletes, path.clone(), FileFormat::Puffin, deletes.partition.clone())
     };
     Ok(deletes.iter().zip(places).map(vector).collect())
 }

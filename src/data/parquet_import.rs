@@ -95,24 +95,12 @@ impl Importer {
         let known = |id: FieldId| ids.values().any(|known| *known == id);
         kept.retain(known);
         let file = DataFile {
-            content: FileContent::Data,
-            path: path.to_owned(),
-            format: FileFormat::Parquet,
-            partition: Arc::new(partition),
             record_count,
             size_bytes: self.store.size(path)? as i64,
-            sequence_number: None,
-            file_sequence_number: None,
-            snapshot_id: None,
             metrics: Some(kept.into()),
-            key_metadata: None,
             split_offsets: Some(split_offsets(footer)),
-            equality_ids: None,
             sort_order_id: Some(0),
-            first_row_id: None,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
+            ..DataFile::new(FileContent::Data, path, FileFormat::Parquet, Arc::new(partition))
         };
         let fits = Projection::plan(&self.schema.fields, &columns, &Constants::of(&Arc::new(file.clone())));
         fits.map_err(|e| {

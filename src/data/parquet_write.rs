@@ -58,24 +58,11 @@ impl WrittenParquet {
     /// As a manifest will list it, before a commit. Position delete files have no sort order of the table's.
     pub(super) fn into_file(self, content: FileContent, path: String, partition: Arc<Partition>) -> DataFile {
         DataFile {
-            content,
-            path,
-            format: FileFormat::Parquet,
-            partition,
             record_count: self.record_count,
             size_bytes: self.size_bytes,
-            sequence_number: None,
-            file_sequence_number: None,
-            snapshot_id: None,
             metrics: Some(self.metrics.into()),
-            key_metadata: None,
             split_offsets: Some(self.split_offsets),
-            equality_ids: None,
-            sort_order_id: None,
-            first_row_id: None,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
+            ..DataFile::new(content, path, FileFormat::Parquet, partition)
         }
     }
 }

@@ -62,24 +62,16 @@ pub fn write_batch(dir: &TempDir, batch: &RecordBatch, properties: WriterPropert
 pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
     let size = std::fs::metadata(path).map_or(0, |m| m.len() as i64);
     let data_file = DataFile {
-        content: FileContent::Data,
-        path: path.to_owned(),
-        format: FileFormat::Parquet,
-        partition: Arc::new(Partition { spec_id: 0, values: vec![] }),
-        record_count: 0,
         size_bytes: size,
         sequence_number: Some(1),
         file_sequence_number: Some(1),
         snapshot_id: Some(1),
-        metrics: None,
-        key_metadata: None,
-        split_offsets: None,
-        equality_ids: None,
-        sort_order_id: None,
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
+        ..DataFile::new(
+            FileContent::Data,
+            path,
+            FileFormat::Parquet,
+            Arc::new(Partition { spec_id: 0, values: vec![] }),
+        )
     };
     ScanTask {
         data_file: Arc::new(data_file),

@@ -90,24 +90,11 @@ impl World {
             ..ColumnMetrics::default()
         };
         DataFile {
-            content,
-            path: format!("f{}", self.files),
-            format: FileFormat::Parquet,
-            partition,
             record_count: 10,
             size_bytes: 100,
-            sequence_number: None,
-            file_sequence_number: None,
-            snapshot_id: None,
             metrics: (content != FileContent::PositionDeletes).then(|| metrics.into()),
-            key_metadata: None,
-            split_offsets: None,
             equality_ids: (content == FileContent::EqualityDeletes).then(|| vec![1]),
-            sort_order_id: None,
-            first_row_id: None,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
+            ..DataFile::new(content, format!("f{}", self.files), FileFormat::Parquet, partition)
         }
     }
 

@@ -45,6 +45,7 @@ pub use self::live::{live_files, live_in_snapshot};
 use self::manifests::{ManifestWriter, UNASSIGNED};
 use self::merge::Merger;
 pub use self::pick::CherryPick;
+pub(crate) use self::pick::{REPLACE_PARTITIONS, WAP_ID};
 pub use self::removal::FileId;
 use self::removal::{Dangling, Outcome, Removal};
 pub use self::rewrite::ManifestRewrite;
@@ -277,14 +278,20 @@ impl SnapshotChange {
 
     /// Whether the table has the change already: by another attempt, or by an earlier commit of the same files.
     pub fn is_in(&self, metadata: &TableMetadata) -> bool {
+        if metadata.snapshot_by_id(self.snapshot_id()).is_some() {
+            return true;
+        }
         let same_files = |s: &Snapshot| self.files_id.is_some() && s.summary.get(FILES_ID) == self.files_id.as_ref();
+        if !metadata.snapshots.iter().any(|s| same_files(s)) {
+            return false;
+        }
         // What is elsewhere, or was rolled back, is not in the branch.
         let branch = match (&self.target, self.parent(metadata)) {
             (Target::Branch(_), Ok(Some(head))) => metadata.ancestors(head.id),
             (Target::Branch(_), _) => Vec::new(),
             (Target::Staged, _) => metadata.snapshots.iter().collect(),
         };
-        branch.iter().any(|s| same_files(s)) || metadata.snapshot_by_id(self.snapshot_id()).is_some()
+        branch.iter().any(|s| same_files(s))
     }
 
     /// Builds the metadata that has the snapshot on top of `base`, writing what it needs.

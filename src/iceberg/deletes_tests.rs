@@ -41,24 +41,12 @@ fn partition(spec_id: i32, cat: Option<&str>) -> Arc<Partition> {
 
 fn delete(path: &str, content: FileContent, sequence_number: i64, partition: Arc<Partition>) -> DataFile {
     DataFile {
-        content,
-        path: path.into(),
-        format: FileFormat::Parquet,
-        partition,
         record_count: 1,
         size_bytes: 1,
         sequence_number: Some(sequence_number),
         file_sequence_number: Some(sequence_number),
-        snapshot_id: None,
-        metrics: None,
-        key_metadata: None,
-        split_offsets: None,
         equality_ids: (content == FileContent::EqualityDeletes).then(|| vec![1]),
-        sort_order_id: None,
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
+        ..DataFile::new(content, path, FileFormat::Parquet, partition)
     }
 }
 

@@ -121,10 +121,6 @@ fn entry() -> impl Strategy<Value = ManifestEntry> {
         sequence_number: Some(n.2),
         file_sequence_number: Some(n.2),
         file: DataFile {
-            content: FileContent::Data,
-            path,
-            format: FileFormat::Orc,
-            partition,
             record_count: n.3,
             size_bytes: n.4,
             sequence_number: Some(n.2),
@@ -133,12 +129,9 @@ fn entry() -> impl Strategy<Value = ManifestEntry> {
             metrics: Some(metrics.into()),
             key_metadata: lists.0,
             split_offsets: lists.1,
-            equality_ids: None,
             sort_order_id: lists.2,
             first_row_id: lists.3,
-            referenced_data_file: None,
-            content_offset: None,
-            content_size_bytes: None,
+            ..DataFile::new(FileContent::Data, path, FileFormat::Orc, partition)
         },
     })
 }
@@ -256,24 +249,9 @@ proptest! {
 
 fn file(partition: Partition) -> DataFile {
     DataFile {
-        content: FileContent::Data,
-        path: "file:/warehouse/t/f.parquet".into(),
-        format: FileFormat::Parquet,
-        partition: Arc::new(partition),
         record_count: 3,
         size_bytes: 100,
-        sequence_number: None,
-        file_sequence_number: None,
-        snapshot_id: None,
-        metrics: None,
-        key_metadata: None,
-        split_offsets: None,
-        equality_ids: None,
-        sort_order_id: None,
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
+        ..DataFile::new(FileContent::Data, "file:/warehouse/t/f.parquet", FileFormat::Parquet, Arc::new(partition))
     }
 }
 

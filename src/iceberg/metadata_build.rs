@@ -173,11 +173,7 @@ impl TableMetadata {
         reference.snapshot_id = id;
         next.refs.insert(branch.to_owned(), reference);
         if branch == MAIN_BRANCH {
-            let last = next.snapshot_log.last().map_or(i64::MIN, |e| e.timestamp_ms);
-            let timestamp_ms = timestamp_ms.max(last);
-            next.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
-            next.current_snapshot_id = Some(id);
-            next.last_updated_ms = next.last_updated_ms.max(timestamp_ms);
+            next.set_current(id, timestamp_ms);
         }
         Ok(next)
     }
@@ -205,11 +201,16 @@ impl TableMetadata {
         let mut next = self.updated(now_ms);
         let main = next.refs.entry(MAIN_BRANCH.to_owned()).or_insert_with(|| SnapshotRef::new(id, RefKind::Branch));
         main.snapshot_id = id;
-        let timestamp_ms = next.snapshot_log.last().map_or(now_ms, |e| e.timestamp_ms.max(now_ms));
-        next.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
-        next.current_snapshot_id = Some(id);
-        next.last_updated_ms = next.last_updated_ms.max(timestamp_ms);
+        next.set_current(id, now_ms);
         next
+    }
+
+    /// Makes a snapshot the current one and logs it; the log never runs backwards.
+    pub(super) fn set_current(&mut self, id: i64, timestamp_ms: i64) {
+        let timestamp_ms = self.snapshot_log.last().map_or(timestamp_ms, |e| e.timestamp_ms.max(timestamp_ms));
+        self.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
+        self.current_snapshot_id = Some(id);
+        self.last_updated_ms = self.last_updated_ms.max(timestamp_ms);
     }
 
     fn check_sequence_number(&self, snapshot: &Snapshot) -> Result<()> {

@@ -229,24 +229,9 @@ pub(super) fn partition(spec: &PartitionSpec, schema: &Schema, values: &[Option<
 /// A file of one row and a hundred bytes without metrics.
 pub(super) fn file(path: &str, partition: &Arc<Partition>) -> DataFile {
     DataFile {
-        content: FileContent::Data,
-        path: path.into(),
-        format: FileFormat::Parquet,
-        partition: partition.clone(),
         record_count: 1,
         size_bytes: 100,
-        sequence_number: None,
-        file_sequence_number: None,
-        snapshot_id: None,
-        metrics: None,
-        key_metadata: None,
-        split_offsets: None,
-        equality_ids: None,
-        sort_order_id: None,
-        first_row_id: None,
-        referenced_data_file: None,
-        content_offset: None,
-        content_size_bytes: None,
+        ..DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition.clone())
     }
 }
 

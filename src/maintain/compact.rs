@@ -13,13 +13,12 @@ use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::error::{ErrorKind, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
-use crate::row_level::lineage_columns;
+use crate::row_level::{NewFiles, schema_with_lineage};
 use crate::scan::Scan;
-use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{DataFile, ReadContext, ScanTask};
 use crate::transaction::{self, CommitOptions, Verdict};
-use crate::types::{Field, Schema};
+use crate::types::Schema;
 use crate::workers::{GoOn, in_parallel, threads};
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
@@ -90,7 +89,7 @@ impl Table {
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
         for chunk in groups.chunks(per_commit.max(1)) {
             let written = job.write(chunk, go_on)?;
-            let (files, bytes) = (written.count(), written.bytes());
+            let (files, bytes) = (written.len(), written.bytes());
             match job.commit(chunk, written)? {
                 Verdict::Committed(newer) => {
                     table = newer;
@@ -127,17 +126,17 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Writes groups anew, as many at a time as there are threads.
-    fn write(&self, groups: &[Group], go_on: GoOn) -> Result<Written> {
-        let written = Written { store: self.table.inner.store.clone(), files: Mutex::default() };
+    fn write(&self, groups: &[Group], go_on: GoOn) -> Result<NewFiles> {
+        let written = Mutex::new(NewFiles::new(&self.table.inner.store));
         let next = AtomicUsize::new(0);
         in_parallel(threads(groups.len()), |thread| {
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let files = self.write_group(group, thread as u64, go_on)?;
-                written.files.lock().unwrap_or_else(PoisonError::into_inner).extend(files);
+                written.lock().unwrap_or_else(PoisonError::into_inner).add(files);
             }
             Ok(())
         })?;
-        Ok(written)
+        Ok(written.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn write_group(&self, group: &Group, thread: u64, go_on: GoOn) -> Result<Vec<DataFile>> {
@@ -157,7 +156,7 @@ impl Job<'_> {
         writer.finish()
     }
 
-    fn commit(&self, groups: &[Group], written: Written) -> Result<Verdict> {
+    fn commit(&self, groups: &[Group], written: NewFiles) -> Result<Verdict> {
         let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
         let number = self.table.inner.metadata.snapshot_by_id(self.since).map_or(0, |s| s.sequence_number);
         let assumed =
@@ -182,45 +181,11 @@ struct Rows {
 
 impl Rows {
     fn new(table: &Table, scan: &Scan) -> Result<Rows> {
-        let own = table.schema();
-        let lineage = if table.format_version() >= 3 { lineage_columns(own)? } else { Vec::new() };
-        let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage).collect();
-        let all = Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone()));
+        let all = schema_with_lineage(table)?;
         let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
         let reader =
             TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
         Ok(Rows { reader, written: all })
-    }
-}
-
-/// Files of no commit yet: dropped, they are deleted.
-struct Written {
-    store: Arc<dyn Store>,
-    files: Mutex<Vec<DataFile>>,
-}
-
-impl Written {
-    fn count(&self) -> usize {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).len()
-    }
-
-    fn bytes(&self) -> u64 {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.iter().map(|f| f.size_bytes.max(0).unsigned_abs()).sum()
-    }
-
-    /// The files, whose fate is the caller's from now on.
-    fn take(self) -> Vec<DataFile> {
-        std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Drop for Written {
-    fn drop(&mut self) {
-        for file in self.files.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            // A left-over is a harmless orphan; the error that led here matters more.
-            let _ = self.store.delete(&file.path);
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::check_may_delete;
 use super::deletion::Deletion;
-use super::{check_may_delete, now_ms};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::expire::{Expiry, expire};
 use crate::iceberg::metadata::{Snapshot, StatisticsFile, TableMetadata};
@@ -12,7 +12,7 @@ use crate::iceberg::reachable::{PathKeys, only_in};
 use crate::store::Store;
 use crate::table::Table;
 use crate::task::FileContent;
-use crate::transaction::{self, Change};
+use crate::transaction::{self, Change, now_ms};
 use crate::workers::GoOn;
 
 /// How to expire snapshots.

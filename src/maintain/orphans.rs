@@ -7,14 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
 
+use super::check_may_delete;
 use super::deletion::Deletion;
 use super::listing::Listing;
-use super::{check_may_delete, now_ms};
 use crate::error::{Error, Result};
 use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
 use crate::iceberg::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::store::location::{join, scheme};
 use crate::table::Table;
+use crate::transaction::now_ms;
 use crate::workers::{GoOn, in_parallel};
 
 /// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made them.

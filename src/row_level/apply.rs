@@ -118,7 +118,12 @@ pub(super) struct Effect {
 
 impl Effect {
     pub fn none(view: &View) -> Effect {
-        Effect { added: NewFiles::new(view), removed: Vec::new(), required: HashSet::new(), counts: Counts::default() }
+        Effect {
+            added: NewFiles::new(view.store()),
+            removed: Vec::new(),
+            required: HashSet::new(),
+            counts: Counts::default(),
+        }
     }
 
     /// The change of a command that read the rows matching `filter`; `None` if nothing is done.

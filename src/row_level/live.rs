@@ -13,6 +13,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::data::read_ahead::TaskReader;
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
+use crate::table::Table;
 use crate::task::{DataFile, ReadContext, ScanTask};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
@@ -104,11 +105,24 @@ impl<'v> LiveRows<'v> {
     }
 }
 
+/// The table's columns and, where it has row lineage, those of that behind them.
+///
+/// # Errors
+/// `Unsupported` if the table has a column with the name of one of lineage.
+pub(crate) fn schema_with_lineage(table: &Table) -> Result<Arc<Schema>> {
+    let own = table.schema();
+    if table.format_version() < 3 {
+        return Ok(own.clone());
+    }
+    let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage_columns(own)?).collect();
+    Ok(Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone())))
+}
+
 /// The columns of row lineage.
 ///
 /// # Errors
 /// `Unsupported` if the table has one of such a name.
-pub(crate) fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
+fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
     let columns: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
     match columns.iter().find(|c| schema.fields.iter().any(|f| f.name == c.name)) {
         Some(taken) => Err(Error::unsupported("the table has a column with the name of one of row lineage")

@@ -9,12 +9,9 @@ use super::rewrite::NewFiles;
 use super::view::{Command, Mode, View};
 use crate::error::Result;
 use crate::expr::Predicate;
-use crate::iceberg::commit::{Operation, SnapshotChange};
+use crate::iceberg::commit::{Operation, REPLACE_PARTITIONS, SnapshotChange};
 use crate::task::Partition;
 use crate::workers::GoOn;
-
-/// The member of a summary that tells a dynamic overwrite, as Java sets it.
-const REPLACE_PARTITIONS: &str = "replace-partitions";
 
 pub(super) fn overwrite(
     view: &View,
@@ -23,7 +20,7 @@ pub(super) fn overwrite(
     go_on: GoOn,
 ) -> Result<Option<SnapshotChange>> {
     let removal = find(view, filter, go_on)?;
-    let mut written = NewFiles::new(view);
+    let mut written = NewFiles::new(view.store());
     written.add(view.table.write(rows, 0)?.files);
     match removal {
         Removal::Whole(0) if written.is_empty() => Ok(None),
@@ -42,7 +39,7 @@ pub(super) fn overwrite(
 }
 
 pub(super) fn overwrite_partitions(view: &View, rows: RowReader) -> Result<Option<SnapshotChange>> {
-    let mut written = NewFiles::new(view);
+    let mut written = NewFiles::new(view.store());
     written.add(view.table.write(rows, 0)?.files);
     if written.is_empty() {
         return Ok(None);

@@ -3,24 +3,23 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::live::lineage_columns;
+use super::live::schema_with_lineage;
 use super::view::View;
 use crate::data::write::{DataWriter, WriteContext};
 use crate::error::Result;
 use crate::store::Store;
 use crate::task::{DataFile, FileContent};
-use crate::types::Schema;
 use crate::workers::{GoOn, in_parallel, threads};
 
 /// Files that were written and belong to no commit yet: dropped, they are deleted.
-pub(super) struct NewFiles {
+pub(crate) struct NewFiles {
     store: Arc<dyn Store>,
     files: Vec<DataFile>,
 }
 
 impl NewFiles {
-    pub fn new(view: &View) -> NewFiles {
-        NewFiles { store: view.store().clone(), files: Vec::new() }
+    pub fn new(store: &Arc<dyn Store>) -> NewFiles {
+        NewFiles { store: store.clone(), files: Vec::new() }
     }
 
     pub fn add(&mut self, files: impl IntoIterator<Item = DataFile>) {
@@ -30,6 +29,14 @@ impl NewFiles {
     /// Takes over those of another.
     pub fn join(&mut self, other: NewFiles) {
         self.files.extend(other.take());
+    }
+
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.size_bytes.max(0).unsigned_abs()).sum()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -62,15 +69,10 @@ impl Drop for NewFiles {
 /// How rows are written that keep who they are: with their lineage, where the table has it.
 ///
 /// # Errors
-/// As [`lineage_columns`].
+/// As [`schema_with_lineage`].
 pub(super) fn context_with_lineage(view: &View, task: u64) -> Result<WriteContext> {
     let mut context = view.table.write_context(task)?;
-    if view.table.format_version() >= 3 {
-        let mut fields = context.schema.fields.to_vec();
-        fields.extend(lineage_columns(&context.schema)?);
-        let identifiers = context.schema.identifier_field_ids.clone();
-        context.schema = Arc::new(Schema::new(context.schema.id, fields, identifiers));
-    }
+    context.schema = schema_with_lineage(&view.table)?;
     Ok(context)
 }
 
@@ -85,7 +87,7 @@ pub(super) fn write_each<I: Sync, T: Send>(
     go_on: GoOn,
     work: impl Fn(&I, &mut DataWriter) -> Result<T> + Sync,
 ) -> Result<(NewFiles, Vec<T>)> {
-    let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view)));
+    let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));
     let run = |thread: usize| {
         let mut done = Vec::new();
         let mut writer = DataWriter::new(view.store().clone(), context_with_lineage(view, thread as u64)?)?;

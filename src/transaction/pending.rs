@@ -24,6 +24,8 @@ pub struct Transaction {
     table: Table,
     branch: Option<String>,
     changes: Vec<Box<dyn Change>>,
+    /// What the first so many changes lead to, so that each is applied once however often the table is looked at.
+    applied: Option<(usize, TableMetadata)>,
     /// Ids of the snapshots among the changes.
     own: Vec<i64>,
     /// Whether the table's schema or spec may be others than at the beginning.
@@ -55,6 +57,7 @@ impl Transaction {
             table: table.clone(),
             branch,
             changes: Vec::new(),
+            applied: None,
             own: Vec::new(),
             evolved: false,
             appended: None,
@@ -73,8 +76,14 @@ impl Transaction {
     pub fn table(&mut self) -> Result<Table> {
         self.close_append()?;
         let inner = &self.table.inner;
-        let metadata = apply_each(&mut self.changes, &inner.metadata)?;
-        self.table.at(metadata, inner.found.clone())
+        let (done, before) = self.applied.take().unwrap_or_else(|| (0, inner.metadata.as_ref().clone()));
+        let fresh = self.changes.get_mut(done..).unwrap_or_default();
+        let applied = apply_each(fresh, &before);
+        self.applied = Some(match &applied {
+            Ok(metadata) => (self.changes.len(), metadata.clone()),
+            Err(_) => (done, before),
+        });
+        self.table.at(applied?, inner.found.clone())
     }
 
     /// Adds a change to those so far.
@@ -189,6 +198,7 @@ impl Transaction {
         let base = reload(&self.table)?;
         let done = apply_all(&mut self.changes, &base).and_then(|next| self.account(&base.metadata, &next));
         self.changes.iter_mut().for_each(|c| c.undo());
+        self.applied = None;
         done
     }
 

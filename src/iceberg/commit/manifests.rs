@@ -20,6 +20,17 @@ const CODEC: &str = "write.manifest.compression-codec";
 /// How hard.
 const LEVEL: &str = "write.manifest.compression-level";
 
+/// How large manifests should be that are made of others.
+const TARGET_BYTES: &str = "commit.manifest.target-size-bytes";
+
+/// How large manifests should be that are made of others, by the table's properties.
+///
+/// # Errors
+/// `InvalidInput` if the property is no number.
+pub(super) fn target_bytes(base: &TableMetadata) -> Result<i64> {
+    base.int_property(TARGET_BYTES, 8 << 20)
+}
+
 /// The sequence number of a manifest that no list has given one yet.
 pub(super) const UNASSIGNED: i64 = -1;
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{Error, Result};
-use crate::iceberg::commit::manifests::ManifestWriter;
+use crate::iceberg::commit::manifests::{ManifestWriter, target_bytes};
 use crate::iceberg::commit::removal::{Source, source_of};
 use crate::iceberg::entries::{ADDED, DELETED, EXISTING};
 use crate::iceberg::manifest_encode::ManifestEntry;
@@ -17,7 +17,6 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::workers::in_parallel;
 
 const ENABLED: &str = "commit.manifest-merge.enabled";
-const TARGET_BYTES: &str = "commit.manifest.target-size-bytes";
 const MIN_COUNT: &str = "commit.manifest.min-count-to-merge";
 
 /// How manifests are merged.
@@ -38,7 +37,7 @@ impl Policy {
                 )));
             }
         };
-        let target_bytes = base.int_property(TARGET_BYTES, 8 << 20)?;
+        let target_bytes = target_bytes(base)?;
         let min_count = base.int_property(MIN_COUNT, 100)?;
         Ok(enabled.then_some(Policy { target_bytes, min_count }))
     }

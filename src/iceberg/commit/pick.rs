@@ -17,11 +17,14 @@ use crate::iceberg::snapshot::Snapshot;
 use crate::store::{Location, Store};
 use crate::task::DataFile;
 
-/// Members of a summary.
-const WAP_ID: &str = "wap.id";
+/// The member of a summary that names a staged commit.
+pub(crate) const WAP_ID: &str = "wap.id";
+
+/// The member of a summary that tells a dynamic overwrite.
+pub(crate) const REPLACE_PARTITIONS: &str = "replace-partitions";
+
 const PUBLISHED_WAP_ID: &str = "published-wap-id";
 const SOURCE_ID: &str = "source-snapshot-id";
-const REPLACES_PARTITIONS: &str = "replace-partitions";
 
 /// One snapshot to publish, from the first attempt to the last.
 #[derive(Debug)]
@@ -75,7 +78,7 @@ impl CherryPick {
 
     /// A change that does what the snapshot did.
     fn redo(&self, base: &TableMetadata, picked: &Snapshot, is_ancestor: bool) -> Result<SnapshotChange> {
-        let replaces = picked.summary.get(REPLACES_PARTITIONS).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let replaces = picked.summary.get(REPLACE_PARTITIONS).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let change = match picked.operation() {
             Some("append") => {
                 let (added, _) = self.files(base, picked)?;

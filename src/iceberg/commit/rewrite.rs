@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of};
+use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of, target_bytes};
 use crate::iceberg::commit::removal::{Source, source_of};
 use crate::iceberg::deletes::partition_key;
 use crate::iceberg::entries::{DELETED, EXISTING, EntryRequest};
@@ -19,8 +19,6 @@ use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
 use crate::task::Partition;
 use crate::workers::in_parallel;
-
-const TARGET_BYTES: (&str, i64) = ("commit.manifest.target-size-bytes", 8 << 20);
 
 /// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
 const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
@@ -61,7 +59,7 @@ impl ManifestRewrite {
     /// # Errors
     /// `InvalidInput` if the target is no number above 0, or the table has no such spec.
     pub fn groups(&self, base: &TableMetadata, manifests: &[ManifestFile]) -> Result<Vec<(Vec<ManifestFile>, u64)>> {
-        let target = self.target_bytes.map_or_else(|| base.int_property(TARGET_BYTES.0, TARGET_BYTES.1), Ok)?;
+        let target = self.target_bytes.map_or_else(|| target_bytes(base), Ok)?;
         if target < 1 {
             return Err(Error::invalid(format!("the target size of manifests must be above 0, not {target}")));
         }

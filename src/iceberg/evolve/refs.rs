@@ -6,7 +6,7 @@
 //! Source: Iceberg specification, "Snapshot References", "Snapshot Retention Policy".
 
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::{MAIN_BRANCH, RefKind, Snapshot, SnapshotLogEntry, SnapshotRef, TableMetadata};
+use crate::iceberg::metadata::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef, TableMetadata};
 use crate::types::temporal::format_instant;
 
 /// A version of the table.
@@ -210,16 +210,12 @@ fn retain(reference: &mut SnapshotRef, retention: &Retention) -> Result<()> {
     Ok(())
 }
 
-/// Sets a reference. Where `main` goes, the current snapshot goes; the log never runs backwards.
+/// Sets a reference. Where `main` goes, the current snapshot goes.
 fn set(base: &TableMetadata, name: &str, reference: SnapshotRef, now_ms: i64) -> Result<TableMetadata> {
     let id = snapshot(base, reference.snapshot_id)?.id;
     let mut next = base.clone();
     if name == MAIN_BRANCH && base.current_snapshot_id != Some(id) {
-        let last = base.snapshot_log.last().map_or(i64::MIN, |e| e.timestamp_ms);
-        let timestamp_ms = now_ms.max(last);
-        next.snapshot_log.push(SnapshotLogEntry { timestamp_ms, snapshot_id: id });
-        next.current_snapshot_id = Some(id);
-        next.last_updated_ms = next.last_updated_ms.max(timestamp_ms);
+        next.set_current(id, now_ms);
     }
     next.refs.insert(name.to_owned(), reference);
     Ok(next)
