@@ -37,6 +37,7 @@ mod file_columns;
 pub mod filter;
 mod filter_columns;
 mod geoarrow;
+mod groups_ahead;
 mod guard;
 pub mod locations;
 pub(crate) mod long_keys;

@@ -25,6 +25,9 @@ use crate::workers;
 pub use location::{Location, Relocation};
 pub use options::StoreOptions;
 
+/// Calls to a remote store that pay off at once.
+const REMOTE_CALLS: usize = 16;
+
 /// A file as a listing shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileInfo {
@@ -62,9 +65,13 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn fetch_ahead(&self, _path: &str, _ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
         None
     }
+    /// Whether it is behind a network, so that calls mostly wait and every one of them counts.
+    fn is_remote(&self) -> bool {
+        false
+    }
     /// How many calls pay off at once, each on a thread of its own.
     fn at_once(&self) -> usize {
-        workers::threads(usize::MAX)
+        if self.is_remote() { REMOTE_CALLS } else { workers::threads(usize::MAX) }
     }
     /// The options that [`open_store`] makes such a store of, secrets among them.
     fn options(&self) -> BTreeMap<String, String> {

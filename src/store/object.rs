@@ -16,7 +16,7 @@ use object_store::path::Path;
 use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutPayload};
 
 use super::connect::{Client, connect};
-use super::failure::{failure, is_refusal};
+use super::failure::{failure, is_refusal, status};
 use super::location::{join, normalise};
 use super::object_writer::ObjectWriter;
 use super::options::StoreOptions;
@@ -25,13 +25,10 @@ use super::put_once::put_once;
 use super::ranges::{cut_out, requests};
 use super::runtime::{Pending, PerProcess, start, wait};
 use super::{Fetching, FileInfo, Store, StoreWriter};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Requests under way at once for the ranges of one call.
 const RANGES_AT_ONCE: usize = 8;
-
-/// Calls that pay off at once: they wait for the network, not for the processor.
-const CALLS_AT_ONCE: usize = 16;
 
 /// The hidden object that makes an empty folder be there.
 const FOLDER_MARK: &str = ".frazil-folder";
@@ -181,11 +178,10 @@ impl Fetching for Ranges {
 
 /// Of an error, whether it is that the object ends before the range.
 fn out_of_range(object: &Object, range: Option<&Range<u64>>, e: StoreError) -> Error {
-    let text = e.to_string();
-    let ended = text.contains("416") || text.contains("InvalidRange") || text.contains("larger than") || text.contains("StartTooLarge");
+    let ended = status(&e) == Some(416) || e.to_string().contains("object was only");
     let error = object.failed("read", e);
     match range {
-        Some(range) if ended && error.kind() == crate::error::ErrorKind::Store => Error::corrupt(format!(
+        Some(range) if ended && error.kind() == ErrorKind::Store => Error::corrupt(format!(
             "the file ends before byte {} that is wanted from byte {}",
             range.end, range.start
         ))
@@ -224,7 +220,7 @@ impl Store for ObjectFiles {
         });
         match tail {
             // An empty object has no end to ask for.
-            Err(e) if e.kind() == crate::error::ErrorKind::Store && self.size(path)? == 0 => Ok((Vec::new(), 0)),
+            Err(e) if e.kind() == ErrorKind::Store && self.size(path)? == 0 => Ok((Vec::new(), 0)),
             tail => tail,
         }
     }
@@ -233,8 +229,8 @@ impl Store for ObjectFiles {
         Some(Box::new(Ranges::start(self.object(path).ok()?, ranges).ok()?))
     }
 
-    fn at_once(&self) -> usize {
-        CALLS_AT_ONCE
+    fn is_remote(&self) -> bool {
+        true
     }
 
     fn options(&self) -> BTreeMap<String, String> {
@@ -296,7 +292,7 @@ impl Store for ObjectFiles {
     fn delete(&self, path: &str) -> Result<()> {
         let deleted = self.object(path)?.ask("delete", |store, key| async move { store.delete(&key).await });
         match deleted {
-            Err(e) if e.kind() == crate::error::ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
+            Err(e) if e.kind() == ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
             deleted => deleted,
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
         if attempt >= retries || began.elapsed() >= time {
             return Err(doubted(error, in_doubt));
         }
-        wait(tokio::time::sleep(pause))?;
+        wait(async move { tokio::time::sleep(pause).await })?;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
     Err(Error::internal("the attempts to make an object ended"))

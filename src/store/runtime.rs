@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(wait(async { 7 }).unwrap(), 7);
         let began = Instant::now();
         let stop = Arc::new(|| Err(Error::invalid("stop")));
-        let stopped = workers::asking(Some(stop), || wait(tokio::time::sleep(Duration::from_secs(60))));
+        let stopped = workers::asking(Some(stop), || wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
         assert_eq!(stopped.unwrap_err().message(), "stop");
         assert!(began.elapsed() < Duration::from_secs(10));
         assert_eq!(wait(async { panic!("broken") }).map(|()| ()).unwrap_err().kind(), crate::error::ErrorKind::Internal);
