@@ -130,6 +130,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn delete_folder(&self, folder: &str) -> Result<()>;
 }
 
+/// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by index
+/// wins.
+pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    workers::in_parallel_on(store.at_once(), n, f)
+}
+
 /// Ranges of a file that are on their way. Dropped, they are given up.
 pub trait Fetching: Send {
     /// Waits for them: their bytes, in the order asked for.

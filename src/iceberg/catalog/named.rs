@@ -16,7 +16,7 @@ use super::versions::{KeptBy, Versions};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
-use crate::store::{Store, StoreOptions, open_store};
+use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
 /// The property of a namespace that makes it be, and that nobody is shown.
 const EXISTS: &str = "exists";
@@ -278,7 +278,8 @@ impl Tables for NamedCatalog {
         let keeps_data = table.metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
         let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);
-        all.into_iter().try_for_each(|path| table.store.delete(path).with("path", path))
+        let all: Vec<&String> = all.collect();
+        in_parallel(table.store.as_ref(), all.len(), |i| table.store.delete(all[i]).with("path", all[i])).map(|_| ())
     }
 }
 
