@@ -34,11 +34,8 @@ pub(super) fn connect(bucket: &Bucket, options: &StoreOptions) -> Result<Client>
     // The provider of cryptography that was built in; one that the process has already is as good.
     rustls::crypto::ring::default_provider().install_default().unwrap_or(());
     let (max_retries, retry_timeout) = options.retries()?;
-    let backoff = BackoffConfig {
-        init_backoff: Duration::from_millis(100),
-        max_backoff: Duration::from_secs(3),
-        base: 2.0,
-    };
+    let backoff =
+        BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(3), base: 2.0 };
     let patient = RetryConfig { backoff: backoff.clone(), max_retries, retry_timeout };
     let once = RetryConfig { backoff, max_retries: 0, retry_timeout };
     Ok(Client { patient: client(bucket, options, patient)?, once: client(bucket, options, once)? })
@@ -224,14 +221,19 @@ mod tests {
     fn clients_of_all_services() {
         let keys = [("s3.access-key-id", "k"), ("s3.secret-access-key", "s")];
         assert!(made("s3://b/k", &keys).is_ok());
-        let near = [keys[0], keys[1], ("s3.endpoint", "http://localhost:9000"), ("s3.force-virtual-addressing", "true")];
+        let near =
+            [keys[0], keys[1], ("s3.endpoint", "http://localhost:9000"), ("s3.force-virtual-addressing", "true")];
         assert!(made("s3://b/k", &near).is_ok());
         assert!(made("gs://b/k", &[("gcs.oauth2.token", "t")]).is_ok());
         assert!(made("abfss://c@acct.dfs.core.windows.net/k", &[("adls.account-key", "a2V5")]).is_ok());
         assert!(made("az://c/k", &[("adls.account-name", "acct"), ("adls.sas-token", "sv=1&sig=x")]).is_ok());
-        let missing = made("s3://b/k", &[("s3.access-key-id", "k"), ("s3.secret-access-key-x", "s")].as_slice()[..1].as_ref());
+        let missing =
+            made("s3://b/k", &[("s3.access-key-id", "k"), ("s3.secret-access-key-x", "s")].as_slice()[..1].as_ref());
         assert_eq!(missing.unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(made("s3://b/k", &[("aws_imdsv1_fallback", "perhaps")]).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            made("s3://b/k", &[("aws_imdsv1_fallback", "perhaps")]).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
     }
 
     #[test]

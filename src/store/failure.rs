@@ -166,7 +166,8 @@ mod tests {
 
     #[test]
     fn certain_refusals_and_unknown_outcomes() {
-        let status = |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), std::iter::empty());
+        let status =
+            |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), std::iter::empty());
         for code in [400, 403, 404, 405] {
             assert!(is_refusal(&status(code)), "{code}");
         }

@@ -120,7 +120,8 @@ impl ObjectFiles {
 
 /// An error for an answer with fewer bytes than there should be.
 fn cut_off(path: &str, range: &Range<u64>, size: u64) -> Error {
-    let message = format!("the file ends at byte {size}, before byte {} that is wanted from byte {}", range.end, range.start);
+    let message =
+        format!("the file ends at byte {size}, before byte {} that is wanted from byte {}", range.end, range.start);
     Error::corrupt(message).with("path", path)
 }
 
@@ -136,18 +137,21 @@ async fn each_range(
     store: Arc<dyn ObjectStore>,
     key: Path,
     requests: Vec<Range<u64>>,
-) -> object_store::Result<Vec<(Vec<u8>, u64)>> {
+) -> Answers {
     let (store, key) = (&store, &key);
     let answers = requests.into_iter().map(|range| one_range(store.as_ref(), key, GetRange::Bounded(range)));
     futures_util::stream::iter(answers).buffered(RANGES_AT_ONCE).try_collect().await
 }
+
+/// The bytes of each request, and the size of the object.
+type Answers = object_store::Result<Vec<(Vec<u8>, u64)>>;
 
 /// Ranges that are being fetched.
 struct Ranges {
     object: Object,
     ranges: Vec<Range<u64>>,
     requests: Vec<Range<u64>>,
-    answers: Pending<object_store::Result<Vec<(Vec<u8>, u64)>>>,
+    answers: Pending<Answers>,
 }
 
 impl Ranges {
@@ -181,12 +185,11 @@ fn out_of_range(object: &Object, range: Option<&Range<u64>>, e: StoreError) -> E
     let ended = status(&e) == Some(416) || e.to_string().contains("object was only");
     let error = object.failed("read", e);
     match range {
-        Some(range) if ended && error.kind() == ErrorKind::Store => Error::corrupt(format!(
-            "the file ends before byte {} that is wanted from byte {}",
-            range.end, range.start
-        ))
-        .with("path", &object.path)
-        .because(error),
+        Some(range) if ended && error.kind() == ErrorKind::Store => {
+            Error::corrupt(format!("the file ends before byte {} that is wanted from byte {}", range.end, range.start))
+                .with("path", &object.path)
+                .because(error)
+        }
         _ => error,
     }
 }

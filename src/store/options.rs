@@ -290,8 +290,11 @@ fn unknown(name: &str) -> Error {
     let near = near(&known, name);
     let error = Error::invalid(format!("there is no storage option '{name}'"));
     match near.is_empty() {
-        true => error.hint("The names are those of PyIceberg (s3.endpoint, s3.region, …) and of object_store (aws_region, …)"),
-        false => error.hint(format!("Is {} meant?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or "))),
+        true => error
+            .hint("The names are those of PyIceberg (s3.endpoint, s3.region, …) and of object_store (aws_region, …)"),
+        false => {
+            error.hint(format!("Is {} meant?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")))
+        }
     }
 }
 
@@ -330,7 +333,10 @@ mod tests {
         ];
         assert_eq!(s3, expected);
         let azure = text(given.settings(Service::Azure, Some("acct")).unwrap());
-        assert_eq!(azure, ["azure_storage_endpoint=https://acct.blob.example", "azure_storage_sas_token=sv=1", "timeout=9s"]);
+        assert_eq!(
+            azure,
+            ["azure_storage_endpoint=https://acct.blob.example", "azure_storage_sas_token=sv=1", "timeout=9s"]
+        );
         assert_eq!(text(given.settings(Service::Azure, Some("other")).unwrap()).len(), 2);
         assert_eq!(text(given.settings(Service::Gcs, None).unwrap()), ["timeout=9s"]);
         // Each meaning is an option that object_store has.

@@ -77,7 +77,6 @@ pub(super) fn place(uri: &str) -> Result<Place> {
     Ok(Place { bucket: Bucket { service, account, name: name.to_owned() }, key })
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,7 +104,9 @@ mod tests {
 
     #[test]
     fn what_is_no_place_is_refused() {
-        for bad in ["s3:/b/k", "s3://", "s3:///k", "s3://b@c/k", "s3://b:80/k", "s3://b#/k", "s3://.b/k", "/a/b", "hdfs://a/b"] {
+        for bad in
+            ["s3:/b/k", "s3://", "s3:///k", "s3://b@c/k", "s3://b:80/k", "s3://b#/k", "s3://.b/k", "/a/b", "hdfs://a/b"]
+        {
             assert_eq!(place(bad).unwrap_err().kind(), ErrorKind::InvalidInput, "{bad}");
         }
         for bad in ["s3://b/a//k", "s3://b/a/../k", "s3://b/a/./k", "s3://b/a\nk"] {

@@ -133,11 +133,11 @@ def _handler(proxy: Proxy, port: int) -> type[http.server.BaseHTTPRequestHandler
             if self.command != "HEAD":
                 self.wfile.write(content)
 
-        do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = relay
-
         def log_message(self, *_: object) -> None:
             """Nothing."""
 
+    for method in ("GET", "PUT", "POST", "HEAD", "DELETE"):
+        setattr(Handler, f"do_{method}", Handler.relay)
     return Handler
 
 

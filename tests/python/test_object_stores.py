@@ -314,7 +314,10 @@ def test_tasks_and_splits_take_what_opens_them_along(table: fz.Table) -> None:
     splits = [pickle.dumps(split) for split in table.refresh().scan("id > 1").plan()]
     probe = "import pickle, sys; s = pickle.loads(sys.stdin.buffer.read()); print(s.to_arrow().num_rows)"
     plain = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
-    done = [subprocess.run([sys.executable, "-c", probe], input=s, capture_output=True, env=plain, check=True) for s in splits]
+    done = [
+        subprocess.run([sys.executable, "-c", probe], input=s, capture_output=True, env=plain, check=True)
+        for s in splits
+    ]
     assert sum(int(d.stdout) for d in done) == 2
 
 
@@ -329,7 +332,9 @@ def test_environment_variables_are_the_default(
     assert read(fz.open_table(f"s3://{bucket}/wh/db/t")) == [1]
     # Options go before them.
     with pytest.raises(fz.StoreError, match="connect"):
-        fz.open_table(f"s3://{bucket}/wh/db/t", storage_options={"endpoint_url": "http://127.0.0.1:9", "max_retries": 0})
+        fz.open_table(
+            f"s3://{bucket}/wh/db/t", storage_options={"endpoint_url": "http://127.0.0.1:9", "max_retries": 0}
+        )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
@@ -382,10 +387,10 @@ def test_what_is_not_there(bucket: str, options: dict[str, str], lake: fz.Catalo
         lake.create_table("none.t", rows(0).schema)
 
 
-def test_an_object_vanishes_while_it_is_read(
-    lake: fz.Catalog, proxy: Proxy, files: pafs.S3FileSystem
-) -> None:
-    noise = pa.table({"id": pa.array(range(60_000), pa.int64()), "part": [os.urandom(8).hex() * 2 for _ in range(60_000)]})
+def test_an_object_vanishes_while_it_is_read(lake: fz.Catalog, proxy: Proxy, files: pafs.S3FileSystem) -> None:
+    noise = pa.table(
+        {"id": pa.array(range(60_000), pa.int64()), "part": [os.urandom(8).hex() * 2 for _ in range(60_000)]}
+    )
     big = lake.create_table("db.big", noise.schema, properties={"write.parquet.row-group-size-bytes": "300000"})
     big.append(noise)
     big = big.refresh()
@@ -423,7 +428,7 @@ def test_secrets_are_not_shown(table: fz.Table, lake: fz.Catalog) -> None:
     table = table.refresh()
     scan = table.scan("id = 1")
     shown = [repr(o) for o in (table, lake, scan, scan.plan(), scan.plan()[0], list(scan.plan_files()), scan.explain())]
-    shown += [str(scan.explain()), list(scan.plan_files())[0].to_json()]
+    shown += [str(scan.explain()), next(iter(scan.plan_files())).to_json()]
     assert not any(SECRET in text or KEY in text for text in shown)
     assert SECRET.encode() in pickle.dumps(scan.plan()[0])  # but executors get them
 

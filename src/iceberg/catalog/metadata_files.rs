@@ -93,10 +93,7 @@ pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Res
 }
 
 /// The first of these files that is there. A remote store is asked for all at once.
-pub(super) fn first_there(
-    store: &dyn Store,
-    paths: impl IntoIterator<Item = String>,
-) -> Result<Option<String>> {
+pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = String>) -> Result<Option<String>> {
     if store.is_remote() {
         let paths: Vec<String> = paths.into_iter().collect();
         let there = in_parallel(store, paths.len(), |i| exists(store, &paths[i]))?;

@@ -24,8 +24,8 @@ use crate::iceberg::plan::EntryScope;
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::specs::Specs;
 use crate::iceberg::statistics::{MetricsBounds, strict};
-use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::store::in_parallel;
+use crate::task::{DataFile, FileContent, FileFormat, Partition};
 
 /// What tells a file of a table from all others: its path, and of a deletion vector also its place in that file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
