@@ -107,6 +107,7 @@ pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl
     // Of the answers with other numbers, 408 and 429 were told apart by trying again.
     let refused = unsent || told.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
     let mut text = told.text;
+    text.truncate(text.trim_end_matches('.').len());
     for secret in secrets {
         text = text.replace(secret, "***");
     }

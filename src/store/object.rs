@@ -133,11 +133,7 @@ async fn one_range(store: &dyn ObjectStore, key: &Path, range: GetRange) -> obje
 }
 
 /// Several ranges, each by a request.
-async fn each_range(
-    store: Arc<dyn ObjectStore>,
-    key: Path,
-    requests: Vec<Range<u64>>,
-) -> Answers {
+async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<u64>>) -> Answers {
     let (store, key) = (&store, &key);
     let answers = requests.into_iter().map(|range| one_range(store.as_ref(), key, GetRange::Bounded(range)));
     futures_util::stream::iter(answers).buffered(RANGES_AT_ONCE).try_collect().await

@@ -26,7 +26,7 @@ fn reads_and_writes_objects() {
     assert_eq!(store.get_ranges(path, &[4..6, 0..1, 3..3, 0..6]).unwrap(), [&b"ef"[..], b"a", b"", b"abcdef"]);
     assert_eq!(store.get_tail(path, 4).unwrap(), (b"cdef".to_vec(), 6));
     assert_eq!(store.get_tail(path, 400).unwrap(), (b"abcdef".to_vec(), 6));
-    assert_eq!(store.fetch_ahead(path, &[1..3]).unwrap().finish().unwrap(), [b"bc"]);
+    assert_eq!(store.fetch_ahead(path, &[1..3, 0..1]).unwrap().finish().unwrap(), [&b"bc"[..], b"a"]);
     assert_eq!(store.get_ranges(path, &[0..1, 4..7]).unwrap_err().kind(), ErrorKind::CorruptTable);
     assert_eq!(store.get_range(path, 6, 1).unwrap_err().kind(), ErrorKind::CorruptTable);
     assert_eq!(store.get_range(path, u64::MAX, 3).unwrap_err().kind(), ErrorKind::CorruptTable);

@@ -162,10 +162,7 @@ mod tests {
         let stopped = workers::asking(Some(stop), || wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
         assert_eq!(stopped.unwrap_err().message(), "stop");
         assert!(began.elapsed() < Duration::from_secs(10));
-        assert_eq!(
-            wait(async { panic!("broken") }).unwrap_err().kind(),
-            crate::error::ErrorKind::Internal
-        );
+        assert_eq!(wait(async { panic!("broken") }).unwrap_err().kind(), crate::error::ErrorKind::Internal);
     }
 
     #[test]
