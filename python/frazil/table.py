@@ -555,14 +555,18 @@ def open_table(
     """Opens a table by its place, without a catalog.
 
     Args:
-        location: The table's root folder, or one of its metadata files.
-        storage_options: Credentials and settings of the store.
+        location: The table's root folder, or one of its metadata files: a path, or a URI such as `s3://bucket/table`.
+        storage_options: Credentials and settings of an object store, by PyIceberg's names (`s3.endpoint`, …) or those
+            of `object_store` (`aws_region`, …); by default from the environment.
         moved: The table was copied here: paths below its recorded location are read below this one. Such a table can
             only be read.
 
     Raises:
         NotFoundError: There is no table.
         CorruptTableError: Its metadata can't be read.
+        InvalidInputError: There is no such storage option.
+        StoreError: The store does not answer.
+        PermissionDeniedError: It refuses the credentials.
 
     Examples:
         >>> import frazil as fz

@@ -22,6 +22,7 @@ use parquet::file::metadata::ColumnChunkMetaData;
 use super::filter_columns::FilterColumns;
 use super::flat_column::{Codec, FlatColumn, Kept};
 use super::flat_values::{Kind, Step, Stop};
+use super::groups_ahead::GroupsAhead;
 use super::parquet_file::{ParquetFile, start};
 use super::parquet_read::{ParquetBatches, Plan, SHRINK};
 use super::positions::{RowPositions, Upcoming};
@@ -72,7 +73,11 @@ impl FlatPlan {
         let Request { leaves, test, keys, tells_positions, .. } = request;
         let asked = test.leaves() | keys.leaves();
         let (early, late): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|c| asked.contains(&c.leaf));
-        let (early, late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
+        let (mut early, mut late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
+        // Only of the columns that every row group is begun with it is known that they are needed.
+        let first = if early.flats.is_empty() { &mut late } else { &mut early };
+        let first_leaves = first.flats.iter().map(|flat| flat.leaf).collect();
+        first.ahead = GroupsAhead::new(plan.metadata.metadata(), &plan.groups, &first_leaves);
         let place = |leaf: &usize| {
             let at = |side: &Side| side.flats.iter().position(|flat| flat.leaf == *leaf);
             at(&early).map(Slot::Early).or_else(|| at(&late).map(Slot::Late))
@@ -124,6 +129,7 @@ struct Side {
     flats: Vec<Flat>,
     schema: SchemaRef,
     columns: Vec<FlatColumn>,
+    ahead: GroupsAhead,
     /// Rows of the open row group that it is behind.
     behind: usize,
     is_open: bool,
@@ -131,7 +137,8 @@ struct Side {
 
 impl Side {
     fn new(metadata: &ArrowReaderMetadata, flats: Vec<Flat>) -> Side {
-        Side { schema: schema(metadata, &flats), flats, columns: Vec::new(), behind: 0, is_open: false }
+        let (schema, ahead) = (schema(metadata, &flats), GroupsAhead::none());
+        Side { schema, flats, columns: Vec::new(), ahead, behind: 0, is_open: false }
     }
 
     /// Fetches its column chunks of a row group. Returns the bytes that strings of a row have in memory, as
@@ -147,7 +154,7 @@ impl Side {
         let chunks = self.flats.iter().map(chunk).collect::<Option<Vec<_>>>();
         let chunks = chunks.ok_or_else(|| Error::corrupt("a column chunk lies outside of the file"))?;
         let ranges: Vec<_> = chunks.iter().map(|(_, range)| range.clone()).collect();
-        let pages = file.pages(&ranges)?;
+        let pages = self.ahead.pages(file, &ranges)?;
         let row_bytes = file.dictionary_row_bytes(&ranges, &pages);
         self.is_open = true;
         let mut kept = std::mem::take(&mut self.columns).into_iter();

@@ -50,6 +50,7 @@ mod flat_read;
 mod flat_runs;
 mod flat_values;
 mod geoarrow;
+mod groups_ahead;
 mod guard;
 pub mod locations;
 pub(crate) mod long_keys;

@@ -20,6 +20,7 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMeta
 
 use super::bloom_filters::BloomFilters;
 use super::flat_read::FlatPlan;
+use super::groups_ahead::GroupsAhead;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, is_overflow, undecodable};
 use super::positions::{RowPositions, Upcoming};
@@ -112,14 +113,14 @@ fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> R
     let Request { leaves: wanted, test, tells_positions, .. } = request;
     let late = !test.leaves().is_empty() && test.leaves().len() < plan.leaves.len() && plan.can_skip();
     let leaves = if late { wanted } else { plan.leaves.clone() };
-    let (test, early) = if late {
+    let (test, early, first) = if late {
         let asked = test.leaves().clone();
-        (None, Some((Arc::new(test.place(part.columns, &asked)), mask(&asked))))
+        (None, Some((Arc::new(test.place(part.columns, &asked)), mask(&asked))), asked)
     } else {
-        (Some(test), None)
+        (Some(test), None, leaves.clone())
     };
     let columns = mask(&leaves);
-    let decoding = Decoding { file, plan, columns, test: early, needs_positions, tells_positions };
+    let decoding = Decoding { file, plan, columns, test: early, first, needs_positions, tells_positions };
     Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test, keys_tested: false })
 }
 
@@ -130,11 +131,21 @@ pub(super) struct Decoding {
     columns: ProjectionMask,
     /// What the decoder tests, and the columns that takes.
     test: Option<(Arc<RowTest>, ProjectionMask)>,
+    /// The leaf columns that it begins each row group with.
+    first: BTreeSet<usize>,
     needs_positions: bool,
     tells_positions: bool,
 }
 
 impl Decoding {
+    /// What can be told of what the decoder will ask for: whole row groups, if none of their pages are left out.
+    fn ahead(&self) -> GroupsAhead {
+        match &self.plan.selection {
+            None => GroupsAhead::new(self.plan.metadata.metadata(), &self.plan.groups, &self.first),
+            Some(_) => GroupsAhead::none(),
+        }
+    }
+
     /// A decoder at the first row.
     fn start(&self, batch_rows: usize) -> Result<(ParquetPushDecoder, Positions, Arc<Seen>)> {
         let plan = &self.plan;
@@ -271,6 +282,7 @@ pub(super) struct ParquetBatches {
     batch_rows: usize,
     /// `None` after the end.
     decoder: Option<ParquetPushDecoder>,
+    ahead: GroupsAhead,
     positions: Positions,
     seen: Arc<Seen>,
     /// Rows that the row groups say they have.
@@ -285,14 +297,15 @@ impl ParquetBatches {
     /// All rows of a plan from the one after `skip` others on.
     pub(super) fn after(file: ParquetFile, plan: Plan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
         let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
-        let decoding = Decoding { file, plan, columns, test: None, needs_positions: true, tells_positions: true };
+        let first = plan.leaves.clone();
+        let decoding = Decoding { file, plan, columns, test: None, first, needs_positions: true, tells_positions: true };
         Ok(ParquetBatches { given: skip, skip, ..ParquetBatches::new(decoding, batch_rows)? })
     }
 
     fn new(decoding: Decoding, batch_rows: usize) -> Result<ParquetBatches> {
         let (decoder, positions, seen) = decoding.start(batch_rows)?;
-        let (decoder, expected_rows) = (Some(decoder), decoding.plan.rows());
-        Ok(ParquetBatches { decoding, batch_rows, decoder, positions, seen, expected_rows, given: 0, skip: 0 })
+        let (decoder, expected_rows, ahead) = (Some(decoder), decoding.plan.rows(), decoding.ahead());
+        Ok(ParquetBatches { decoding, batch_rows, decoder, ahead, positions, seen, expected_rows, given: 0, skip: 0 })
     }
 
     /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say how
@@ -308,7 +321,7 @@ impl ParquetBatches {
             });
             match decoded {
                 Ok(DecodeResult::NeedsData(ranges)) => {
-                    let pages = self.decoding.file.pages(&ranges)?;
+                    let pages = self.ahead.pages(&self.decoding.file, &ranges)?;
                     let most_rows = BATCH_BYTES / self.decoding.file.dictionary_row_bytes(&ranges, &pages).max(1);
                     if self.batch_rows as u64 / 2 > most_rows {
                         self.restart(most_rows as usize)?;

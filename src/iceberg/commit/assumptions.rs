@@ -21,10 +21,9 @@ use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch, load_manif
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::snapshot::Snapshot;
 use crate::store::location::normalise;
-use crate::store::{Location, Store};
+use crate::store::{Location, Store, in_parallel};
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::FieldId;
-use crate::workers::in_parallel;
 
 /// What to do after a conflict.
 pub(crate) const RUN_AGAIN: &str = "Nothing was committed. The same change can't be committed any more, but it is safe to run the operation again: it \
@@ -129,7 +128,7 @@ pub(super) fn check(
         partitions: assumptions.partitions.as_ref().map(|all| all.iter().map(|p| partition_key(p)).collect()),
         since_number: assumptions.since.and_then(|id| base.snapshot_by_id(id)).map_or(0, |s| s.sequence_number),
     };
-    in_parallel(new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
+    in_parallel(subject.store.as_ref(), new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
 }
 
 impl Assumptions {
