@@ -338,6 +338,7 @@ impl Table {
     /// # Errors
     /// As [`Table::append`]; `InvalidInput` for options that don't go together, or a branch that is a tag.
     pub fn append_with(&self, rows: Box<dyn RecordBatchReader + Send>, options: &CommitOptions) -> Result<Table> {
+        options.check(self)?;
         let message = self.write(rows, 0)?;
         if message.files.is_empty() {
             return self.refresh();

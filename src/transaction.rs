@@ -162,23 +162,34 @@ pub struct CommitOptions {
 }
 
 impl CommitOptions {
-    /// The change with these options.
+    /// Whether the snapshot is only staged.
     ///
     /// # Errors
-    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages.
-    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages: to write files for it would be in vain.
+    pub(crate) fn check(&self, table: &Table) -> Result<bool> {
         let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
-        let change = change.with_summary(self.snapshot_properties.clone());
-        match &self.branch {
-            Some(branch) if staged => Err(Error::invalid(format!(
+        match self.branch.as_ref().filter(|_| staged) {
+            Some(branch) => Err(Error::invalid(format!(
                 "a commit with {WAP_ID} is staged and goes to no branch, not to '{branch}'"
             ))
             .hint("Leave out one of the two")),
-            Some(branch) => Ok(change.on_branch(branch)),
-            None if staged => Ok(change.staged()),
-            None => Ok(change),
+            None => Ok(staged),
         }
+    }
+
+    /// The change with these options.
+    ///
+    /// # Errors
+    /// As [`CommitOptions::check`].
+    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+        let staged = self.check(table)?;
+        let change = change.with_summary(self.snapshot_properties.clone());
+        Ok(match &self.branch {
+            Some(branch) => change.on_branch(branch),
+            None if staged => change.staged(),
+            None => change,
+        })
     }
 }
 

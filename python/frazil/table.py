@@ -253,10 +253,8 @@ class Table(RowChanges):
             InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
             NotFoundError: A file is not there.
         """
-        if isinstance(paths, (str, os.PathLike)):
-            raise InvalidInputError("paths must be a list of paths")
         self._core = self._core.add_files(
-            [os.fspath(path) for path in paths],
+            arguments.paths(paths),
             check_duplicate_files,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),

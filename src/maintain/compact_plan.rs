@@ -3,7 +3,7 @@
 //! Files that are too small, too large or have too many deletes are packed, partition by partition, into groups; groups that
 //! would gain too little are left out. The rules and their defaults are those of Java's `BinPackRewriteFilePlanner`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{Error, Result};
 use crate::scan::Scan;
@@ -112,21 +112,26 @@ impl Sizes {
         Ok(groups.filter(|group| self.rules.rewrite_all || self.is_worth_it(group)).collect())
     }
 
-    /// Bins in the order of the files, each as large as a group may be.
+    /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes from the
+    /// table as a whole, so that its tasks stay together.
     fn pack(&self, tasks: Vec<ScanTask>) -> Vec<Group> {
         let (mut groups, mut taken): (Vec<Group>, u64) = (Vec::new(), 0);
+        let mut places: HashMap<String, usize> = HashMap::new();
         for task in tasks {
             let bytes = bytes(&task);
-            match groups.last_mut().filter(|_| taken.saturating_add(bytes) <= self.rules.max_group_bytes) {
-                Some(group) => {
-                    taken += bytes;
-                    group.tasks.push(task);
-                }
-                None => {
-                    taken = bytes;
-                    groups.push(Group { tasks: vec![task] });
-                }
+            let place = places.get(task.data_file.path.as_str()).copied();
+            let has_room = !groups.is_empty() && taken.saturating_add(bytes) <= self.rules.max_group_bytes;
+            if place.is_none() && !has_room {
+                taken = 0;
+                groups.push(Group { tasks: Vec::new() });
             }
+            let last = groups.len() - 1;
+            let place = place.unwrap_or(last);
+            if place == last {
+                taken = taken.saturating_add(bytes);
+                places.insert(task.data_file.path.clone(), last);
+            }
+            groups[place].tasks.push(task);
         }
         groups
     }

@@ -1,5 +1,6 @@
 //! Paths as tables record them, and where they are really found.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -71,17 +72,23 @@ pub fn join(base: &str, name: &str) -> String {
 
 /// A path without its `file:` scheme and without double or trailing slashes, so that two spellings compare equal.
 pub fn normalise(location: &str) -> String {
-    let path = match scheme(location) {
-        Some("file") => match location.strip_prefix("file://localhost/") {
+    normalised(location).into_owned()
+}
+
+/// As [`normalise`], without a copy where the path is as it should be.
+pub fn normalised(location: &str) -> Cow<'_, str> {
+    if scheme(location) == Some("file") {
+        let path = match location.strip_prefix("file://localhost/") {
             Some(path) => path,
-            None => location["file:".len()..].trim_start_matches("//"),
-        },
-        _ => location,
-    };
-    let path =
-        if scheme(location) == Some("file") { format!("/{}", path.trim_start_matches('/')) } else { path.to_owned() };
-    let trimmed = path.trim_end_matches('/');
-    if trimmed.is_empty() { path } else { trimmed.to_owned() }
+            None => &location["file:".len()..],
+        };
+        let path = path.trim_start_matches('/').trim_end_matches('/');
+        return Cow::Owned(format!("/{path}"));
+    }
+    match location.trim_end_matches('/') {
+        "" => Cow::Borrowed(location),
+        trimmed => Cow::Borrowed(trimmed),
+    }
 }
 
 /// A table that was copied: what its metadata records below `from` is read below `to`.
