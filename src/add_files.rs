@@ -26,7 +26,7 @@ impl Table {
     /// `InvalidInput` for a file that does not fit, is of several partitions or is there already; `NotFound` for one that is
     /// not there; as [`Table::append`].
     pub fn add_files(&self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<Table> {
-        let mut transaction = Transaction::begin(&self.refresh()?, options.branch.clone())?;
+        let mut transaction = Transaction::begin(self, options.branch.clone())?;
         transaction.add_files(paths, check_duplicates, options)?;
         transaction.commit()
     }

@@ -201,8 +201,7 @@ impl Table {
     /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
     /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
     pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
-        let newest = self.refresh()?;
-        let mut transaction = Transaction::begin(&newest, None)?;
+        let mut transaction = Transaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;
         transaction.commit()
     }
@@ -238,7 +237,13 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
         }
         let next = match apply_all(changes, &base) {
             Ok(next) => next,
-            Err(e) => return Verdict::Failed(e),
+            Err(e) => match newer(table, &base, &e).filter(|_| attempt < policy.retries) {
+                Some(newer) => {
+                    base = newer;
+                    continue;
+                }
+                None => return Verdict::Failed(e),
+            },
         };
         let error = match publish(table, &next, &base) {
             Ok(table) => return Verdict::Committed(table),
@@ -271,6 +276,12 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
         std::thread::sleep(policy.wait(attempt));
     }
     Verdict::Failed(Error::internal("the commit loop ended"))
+}
+
+/// A later version than one that expired while it was read, so that files of it were missing.
+fn newer(table: &Table, base: &Base, error: &Error) -> Option<Base> {
+    let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(table).ok()).flatten()?;
+    (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
 }
 
 /// The version after `base` with all changes made that it does not have yet.

@@ -264,6 +264,8 @@ class Table(RowChanges):
     def transaction(self, branch: str | None = None) -> Transaction:
         """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
 
+        It begins at the newest version.
+
         Args:
             branch: The branch that snapshots go to; `main` if None.
         """

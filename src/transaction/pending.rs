@@ -50,14 +50,14 @@ pub struct DryRun {
 }
 
 impl Transaction {
-    /// Of a table, at the version that it was opened at; new snapshots go to `branch`, `main` if none.
+    /// Of a table, at its newest version; new snapshots go to `branch`, `main` if none.
     ///
     /// # Errors
-    /// As [`Table::writable_location`].
+    /// As [`Table::writable_location`] and [`Table::refresh`].
     pub fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
         table.writable_location()?;
         Ok(Transaction {
-            table: table.clone(),
+            table: table.refresh()?,
             branch,
             changes: Vec::new(),
             applied: None,
