@@ -196,12 +196,14 @@ class Bench:
 
     def run(self, *faults: str) -> int:
         """Makes the change in a child process under strace; its exit code, negative if it was killed."""
-        ready, go = os.pipe()
+        (told, ready), (start, go) = os.pipe(), os.pipe()
         child = os.fork()
         if child == 0:
-            os.close(go)
-            self.be_the_child(ready)
+            self.be_the_child(ready, start, others=(told, go))
         os.close(ready)
+        os.close(start)
+        os.read(told, 1)
+        os.close(told)
         expressions = [e for fault in faults for e in ("-e", fault)]
         command = [STRACE or "", "-f", "-y", "-q", "-o", str(self.log), "-e", "trace=%file,%desc", *expressions]
         tracer = subprocess.Popen([*command, "-p", str(child)], stderr=subprocess.DEVNULL)
@@ -219,15 +221,20 @@ class Bench:
             tracer.wait()
         return code
 
-    def be_the_child(self, ready: int) -> None:
+    def be_the_child(self, ready: int, start: int, others: tuple[int, int]) -> None:
+        """Gets ready before anybody counts calls, and never returns."""
         code = BROKEN
         try:
+            for end in others:
+                os.close(end)
             # Where not only descendants may be traced by default.
             ctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(-1), 0, 0, 0)
             # One thread: the calls come in the same order every time.
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-            if os.read(ready, 1):
-                self.case.change(self.catalog())
+            catalog = self.catalog()
+            os.write(ready, b"x")
+            if os.read(start, 1):
+                self.case.change(catalog)
                 code = DONE
         except fz.CommitStateUnknownError:
             code = UNKNOWN
