@@ -362,6 +362,7 @@ impl Table {
         how: &WriteOptions,
         options: &CommitOptions,
     ) -> Result<Table> {
+        options.check(self)?;
         let message = self.write_with(rows, how)?;
         if message.files.is_empty() {
             return self.refresh();

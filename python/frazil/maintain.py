@@ -36,7 +36,8 @@ class Compacted(NamedTuple):
         added_files: Data files that hold their rows.
         added_bytes: Their size.
         commits: Commits made.
-        failed: Why commits failed: only with `max_commits`.
+        failed: Why commits failed, or what they would have committed could not be written: only with `max_commits`. It
+            may be unknown how one ended; then its files are still there.
     """
 
     groups: int
@@ -302,6 +303,7 @@ class Maintain:
         rewrite_all: bool = False,
         max_group_size_bytes: int = 100 << 30,
         max_commits: int | None = None,
+        max_failed_commits: int | None = None,
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
@@ -333,6 +335,7 @@ class Maintain:
             rewrite_all: Write all files anew.
             max_group_size_bytes: How large a group gets.
             max_commits: Commit in so many parts, of which one that fails does not keep the others; None commits once.
+            max_failed_commits: So many of these parts may fail, as `failed` of the result then tells; None allows all.
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshots' summaries.
@@ -366,6 +369,7 @@ class Maintain:
             rewrite_all=bool(rewrite_all),
             max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
             max_commits=max_commits,
+            max_failed_commits=max_failed_commits,
             dry_run=bool(dry_run),
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),

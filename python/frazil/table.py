@@ -262,10 +262,8 @@ class Table(RowChanges):
             InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
             NotFoundError: A file is not there.
         """
-        if isinstance(paths, (str, os.PathLike)):
-            raise InvalidInputError("paths must be a list of paths")
         self._core = self._core.add_files(
-            [os.fspath(path) for path in paths],
+            arguments.paths(paths),
             check_duplicate_files,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
@@ -274,6 +272,8 @@ class Table(RowChanges):
 
     def transaction(self, branch: str | None = None) -> Transaction:
         """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
+
+        It begins at the newest version.
 
         Args:
             branch: The branch that snapshots go to; `main` if None.

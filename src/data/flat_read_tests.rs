@@ -245,7 +245,7 @@ proptest! {
             let group = &file.footer().row_groups()[group];
             let chunk = &group.columns()[leaf];
             let first = start(chunk) as u64;
-            let mut bytes = file.pages(&[first..first + chunk.compressed_size() as u64]).unwrap().remove(0);
+            let mut bytes = file.pages(&[first..first + chunk.compressed_size() as u64], None).unwrap().remove(0);
             for (at, byte) in &changes {
                 let at = at.index(bytes.len());
                 bytes[at] ^= byte;

@@ -298,7 +298,8 @@ impl ParquetBatches {
     pub(super) fn after(file: ParquetFile, plan: Plan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
         let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
         let first = plan.leaves.clone();
-        let decoding = Decoding { file, plan, columns, test: None, first, needs_positions: true, tells_positions: true };
+        let decoding =
+            Decoding { file, plan, columns, test: None, first, needs_positions: true, tells_positions: true };
         Ok(ParquetBatches { given: skip, skip, ..ParquetBatches::new(decoding, batch_rows)? })
     }
 

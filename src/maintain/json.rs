@@ -179,6 +179,7 @@ impl Arguments {
             filter: filter.map(|text| expr::parse(&text)).transpose()?,
             rules: self.rules()?,
             max_commits: self.take("max_commits", size)?,
+            max_failed_commits: self.take("max_failed_commits", size)?,
             dry_run: self.flag("dry_run")?,
             commit: self.commit()?,
         })

@@ -1,5 +1,6 @@
 //! Paths as tables record them, and where they are really found.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -72,18 +73,26 @@ pub fn join(base: &str, name: &str) -> String {
 /// One spelling for the same place: local paths without their `file:` scheme, object stores with one of the schemes that
 /// they go by (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
 pub fn normalise(location: &str) -> String {
-    let path = match scheme(location) {
-        Some("file") => match location.strip_prefix("file://localhost/") {
+    normalised(location).into_owned()
+}
+
+/// As [`normalise`], without a copy where the path is as it should be.
+pub fn normalised(location: &str) -> Cow<'_, str> {
+    if scheme(location) == Some("file") {
+        let path = match location.strip_prefix("file://localhost/") {
             Some(path) => path,
-            None => location["file:".len()..].trim_start_matches("//"),
-        },
-        Some(scheme) => return normalised_object(scheme, location),
-        None => location,
-    };
-    let path =
-        if scheme(location) == Some("file") { format!("/{}", path.trim_start_matches('/')) } else { path.to_owned() };
-    let trimmed = path.trim_end_matches('/');
-    if trimmed.is_empty() { path } else { trimmed.to_owned() }
+            None => &location["file:".len()..],
+        };
+        let path = path.trim_start_matches('/').trim_end_matches('/');
+        return Cow::Owned(format!("/{path}"));
+    }
+    if let Some(scheme) = scheme(location) {
+        return Cow::Owned(normalised_object(scheme, location));
+    }
+    match location.trim_end_matches('/') {
+        "" => Cow::Borrowed(location),
+        trimmed => Cow::Borrowed(trimmed),
+    }
 }
 
 /// The same for a URI with another scheme. Azure's containers have a name for each of its two protocols.

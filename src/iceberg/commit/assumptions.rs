@@ -20,7 +20,7 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch, load_manifests};
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::snapshot::Snapshot;
-use crate::store::location::normalise;
+use crate::store::location::{normalise, normalised};
 use crate::store::{Location, Store, in_parallel};
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::FieldId;
@@ -278,7 +278,7 @@ impl Check<'_> {
         while let Some(batch) = plan.next_batch(&|| Ok(()))? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let path = batch.columns.path.get(row).and_then(|path| std::str::from_utf8(path).ok());
-                if let Some(path) = path.filter(|path| paths.contains(&normalise(path))) {
+                if let Some(path) = path.filter(|path| paths.contains(normalised(path).as_ref())) {
                     let what = format!("another commit {did} a data file that this change names");
                     return Err(conflict(&what, snapshot, path, &batch.group(row)?.partition, clause));
                 }
