@@ -119,7 +119,7 @@ impl Stripe {
     pub(super) fn finish(&mut self) -> FinishedStripe {
         self.end_group();
         let groups = std::mem::take(&mut self.groups);
-        let mut out = Parts { compressor: self.compressor.clone(), ..Parts::new(&self.compressor) };
+        let mut out = Parts::new(&self.compressor);
         let positions = groups.iter().map(|_| Vec::new()).collect();
         out.column(0, EncodingOut::Direct, groups, positions);
         self.columns.iter_mut().for_each(|column| column.finish(&mut out));
@@ -153,21 +153,17 @@ impl Parts {
         groups: Vec<ColumnStatistics>,
         positions: Vec<Vec<u64>>,
     ) {
-        let mut all = groups.iter().skip(1).fold(groups.first().cloned(), |all, group| {
-            all.map(|mut all| {
-                all.merge(group);
-                all
-            })
-        });
-        let entries: Vec<IndexEntry> = positions
-            .into_iter()
-            .zip(groups)
-            .map(|(positions, statistics)| IndexEntry { positions, statistics })
-            .collect();
+        let Some(first) = groups.first() else { return };
+        let mut all = ColumnStatistics::new(first.kind.clone());
+        let entry = |(positions, statistics)| {
+            all.merge(&statistics);
+            IndexEntry { positions, statistics }
+        };
+        let entries: Vec<IndexEntry> = positions.into_iter().zip(groups).map(entry).collect();
         let bytes = self.compressor.message(&row_index(&entries));
         self.indexes.push(StreamOut { kind: None, column: number, bytes });
         self.encodings.push(encoding);
-        self.statistics.extend(all.take());
+        self.statistics.push(all);
     }
 }
 

@@ -174,13 +174,12 @@ impl KindStatistics {
                 match range {
                     None => *range = Some((Cut::new(v), Cut::new(v))),
                     Some((low, high)) => {
-                        // Only what may be a new bound is copied.
-                        let head = v.get(..MAX_TEXT).unwrap_or(v);
-                        if head <= low.bytes.as_slice() {
-                            *low = Cut::new(v).min(low.clone());
+                        let (head, is_cut) = (v.get(..MAX_TEXT).unwrap_or(v), v.len() > MAX_TEXT);
+                        if (head, is_cut) < (low.bytes.as_slice(), low.is_cut) {
+                            *low = Cut::new(v);
                         }
-                        if head >= high.bytes.as_slice() {
-                            *high = Cut::new(v).max(high.clone());
+                        if (head, is_cut) > (high.bytes.as_slice(), high.is_cut) {
+                            *high = Cut::new(v);
                         }
                     }
                 }

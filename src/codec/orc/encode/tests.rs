@@ -11,8 +11,17 @@ fn codec() -> impl Strategy<Value = Codec> {
 }
 
 fn stream(bytes: Vec<u8>, compressor: &Compressor) -> Stream {
-    let length = bytes.len();
-    Stream::new(Arc::new(bytes), 0, length, compressor.compression())
+    stream_from(bytes, compressor, &mut [0, 0].into_iter())
+}
+
+/// The rest of a stream behind a position, of which it takes the numbers that are the stream's.
+fn stream_from(bytes: Vec<u8>, compressor: &Compressor, position: &mut impl Iterator<Item = u64>) -> Stream {
+    let (length, start) = (bytes.len(), position.next().unwrap() as usize);
+    let mut stream = Stream::new(Arc::new(bytes), start, length, compressor.compression());
+    if compressor.compression().codec != Codec::None {
+        stream.read(&mut vec![0; position.next().unwrap() as usize]).unwrap();
+    }
+    stream
 }
 
 /// Parts of every shape that runs have.
@@ -56,6 +65,38 @@ proptest! {
         prop_assert_eq!(read.read(values.len()).unwrap(), values);
         prop_assert!(read.read(1).is_err());
         prop_assert_eq!(writer.held(), 0);
+    }
+
+    /// Readers that jump to a position find what was put in after it.
+    #[test]
+    fn positions_lead_to_what_follows(values in numbers(), at in any::<prop::sample::Index>(), codec in codec()) {
+        let compressor = Compressor::new(codec, false).unwrap();
+        let (mut integers, mut bits) = (IntegerWriter::new(&compressor, true), BitWriter::new(&compressor));
+        let at = at.index(values.len() + 1);
+        let (mut of_integers, mut of_bits) = (Vec::new(), Vec::new());
+        for i in 0..=values.len() {
+            if i == at {
+                integers.position(&mut of_integers);
+                bits.position(&mut of_bits);
+            }
+            if let Some(v) = values.get(i) {
+                integers.push(*v);
+                bits.push(v % 3 == 0);
+            }
+        }
+        let mut position = of_integers.into_iter();
+        let rest = stream_from(integers.take(), &compressor, &mut position);
+        let mut rest = Integers::new(rest, IntegerEncoding { signed: true, v2: true });
+        rest.read(position.next().unwrap() as usize).unwrap();
+        prop_assert_eq!(rest.read(values.len() - at).unwrap(), &values[at..]);
+        prop_assert_eq!(position.next(), None);
+        let mut position = of_bits.into_iter();
+        let mut rest = Bits::new(stream_from(bits.take(), &compressor, &mut position));
+        let (bytes, used) = (position.next().unwrap() as usize, position.next().unwrap() as usize);
+        rest.read(bytes * 8 + used).unwrap();
+        let read = rest.read(values.len() - at).unwrap();
+        prop_assert!(values[at..].iter().enumerate().all(|(i, v)| (read[i / 8] >> (i % 8) & 1 == 1) == (v % 3 == 0)));
+        prop_assert_eq!(position.next(), None);
     }
 
     #[test]
