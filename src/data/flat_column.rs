@@ -181,12 +181,7 @@ pub(crate) struct FlatColumn {
 
 impl FlatColumn {
     /// At the first row of a chunk; `None` if it is compressed in a way that is not read here.
-    pub(crate) fn new(
-        kind: Arc<Kind>,
-        optional: bool,
-        compression: Compression,
-        chunk: Vec<u8>,
-    ) -> Option<FlatColumn> {
+    pub(crate) fn new(kind: Arc<Kind>, optional: bool, compression: Compression, chunk: Vec<u8>) -> Option<FlatColumn> {
         let (spans, indices, buffer) = (Vec::new(), Vec::new(), Vec::new());
         let codec = Codec::of(compression)?;
         Some(FlatColumn { kind, optional, codec, chunk, at: 0, dictionary: None, page: None, buffer, spans, indices })

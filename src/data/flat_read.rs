@@ -137,7 +137,8 @@ impl Side {
     /// Fetches its column chunks of a row group. Returns the bytes that strings of a row have in memory, as
     /// [`ParquetFile::dictionary_row_bytes`].
     fn open(&mut self, file: &ParquetFile, group: usize) -> Result<u64> {
-        let group = file.footer().row_groups().get(group).ok_or_else(|| Error::internal("there is no such row group"))?;
+        let group =
+            file.footer().row_groups().get(group).ok_or_else(|| Error::internal("there is no such row group"))?;
         let chunk = |flat: &Flat| {
             let chunk = group.columns().get(flat.leaf)?;
             let first = u64::try_from(start(chunk)).ok()?;
