@@ -58,7 +58,7 @@ fn column(ty: &P, seeds: &[Option<u64>], narrow: u64) -> ArrayRef {
             let high = if *precision == 38 { 1i128 << 70 } else { 1 };
             let top = 10i128.pow(u32::from(*precision) - 1);
             let array = n().map(|n| n.map(|n| i128::from(n) * high % top)).collect::<Decimal128Array>();
-            Arc::new(array.with_precision_and_scale(*precision as u8, *scale as i8).unwrap())
+            Arc::new(array.with_precision_and_scale(*precision, *scale as i8).unwrap())
         }
         P::String => Arc::new(n().map(|n| n.map(text)).collect::<StringArray>()),
         P::Binary => Arc::new(n().map(|n| n.map(|n| text(n).into_bytes())).collect::<BinaryArray>()),
@@ -245,7 +245,8 @@ proptest! {
             let group = &file.footer().row_groups()[group];
             let chunk = &group.columns()[leaf];
             let first = start(chunk) as u64;
-            let mut bytes = file.pages(&[first..first + chunk.compressed_size() as u64], None).unwrap().remove(0);
+            let range = first..first + chunk.compressed_size() as u64;
+            let mut bytes = file.pages(std::slice::from_ref(&range), None).unwrap().remove(0);
             for (at, byte) in &changes {
                 let at = at.index(bytes.len());
                 bytes[at] ^= byte;
