@@ -39,6 +39,8 @@ use crate::workers;
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
+/// Partitions that a thread writes before all threads come together.
+const PARTITIONS_PER_THREAD: usize = 8;
 /// So many rows at least, if there are, are shown to a file that begins.
 const FIRST_ROWS: usize = 20_000;
 /// A large batch is taken in pieces of about so many bytes and at most so many rows.
@@ -172,6 +174,21 @@ struct OpenFile {
     buffered_bytes: usize,
     /// When rows were last added.
     round: u64,
+}
+
+/// A file that was ended, well or not.
+struct FinishedFile {
+    count: u64,
+    partition: Arc<Partition>,
+    path: String,
+    written: Result<Written>,
+}
+
+impl OpenFile {
+    fn finish(self) -> FinishedFile {
+        let path = self.file.path().to_owned();
+        FinishedFile { count: self.count, partition: self.partition, path, written: self.file.finish() }
+    }
 }
 
 impl DataWriter {
@@ -331,8 +348,11 @@ impl DataWriter {
         self.round += 1;
         self.waiting_bytes = 0;
         let mut waiting = std::mem::take(&mut self.waiting).into_values();
-        let at_once = workers::threads(usize::MAX);
+        let threads = workers::threads(usize::MAX);
         loop {
+            // Several for each thread, so that few wait for the slowest, but no more than files may be open.
+            let room = self.limits.open_files.saturating_sub(self.open.len());
+            let at_once = (threads * PARTITIONS_PER_THREAD).min(room).max(threads);
             let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
             if next.is_empty() {
                 return Ok(());
@@ -441,14 +461,32 @@ impl DataWriter {
     fn close(&mut self, number: usize) -> Result<()> {
         let Some(open) = self.open.remove(&number) else { return Ok(()) };
         self.buffered_bytes -= open.buffered_bytes;
-        let path = open.file.path().to_owned();
-        let finished = open.file.finish();
-        self.output.made(&path, &finished);
+        self.keep(open.finish())
+    }
+
+    /// Finishes all open files in parallel: each writes what it holds and waits for the disk.
+    fn close_all(&mut self) -> Result<()> {
+        let mut open: Vec<OpenFile> = self.open.drain().map(|(_, open)| open).collect();
+        open.sort_unstable_by_key(|open| open.count);
+        self.buffered_bytes = 0;
+        let open: Vec<_> = open.into_iter().map(|open| Mutex::new(Some(open))).collect();
+        let finished = workers::in_parallel(open.len(), |i| {
+            let open = open[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ok(open.map(OpenFile::finish))
+        })?;
+        // Every file is known before the first error ends the writer, which deletes them.
+        let kept: Vec<Result<()>> = finished.into_iter().flatten().map(|file| self.keep(file)).collect();
+        kept.into_iter().collect()
+    }
+
+    fn keep(&mut self, file: FinishedFile) -> Result<()> {
+        let FinishedFile { count, partition, path, written } = file;
+        self.output.made(&path, &written);
         let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
-        let mut file = finished?.into_file(content, path, self.settings.format(), open.partition);
+        let mut file = written?.into_file(content, path, self.settings.format(), partition);
         file.sort_order_id = Some(self.sort_order_id);
         file.equality_ids = self.keys.clone();
-        self.done.insert(open.count, file);
+        self.done.insert(count, file);
         Ok(())
     }
 
@@ -463,9 +501,7 @@ impl DataWriter {
             sorter.finish(|rows| self.take_sorted(&rows))?;
         }
         self.write_waiting()?;
-        let mut open: Vec<(u64, usize)> = self.open.iter().map(|(number, o)| (o.count, *number)).collect();
-        open.sort_unstable();
-        open.into_iter().try_for_each(|(_, number)| self.close(number))?;
+        self.close_all()?;
         self.output.release();
         Ok(std::mem::take(&mut self.done).into_values().collect())
     }
