@@ -124,6 +124,12 @@ fn count_nans(array: &ArrayRef) -> i64 {
 
 /// The crate's error for one of the Parquet writer: a failed store underneath, or else data that it does not take.
 fn write_error(path: &str, e: ParquetError) -> Error {
+    if let ParquetError::External(source) = &e
+        && let Some(io) = source.downcast_ref::<io::Error>()
+        && let Some(own) = io.get_ref().and_then(|inner| inner.downcast_ref::<Error>())
+    {
+        return own.again();
+    }
     let kind = match &e {
         ParquetError::External(source) if source.is::<io::Error>() => ErrorKind::Store,
         _ => ErrorKind::Internal,

@@ -21,7 +21,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
 use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES};
-use super::file_write::{FileSettings, NewFile, Purpose, format_of, stored_schema};
+use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of, stored_schema};
 use super::locations::FileLocations;
 use super::metrics::MetricsConfig;
 use super::output::Output;

@@ -202,6 +202,13 @@ def test_large_files_go_up_in_parts(lake: fz.Catalog, proxy: Proxy, bucket: str,
     assert back["noise"].combine_chunks() == noise
     path = next(iter(table.refresh().scan().plan_files())).data_file.path
     assert pq.read_metadata(path.removeprefix("s3://"), filesystem=files).num_rows == count
+    # One that fails in the middle leaves nothing.
+    before = keys(files, bucket)
+    proxy.fault("PUT", "partNumber", "forbidden", times=9)
+    with proxy.watched() as seen, pytest.raises(fz.PermissionDeniedError):
+        table.refresh().append(data)
+    assert any(r.method == "DELETE" and "uploadId" in r.path for r in seen)
+    assert keys(files, bucket) == before
 
 
 # ---------------------------------------------------------------- commits
