@@ -182,11 +182,7 @@ pub(crate) fn read_positions(
 ///
 /// # Errors
 /// As [`read_delete_file`].
-pub(crate) fn read_all_positions(
-    store: &Arc<dyn Store>,
-    context: &ReadContext,
-    file: &DataFile,
-) -> Result<Positions> {
+pub(crate) fn read_all_positions(store: &Arc<dyn Store>, context: &ReadContext, file: &DataFile) -> Result<Positions> {
     positions_where(store, context, file, BoundPredicate::True)
 }
 

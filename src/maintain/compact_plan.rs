@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
-use crate::scan::Scan;
 use crate::iceberg::deletes::partition_key;
+use crate::scan::Scan;
 use crate::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::workers::GoOn;
 
@@ -178,8 +178,7 @@ impl Sizes {
     }
 
     fn is_worth_it(&self, group: &Group) -> bool {
-        self.gains(group.tasks.len(), group.bytes())
-            || group.tasks.iter().any(|t| self.has_many_deletes(t))
+        self.gains(group.tasks.len(), group.bytes()) || group.tasks.iter().any(|t| self.has_many_deletes(t))
     }
 
     /// At which size the writer begins a new file, so that a group's files come out alike.
