@@ -65,6 +65,7 @@ impl Scan {
             dropped: select::dropped(&schema, all).into(),
             change_filter: Arc::new(BoundPredicate::True),
             schema: schema.clone(),
+            snapshot_id: snapshot.as_ref().map(|s| s.id),
             location: table.inner.location.clone(),
             storage_options: table.inner.storage_options.clone(),
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),

@@ -361,6 +361,8 @@ pub struct ReadContext {
     pub dropped: Arc<[Schema]>,
     /// In a changelog: what is asked of the columns that say what happened to a row.
     pub change_filter: Arc<BoundPredicate>,
+    /// The snapshot that is read, for errors to name.
+    pub snapshot_id: Option<i64>,
     /// Where recorded paths are found.
     pub location: Location,
     /// Credentials and settings of the store.

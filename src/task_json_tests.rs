@@ -54,6 +54,7 @@ fn split() -> Split {
         schema,
         dropped: vec![Schema::new(2, vec![Field::new(9, "old", false, PrimitiveType::Int)], vec![])].into(),
         change_filter: Arc::new(BoundPredicate::True),
+        snapshot_id: Some(77),
         location: Location::moved("/a", "/b"),
         storage_options: BTreeMap::from([("k".into(), "v".into())]),
         name_mapping: Some("[]".into()),

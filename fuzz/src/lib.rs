@@ -95,6 +95,7 @@ pub fn context() -> Arc<ReadContext> {
         schema,
         dropped: [].into(),
         change_filter: Arc::new(BoundPredicate::True),
+        snapshot_id: None,
         location: Location::recorded(),
         storage_options: Default::default(),
         name_mapping: Some(NAMES.to_owned()),

@@ -36,6 +36,10 @@ const KEPT_COMMITS: usize = 4;
 /// Position delete files larger than this are searched for one data file instead of being decoded whole.
 const WHOLE_FILE_BYTES: i64 = 32 << 20;
 
+/// Bytes that a column of a key takes at least once it is decoded. Equality delete files with more keys than the cache could
+/// keep are not decoded whole.
+const KEY_COLUMN_BYTES: u64 = 8;
+
 /// Rows of a batch of a delete file.
 const BATCH_ROWS: usize = 65_536;
 
@@ -247,29 +251,46 @@ fn positions_bytes(positions: &Positions) -> u64 {
     positions.iter().map(|(path, set)| 128 + path.len() as u64 + set.memory_bytes()).sum()
 }
 
-/// The keys of equality delete files of the same key columns.
+/// The keys of equality delete files of the same key columns; of a file with very many only those that can be of rows of
+/// which `near` says where their columns lie.
 pub(crate) fn read_keys(
     store: &Arc<dyn Store>,
     context: &ReadContext,
     ids: &[FieldId],
     files: &[&DataFile],
     cache: &DeleteCache,
+    near: &dyn Fn(FieldId) -> BoundPredicate,
 ) -> Result<KeyDeletes> {
     let at = files.first().map_or("", |f| f.path.as_str());
     let encoder = Arc::new(cache.encoder(context, ids).with("path", at)?);
-    let load = |file: &DataFile| {
+    let load = |file: &DataFile, wanted: BoundPredicate| {
         let nothing = Arc::new(Schema::new(0, Vec::new(), Vec::new()));
         let own = delete_context(context, context.schema.clone(), nothing);
-        let rows = read_delete_file(store, &own, file, BoundPredicate::True, ids)?;
+        let rows = read_delete_file(store, &own, file, wanted, ids)?;
         KeySet::collect(&encoder, rows.map(|rows| rows.map(|rows| rows.keys)))
+    };
+    let is_large = |file: &DataFile| {
+        let keys = u64::try_from(file.record_count).unwrap_or(0);
+        keys.saturating_mul(KEY_COLUMN_BYTES * ids.len() as u64) > cache.keys.most_bytes
+    };
+    let some_large = files.iter().any(|file| is_large(file));
+    let wanted = match some_large {
+        true => BoundPredicate::all(ids.iter().map(|id| near(*id))),
+        false => BoundPredicate::True,
     };
     let set = |file: &&DataFile| {
         let key = (file.path.clone(), ids.to_vec());
-        cache.keys.get(key, || load(file), KeySet::memory_bytes).map_err(|e| located(context, file, e))
+        let set = match wanted != BoundPredicate::True && is_large(file) {
+            true => load(file, wanted.clone()).map(Arc::new),
+            false => cache.keys.get(key, || load(file, BoundPredicate::True), KeySet::memory_bytes),
+        };
+        set.map_err(|e| located(context, file, e))
     };
     let sets = files.iter().map(set).collect::<Result<_>>()?;
     let paths = files.iter().map(|f| f.path.clone()).collect();
-    Ok(KeyDeletes::new(encoder, sets, paths, cache.unions.clone()))
+    // The union of what is near some rows is no other rows'.
+    let unions = if some_large { Arc::new(Unions::new(0)) } else { cache.unions.clone() };
+    Ok(KeyDeletes::new(encoder, sets, paths, unions))
 }
 
 /// Rejects delete files that cannot be read, whatever their format.

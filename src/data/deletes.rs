@@ -21,6 +21,7 @@ use super::delete_keys::{KeyArrays, KeyDeletes};
 use super::positions::RowPositions;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, ReadContext};
 use crate::types::FieldId;
@@ -47,6 +48,19 @@ impl DeleteFilter {
         data_file: &DataFile,
         deletes: &[DeleteRef],
         cache: &DeleteCache,
+    ) -> Result<DeleteFilter> {
+        DeleteFilter::load_near(store, context, data_file, deletes, cache, &|_| BoundPredicate::True)
+    }
+
+    /// As [`DeleteFilter::load`], for rows of which `near` says in what range a column lies: of delete files with very many
+    /// keys it reads only those in the range.
+    pub(crate) fn load_near(
+        store: &Arc<dyn Store>,
+        context: &Arc<ReadContext>,
+        data_file: &DataFile,
+        deletes: &[DeleteRef],
+        cache: &DeleteCache,
+        near: &dyn Fn(FieldId) -> BoundPredicate,
     ) -> Result<DeleteFilter> {
         let mut filter = DeleteFilter::default();
         let (mut vector, mut position_files) = (None, Vec::new());
@@ -84,7 +98,7 @@ impl DeleteFilter {
         };
         for (ids, files) in key_files {
             let ids: Vec<FieldId> = ids.into_iter().collect();
-            filter.keys.push(read_keys(store, context, &ids, &files, cache)?);
+            filter.keys.push(read_keys(store, context, &ids, &files, cache, near)?);
         }
         Ok(filter)
     }

@@ -8,14 +8,18 @@ use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
 use super::super::arrow_schema::to_arrow;
+use super::super::constants::Constants;
+use super::super::file_columns::FileColumns;
+use super::super::parquet_read::ParquetSource;
 use super::super::read::{Rows, open_rows, read_task};
+use super::super::task_reader::{FileSource, Part, Recorded};
 use super::super::testing::{
     context, delete, deleting, deletion_vector, equality_deletes, field, leaf, position_deletes, projecting, read,
     required, rows, schema, structure, task, write, write_batch,
 };
 use super::*;
 use crate::error::ErrorKind;
-use crate::expr::{BoundPredicate, Op};
+use crate::expr::Op;
 use crate::store::local::LocalStore;
 use crate::task::ScanTask;
 use crate::types::{Field, PrimitiveType as P, Schema, Value};
@@ -410,6 +414,49 @@ fn large_position_delete_files_are_searched_for_one_data_file() {
     assert_eq!(positions(&names[7]), Some((0..9).collect()));
     assert_eq!(positions("another"), None);
     assert_eq!(positions(&path), Some(vec![4, 19]));
+}
+
+#[test]
+fn of_delete_files_with_very_many_keys_only_those_near_the_rows_are_in_memory() {
+    let dir = dir();
+    let s = schema(vec![field(1, "k", P::Int), field(2, "t", P::String), field(3, "f", P::Double)]);
+    let columns = |keys: &[Option<i32>]| -> Vec<ArrayRef> {
+        vec![
+            Arc::new(Int32Array::from(keys.to_vec())),
+            Arc::new(keys.iter().map(|k| k.map(|k| format!("{k:03}"))).collect::<StringArray>()),
+            Arc::new(keys.iter().map(|k| k.map(f64::from)).collect::<Float64Array>()),
+        ]
+    };
+    let some = |keys: std::ops::Range<i32>| keys.map(Some).collect::<Vec<_>>();
+    let path = write(&dir, &s, columns(&some(40..60)));
+    let mut keys = some(0..100);
+    keys.push(None);
+    let store: Arc<dyn Store> = Arc::new(LocalStore);
+    // Which of all keys a filter for the data file holds, by one key column.
+    let held = |id: i32, kept_bytes: u64| -> usize {
+        let file = equality_deletes(&dir, &s, columns(&keys), &[id]);
+        let t = deleting(task(&path, BoundPredicate::True), vec![file]);
+        let source = ParquetSource::open(&store, &path).unwrap();
+        let file_columns = FileColumns::new(source.schema());
+        let constants = Constants::of(&t.data_file);
+        let part = Part {
+            range: i64::MIN..i64::MAX,
+            filter: &t.residual,
+            schema: &s,
+            columns: &file_columns,
+            constants: &constants,
+            recorded: Recorded::default(),
+        };
+        let (cache, near) = (DeleteCache::new(kept_bytes), |column| source.range_of(&part, column));
+        let filter = DeleteFilter::load_near(&store, &context(&s), &t.data_file, &t.deletes, &cache, &near).unwrap();
+        let arrays = columns(&keys);
+        let arrays = KeyArrays::from([(id, arrays[id as usize - 1].clone())]);
+        let left = filter.keep_keys(&arrays, BooleanBuffer::new_set(keys.len())).unwrap();
+        keys.len() - left.count_set_bits()
+    };
+    assert_eq!([held(1, 500), held(2, 500)], [20, 20]);
+    // What floats lie between is not asked, and what can be kept is read whole.
+    assert_eq!([held(3, 500), held(1, 1 << 20), held(2, 1 << 20)], [101, 101, 101]);
 }
 
 #[test]

@@ -22,11 +22,12 @@ use super::bloom_filters::BloomFilters;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, is_overflow, undecodable};
 use super::positions::{RowPositions, Upcoming};
-use super::row_groups::{Pruner, in_range, index_is_consistent};
+use super::row_groups::{Pruner, in_range, index_is_consistent, range_of};
 use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
+use crate::types::FieldId;
 
 /// A Parquet file to read rows from.
 pub(crate) struct ParquetSource {
@@ -77,6 +78,10 @@ impl FileSource for ParquetSource {
         }
         self.groups = kept;
         Ok(!self.groups.is_empty())
+    }
+
+    fn range_of(&self, part: &Part<'_>, column: FieldId) -> BoundPredicate {
+        guard(|| Ok(range_of(self.file.footer(), &self.groups, part, column))).unwrap_or(BoundPredicate::True)
     }
 
     fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {

@@ -41,9 +41,21 @@ pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
 ///
 /// # Errors
 /// `Unsupported` for what is not read yet: encrypted files. `CorruptTable` if the file's bytes contradict themselves or the
-/// table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name the file; errors met on the way
-/// come from the stream.
+/// table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name the file and the snapshot; errors
+/// met on the way come from the stream.
 pub fn read_task(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    cache: &DeleteCache,
+) -> Result<Batches> {
+    let snapshot_id = task.change.as_ref().map(|c| c.commit_snapshot_id).or(context.snapshot_id);
+    let of_snapshot = move |e: Error| snapshot_id.into_iter().fold(e, |e, id| e.with("snapshot", id));
+    let batches = batches_of(store, context, task, cache).map_err(of_snapshot)?;
+    Ok(Box::new(batches.map(move |batch| batch.map_err(of_snapshot))))
+}
+
+fn batches_of(
     store: &Arc<dyn Store>,
     context: &Arc<ReadContext>,
     task: &ScanTask,
@@ -183,7 +195,8 @@ fn open_at(
     }
     let (deletes, key_ids) = match wanted {
         Wanted::Live(cache) if !task.deletes.is_empty() => {
-            let deletes = DeleteFilter::load(store, context, &task.data_file, &task.deletes, cache)
+            let near = |column| file.range_of(&part, column);
+            let deletes = DeleteFilter::load_near(store, context, &task.data_file, &task.deletes, cache, &near)
                 .with("data_file", &task.data_file.path)?;
             let key_ids = deletes.key_ids();
             ((!deletes.is_empty()).then(|| Arc::new(deletes)), key_ids)

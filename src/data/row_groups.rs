@@ -20,8 +20,9 @@ use super::constants::Constants;
 use super::file_columns::FileColumns;
 use super::filter_columns::{Located, locate};
 use super::parquet_file::start;
+use super::task_reader::Part;
 use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
-use crate::expr::{BoundLeaf, BoundPredicate, Bounds, ColumnBounds};
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op};
 use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};
 
 /// The row groups whose middle byte lies in `range` (so parquet-mr divides a file among its splits: every row group has
@@ -237,6 +238,50 @@ impl Column {
         let (lower, upper) = (value(lower), value(upper));
         let is_nan = |v: &Option<Value>| v.as_ref().is_some_and(|v| v.as_ref().is_nan());
         if is_nan(&lower) || is_nan(&upper) { (None, None) } else { (lower, upper) }
+    }
+}
+
+/// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null. `True`
+/// where they don't tell.
+pub(crate) fn range_of(metadata: &ParquetMetaData, groups: &[usize], part: &Part<'_>, id: FieldId) -> BoundPredicate {
+    let range = || {
+        let term = BoundTerm::of_column(&part.schema.path(id)?)?;
+        let ty = term.source_primitive().filter(|ty| has_one_order(ty))?.clone();
+        let column = Column { ty, place: locate(id, part.schema, part.columns, part.constants) };
+        let leaf = |op, value: Option<Value>| {
+            BoundPredicate::Leaf(BoundLeaf { term: term.clone(), op, values: value.into_iter().collect() })
+        };
+        let (mut nulls, mut ends): (bool, Option<(Value, Value)>) = (false, None);
+        for group in groups {
+            let known = column.in_group(metadata, *group)?;
+            nulls |= known.nulls != Presence::Absent;
+            if known.nulls == Presence::Everywhere {
+                continue;
+            }
+            let (lower, upper) = (known.lower?, known.upper?);
+            let (least, greatest) = ends.get_or_insert_with(|| (lower.clone(), upper.clone()));
+            if lower.sql_cmp(least)?.is_lt() {
+                *least = lower;
+            }
+            if upper.sql_cmp(greatest)?.is_gt() {
+                *greatest = upper;
+            }
+        }
+        let between = ends.map(|(least, greatest)| {
+            BoundPredicate::all([leaf(Op::GtEq, Some(least)), leaf(Op::LtEq, Some(greatest))])
+        });
+        Some(BoundPredicate::any(nulls.then(|| leaf(Op::IsNull, None)).into_iter().chain(between)))
+    };
+    range().unwrap_or(BoundPredicate::True)
+}
+
+/// Whether statistics, filters and keys order values of this type alike: floats and UUIDs have several orders.
+fn has_one_order(ty: &PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    match ty {
+        P::Int | P::Long | P::Decimal { .. } | P::String => true,
+        P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => true,
+        _ => false,
     }
 }
 

@@ -29,7 +29,7 @@ use super::project::Projection;
 use super::row_columns::RowFacts;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
-use crate::types::Schema;
+use crate::types::{FieldId, Schema};
 
 /// Bytes that a source keeps a batch to where rows are large: several batches of several files are in memory at once.
 pub(crate) const BATCH_BYTES: u64 = 32 << 20;
@@ -59,6 +59,11 @@ pub(crate) trait FileSource {
 
     /// Confines it to a part of its rows. `false` if none of them can matter.
     fn narrow(&mut self, part: &Part<'_>) -> Result<bool>;
+
+    /// What is true of a column in all rows of that part, `True` if nothing is known.
+    fn range_of(&self, _part: &Part<'_>, _column: FieldId) -> BoundPredicate {
+        BoundPredicate::True
+    }
 
     /// Starts to decode that part; `None` if none of its rows can matter.
     fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>>;

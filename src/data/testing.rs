@@ -119,8 +119,10 @@ pub fn deletion_vector(dir: &TempDir, data_file: &str, positions: &[i64]) -> Dat
 
 /// An equality delete file of these columns, keyed on `ids`.
 pub fn equality_deletes(dir: &TempDir, schema: &Schema, columns: Vec<ArrayRef>, ids: &[i32]) -> DataFile {
+    let record_count = columns.first().map_or(0, |c| c.len() as i64);
     let path = write(dir, schema, columns);
-    DataFile { equality_ids: Some(ids.to_vec()), ..delete(FileContent::EqualityDeletes, FileFormat::Parquet, &path) }
+    let file = delete(FileContent::EqualityDeletes, FileFormat::Parquet, &path);
+    DataFile { equality_ids: Some(ids.to_vec()), record_count, ..file }
 }
 
 /// The task with these deletes.
@@ -140,6 +142,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
         projection: Arc::new(projection.clone()),
         dropped: [].into(),
         change_filter: Arc::new(BoundPredicate::True),
+        snapshot_id: None,
         location: Location::default(),
         storage_options: Default::default(),
         name_mapping: None,

@@ -111,8 +111,11 @@ impl Binder<'_> {
             return Error::invalid(format!("`{name}` may be any of {}", listed(same)))
                 .hint("They differ in case only: bind with case sensitivity");
         }
-        let near = if same.is_empty() { near(&names, name) } else { same };
         let error = Error::invalid(format!("there is no column `{name}`"));
+        if same.iter().any(|n| *n == name) {
+            return error.hint(format!("Quotes make it one name: write {name} for the member of the struct"));
+        }
+        let near = if same.is_empty() { near(&names, name) } else { same };
         if !near.is_empty() {
             return error.hint(format!("Did you mean {}?", listed(near)));
         }

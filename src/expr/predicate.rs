@@ -5,7 +5,7 @@
 //! keeps SQL's three-valued meaning, because a leaf and its negation are both unknown on null (or, for the null and NaN
 //! tests, neither is).
 
-use crate::types::{FieldId, PrimitiveType, Transform, Type, Value};
+use crate::types::{Field, FieldId, PrimitiveType, Transform, Type, Value};
 
 /// An untyped literal, before it meets the column's type.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,6 +125,19 @@ pub struct BoundTerm {
 }
 
 impl BoundTerm {
+    /// A plain column, by the fields that lead to it from the top; `None` for no fields.
+    pub fn of_column(path: &[&Field]) -> Option<BoundTerm> {
+        let field = path.last()?;
+        Some(BoundTerm {
+            field_id: field.id,
+            path: path.iter().map(|f| f.name.clone()).collect(),
+            source: field.ty.clone(),
+            transform: Transform::Identity,
+            ty: field.ty.clone(),
+            required: path.iter().all(|f| f.required),
+        })
+    }
+
     /// The type of the column if it is a leaf.
     pub fn source_primitive(&self) -> Option<&PrimitiveType> {
         self.source.as_primitive()

@@ -275,6 +275,7 @@ impl ScanTask {
             projection: Arc::clone(&self.schema),
             dropped: [].into(),
             change_filter: Arc::new(crate::expr::BoundPredicate::True),
+            snapshot_id: None,
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
             name_mapping: None,

@@ -162,14 +162,7 @@ impl KeyColumn {
         let ends = last.and_then(|last| Some((value_at(sorted, 0, ty)?, value_at(sorted, last, ty)?)));
         // What a float's text says may be a little less or more than the float.
         let Some((least, greatest)) = ends.filter(|_| !ty.is_float()) else { return Vec::new() };
-        let term = BoundTerm {
-            field_id: self.field.id,
-            path: vec![self.field.name.clone()],
-            source: self.field.ty.clone(),
-            transform: Transform::Identity,
-            ty: self.field.ty.clone(),
-            required: self.field.required,
-        };
+        let Some(term) = BoundTerm::of_column(&[&self.field]) else { return Vec::new() };
         let leaf = |op, value: ValueRef<'_>| {
             BoundPredicate::Leaf(BoundLeaf { term: term.clone(), op, values: vec![value.to_owned()] })
         };

@@ -263,7 +263,7 @@ impl Schema {
     /// The field that a path of names leads to, through structs, list elements and map values.
     ///
     /// Names may hold dots themselves: `["a.b"]` and `["a", "b"]` both find a column named `a.b`; the longest name wins.
-    /// With `case_sensitive` false a name that matches two fields finds none.
+    /// With `case_sensitive` false a name that matches two fields, none of them exactly, finds none.
     pub fn find(&self, path: &[&str], case_sensitive: bool) -> Option<&Field> {
         find_in(&self.fields.iter().collect::<Vec<_>>(), path, case_sensitive)
     }
@@ -292,7 +292,8 @@ fn find_in<'a>(fields: &[&'a Field], path: &[&str], case_sensitive: bool) -> Opt
     let same = |a: &str, b: &str| if case_sensitive { a == b } else { a.to_lowercase() == b.to_lowercase() };
     for taken in (1..=path.len()).rev() {
         let name = path[..taken].join(".");
-        let mut hits = fields.iter().filter(|f| same(&f.name, &name));
+        let exact = fields.iter().find(|f| f.name == name);
+        let mut hits = exact.into_iter().chain(fields.iter().filter(|f| exact.is_none() && same(&f.name, &name)));
         if let (Some(&hit), None) = (hits.next(), hits.next()) {
             let found = if taken == path.len() {
                 Some(hit)
@@ -343,6 +344,10 @@ mod tests {
         assert_eq!(s.find(&["a", "b"], true).map(|f| f.id), Some(2));
         assert_eq!(s.find(&["A.B"], false).map(|f| f.id), Some(2));
         assert_eq!(s.find(&["nope"], true), None);
+        let twice = [Field::new(1, "ID", true, PrimitiveType::Long), Field::new(2, "id", true, PrimitiveType::Long)];
+        let twice = Schema::new(0, twice.to_vec(), vec![]);
+        assert_eq!(twice.find(&["id"], false).map(|f| f.id), Some(2));
+        assert_eq!(twice.find(&["Id"], false), None);
         assert_eq!(s.highest_field_id(), 5);
     }
 }

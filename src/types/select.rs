@@ -79,6 +79,11 @@ fn unknown(schema: &Schema, column: &str) -> Error {
             .with("column", column)
             .hint("Tables have row lineage from format version 3 on");
     }
+    let bare = column.replace('"', "");
+    if bare != column && schema.find(&bare.split('.').collect::<Vec<_>>(), true).is_some() {
+        let error = Error::invalid(format!("there is no column '{column}'")).with("column", column);
+        return error.hint(format!("Names are selected without quotes: '{bare}'"));
+    }
     let paths: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).take(5000).collect();
     let near: Vec<String> = near(&paths, column).into_iter().map(|name| format!("'{name}'")).collect();
     let own = schema.fields.iter().filter(|f| !is_metadata(f.id));
@@ -180,6 +185,8 @@ mod tests {
         assert!(e.contains("'nope'") && e.contains("id, p, m"), "{e}");
         assert!(select(&schema(), &names(&["ID"]), &[], true).is_err());
         assert!(select(&schema(), &names(&["ID"]), &[], false).is_ok());
+        let e = select(&schema(), &names(&["\"p.x\""]), &[], true).unwrap_err().to_string();
+        assert!(e.contains("without quotes: 'p.x'"), "{e}");
         let e = select(&schema(), &names(&["_row_id"]), &[], true).unwrap_err().to_string();
         assert!(e.contains("format version 3"), "{e}");
     }
