@@ -26,6 +26,7 @@ mod overwrite;
 mod plan;
 mod positions;
 mod rewrite;
+mod settle;
 mod source;
 mod update;
 mod view;
@@ -43,6 +44,7 @@ use self::delta::Delta;
 pub(crate) use self::live::schema_with_lineage;
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::rewrite::NewFiles;
+pub(crate) use self::settle::settle;
 pub use self::update::Assigned;
 use self::view::View;
 

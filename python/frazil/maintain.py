@@ -453,6 +453,35 @@ class Maintain:
         )
         return RewrittenDeletes(**result)
 
+    def convert_equality_deletes(
+        self,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Makes deletes by position of equality deletes, which cost readers less.
+
+        Of the data files that they may reach, the key columns are read; the rows found are named in position delete
+        files, or (format version 3) in deletion vectors, and the equality delete files go. No row changes, but the
+        snapshot is of operation `delete`, so that a compaction that was planned before is a conflict.
+
+        Args:
+            dry_run: Only tell which equality delete files there are.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            CommitConflictError: Another commit rewrote one of the data files, removed one of the delete files, or
+                (version 3) deleted rows of the same data files.
+        """
+        result = self._run(
+            "convert_equality_deletes",
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
     def compute_statistics(
         self, columns: Iterable[str] | None = None, snapshot: int | None = None
     ) -> ColumnStatistics | None:

@@ -1,6 +1,6 @@
 //! Delete files written anew, and those removed that delete nothing any more.
 //!
-//! Rows do not change, so the snapshots are of operation `replace`. As Java's `RewritePositionDeleteFiles` and
+//! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As Java's `RewritePositionDeleteFiles` and
 //! `RemoveDanglingDeleteFiles`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use crate::data::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, DeleteForm, 
 use crate::data::write::WriteContext;
 use crate::error::{Result, ResultExt};
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
-use crate::row_level::NewFiles;
+use crate::row_level::{NewFiles, settle};
 use crate::table::Table;
 use crate::task::{DataFile, FileContent, FileFormat};
 use crate::transaction::{self, CommitOptions};
@@ -85,6 +85,29 @@ impl Table {
             return Ok((job.table, counted(&gone, &[])));
         }
         job.commit(gone, written, Vec::new())
+    }
+}
+
+impl Table {
+    /// Makes deletes by position of all equality deletes: finds the rows that they delete, names them in position delete
+    /// files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
+    pub fn convert_equality_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let live = LiveFiles::read(&newest, &options.commit, go_on)?;
+        let deletes = live.into_iter().flat_map(|live| live.deletes);
+        let equality: Vec<DataFile> = deletes.filter(|f| f.content == FileContent::EqualityDeletes).collect();
+        if equality.is_empty() || options.dry_run {
+            return Ok((newest, counted(&equality, &[])));
+        }
+        let (change, added, mut removed) = settle(&newest, options.commit.branch.as_deref(), equality, go_on)?;
+        removed.retain(|f| f.content != FileContent::Data);
+        let change = options.commit.apply(change, &newest)?;
+        let table = transaction::commit(&newest, vec![Box::new(change)]).into_result()?;
+        Ok((table, counted(&removed, &added)))
     }
 }
 

@@ -21,8 +21,9 @@ use crate::transaction::CommitOptions;
 use crate::workers::GoOn;
 
 /// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests`, `compact`,
-/// `rewrite_position_deletes`, `remove_dangling_deletes`, `compute_statistics` or `compute_partition_statistics`. `arguments` is
-/// a JSON object. Gives the table at its newest version, and the result as a JSON object.
+/// `rewrite_position_deletes`, `remove_dangling_deletes`, `convert_equality_deletes`, `compute_statistics` or
+/// `compute_partition_statistics`. `arguments` is a JSON object. Gives the table at its newest version, and the result as a JSON
+/// object.
 ///
 /// # Errors
 /// `InvalidInput` for an unknown action or arguments that it does not take; those of the action.
@@ -48,11 +49,12 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             let (table, done) = table.rewrite_manifests(&options)?;
             (table, json!({"rewritten": done.rewritten, "added": done.added}))
         }
-        "rewrite_position_deletes" | "remove_dangling_deletes" => {
+        "rewrite_position_deletes" | "remove_dangling_deletes" | "convert_equality_deletes" => {
             let options = arguments.deletes()?;
             arguments.check_used()?;
             let (table, done) = match action {
                 "remove_dangling_deletes" => table.remove_dangling_deletes(&options, go_on)?,
+                "convert_equality_deletes" => table.convert_equality_deletes(&options, go_on)?,
                 _ => table.rewrite_position_deletes(&options, go_on)?,
             };
             (table, rewritten_deletes_json(&done))

@@ -130,3 +130,28 @@ def test_nothing_to_do(catalog: fz.Catalog) -> None:
     with pytest.raises(fz.InvalidInputError):
         table.maintain.rewrite_position_deletes(target_file_size_bytes=10, min_file_size_bytes=10)
     assert len(table.snapshots) == 1
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_equality_deletes_become_positions(catalog: fz.Catalog, version: int) -> None:
+    table = make(catalog, version, ["p"])
+    table.append(rows(0, 10)).append(rows(100, 10, 1)).append(rows(200, 3))
+    table.delete("id in (7, 8)")
+    table.delete_keys(pa.concat_tables([rows(0, 3), rows(100, 1, 1), rows(200, 3)]), on=["id", "p"])
+    table.upsert(rows(8, 3), on=["id", "p"], blind=True)
+    expected = read(table)
+    old = fz.open_table(table.location)
+    planned = table.maintain.convert_equality_deletes(dry_run=True)
+    done = table.maintain.convert_equality_deletes()
+    assert planned.rewritten_files == 3
+    assert {f["content"] for f in deletes(table)} == {1}
+    assert read(table) == expected
+    assert table.snapshot is not None
+    assert table.snapshot.operation == "delete"
+    assert done.added_files == 2
+    vectors = [f["record_count"] for f in deletes(table)]
+    assert sorted(vectors) == ([1, 6] if version == 3 else [1, 2, 6])
+    assert table.maintain.convert_equality_deletes().rewritten_files == 0
+    assert table.changes(since=old.snapshot.id).to_arrow().num_rows == 0
+    table.maintain.compact(rewrite_all=True)
+    assert read(table) == expected
