@@ -91,6 +91,15 @@ test-python: ## the Python face's tests and the house rules
 	@echo "== Python tests"
 	@$(PYTEST) tests/python tests/house
 
+.PHONY: test-nightly
+test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes (2 hours)
+	@tools/need.sh "make test-nightly" python rust strace
+	@$(MAKE) $(VENV)/.built
+	@echo "== Crash points, models and processes, in full"
+	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s \
+	  tests/python/test_crash_points.py tests/python/test_concurrency.py tests/python/test_row_changes_model.py \
+	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py
+
 .PHONY: test-interop
 test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1
 	@tools/need.sh "make test-interop" python rust java mvn

@@ -7,18 +7,23 @@
 //! The property `gc.enabled=false` says that other tables share the files: then nothing is deleted.
 
 mod compact;
+mod compact_order;
 mod compact_plan;
+mod deletes;
 mod deletion;
 mod expire;
 mod json;
 mod listing;
+mod live_deletes;
 mod manifests;
 mod orphans;
 mod partition_statistics;
 mod statistics;
 
 pub use self::compact::{CompactOptions, Compacted};
+pub use self::compact_order::FileOrder;
 pub use self::compact_plan::CompactRules;
+pub use self::deletes::{DeleteOptions, RewrittenDeletes};
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};
 pub use self::json::maintain;

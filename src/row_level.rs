@@ -1,16 +1,22 @@
 //! Changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a part of a transaction.
 //!
-//! Every [`RowChange`] goes the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
+//! Most [`RowChange`]s go the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
 //! to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than the
 //! question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or named in
 //! delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotChange`] commits it with what the
 //! operation relies on (`view`), so that a commit of another writer that would have made a difference is a conflict.
 //!
+//! Deletes by key and by position (`delta`) do not look for rows: they are written as they come (`by_key`, `by_position`),
+//! and may be written by other processes than the one that commits.
+//!
 //! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version may
 //! have other processes do the parts.
 
 mod apply;
+mod by_key;
+mod by_position;
 mod delete;
+mod delta;
 pub mod json;
 mod key_ranges;
 mod keys;
@@ -20,6 +26,7 @@ mod overwrite;
 mod plan;
 mod positions;
 mod rewrite;
+mod settle;
 mod source;
 mod update;
 mod view;
@@ -28,14 +35,16 @@ use arrow::record_batch::RecordBatchReader;
 
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::iceberg::commit::{Operation, SnapshotChange};
+use crate::iceberg::commit::SnapshotChange;
 use crate::table::Table;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
+use self::delta::Delta;
 pub(crate) use self::live::schema_with_lineage;
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::rewrite::NewFiles;
+pub(crate) use self::settle::settle;
 pub use self::update::Assigned;
 use self::view::View;
 
@@ -57,6 +66,13 @@ pub enum RowChange {
     Update(Predicate, Vec<(String, Assigned)>),
     /// Rows that match others by a key are updated or deleted, and others inserted (`write.merge.mode`).
     Merge(Merge),
+    /// Rows with a key of others in these columns go, by equality delete files, without a look at the table. No columns: the
+    /// table's identifier fields.
+    DeleteKeys(Vec<String>),
+    /// The same, and those others come.
+    ReplaceKeys(Vec<String>),
+    /// Rows go that others name by data file and position.
+    DeletePositions,
 }
 
 impl RowChange {
@@ -73,6 +89,9 @@ impl RowChange {
             RowChange::OverwritePartitions => overwrite::overwrite_partitions(view, rows()?),
             RowChange::Update(filter, assigned) => update::update(view, filter, assigned, go_on),
             RowChange::Merge(merge) => merge::merge(view, rows()?, merge, go_on),
+            RowChange::DeleteKeys(_) | RowChange::ReplaceKeys(_) | RowChange::DeletePositions => {
+                Ok(Delta::of(view, self, rows()?, 0, go_on)?.change(view))
+            }
         }
     }
 
@@ -103,7 +122,7 @@ impl Table {
         self.writable_location()?;
         let newest = self.refresh()?;
         // Refused before anything is written.
-        options.apply(SnapshotChange::new(newest.inner.store.clone(), Operation::Overwrite), &newest)?;
+        options.check(&newest)?;
         let view = View::new(newest.clone(), options.branch.as_deref())?;
         match change.plan(&view, rows, go_on)? {
             Some(change) => transaction::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result(),
@@ -127,6 +146,8 @@ impl Transaction {
         change.check(rows.as_ref())?;
         let (since, branch) = (self.since()?, self.branch().map(str::to_owned));
         let table = self.table()?;
+        // Refused before anything is written.
+        self.check_options(options)?;
         let view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
         match change.plan(&view, rows, go_on)? {
             Some(change) => self.add_snapshot(change, options),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import importlib.util
 import operator
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -55,6 +56,13 @@ def since_version(since: At | None) -> dict[str, Any]:
     return {f"since_{key}": value for key, value in at_version(since, "since").items()}
 
 
+def paths(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Paths of files; one alone is not taken for a list of its letters."""
+    if isinstance(given, (str, os.PathLike)):
+        raise InvalidInputError("paths must be a list of paths")
+    return [os.fspath(path) for path in given]
+
+
 def filter_text(filter: str | Predicate) -> str:
     """A filter as text."""
     if isinstance(filter, (str, Predicate)):
@@ -98,6 +106,15 @@ def columns(select: Sequence[str]) -> tuple[str, ...]:
             raise InvalidInputError(f"a column's name must be a string, not {name!r}")
         unicode("a column's name", name)
     return columns
+
+
+def order(sort_by: Sequence[str] | None) -> list[str] | None:
+    """What rows are sorted by; None is the table's order."""
+    if isinstance(sort_by, str):
+        raise InvalidInputError(
+            f"sort_by must be a list of columns, not the string {sort_by!r}", hint=f"Write [{sort_by!r}]"
+        )
+    return None if sort_by is None else list(columns(sort_by))
 
 
 def count(what: str, value: int) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = [
     "Maintain",
     "OrphanFiles",
     "PartitionStatistics",
+    "RewrittenDeletes",
     "RewrittenManifests",
 ]
 
@@ -35,7 +36,8 @@ class Compacted(NamedTuple):
         added_files: Data files that hold their rows.
         added_bytes: Their size.
         commits: Commits made.
-        failed: Why commits failed: only with `max_commits`.
+        failed: Why commits failed, or what they would have committed could not be written: only with `max_commits`. It
+            may be unknown how one ended; then its files are still there.
     """
 
     groups: int
@@ -93,6 +95,22 @@ class OrphanFiles(NamedTuple):
     files: list[str]
     deleted: bool
     failed: dict[str, str]
+
+
+class RewrittenDeletes(NamedTuple):
+    """What became of delete files. Deletion vectors count one by one.
+
+    Attributes:
+        rewritten_files: Delete files that are gone from the table; after a dry run, those that would go.
+        rewritten_bytes: Their size.
+        added_files: Delete files in their place.
+        added_bytes: Their size.
+    """
+
+    rewritten_files: int
+    rewritten_bytes: int
+    added_files: int
+    added_bytes: int
 
 
 class RewrittenManifests(NamedTuple):
@@ -274,7 +292,7 @@ class Maintain:
 
     def compact(
         self,
-        strategy: Literal["binpack"] = "binpack",
+        strategy: Literal["binpack", "sort", "zorder"] = "binpack",
         where: str | Predicate | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
@@ -285,9 +303,14 @@ class Maintain:
         rewrite_all: bool = False,
         max_group_size_bytes: int = 100 << 30,
         max_commits: int | None = None,
+        max_failed_commits: int | None = None,
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
+        zorder_by: Sequence[str] | None = None,
+        zorder_max_output_size: int | None = None,
+        zorder_var_length_contribution: int = 8,
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
@@ -297,7 +320,9 @@ class Maintain:
         meanwhile still reach them.
 
         Args:
-            strategy: `binpack` keeps rows in the order in which they are read.
+            strategy: `binpack` keeps rows in the order in which they are read. `sort` sorts the rows of each group, in
+                bounded memory, and `zorder` along a curve that narrows the bounds of several columns; files follow one
+                another in that order. All choose files alike: to sort a whole table say `rewrite_all=True`.
             where: Only files that may have such rows, as text or expression.
             target_file_size_bytes: How large files should be; None follows the property
                 `write.target-file-size-bytes`, 512 MiB if it is not set.
@@ -310,21 +335,30 @@ class Maintain:
             rewrite_all: Write all files anew.
             max_group_size_bytes: How large a group gets.
             max_commits: Commit in so many parts, of which one that fails does not keep the others; None commits once.
+            max_failed_commits: So many of these parts may fail, as `failed` of the result then tells; None allows all.
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshots' summaries.
+            sort_by: What to sort by, as for `Catalog.create_table` (`"ts desc nulls last"`); None is the table's own
+                order. Files record the order if it is one of the table's.
+            zorder_by: The columns of the curve. Those that the table is partitioned by as they are do not count.
+            zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
+            zorder_var_length_contribution: How many bytes of strings and binaries count.
 
         Raises:
-            InvalidInputError: The filter does not fit, or no file could have these sizes.
+            InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
+                strategy.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
-            UnsupportedError: The table has columns that can't be written yet, or the strategy is another.
+            UnsupportedError: The table has columns that can't be written yet, or that no z-order is of: decimals, for
+                one.
         """
-        if strategy != "binpack":
-            raise UnsupportedError(
-                f"the strategy {strategy!r} is not there yet", hint="Use binpack; Java Iceberg sorts, in Spark"
-            )
         result = self._run(
             "compact",
+            strategy=strategy,
+            sort_by=arguments.order(sort_by),
+            zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by)),
+            zorder_max_output_size=zorder_max_output_size,
+            zorder_var_length_contribution=zorder_var_length_contribution,
             filter=None if where is None else arguments.filter_text(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,
@@ -335,11 +369,118 @@ class Maintain:
             rewrite_all=bool(rewrite_all),
             max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
             max_commits=max_commits,
+            max_failed_commits=max_failed_commits,
             dry_run=bool(dry_run),
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
         return Compacted(**result)
+
+    def rewrite_position_deletes(
+        self,
+        target_file_size_bytes: int | None = None,
+        min_file_size_bytes: int | None = None,
+        max_file_size_bytes: int | None = None,
+        min_input_files: int = 5,
+        rewrite_all: bool = False,
+        max_group_size_bytes: int = 100 << 30,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Writes position delete files anew, without what they say of data files that are gone.
+
+        In format version 2, files of a partition that are too small or too large are put together: per data file, or
+        per partition where the property `write.delete.granularity` says so. In version 3, all of them become deletion
+        vectors, one for each data file: what is left of a table that was upgraded. No row changes; the snapshot is of
+        operation `replace`.
+
+        Args:
+            target_file_size_bytes: How large delete files should be; None follows the property
+                `write.delete.target-file-size-bytes`, 64 MiB if it is not set.
+            min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
+            max_file_size_bytes: Larger files are written anew; None is 1.8 times the target.
+            min_input_files: So many files of a partition make it worth it.
+            rewrite_all: Write all of them anew.
+            max_group_size_bytes: How much is read at once.
+            dry_run: Only tell what would be written anew.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: No file could have these sizes.
+            CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
+                files or removed them.
+        """
+        result = self._run(
+            "rewrite_position_deletes",
+            target_file_size_bytes=target_file_size_bytes,
+            min_file_size_bytes=min_file_size_bytes,
+            max_file_size_bytes=max_file_size_bytes,
+            min_input_files=arguments.count("min_input_files", min_input_files),
+            rewrite_all=bool(rewrite_all),
+            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
+    def remove_dangling_deletes(
+        self,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Removes delete files and deletion vectors that delete no row of any data file.
+
+        They are older than the data of their partition, or the data files that they name are gone. No row changes; the
+        snapshot is of operation `replace`.
+
+        Args:
+            dry_run: Only tell what would go.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            CommitConflictError: Another commit removed one of them.
+        """
+        result = self._run(
+            "remove_dangling_deletes",
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
+    def convert_equality_deletes(
+        self,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Makes deletes by position of equality deletes, which cost readers less.
+
+        Of the data files that they may reach, the key columns are read; the rows found are named in position delete
+        files, or (format version 3) in deletion vectors, and the equality delete files go. No row changes, but the
+        snapshot is of operation `delete`, so that a compaction that was planned before is a conflict.
+
+        Args:
+            dry_run: Only tell which equality delete files there are.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            CommitConflictError: Another commit rewrote one of the data files, removed one of the delete files, or
+                (version 3) deleted rows of the same data files.
+        """
+        result = self._run(
+            "convert_equality_deletes",
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
 
     def compute_statistics(
         self, columns: Iterable[str] | None = None, snapshot: int | None = None

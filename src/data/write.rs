@@ -1,12 +1,12 @@
 //! Rows to new data files of a table.
 //!
 //! [`DataWriter`] takes batches in any layout ([`super::conform`]), splits them by the table's partition spec
-//! ([`super::partition_rows`]) and appends each part to the open Parquet file of its partition, beginning a new one when
+//! ([`super::partition_rows`]) and appends each part to the open file of its partition, beginning a new one when
 //! a file reaches its target size. The files are nobody's until a commit adds them: a writer that is aborted or dropped
 //! deletes what it made.
 //!
 //! Memory stays bounded however many partitions there are. Rows of a partitioned table are collected until 128 MiB of
-//! them wait and then written partition by partition; row groups in progress hold at most 256 MiB together, else the
+//! them wait and then written partition by partition; rows in progress (row groups, stripes) hold at most 256 MiB together, else the
 //! largest is ended early; at most 128 files are open, and one more for each thread that writes, else the one that
 //! was idle longest is closed, or, if none was idle, the new part becomes a file of its own. So rows that come
 //! clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are collected first
@@ -20,16 +20,16 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
-use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, check_deletes_format};
+use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES};
+use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of, stored_schema};
 use super::locations::FileLocations;
 use super::metrics::MetricsConfig;
 use super::output::Output;
-use super::parquet_properties::size_property;
-use super::parquet_schema::without_unknown;
-use super::parquet_write::{ParquetFile, ParquetSettings, Purpose, WrittenParquet};
 use super::partition_rows::{PartitionRows, Partitioner};
 use super::sort_rows::RowSorter;
+pub use super::sort_rows::Sorting;
 use super::stored_columns::{Columns, check_keys};
+use super::write_properties::size_property;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
@@ -69,7 +69,7 @@ pub struct WriteContext {
 }
 
 /// How the rows of a writer come in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowOrder {
     /// In any order: files are recorded as unsorted.
     Any,
@@ -78,6 +78,8 @@ pub enum RowOrder {
     /// In any order, and to be brought into the table's: recorded. An order of unknown transforms, or of columns that are
     /// not there, is not made.
     Sort,
+    /// In any order, and to be brought into this one.
+    By(Sorting),
 }
 
 /// Rows for the open file of their partition.
@@ -135,7 +137,7 @@ struct Limits {
 
 const LIMITS: Limits = Limits { open_files: 128, waiting_bytes: 128 << 20, buffered_bytes: 256 << 20 };
 
-/// Writes rows into new Parquet files: data files, or equality delete files whose rows are keys.
+/// Writes rows into new files: data files, or equality delete files whose rows are keys.
 ///
 /// Nothing of it is public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
 pub struct DataWriter {
@@ -145,7 +147,7 @@ pub struct DataWriter {
     keys: Option<Vec<FieldId>>,
     /// What of the rows goes into the files, if not all does.
     columns: Option<Columns>,
-    settings: Arc<ParquetSettings>,
+    settings: FileSettings,
     conformer: Conformer,
     partitioner: Partitioner,
     sorter: Option<RowSorter>,
@@ -165,7 +167,7 @@ pub struct DataWriter {
 
 struct OpenFile {
     partition: Arc<Partition>,
-    file: ParquetFile,
+    file: Box<dyn NewFile>,
     /// Its number among the files of this writer.
     count: u64,
     /// Memory it held when last looked at.
@@ -179,7 +181,7 @@ struct FinishedFile {
     count: u64,
     partition: Arc<Partition>,
     path: String,
-    written: Result<WrittenParquet>,
+    written: Result<Written>,
 }
 
 impl OpenFile {
@@ -196,12 +198,12 @@ impl DataWriter {
     /// `InvalidInput` for table properties that can't be read or a spec that does not fit the schema; `Unsupported` for
     /// column types, transforms and file formats that can't be written.
     pub fn new(store: Arc<dyn Store>, context: WriteContext) -> Result<Self> {
-        check_format(&context.properties, &["write.format.default"])?;
+        let format = format_of(&context.properties, false)?;
         let target_bytes = size_property(&context.properties, "write.target-file-size-bytes", 512 << 20)?;
         let conformer = Conformer::new(context.schema.clone())?;
-        let stored = without_unknown(&context.schema)?;
+        let stored = stored_schema(format, &context.schema)?;
         let output = Output::new(store, &context, false);
-        Self::of(output, context, conformer, stored, None, target_bytes)
+        Self::of(output, context, conformer, (format, stored), None, target_bytes)
     }
 
     /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
@@ -214,7 +216,7 @@ impl DataWriter {
     /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks, that
     /// are inside lists and maps, or of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
-        check_deletes_format(&context.properties)?;
+        let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
         check_keys(&context.schema, &ids)?;
         let kept = prune(&context.schema, &ids);
@@ -222,15 +224,15 @@ impl DataWriter {
         let rows = prune(&context.schema, &ids.iter().copied().chain(sources).collect::<Vec<_>>());
         let conformer = Conformer::new(Arc::new(rows))?;
         let output = Output::new(store, &context, true);
-        Self::of(output, context, conformer, kept, Some(ids), target_bytes)
+        Self::of(output, context, conformer, (format, kept), Some(ids), target_bytes)
     }
 
-    /// A writer of files with the columns of `stored`.
+    /// A writer of files of a format with the columns of `stored`.
     fn of(
         output: Output,
         context: WriteContext,
         conformer: Conformer,
-        stored: Schema,
+        (format, stored): (FileFormat, Schema),
         keys: Option<Vec<FieldId>>,
         target_bytes: u64,
     ) -> Result<Self> {
@@ -238,16 +240,25 @@ impl DataWriter {
         let columns = if all { None } else { Some(Columns::new(conformer.target(), &stored)?) };
         let arrow = columns.as_ref().map_or(conformer.target(), Columns::schema).clone();
         let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
-        let settings = ParquetSettings::new(Arc::new(stored), arrow, &context.properties, context.metrics(), purpose)?;
-        let sort = keys.is_none() && context.row_order == RowOrder::Sort;
-        let sorter =
-            sort.then(|| RowSorter::new(&context.schema, conformer.target().clone(), &context.order)).flatten();
-        let sorted = sorter.is_some() || context.row_order == RowOrder::Sorted;
+        let (stored, metrics) = (Arc::new(stored), context.metrics());
+        let settings = FileSettings::new(format, stored, arrow, &context.properties, metrics, purpose)?;
+        let arrow = || conformer.target().clone();
+        let (sorter, sort_order_id) = match &context.row_order {
+            RowOrder::Sorted => (None, context.order.id),
+            _ if keys.is_some() => (None, 0),
+            RowOrder::Any => (None, 0),
+            RowOrder::By(sorting) => (Some(RowSorter::by(&context.schema, arrow(), sorting)?), sorting.recorded_id()),
+            RowOrder::Sort => {
+                let sorter = RowSorter::new(&context.schema, arrow(), &context.order);
+                let made = sorter.is_some();
+                (sorter, if made { context.order.id } else { 0 })
+            }
+        };
         Ok(DataWriter {
-            sort_order_id: if sorted { context.order.id } else { 0 },
+            sort_order_id,
             sorter,
             partitioner: Partitioner::new(conformer.schema(), &context.spec)?,
-            settings: Arc::new(settings),
+            settings,
             output,
             context,
             keys,
@@ -429,7 +440,7 @@ impl DataWriter {
         }
     }
 
-    /// Ends the largest row groups in progress until memory is within bounds.
+    /// Ends the largest row groups or stripes in progress until memory is within bounds.
     fn shed(&mut self) -> Result<()> {
         while self.buffered_bytes > self.limits.buffered_bytes {
             let Some(open) = self.open.values_mut().max_by_key(|o| (o.buffered_bytes, o.count)) else { break };
@@ -441,8 +452,8 @@ impl DataWriter {
     }
 
     fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenFile> {
-        let (count, path) = self.output.next(Some(partition), FileFormat::Parquet);
-        let file = ParquetFile::create(self.output.store(), path, self.settings.clone())?;
+        let (count, path) = self.output.next(Some(partition), self.settings.format());
+        let file = self.settings.create(self.output.store(), path)?;
         Ok(OpenFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
 
@@ -472,7 +483,7 @@ impl DataWriter {
         let FinishedFile { count, partition, path, written } = file;
         self.output.made(&path, &written);
         let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
-        let mut file = written?.into_file(content, path, partition);
+        let mut file = written?.into_file(content, path, self.settings.format(), partition);
         file.sort_order_id = Some(self.sort_order_id);
         file.equality_ids = self.keys.clone();
         self.done.insert(count, file);
@@ -502,17 +513,6 @@ impl DataWriter {
     pub fn abort(mut self) -> Result<()> {
         self.open.clear();
         self.output.delete_all()
-    }
-}
-
-/// Refuses a table whose new files are to have another format than Parquet; the first of `keys` that is there says so.
-pub(super) fn check_format(properties: &BTreeMap<String, String>, keys: &[&'static str]) -> Result<()> {
-    let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
-    match given.filter(|(_, format)| !format.eq_ignore_ascii_case("parquet")) {
-        None => Ok(()),
-        Some((key, format)) => Err(Error::unsupported(format!("writing files of format '{format}' is not supported"))
-            .with("property", key)
-            .hint("Set the property to parquet")),
     }
 }
 

@@ -453,7 +453,7 @@ fn wrong_properties_and_types_are_refused_at_once() {
     assert!(refused(&[("write.parquet.compression-codec", "lzo")]).contains("'lzo' is no compression codec"));
     assert!(refused(&[("write.parquet.compression-level", "99")]).contains("no such level"));
     assert!(refused(&[("write.parquet.compression-level", "x")]).contains("no whole number"));
-    assert!(refused(&[("write.format.default", "orc")]).contains("'orc'"));
+    assert!(refused(&[("write.format.default", "csv")]).contains("'csv' is no format"));
     let nothing = Type::List(Arc::new(Field::new(2, "element", false, P::Unknown)));
     let unknown = Arc::new(Schema::new(0, vec![Field::new(1, "v", false, nothing)], vec![]));
     let e = DataWriter::new(Arc::new(LocalStore), context(&dir, unknown, PartitionSpec::default(), &[])).err().unwrap();

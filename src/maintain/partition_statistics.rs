@@ -15,8 +15,9 @@ use serde_json::json;
 
 use super::statistics::{ComputedStatistics, chosen, new_path, set};
 use crate::data::arrow_schema::to_arrow;
+use crate::data::file_write::{NewFile, Purpose};
 use crate::data::metrics::MetricsConfig;
-use crate::data::parquet_write::{ParquetFile, ParquetSettings, Purpose};
+use crate::data::parquet_write::{ParquetFile, ParquetSettings};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::inspect::{MetadataWalk, partition_type};
 use crate::iceberg::metadata::{Snapshot, StatisticsFile};
@@ -142,7 +143,8 @@ fn write(table: &Table, snapshot: &Snapshot, united: &[Field], rows: &[(Partitio
     let purpose = Purpose::Rows(&schema);
     let settings = ParquetSettings::new(schema.clone(), arrow, &BTreeMap::new(), MetricsConfig::full(), purpose)?;
     let path = new_path(table, &format!("partition-stats-{}-{}.parquet", snapshot.id, uuid::Uuid::new_v4()));
-    let mut file = ParquetFile::create(table.inner.store.as_ref(), path.clone(), Arc::new(settings))?;
+    let store = table.inner.store.as_ref();
+    let mut file = Box::new(ParquetFile::create(store, path.clone(), Arc::new(settings))?);
     file.write(&batch)?;
     let written = file.finish().with("snapshot", snapshot.id)?;
     StatisticsFile::from_json(json!({

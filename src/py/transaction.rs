@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::row_level::json::row_change_from_json;
+use crate::table::WriteOptions;
 use crate::transaction::{self, CommitOptions};
 use crate::workers::GoOn;
 
@@ -52,8 +53,10 @@ impl Transaction {
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         snapshot_properties: BTreeMap<String, String>,
+        sort_by: Option<Vec<String>>,
     ) -> PyResult<()> {
-        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, snapshot_properties)))
+        let how = WriteOptions { sort_by, ..WriteOptions::default() };
+        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, &how, snapshot_properties)))
     }
 
     fn delete_files(&self, py: Python<'_>, filter: &str) -> PyResult<()> {
@@ -81,6 +84,17 @@ impl Transaction {
         }
     }
 
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        check_duplicates: bool,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        let options = CommitOptions { branch: None, snapshot_properties };
+        run(py, || self.with(|t| t.add_files(&paths, check_duplicates, &options)))
+    }
+
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<()> {
         run(py, || {
             let evolutions = parse_evolutions(changes)?;
@@ -101,6 +115,11 @@ impl Transaction {
     fn dry_run(&self, py: Python<'_>) -> PyResult<(BTreeMap<String, i64>, usize, u64)> {
         let done = run(py, || self.with(transaction::Transaction::dry_run))?;
         Ok((done.counts, done.snapshots, done.metadata_bytes))
+    }
+
+    /// Whether it was committed or given up.
+    fn ended(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.lock().is_none())
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<Table> {
