@@ -169,10 +169,16 @@ bench-rows: ## time upserts, and a delete in 100,000 files, beside PyIceberg (BE
 	@$(BIN)/python benches/row_level/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-writing
-bench-writing: ## time partitioned, sorted and plain writes beside pyarrow.parquet (BENCH="--rows 8000000")
+bench-writing: ## time partitioned, sorted and plain writes beside pyarrow.parquet (BENCH="--rows 8000000"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-writing" python rust
 	@$(MAKE) $(VENV)/.built
-	@$(BIN)/python benches/writing/run.py $(BENCH)
+	@$(BIN)/python benches/writing/run.py $(BENCH) --write benches/RESULTS.md
+
+.PHONY: bench-commits
+bench-commits: ## time appends to tables of up to 1,000,000 files, and loading metadata (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench-commits" python rust java mvn
+	@$(MAKE) $(VENV)/.built .venv-peers/.installed
+	@$(BIN)/python benches/commits/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-peers
 bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)

@@ -1,16 +1,22 @@
 //! Changes of rows: delete, overwrite, update, upsert and merge, each in one commit or as a part of a transaction.
 //!
-//! Every [`RowChange`] goes the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
+//! Most [`RowChange`]s go the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
 //! to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than the
 //! question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or named in
 //! delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotChange`] commits it with what the
 //! operation relies on (`view`), so that a commit of another writer that would have made a difference is a conflict.
 //!
+//! Deletes by key and by position (`delta`) do not look for rows: they are written as they come (`by_key`, `by_position`),
+//! and may be written by other processes than the one that commits.
+//!
 //! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version may
 //! have other processes do the parts.
 
 mod apply;
+mod by_key;
+mod by_position;
 mod delete;
+mod delta;
 pub mod json;
 mod key_ranges;
 mod keys;
@@ -20,6 +26,7 @@ mod overwrite;
 mod plan;
 mod positions;
 mod rewrite;
+mod settle;
 mod source;
 mod update;
 mod view;
@@ -33,9 +40,11 @@ use crate::table::Table;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
+use self::delta::Delta;
 pub(crate) use self::live::schema_with_lineage;
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::rewrite::NewFiles;
+pub(crate) use self::settle::settle;
 pub use self::update::Assigned;
 use self::view::View;
 
@@ -57,6 +66,13 @@ pub enum RowChange {
     Update(Predicate, Vec<(String, Assigned)>),
     /// Rows that match others by a key are updated or deleted, and others inserted (`write.merge.mode`).
     Merge(Merge),
+    /// Rows with a key of others in these columns go, by equality delete files, without a look at the table. No columns: the
+    /// table's identifier fields.
+    DeleteKeys(Vec<String>),
+    /// The same, and those others come.
+    ReplaceKeys(Vec<String>),
+    /// Rows go that others name by data file and position.
+    DeletePositions,
 }
 
 impl RowChange {
@@ -73,6 +89,9 @@ impl RowChange {
             RowChange::OverwritePartitions => overwrite::overwrite_partitions(view, rows()?),
             RowChange::Update(filter, assigned) => update::update(view, filter, assigned, go_on),
             RowChange::Merge(merge) => merge::merge(view, rows()?, merge, go_on),
+            RowChange::DeleteKeys(_) | RowChange::ReplaceKeys(_) | RowChange::DeletePositions => {
+                Ok(Delta::of(view, self, rows()?, 0, go_on)?.change(view))
+            }
         }
     }
 

@@ -8,20 +8,23 @@ use serde_json::json;
 
 use crate::catalog::Catalog;
 use crate::data::locations::FileLocations;
-use crate::data::write::{DataWriter, RowOrder, WriteContext};
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
+use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::tables::Opened;
 use crate::iceberg::catalog::versions::{FolderVersions, Versions};
-use crate::iceberg::commit::{self, SnapshotChange};
+use crate::iceberg::commit::SnapshotChange;
 use crate::iceberg::evolve::Retention;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
+use crate::iceberg::sort_order::parse_sort_by;
+use crate::row_level::schema_with_lineage;
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
-use crate::task::{CommitMessage, DataFile};
+use crate::task::CommitMessage;
 use crate::transaction::{self, CommitOptions};
+use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -111,6 +114,19 @@ pub struct RefInfo {
     pub retention: Retention,
 }
 
+/// How rows are written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WriteOptions {
+    /// The number of the writer among those of one job.
+    pub task: u64,
+    /// What the rows of each partition are sorted by, as texts (`ts desc nulls last`): the table's order if none, and not
+    /// at all if there are no texts.
+    pub sort_by: Option<Vec<String>>,
+    /// The rows are in the table already and are to replace themselves: in format version 3 they have the columns of
+    /// lineage, and keep it.
+    pub again: bool,
+}
+
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -139,9 +155,10 @@ impl Table {
     /// it can't be written.
     ///
     /// # Errors
-    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; the store's.
+    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; `InvalidInput` for
+    /// options that no store has; the store's.
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
-        let store = store::open_store(location)?;
+        let store = store::open_store(location, &storage_options)?;
         let (metadata, found) = filesystem::load(store.as_ref(), &location::absolute(location)?)?;
         Table::of(store, metadata, found, storage_options, moved)
     }
@@ -161,7 +178,8 @@ impl Table {
     /// A table as a catalog opened it.
     pub(crate) fn of_catalog(opened: Opened) -> Result<Table> {
         let Opened { store, metadata, found, versions } = opened;
-        Table::made(store, versions, metadata, found, BTreeMap::new(), false)
+        let options = store.options();
+        Table::made(store, versions, metadata, found, options, false)
     }
 
     /// The same table at another version.
@@ -330,16 +348,22 @@ impl Table {
     /// `InvalidInput` for rows that do not fit the schema; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
     pub fn append(&self, rows: Box<dyn RecordBatchReader + Send>) -> Result<Table> {
-        self.append_with(rows, &CommitOptions::default())
+        self.append_with(rows, &WriteOptions::default(), &CommitOptions::default())
     }
 
-    /// As [`Table::append`], to a branch or with members for the snapshot's summary.
+    /// As [`Table::append`], sorted, to a branch or with members for the snapshot's summary.
     ///
     /// # Errors
-    /// As [`Table::append`]; `InvalidInput` for options that don't go together, or a branch that is a tag.
-    pub fn append_with(&self, rows: Box<dyn RecordBatchReader + Send>, options: &CommitOptions) -> Result<Table> {
+    /// As [`Table::append`] and [`Table::write_with`]; `InvalidInput` for options that don't go together, or a branch that
+    /// is a tag.
+    pub fn append_with(
+        &self,
+        rows: Box<dyn RecordBatchReader + Send>,
+        how: &WriteOptions,
+        options: &CommitOptions,
+    ) -> Result<Table> {
         options.check(self)?;
-        let message = self.write(rows, 0)?;
+        let message = self.write_with(rows, how)?;
         if message.files.is_empty() {
             return self.refresh();
         }
@@ -353,13 +377,56 @@ impl Table {
     /// # Errors
     /// As [`Table::append`].
     pub fn write(&self, rows: Box<dyn RecordBatchReader + Send>, task: u64) -> Result<CommitMessage> {
+        self.write_with(rows, &WriteOptions { task, ..WriteOptions::default() })
+    }
+
+    /// As [`Table::write`], in another order than the table's, or for rows that are in the table already.
+    ///
+    /// # Errors
+    /// As [`Table::write`]; `InvalidInput` for texts that are no sort order, and for rows without their lineage where they
+    /// are to keep it.
+    pub fn write_with(&self, rows: Box<dyn RecordBatchReader + Send>, how: &WriteOptions) -> Result<CommitMessage> {
         self.check_writable()?;
-        let mut writer = DataWriter::new(self.inner.store.clone(), self.write_context(task)?)?;
+        let mut context = if how.again { self.lineage_context(how.task)? } else { self.write_context(how.task)? };
+        context.row_order = match how.sort_by.as_deref() {
+            None => RowOrder::Sort,
+            Some([]) => RowOrder::Any,
+            Some(texts) => RowOrder::By(Sorting::Order(self.order_by(texts)?)),
+        };
+        let given = rows.schema();
+        let mut lineage = context.schema.fields.iter().filter(|f| LINEAGE_COLUMNS.contains(&f.id));
+        if let Some(column) = lineage.find(|f| given.index_of(&f.name).is_err()) {
+            let text = "rows of a table of format version 3 keep their identity when they are rewritten";
+            return Err(Error::invalid(text)
+                .with("column", &column.name)
+                .hint("Read them with select=[..., \"_row_id\", \"_last_updated_sequence_number\"]"));
+        }
+        let mut writer = DataWriter::new(self.inner.store.clone(), context)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
-        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()? })
+        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()?, delta: None })
+    }
+
+    /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the same; 0
+    /// if none is.
+    ///
+    /// # Errors
+    /// As [`parse_sort_by`].
+    pub(crate) fn order_by<T: AsRef<str>>(&self, texts: &[T]) -> Result<SortOrder> {
+        let order = parse_sort_by(texts, self.schema())?;
+        let own = std::iter::once(&self.inner.sort_order).chain(&self.inner.metadata.sort_orders);
+        let id = own.into_iter().find(|own| own.fields == order.fields).map_or(0, |own| own.id);
+        Ok(SortOrder { id, ..order })
+    }
+
+    /// How rows are written that keep who they are: with their lineage, where the table has it.
+    ///
+    /// # Errors
+    /// As [`Table::write_context`]; `Unsupported` if the table has a column with the name of one of lineage.
+    pub(crate) fn lineage_context(&self, task: u64) -> Result<WriteContext> {
+        Ok(WriteContext { schema: schema_with_lineage(self)?, ..self.write_context(task)? })
     }
 
     /// How this version's rows are written: one context for each writer, as it names files by it. `task` numbers the
@@ -379,57 +446,6 @@ impl Table {
             write_id: uuid::Uuid::new_v4().to_string(),
             task_id: task,
         })
-    }
-
-    /// Commits the files of writers as one append. Without any files
-    /// nothing is committed; messages that a snapshot of the table already has are not committed again.
-    ///
-    /// # Errors
-    /// `InvalidInput` for messages of another table or whose files are gone; as [`Table::append`].
-    pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
-        self.check_writable()?;
-        if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
-            return Err(Error::invalid("a commit message belongs to another table")
-                .with("expected", self.uuid())
-                .with("found", &m.table_uuid));
-        }
-        let files: Vec<_> = messages.into_iter().flat_map(|m| m.files).collect();
-        if files.is_empty() {
-            return self.refresh();
-        }
-        for file in &files {
-            self.inner.store.size(&file.path).map_err(|e| match e.kind() {
-                ErrorKind::NotFound => Error::invalid("a written file is not there any more")
-                    .with("path", &file.path)
-                    .hint("Its message was aborted, perhaps; write the rows again"),
-                _ => e,
-            })?;
-        }
-        let change = SnapshotChange::append(self.inner.store.clone(), files);
-        transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
-    }
-
-    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of them.
-    ///
-    /// # Errors
-    /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
-    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
-        let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
-        let files: Vec<&DataFile> = own.flat_map(|m| &m.files).collect();
-        let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
-        let newest = self.refresh()?;
-        let live = commit::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
-        if let Some(path) = live.first() {
-            return Err(
-                Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
-            );
-        }
-        self.delete_files(&files)
-    }
-
-    /// Only for files that certainly are in no snapshot.
-    fn delete_files(&self, files: &[&DataFile]) -> Result<()> {
-        files.iter().try_for_each(|f| self.inner.store.delete(&f.path).with("path", &f.path))
     }
 
     /// The root folder that commits go to.

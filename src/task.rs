@@ -389,6 +389,21 @@ pub struct Split {
 pub struct CommitMessage {
     /// The table they belong to.
     pub table_uuid: String,
-    /// New data files; sequence numbers and snapshot ids unset.
+    /// New data and delete files; sequence numbers and snapshot ids unset.
     pub files: Vec<DataFile>,
+    /// What they rely on, if there are deletes among them.
+    pub delta: Option<RowDelta>,
+}
+
+/// What deletes of rows rely on, and what they take the place of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowDelta {
+    /// The snapshot that the writer looked at; none if there was none.
+    pub since: Option<i64>,
+    /// Files that go: data files without a row left, and delete files that new ones contain.
+    pub removed: Vec<DataFile>,
+    /// Data files that position deletes name: they must still be there.
+    pub referenced: Vec<String>,
+    /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
+    pub specs: Option<Vec<i32>>,
 }

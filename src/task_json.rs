@@ -15,7 +15,7 @@ use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
     Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
-    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, ScanTask, Split,
+    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
@@ -178,12 +178,23 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
 /// # Errors
 /// As [`task_to_json`].
 pub fn message_to_json(message: &CommitMessage) -> Result<String> {
-    Ok(json!({
+    let files_of =
+        |files: &[DataFile]| files.iter().map(|f| file_object(f, Form::Complete)).collect::<Result<Vec<_>>>();
+    let removed = message.delta.iter().flat_map(|d| &d.removed);
+    let mut out = json!({
         "table-uuid": message.table_uuid,
-        "specs": spec_objects(message.files.iter().map(|f| &f.partition)),
-        "files": message.files.iter().map(|f| file_object(f, Form::Complete)).collect::<Result<Vec<_>>>()?,
-    })
-    .to_string())
+        "specs": spec_objects(message.files.iter().chain(removed).map(|f| &f.partition)),
+        "files": files_of(&message.files)?,
+    });
+    if let Some(delta) = &message.delta {
+        out["delta"] = json!({
+            "since-snapshot-id": delta.since,
+            "removed-files": files_of(&delta.removed)?,
+            "referenced-data-files": delta.referenced,
+            "spec-ids": delta.specs,
+        });
+    }
+    Ok(out.to_string())
 }
 
 /// Reads what [`message_to_json`] wrote.
@@ -193,8 +204,27 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
 pub fn message_from_json(text: &str) -> Result<CommitMessage> {
     let j = parse(text)?;
     let specs = SpecShape::parse_all(&j)?;
-    let files = array(&j, "files")?.iter().map(|f| file_of(f, &specs)).collect::<Result<_>>()?;
-    Ok(CommitMessage { table_uuid: text_of(&j, "table-uuid")?.to_owned(), files })
+    let files = |j: &Json, key: &str| array(j, key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
+    let delta = j.get("delta").filter(|d| !d.is_null()).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
+    Ok(CommitMessage { table_uuid: text_of(&j, "table-uuid")?.to_owned(), files: files(&j, "files")?, delta })
+}
+
+fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {
+    let referenced = array(j, "referenced-data-files")?.iter().map(|path| path.as_str().map(str::to_owned));
+    let id = |v: &Json| v.as_i64().and_then(|id| i32::try_from(id).ok());
+    let specs = match j.get("spec-ids").filter(|v| !v.is_null()) {
+        None => None,
+        Some(ids) => {
+            let ids = ids.as_array().and_then(|ids| ids.iter().map(id).collect::<Option<_>>());
+            Some(ids.ok_or_else(|| wrong("spec-ids"))?)
+        }
+    };
+    Ok(RowDelta {
+        since: j.get("since-snapshot-id").and_then(Json::as_i64),
+        removed,
+        referenced: referenced.collect::<Option<_>>().ok_or_else(|| wrong("referenced-data-files"))?,
+        specs,
+    })
 }
 
 // ---- writing

@@ -68,7 +68,7 @@ fn split() -> Split {
 fn splits_and_messages_survive_the_journey() {
     let s = split();
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
-    let m = CommitMessage { table_uuid: "u".into(), files: vec![file()] };
+    let m = CommitMessage { table_uuid: "u".into(), files: vec![file()], delta: None };
     assert_eq!(message_from_json(&message_to_json(&m).unwrap()).unwrap(), m);
 }
 

@@ -108,6 +108,15 @@ def columns(select: Sequence[str]) -> tuple[str, ...]:
     return columns
 
 
+def order(sort_by: Sequence[str] | None) -> list[str] | None:
+    """What rows are sorted by; None is the table's order."""
+    if isinstance(sort_by, str):
+        raise InvalidInputError(
+            f"sort_by must be a list of columns, not the string {sort_by!r}", hint=f"Write [{sort_by!r}]"
+        )
+    return None if sort_by is None else list(columns(sort_by))
+
+
 def count(what: str, value: int) -> int:
     """An integer from 0 up, of any type that is one."""
     try:

@@ -1,20 +1,29 @@
-"""Upkeep of tables: expiring snapshots, removing files that nothing leads to, and writing files and manifests anew."""
+"""Upkeep of tables: expiring snapshots, removing files that nothing leads to, rewriting others, statistics."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 
 if TYPE_CHECKING:
     from frazil.table import Table
 
-__all__ = ["Compacted", "ExpiredSnapshots", "Maintain", "OrphanFiles", "RewrittenManifests"]
+__all__ = [
+    "ColumnStatistics",
+    "Compacted",
+    "ExpiredSnapshots",
+    "Maintain",
+    "OrphanFiles",
+    "PartitionStatistics",
+    "RewrittenDeletes",
+    "RewrittenManifests",
+]
 
 
 class Compacted(NamedTuple):
@@ -88,6 +97,22 @@ class OrphanFiles(NamedTuple):
     failed: dict[str, str]
 
 
+class RewrittenDeletes(NamedTuple):
+    """What became of delete files. Deletion vectors count one by one.
+
+    Attributes:
+        rewritten_files: Delete files that are gone from the table; after a dry run, those that would go.
+        rewritten_bytes: Their size.
+        added_files: Delete files in their place.
+        added_bytes: Their size.
+    """
+
+    rewritten_files: int
+    rewritten_bytes: int
+    added_files: int
+    added_bytes: int
+
+
 class RewrittenManifests(NamedTuple):
     """What was written anew.
 
@@ -98,6 +123,37 @@ class RewrittenManifests(NamedTuple):
 
     rewritten: list[str]
     added: list[str]
+
+
+class ColumnStatistics(NamedTuple):
+    """Statistics of columns that the table has now.
+
+    Attributes:
+        snapshot_id: The snapshot that they are about.
+        path: The statistics file.
+        size_bytes: Its size.
+        distinct: By column, about how many distinct values it has. Up to 4,096 the number is exact, above it is
+            within 5 % with 99.7 % confidence.
+    """
+
+    snapshot_id: int
+    path: str
+    size_bytes: int
+    distinct: dict[str, int]
+
+
+class PartitionStatistics(NamedTuple):
+    """Statistics of partitions that the table has now.
+
+    Attributes:
+        snapshot_id: The snapshot that they are about.
+        path: The statistics file, in Parquet: a row for each partition.
+        size_bytes: Its size.
+    """
+
+    snapshot_id: int
+    path: str
+    size_bytes: int
 
 
 class Maintain:
@@ -112,8 +168,12 @@ class Maintain:
         self._table = table
 
     def _run(self, action: str, **options: Any) -> dict[str, Any]:
+        return self._try(action, **options) or {}
+
+    def _try(self, action: str, **options: Any) -> dict[str, Any] | None:
+        """As `_run`, for actions that may have nothing to do."""
         self._table._core, result = self._table._core.maintain(action, json.dumps(options))
-        parsed: dict[str, Any] = json.loads(result)
+        parsed: dict[str, Any] | None = json.loads(result)
         return parsed
 
     def expire_snapshots(
@@ -232,7 +292,7 @@ class Maintain:
 
     def compact(
         self,
-        strategy: Literal["binpack"] = "binpack",
+        strategy: Literal["binpack", "sort", "zorder"] = "binpack",
         where: str | Predicate | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
@@ -247,6 +307,10 @@ class Maintain:
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
+        zorder_by: Sequence[str] | None = None,
+        zorder_max_output_size: int | None = None,
+        zorder_var_length_contribution: int = 8,
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
@@ -256,7 +320,9 @@ class Maintain:
         meanwhile still reach them.
 
         Args:
-            strategy: `binpack` keeps rows in the order in which they are read.
+            strategy: `binpack` keeps rows in the order in which they are read. `sort` sorts the rows of each group, in
+                bounded memory, and `zorder` along a curve that narrows the bounds of several columns; files follow one
+                another in that order. All choose files alike: to sort a whole table say `rewrite_all=True`.
             where: Only files that may have such rows, as text or expression.
             target_file_size_bytes: How large files should be; None follows the property
                 `write.target-file-size-bytes`, 512 MiB if it is not set.
@@ -273,18 +339,26 @@ class Maintain:
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshots' summaries.
+            sort_by: What to sort by, as for `Catalog.create_table` (`"ts desc nulls last"`); None is the table's own
+                order. Files record the order if it is one of the table's.
+            zorder_by: The columns of the curve. Those that the table is partitioned by as they are do not count.
+            zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
+            zorder_var_length_contribution: How many bytes of strings and binaries count.
 
         Raises:
-            InvalidInputError: The filter does not fit, or no file could have these sizes.
+            InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
+                strategy.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
-            UnsupportedError: The table has columns that can't be written yet, or the strategy is another.
+            UnsupportedError: The table has columns that can't be written yet, or that no z-order is of: decimals, for
+                one.
         """
-        if strategy != "binpack":
-            raise UnsupportedError(
-                f"the strategy {strategy!r} is not there yet", hint="Use binpack; Java Iceberg sorts, in Spark"
-            )
         result = self._run(
             "compact",
+            strategy=strategy,
+            sort_by=arguments.order(sort_by),
+            zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by)),
+            zorder_max_output_size=zorder_max_output_size,
+            zorder_var_length_contribution=zorder_var_length_contribution,
             filter=None if where is None else arguments.filter_text(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,
@@ -301,6 +375,168 @@ class Maintain:
             snapshot_properties=arguments.texts(snapshot_properties),
         )
         return Compacted(**result)
+
+    def rewrite_position_deletes(
+        self,
+        target_file_size_bytes: int | None = None,
+        min_file_size_bytes: int | None = None,
+        max_file_size_bytes: int | None = None,
+        min_input_files: int = 5,
+        rewrite_all: bool = False,
+        max_group_size_bytes: int = 100 << 30,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Writes position delete files anew, without what they say of data files that are gone.
+
+        In format version 2, files of a partition that are too small or too large are put together: per data file, or
+        per partition where the property `write.delete.granularity` says so. In version 3, all of them become deletion
+        vectors, one for each data file: what is left of a table that was upgraded. No row changes; the snapshot is of
+        operation `replace`.
+
+        Args:
+            target_file_size_bytes: How large delete files should be; None follows the property
+                `write.delete.target-file-size-bytes`, 64 MiB if it is not set.
+            min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
+            max_file_size_bytes: Larger files are written anew; None is 1.8 times the target.
+            min_input_files: So many files of a partition make it worth it.
+            rewrite_all: Write all of them anew.
+            max_group_size_bytes: How much is read at once.
+            dry_run: Only tell what would be written anew.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: No file could have these sizes.
+            CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
+                files or removed them.
+        """
+        result = self._run(
+            "rewrite_position_deletes",
+            target_file_size_bytes=target_file_size_bytes,
+            min_file_size_bytes=min_file_size_bytes,
+            max_file_size_bytes=max_file_size_bytes,
+            min_input_files=arguments.count("min_input_files", min_input_files),
+            rewrite_all=bool(rewrite_all),
+            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
+    def remove_dangling_deletes(
+        self,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Removes delete files and deletion vectors that delete no row of any data file.
+
+        They are older than the data of their partition, or the data files that they name are gone. No row changes; the
+        snapshot is of operation `replace`.
+
+        Args:
+            dry_run: Only tell what would go.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            CommitConflictError: Another commit removed one of them.
+        """
+        result = self._run(
+            "remove_dangling_deletes",
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
+    def convert_equality_deletes(
+        self,
+        dry_run: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> RewrittenDeletes:
+        """Makes deletes by position of equality deletes, which cost readers less.
+
+        Of the data files that they may reach, the key columns are read; the rows found are named in position delete
+        files, or (format version 3) in deletion vectors, and the equality delete files go. No row changes, but the
+        snapshot is of operation `delete`, so that a compaction that was planned before is a conflict.
+
+        Args:
+            dry_run: Only tell which equality delete files there are.
+            branch: The branch, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            CommitConflictError: Another commit rewrote one of the data files, removed one of the delete files, or
+                (version 3) deleted rows of the same data files.
+        """
+        result = self._run(
+            "convert_equality_deletes",
+            dry_run=bool(dry_run),
+            branch=branch,
+            snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return RewrittenDeletes(**result)
+
+    def compute_statistics(
+        self, columns: Iterable[str] | None = None, snapshot: int | None = None
+    ) -> ColumnStatistics | None:
+        """Estimates how many distinct values columns have, and stores that as the snapshot's statistics.
+
+        The rows are read, files in parallel; a column takes some 100 kB of memory for each thread. The statistics file
+        is a Puffin file of theta sketches, as Java Iceberg's `compute_table_stats` writes it: query engines use it for
+        the order of joins. Nulls do not count, nor do text and binary of no length. Statistics that the snapshot had
+        before are replaced.
+
+        Args:
+            columns: Dotted names of primitive columns outside of lists and maps; None takes all that are in no other
+                column.
+            snapshot: The id of the snapshot, if not the current one.
+
+        Returns:
+            The statistics, or None for a table without snapshots.
+
+        Raises:
+            InvalidInputError: There is no such column, or its values can't be counted.
+            NotFoundError: There is no such snapshot.
+        """
+        if isinstance(columns, str):
+            raise InvalidInputError(f"columns= must be several names, not the text {columns!r}", hint=f"[{columns!r}]")
+        result = self._try(
+            "compute_statistics",
+            columns=None if columns is None else [str(name) for name in columns],
+            snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
+        )
+        return None if result is None else ColumnStatistics(**result)
+
+    def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | None:
+        """Counts the files and rows of each partition, and stores that as the snapshot's partition statistics.
+
+        The numbers are those of `inspect.partitions()`, but for two things: each partition spec has partitions of its
+        own, and a removal of files counts as an update of the partition. Manifests are read, data files are not. If the
+        snapshot has partition statistics already, they stay.
+
+        Args:
+            snapshot: The id of the snapshot, if not the current one.
+
+        Returns:
+            The statistics, or None if there is no snapshot, or it names no file.
+
+        Raises:
+            InvalidInputError: The table was never partitioned.
+            NotFoundError: There is no such snapshot.
+        """
+        result = self._try(
+            "compute_partition_statistics",
+            snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
+        )
+        if result is None:
+            return None
+        return PartitionStatistics(result["snapshot_id"], result["path"], result["size_bytes"])
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | None:

@@ -15,7 +15,7 @@ _T = TypeVar("_T", bound="RowChanges")
 
 
 class RowChanges:
-    """Delete, overwrite, update, upsert and merge.
+    """Delete, overwrite, update, upsert and merge, and deletes by key or position that look for no rows.
 
     Each is one snapshot. On a table it is one commit, planned on the newest version; in a transaction it is planned on
     what the changes before it leave. If it changes no row, nothing is committed.
@@ -135,6 +135,7 @@ class RowChanges:
         on: Sequence[str] | None = None,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
+        blind: bool = False,
     ) -> _T:
         """Updates the rows that match others by a key, and inserts the others of these; returns the table.
 
@@ -147,11 +148,21 @@ class RowChanges:
             on: The columns of the key; None for the table's identifier fields.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
+            blind: Do not look at the table: write the rows, and equality deletes of their keys that reach whatever was
+                committed before. It takes the same time however large the table is, and readers pay for it until the
+                table is compacted. Only keys are held in memory; columns that the data lacks become null or their
+                default; rows that are equal already are replaced too, nothing is counted, rows get new row ids, and a
+                null in a key is refused. The key must tell the partition, as for `delete_keys`.
 
         Raises:
             InvalidInputError: The columns do not fit the schema, or two rows of the data have the same key.
+            UnsupportedError: `blind`, and the table is of format version 1.
             CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
         """
+        if arguments.flag("blind", blind):
+            change = {"change": "replace-keys", "on": _key(on)}
+            self._change_rows(change, _rows(data), branch, snapshot_properties)
+            return self
         return self.merge(
             data,
             on,
@@ -160,6 +171,60 @@ class RowChanges:
             branch=branch,
             snapshot_properties=snapshot_properties,
         )
+
+    def delete_keys(
+        self: _T,
+        data: Any,
+        on: Sequence[str] | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Deletes the rows that have one of some keys, without looking for them; returns the table.
+
+        The keys become equality delete files, which reach whatever was committed before. It takes the same time however
+        large the table is; readers leave the rows out until the table is compacted. A null in a key means rows with a
+        null there. Where the table is partitioned the key must tell the partition: it has the columns that the table is
+        partitioned by, unless one of the table's specs has no partitions.
+
+        Args:
+            data: Rows with the columns of the key, anything that `Table.append` takes; other columns do not count.
+            on: The columns of the key; None for the table's identifier fields. Columns of type float or double can't be
+                in it.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The columns do not fit, or do not tell the partition.
+            UnsupportedError: The table is of format version 1.
+            CommitConflictError: Another commit added files of a partition spec that the keys do not reach.
+        """
+        self._change_rows({"change": "delete-keys", "on": _key(on)}, _rows(data), branch, snapshot_properties)
+        return self
+
+    def delete_positions(
+        self: _T,
+        data: Any,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> _T:
+        """Deletes rows that are named by their data file and position; returns the table.
+
+        No row is read. The positions become position delete files in format version 2, and deletion vectors in 3, which
+        take in those that there are. Data files without a row left go.
+
+        Args:
+            data: Rows with the columns `file_path` and `pos`, or `_file` and `_pos` as
+                `scan(select=["_file", "_pos"])` gives them; other columns do not count.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The columns are others, the table has no such file, or the file no such row.
+            UnsupportedError: The table is of format version 1.
+            CommitConflictError: A file is not in the table any more, or (version 3) another commit deleted rows of it.
+        """
+        self._change_rows({"change": "delete-positions"}, _rows(data), branch, snapshot_properties)
+        return self
 
     def merge(
         self: _T,
@@ -200,7 +265,7 @@ class RowChanges:
         """
         change = {
             "change": "merge",
-            "on": None if on is None else list(arguments.columns(on)),
+            "on": _key(on),
             "update": _columns("when_matched_update", when_matched_update),
             "delete": _condition(when_matched_delete),
             "insert": _columns("when_not_matched_insert", when_not_matched_insert),
@@ -210,6 +275,10 @@ class RowChanges:
             raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
         self._change_rows(change, _rows(data), branch, snapshot_properties)
         return self
+
+
+def _key(on: Sequence[str] | None) -> list[str] | None:
+    return None if on is None else list(arguments.columns(on))
 
 
 def _rows(data: Any) -> Any:

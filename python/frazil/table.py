@@ -211,7 +211,11 @@ class Table(RowChanges):
         )
 
     def append(
-        self, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
+        self,
+        data: Any,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
     ) -> Table:
         """Adds rows in one commit; returns the table, now at its new version.
 
@@ -221,14 +225,19 @@ class Table(RowChanges):
             branch: The branch to append to; `main` if None. One that is not there yet begins at the current snapshot.
             snapshot_properties: Members to add to the snapshot's summary. With `wap.id`, a table whose property
                 `write.wap.enabled` is true only stages the snapshot: `cherry_pick` publishes it.
+            sort_by: What to sort the rows of each partition by, as for `Catalog.create_table` (`"ts desc nulls last"`),
+                in bounded memory. None is the table's own order; an empty list leaves them as they come.
 
         Raises:
-            InvalidInputError: The columns do not fit the table's schema.
+            InvalidInputError: The columns or the order do not fit the table's schema.
             CommitConflictError: Other commits won every race for the next version; nothing was committed.
             CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
         """
         properties = arguments.texts(snapshot_properties)
-        self._core = self._core.append(arguments.rows(data), branch=branch, snapshot_properties=properties)
+        order = arguments.order(sort_by)
+        self._core = self._core.append(
+            arguments.rows(data), branch=branch, snapshot_properties=properties, sort_by=order
+        )
         return self
 
     def add_files(
@@ -380,13 +389,15 @@ class Table(RowChanges):
         """
         return evolve(self, {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")})
 
-    def writer(self, task: int = 0) -> Writer:
+    def writer(self, task: int = 0, branch: str | None = None, sort_by: Sequence[str] | None = None) -> Writer:
         """A writer of files that `commit` adds to the table later, from any process.
 
         Args:
             task: A number for this writer among those of one job; part of its files' names.
+            branch: The branch that deletes look at, if not `main`; give it to `commit` too.
+            sort_by: As for `append`.
         """
-        return Writer(self._core, arguments.count("task", task))
+        return Writer(self._core, arguments.count("task", task), branch, arguments.order(sort_by))
 
     def commit(
         self,
@@ -394,14 +405,60 @@ class Table(RowChanges):
         snapshot_properties: Mapping[str, object] | None = None,
         branch: str | None = None,
     ) -> Table:
-        """Commits what writers wrote as one append; returns the table, now at its new version.
+        """Commits what writers wrote in one snapshot; returns the table, now at its new version.
+
+        It is an append, or a row delta if there are deletes among it: they reach what was committed before, not the
+        rows that come with them. Messages that the branch has already are not committed again.
 
         Args:
-            messages: What `Writer.write` returned, perhaps in other processes.
+            messages: What the methods of `Writer` returned, perhaps in other processes.
             snapshot_properties: As for `append`.
             branch: As for `append`.
+
+        Raises:
+            InvalidInputError: A message is another table's, or its files are gone.
+            CommitConflictError: Rows were deleted by position, and their data file is gone or (version 3) another
+                commit deleted rows of it.
         """
         self._core = self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch)
+        return self
+
+    def commit_rewrite(
+        self,
+        replaced: Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask],
+        messages: Iterable[_core.CommitMessage],
+        at: At | None = None,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Replaces files by others that hold the same rows, in one snapshot; returns the table.
+
+        The snapshot's operation is `replace`: readers of changes pass over it. Deleted rows may be left out. The new
+        files are as old as the version that was read, so that equality deletes made since still reach their rows.
+
+        Args:
+            replaced: Files that go, as a scan gives them; of a task, its data file.
+            messages: What `Writer.rewrite` returned. None at all is fine if no row is left.
+            at: The version that the rows were read at; None is the one that this table object knows.
+            branch: As for `append`.
+            snapshot_properties: As for `append`.
+
+        Raises:
+            InvalidInputError: Nothing is replaced, or more rows come than go.
+            CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
+        """
+        files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]
+        version = arguments.at_version(at)
+        self._core = self._core.commit_rewrite(
+            [file for file in files if isinstance(file, _core.DataFile)],
+            [file for file in files if not isinstance(file, _core.DataFile)],
+            list(messages),
+            version.get("snapshot_id"),
+            version.get("reference"),
+            version.get("timestamp_ms"),
+            branch,
+            arguments.texts(snapshot_properties),
+        )
         return self
 
     def abort(self, messages: Iterable[_core.CommitMessage]) -> None:
@@ -427,11 +484,18 @@ class Table(RowChanges):
 
 
 class Writer:
-    """Writes files without committing them. It pickles, so a job can send it to its workers."""
+    """Writes files without committing them. It pickles, so a job can send it to its workers.
 
-    def __init__(self, core: _core.Table, task: int) -> None:
+    What its methods return pickles too. All messages of a job make one snapshot, by `Table.commit`.
+    """
+
+    def __init__(
+        self, core: _core.Table, task: int, branch: str | None = None, sort_by: list[str] | None = None
+    ) -> None:
         self._core = core
         self._task = task
+        self._branch = branch
+        self._sort_by = sort_by
 
     def write(self, data: Any) -> _core.CommitMessage:
         """Writes rows into new files and returns the message that `Table.commit` takes. The message pickles.
@@ -439,10 +503,50 @@ class Writer:
         Args:
             data: As for `Table.append`.
         """
-        return self._core.write(arguments.rows(data), self._task)
+        return self._core.write(arguments.rows(data), self._task, False, self._sort_by)
 
-    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int]]:
-        return Writer, (self._core, self._task)
+    def rewrite(self, data: Any) -> _core.CommitMessage:
+        """Writes rows that were read from the table, for `Table.commit_rewrite`.
+
+        Args:
+            data: As for `Table.append`. In format version 3 it has the columns `_row_id` and
+                `_last_updated_sequence_number`, so that the rows stay the same.
+        """
+        return self._core.write(arguments.rows(data), self._task, True, self._sort_by)
+
+    def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
+        """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
+
+        No two writers of a job may have the same key: both rows would be inserted.
+
+        Args:
+            data: As for `Table.append`.
+            on: The columns of the key; None for the table's identifier fields.
+        """
+        return self._delta({"change": "replace-keys", "on": None if on is None else list(arguments.columns(on))}, data)
+
+    def delete_keys(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
+        """Writes equality deletes of keys, as `Table.delete_keys` does.
+
+        Args:
+            data: Rows with the columns of the key.
+            on: The columns of the key; None for the table's identifier fields.
+        """
+        return self._delta({"change": "delete-keys", "on": None if on is None else list(arguments.columns(on))}, data)
+
+    def delete_positions(self, data: Any) -> _core.CommitMessage:
+        """Writes deletes of rows by data file and position, as `Table.delete_positions` does.
+
+        Args:
+            data: Rows with the columns `file_path` and `pos`, or `_file` and `_pos`.
+        """
+        return self._delta({"change": "delete-positions"}, data)
+
+    def _delta(self, change: dict[str, Any], data: Any) -> _core.CommitMessage:
+        return self._core.write_delta(json.dumps(change), arguments.rows(data), self._branch, self._task)
+
+    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None]]:
+        return Writer, (self._core, self._task, self._branch, self._sort_by)
 
 
 def open_table(
@@ -451,14 +555,18 @@ def open_table(
     """Opens a table by its place, without a catalog.
 
     Args:
-        location: The table's root folder, or one of its metadata files.
-        storage_options: Credentials and settings of the store.
+        location: The table's root folder, or one of its metadata files: a path, or a URI such as `s3://bucket/table`.
+        storage_options: Credentials and settings of an object store, by PyIceberg's names (`s3.endpoint`, …) or those
+            of `object_store` (`aws_region`, …); by default from the environment.
         moved: The table was copied here: paths below its recorded location are read below this one. Such a table can
             only be read.
 
     Raises:
         NotFoundError: There is no table.
         CorruptTableError: Its metadata can't be read.
+        InvalidInputError: There is no such storage option.
+        StoreError: The store does not answer.
+        PermissionDeniedError: It refuses the credentials.
 
     Examples:
         >>> import frazil as fz

@@ -67,14 +67,20 @@ class Transaction(RowChanges):
         self._table = table
         self._core = table._core.transaction(branch)
 
-    def append(self, data: Any, snapshot_properties: Mapping[str, object] | None = None) -> Transaction:
+    def append(
+        self,
+        data: Any,
+        snapshot_properties: Mapping[str, object] | None = None,
+        sort_by: Sequence[str] | None = None,
+    ) -> Transaction:
         """Adds rows; returns the transaction. Appends that follow one another make one snapshot.
 
         Args:
             data: As for `Table.append`.
             snapshot_properties: Members for the snapshot's summary.
+            sort_by: As for `Table.append`.
         """
-        self._core.append(arguments.rows(data), arguments.texts(snapshot_properties))
+        self._core.append(arguments.rows(data), arguments.texts(snapshot_properties), arguments.order(sort_by))
         return self
 
     def _change_rows(

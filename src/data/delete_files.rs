@@ -176,19 +176,33 @@ pub(crate) fn read_positions(
     cache: &DeleteCache,
 ) -> Result<Option<Shared>> {
     let only = (file.size_bytes > WHOLE_FILE_BYTES).then(|| data_file.path.clone());
-    let load = || {
-        let schema = Arc::new(position_schema());
-        let wanted = only.as_deref().map_or(BoundPredicate::True, path_is);
-        let own = delete_context(context, schema.clone(), schema);
-        let mut out = Positions::new();
-        for rows in read_delete_file(store, &own, file, wanted, &[])? {
-            add_positions(&mut out, &rows?.batch)?;
-        }
-        Ok(out)
-    };
+    let load = || positions_where(store, context, file, only.as_deref().map_or(BoundPredicate::True, path_is));
     let key = (file.path.clone(), None, only.clone());
     let positions = cache.positions.get(key, load, positions_bytes)?;
     Ok(positions.get(&data_file.path).cloned().map(|set| (set, positions)))
+}
+
+/// All that a position delete file says, by data file.
+///
+/// # Errors
+/// As [`read_delete_file`].
+pub(crate) fn read_all_positions(store: &Arc<dyn Store>, context: &ReadContext, file: &DataFile) -> Result<Positions> {
+    positions_where(store, context, file, BoundPredicate::True)
+}
+
+fn positions_where(
+    store: &Arc<dyn Store>,
+    context: &ReadContext,
+    file: &DataFile,
+    wanted: BoundPredicate,
+) -> Result<Positions> {
+    let schema = Arc::new(position_schema());
+    let own = delete_context(context, schema.clone(), schema);
+    let mut out = Positions::new();
+    for rows in read_delete_file(store, &own, file, wanted, &[])? {
+        add_positions(&mut out, &rows?.batch)?;
+    }
+    Ok(out)
 }
 
 /// How a delete file is read: as the scan's data files are, but for the columns.

@@ -1,4 +1,4 @@
-//! Rows in the table's sort order, in bounded memory.
+//! Rows in a sort order, in bounded memory.
 //!
 //! [`RowSorter`] collects rows, each with the number of its partition. When many wait it sorts them and puts them away as a
 //! run; at the end it merges the runs. What comes out is ordered by partition and, within each, by the sort order: one
@@ -25,6 +25,7 @@ use arrow::row::{OwnedRow, RowConverter, Rows, SortField as ArrowSortField};
 use super::partition_rows::{PartitionRows, column_at, source_path};
 use super::transform_array::transform_array;
 use super::write::batch_bytes;
+use super::z_order::{ZColumns, ZOrder};
 use crate::error::{Error, Result};
 use crate::store::local::LocalStore;
 use crate::store::{Store, StoreWriter, location};
@@ -47,11 +48,60 @@ struct Key {
     options: SortOptions,
 }
 
+/// What rows are sorted by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sorting {
+    /// Columns, or transforms of columns. The order's id is what files record: 0 if it is none of the table's.
+    Order(SortOrder),
+    /// A curve through several columns.
+    ZOrder(ZOrder),
+}
+
+impl Sorting {
+    /// The order that files record: 0 is unsorted.
+    pub fn recorded_id(&self) -> i32 {
+        match self {
+            Sorting::Order(order) => order.id,
+            Sorting::ZOrder(_) => 0,
+        }
+    }
+}
+
+/// How to get what rows are compared by.
+#[derive(Debug)]
+enum Keys {
+    Fields(Vec<Key>),
+    ZOrder(ZColumns),
+}
+
+impl Keys {
+    fn columns(&self, rows: &RecordBatch) -> Result<Vec<(ArrayRef, SortOptions)>> {
+        match self {
+            Keys::Fields(keys) => {
+                let column = |key: &Key| {
+                    let column = transform_array(&column_at(rows, &key.path)?, &key.source, &key.transform)?;
+                    Ok((column, key.options))
+                };
+                keys.iter().map(column).collect()
+            }
+            Keys::ZOrder(columns) => Ok(vec![(columns.values(rows)?, SortOptions::default())]),
+        }
+    }
+
+    /// Bytes of a row's key beyond those of the row.
+    fn bytes_per_row(&self) -> usize {
+        match self {
+            Keys::Fields(_) => 0,
+            Keys::ZOrder(columns) => columns.width(),
+        }
+    }
+}
+
 /// Collects rows and gives them back sorted.
 #[derive(Debug)]
 pub(super) struct RowSorter {
     schema: SchemaRef,
-    keys: Vec<Key>,
+    keys: Keys,
     converter: Option<RowConverter>,
     waiting: Vec<(u32, RecordBatch)>,
     waiting_bytes: usize,
@@ -71,8 +121,25 @@ impl RowSorter {
         };
         let keys = order.fields.iter().map(key).collect::<Option<Vec<_>>>()?;
         let some = !keys.is_empty();
-        some.then(|| RowSorter {
-            schema: arrow,
+        some.then(|| RowSorter::with(arrow, Keys::Fields(keys)))
+    }
+
+    /// A sorter by what was asked for.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an order that rows can't be given; as [`ZColumns::new`].
+    pub(super) fn by(schema: &Schema, arrow: SchemaRef, sorting: &Sorting) -> Result<RowSorter> {
+        match sorting {
+            Sorting::ZOrder(order) => Ok(RowSorter::with(arrow, Keys::ZOrder(ZColumns::new(schema, order)?))),
+            Sorting::Order(order) => RowSorter::new(schema, arrow, order).ok_or_else(|| {
+                Error::invalid("rows can't be brought into this order").with("fields", order.fields.len())
+            }),
+        }
+    }
+
+    fn with(schema: SchemaRef, keys: Keys) -> RowSorter {
+        RowSorter {
+            schema,
             keys,
             converter: None,
             waiting: Vec::new(),
@@ -80,7 +147,7 @@ impl RowSorter {
             run_bytes: RUN_BYTES,
             merged_at_once: MERGED_AT_ONCE,
             runs: Vec::new(),
-        })
+        }
     }
 
     /// Adds rows.
@@ -89,7 +156,7 @@ impl RowSorter {
     /// `Store` if they can't be put away.
     pub(super) fn push(&mut self, parts: Vec<PartitionRows>) -> Result<()> {
         for part in parts {
-            self.waiting_bytes += batch_bytes(&part.rows);
+            self.waiting_bytes += batch_bytes(&part.rows) + part.rows.num_rows() * self.keys.bytes_per_row();
             self.waiting.push((part.number as u32, part.rows));
         }
         if self.waiting_bytes < self.run_bytes {
@@ -147,19 +214,19 @@ impl RowSorter {
 
     /// What rows are compared by.
     fn keys_of(&mut self, numbers: &UInt32Array, rows: &RecordBatch) -> Result<Rows> {
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(numbers.clone())];
-        for key in &self.keys {
-            columns.push(transform_array(&column_at(rows, &key.path)?, &key.source, &key.transform)?);
-        }
+        let keys = self.keys.columns(rows)?;
         let converter = match &mut self.converter {
             Some(converter) => converter,
             none => {
                 let number = ArrowSortField::new(DataType::UInt32);
-                let others = self.keys.iter().zip(&columns[1..]);
-                let others = others.map(|(k, c)| ArrowSortField::new_with_options(c.data_type().clone(), k.options));
+                let others = keys.iter();
+                let others =
+                    others.map(|(c, options)| ArrowSortField::new_with_options(c.data_type().clone(), *options));
                 none.insert(RowConverter::new(std::iter::once(number).chain(others).collect()).map_err(failed)?)
             }
         };
+        let columns: Vec<ArrayRef> =
+            std::iter::once(Arc::new(numbers.clone()) as ArrayRef).chain(keys.into_iter().map(|(c, _)| c)).collect();
         converter.convert_columns(&columns).map_err(failed)
     }
 }

@@ -167,10 +167,16 @@ impl SnapshotChange {
 
     /// An append of data files. Appending the very same files again later is seen and does nothing.
     pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotChange {
-        let id = files_id(&files);
-        let mut change = SnapshotChange::new(store, Operation::Append).add_files(files);
-        change.files_id = Some(id);
-        change
+        let id = files_id(&files.iter().collect::<Vec<_>>());
+        let change = SnapshotChange::new(store, Operation::Append).add_files(files);
+        SnapshotChange { files_id: Some(id), ..change }
+    }
+
+    /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these files.
+    #[must_use]
+    pub fn once(mut self, files: &[&DataFile]) -> Self {
+        self.files_id = (!files.is_empty()).then(|| files_id(files));
+        self
     }
 
     /// Commits to this branch instead of `main`; one that is not there yet begins at the current snapshot.
@@ -499,6 +505,7 @@ impl SnapshotChange {
             Some(parent) => in_kinds(self.kept_manifests(base, parent)?),
             None => Default::default(),
         };
+        assumptions::check_specs(&self.assumptions, &data)?;
         let data = self.data_removal.apply(&self.writer, base, data, &Dangling::default())?;
         if let Some(id) = data.unread.as_ref().filter(|_| !self.added_data.is_empty()) {
             return Err(Error::conflict("the table lists a file more often than this change has read it")
@@ -630,7 +637,7 @@ fn is_vector(file: &DataFile) -> bool {
 }
 
 /// A number that, but for chance, only these files have: their names hold UUIDs.
-fn files_id(files: &[DataFile]) -> String {
+fn files_id(files: &[&DataFile]) -> String {
     let mut paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
     paths.sort_unstable();
     let all = paths.join("\n");

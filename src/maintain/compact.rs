@@ -7,12 +7,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::compact_order::FileOrder;
 use super::compact_plan::{CompactRules, Group, Sizes};
 use crate::data::read_ahead::TaskReader;
 use crate::data::write::{DataWriter, RowOrder, WriteContext};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
-use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::messages::rewrite;
 use crate::row_level::{NewFiles, schema_with_lineage};
 use crate::scan::Scan;
 use crate::table::{At, ScanRequest, Table};
@@ -30,6 +31,8 @@ pub struct CompactOptions {
     pub filter: Option<Predicate>,
     /// What files should be like.
     pub rules: CompactRules,
+    /// What order rows get.
+    pub order: FileOrder,
     /// So many commits at most, each with a share of the groups; one that fails does not keep the others. One commit for
     /// all if none.
     pub max_commits: Option<usize>,
@@ -76,6 +79,7 @@ impl Table {
             return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
         }
         let newest = self.refresh()?;
+        let order = options.order.rows(&newest)?;
         let default_target = newest.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
         let sizes = Sizes::new(&options.rules, u64::try_from(default_target).unwrap_or(0))?;
         let scan = newest.scan(ScanRequest {
@@ -90,7 +94,7 @@ impl Table {
             groups.iter().for_each(|group| done.count_rewritten(group));
             return Ok((newest, done));
         }
-        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, options };
+        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
         let (mut table, mut first) = (job.table.clone(), None);
         for chunk in groups.chunks(per_commit.max(1)) {
@@ -137,6 +141,7 @@ struct Job<'a> {
     sizes: Sizes,
     /// The snapshot that was read.
     since: i64,
+    order: RowOrder,
     options: &'a CompactOptions,
 }
 
@@ -171,7 +176,7 @@ impl Job<'_> {
         let mut properties = context.properties.clone();
         properties.insert(TARGET_BYTES.into(), self.sizes.roll_at(group.bytes()).to_string());
         (context.schema, context.properties) = (self.rows.written.clone(), properties);
-        context.row_order = RowOrder::Any;
+        context.row_order = self.order.clone();
         let mut writer = DataWriter::new(self.table.inner.store.clone(), context)?;
         for task in &group.tasks {
             let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
@@ -186,15 +191,7 @@ impl Job<'_> {
     fn commit(&self, groups: &[Group], written: NewFiles) -> Result<Verdict> {
         let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
         let number = self.table.inner.metadata.snapshot_by_id(self.since).map_or(0, |s| s.sequence_number);
-        let assumed =
-            Assumptions { since: Some(self.since), no_new_deletes_of_removed: true, ..Assumptions::default() };
-        let mut change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Replace)
-            .remove_files(removed)
-            .planned_at(self.table.format_version())
-            .assuming(assumed);
-        if self.table.format_version() > 1 {
-            change = change.data_sequence_number(number);
-        }
+        let change = rewrite(&self.table, self.since, number).remove_files(removed);
         let change = self.options.commit.apply(change, &self.table)?.add_files(written.take()).owning_files();
         Ok(transaction::commit(&self.table, vec![Box::new(change)]))
     }

@@ -6,8 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{Error, Result};
+use crate::iceberg::deletes::partition_key;
 use crate::scan::Scan;
-use crate::task::{FileContent, FileFormat, Partition, ScanTask};
+use crate::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::workers::GoOn;
 
 /// What a file should be like. Sizes are bytes.
@@ -71,6 +72,25 @@ fn bytes(task: &ScanTask) -> u64 {
     task.data_file.size_bytes.max(0).unsigned_abs()
 }
 
+/// Bins in the order of the items, each as large as it may be.
+fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+    let (mut bins, mut taken): (Vec<Vec<T>>, u64) = (Vec::new(), 0);
+    for item in items {
+        let bytes = bytes(&item);
+        match bins.last_mut().filter(|_| taken.saturating_add(bytes) <= most_bytes) {
+            Some(bin) => {
+                taken += bytes;
+                bin.push(item);
+            }
+            None => {
+                taken = bytes;
+                bins.push(vec![item]);
+            }
+        }
+    }
+    bins
+}
+
 impl Sizes {
     /// # Errors
     /// `InvalidInput` for sizes that no file could have, or thresholds out of range.
@@ -114,26 +134,41 @@ impl Sizes {
 
     /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes from the
     /// table as a whole, so that its tasks stay together.
-    fn pack(&self, tasks: Vec<ScanTask>) -> Vec<Group> {
-        let (mut groups, mut taken): (Vec<Group>, u64) = (Vec::new(), 0);
-        let mut places: HashMap<String, usize> = HashMap::new();
+    fn pack(&self, tasks: Vec<ScanTask>) -> impl Iterator<Item = Group> + use<> {
+        let (mut files, mut places): (Vec<Vec<ScanTask>>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
         for task in tasks {
-            let bytes = bytes(&task);
-            let place = places.get(task.data_file.path.as_str()).copied();
-            let has_room = !groups.is_empty() && taken.saturating_add(bytes) <= self.rules.max_group_bytes;
-            if place.is_none() && !has_room {
-                taken = 0;
-                groups.push(Group { tasks: Vec::new() });
+            match places.get(task.data_file.path.as_str()).and_then(|place| files.get_mut(*place)) {
+                Some(file) => file.push(task),
+                None => {
+                    places.insert(task.data_file.path.clone(), files.len());
+                    files.push(vec![task]);
+                }
             }
-            let last = groups.len() - 1;
-            let place = place.unwrap_or(last);
-            if place == last {
-                taken = taken.saturating_add(bytes);
-                places.insert(task.data_file.path.clone(), last);
-            }
-            groups[place].tasks.push(task);
         }
-        groups
+        let size = |tasks: &Vec<ScanTask>| tasks.iter().map(bytes).fold(0, u64::saturating_add);
+        let groups = bins(files, self.rules.max_group_bytes, size).into_iter();
+        groups.map(|files| Group { tasks: files.into_iter().flatten().collect() })
+    }
+
+    /// Position delete files of one partition that are written anew together.
+    pub fn delete_groups(&self, files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
+        let size = |f: &DataFile| f.size_bytes.max(0).unsigned_abs();
+        let off = |f: &DataFile| self.rules.rewrite_all || size(f) < self.min || size(f) > self.max;
+        let mut by_partition: BTreeMap<Vec<u8>, Vec<DataFile>> = BTreeMap::new();
+        for file in files.into_iter().filter(off) {
+            by_partition.entry(partition_key(&file.partition)).or_default().push(file);
+        }
+        let groups = by_partition.into_values().flat_map(|files| bins(files, self.rules.max_group_bytes, size));
+        let worth_it = |group: &Vec<DataFile>| {
+            let bytes = group.iter().map(size).fold(0, u64::saturating_add);
+            self.rules.rewrite_all || self.gains(group.len(), bytes)
+        };
+        groups.filter(worth_it).collect()
+    }
+
+    /// Whether so many files, of such a size together, are worth it for what they are.
+    fn gains(&self, files: usize, bytes: u64) -> bool {
+        (files > 1 && (files >= self.rules.min_input_files || bytes > self.target)) || bytes > self.max
     }
 
     fn is_off(&self, task: &ScanTask) -> bool {
@@ -157,10 +192,7 @@ impl Sizes {
     }
 
     fn is_worth_it(&self, group: &Group) -> bool {
-        let (files, bytes) = (group.tasks.len(), group.bytes());
-        (files > 1 && (files >= self.rules.min_input_files || bytes > self.target))
-            || bytes > self.max
-            || group.tasks.iter().any(|t| self.has_many_deletes(t))
+        self.gains(group.tasks.len(), group.bytes()) || group.tasks.iter().any(|t| self.has_many_deletes(t))
     }
 
     /// At which size the writer begins a new file, so that a group's files come out alike.

@@ -35,7 +35,14 @@ fn race(version: &str, meanwhile: impl Fn(&Table)) -> (Setup, Result<Table>) {
     let scan = table.scan(ScanRequest::default()).unwrap();
     let groups = sizes.groups(&scan, 0, GO_ON).unwrap();
     let since = scan.snapshot_id().unwrap();
-    let job = Job { rows: Rows::new(&table, &scan).unwrap(), sizes, table: table.clone(), since, options: &options };
+    let job = Job {
+        rows: Rows::new(&table, &scan).unwrap(),
+        sizes,
+        table: table.clone(),
+        since,
+        order: RowOrder::Any,
+        options: &options,
+    };
     let written = job.write(&groups, GO_ON).unwrap();
     meanwhile(&table);
     let done = job.commit(&groups, written).unwrap().into_result();

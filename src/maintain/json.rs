@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::compact::{CompactOptions, Compacted};
+use super::compact_order::FileOrder;
 use super::compact_plan::CompactRules;
+use super::deletes::{DeleteOptions, RewrittenDeletes};
 use super::deletion::Deletion;
 use super::expire::{ExpireOptions, Expired};
 use super::manifests::ManifestOptions;
 use super::orphans::{OrphanOptions, PrefixMismatch};
+use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
 use crate::expr;
 use crate::iceberg::expire::Expiry;
@@ -17,8 +20,10 @@ use crate::table::Table;
 use crate::transaction::CommitOptions;
 use crate::workers::GoOn;
 
-/// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests` or `compact`. `arguments` is a JSON object. Gives the table at its newest version, and
-/// the result as a JSON object.
+/// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests`, `compact`,
+/// `rewrite_position_deletes`, `remove_dangling_deletes`, `convert_equality_deletes`, `compute_statistics` or
+/// `compute_partition_statistics`. `arguments` is a JSON object. Gives the table at its newest version, and the result as a JSON
+/// object.
 ///
 /// # Errors
 /// `InvalidInput` for an unknown action or arguments that it does not take; those of the action.
@@ -44,11 +49,33 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             let (table, done) = table.rewrite_manifests(&options)?;
             (table, json!({"rewritten": done.rewritten, "added": done.added}))
         }
+        "rewrite_position_deletes" | "remove_dangling_deletes" | "convert_equality_deletes" => {
+            let options = arguments.deletes()?;
+            arguments.check_used()?;
+            let (table, done) = match action {
+                "remove_dangling_deletes" => table.remove_dangling_deletes(&options, go_on)?,
+                "convert_equality_deletes" => table.convert_equality_deletes(&options, go_on)?,
+                _ => table.rewrite_position_deletes(&options, go_on)?,
+            };
+            (table, rewritten_deletes_json(&done))
+        }
         "compact" => {
             let options = arguments.compact()?;
             arguments.check_used()?;
             let (table, done) = table.compact(&options, go_on)?;
             (table, compacted_json(&done))
+        }
+        "compute_statistics" => {
+            let options = arguments.statistics()?;
+            arguments.check_used()?;
+            let (table, done) = table.compute_statistics(&options, go_on)?;
+            (table, statistics_json(done.as_ref()))
+        }
+        "compute_partition_statistics" => {
+            let snapshot_id = arguments.take("snapshot", Json::as_i64)?;
+            arguments.check_used()?;
+            let (table, done) = table.compute_partition_statistics(snapshot_id, go_on)?;
+            (table, statistics_json(done.as_ref()))
         }
         other => return Err(Error::invalid(format!("there is no maintenance action '{other}'"))),
     };
@@ -110,6 +137,14 @@ impl Arguments {
         })
     }
 
+    fn statistics(&mut self) -> Result<StatisticsOptions> {
+        let names = |v: &Json| v.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+        Ok(StatisticsOptions {
+            columns: self.take("columns", names)?,
+            snapshot_id: self.take("snapshot", Json::as_i64)?,
+        })
+    }
+
     /// What all commits take.
     fn commit(&mut self) -> Result<CommitOptions> {
         Ok(CommitOptions {
@@ -118,11 +153,14 @@ impl Arguments {
         })
     }
 
-    fn compact(&mut self) -> Result<CompactOptions> {
-        let filter = self.take("filter", |v| v.as_str().map(str::to_owned))?;
+    fn deletes(&mut self) -> Result<DeleteOptions> {
+        Ok(DeleteOptions { rules: self.rules()?, dry_run: self.flag("dry_run")?, commit: self.commit()? })
+    }
+
+    fn rules(&mut self) -> Result<CompactRules> {
         let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
         let default = CompactRules::default();
-        let rules = CompactRules {
+        Ok(CompactRules {
             target_bytes: self.take("target_file_size_bytes", Json::as_u64)?,
             min_bytes: self.take("min_file_size_bytes", Json::as_u64)?,
             max_bytes: self.take("max_file_size_bytes", Json::as_u64)?,
@@ -132,15 +170,47 @@ impl Arguments {
                 .unwrap_or(default.delete_ratio_threshold),
             rewrite_all: self.flag("rewrite_all")?,
             max_group_bytes: self.take("max_group_size_bytes", Json::as_u64)?.unwrap_or(default.max_group_bytes),
-        };
+        })
+    }
+
+    fn compact(&mut self) -> Result<CompactOptions> {
+        let filter = self.take("filter", |v| v.as_str().map(str::to_owned))?;
+        let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
         Ok(CompactOptions {
+            order: self.file_order()?,
             filter: filter.map(|text| expr::parse(&text)).transpose()?,
-            rules,
+            rules: self.rules()?,
             max_commits: self.take("max_commits", size)?,
             max_failed_commits: self.take("max_failed_commits", size)?,
             dry_run: self.flag("dry_run")?,
             commit: self.commit()?,
         })
+    }
+
+    fn file_order(&mut self) -> Result<FileOrder> {
+        let names = |v: &Json| v.as_array()?.iter().map(|n| n.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
+        let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
+        let strategy = self.take("strategy", |v| v.as_str().map(str::to_owned))?.unwrap_or_default();
+        let (sort_by, by) = (self.take("sort_by", names)?, self.take("zorder_by", names)?);
+        let max_output_bytes = self.take("zorder_max_output_size", size)?;
+        let text_bytes = self.take("zorder_var_length_contribution", size)?;
+        let order = match strategy.as_str() {
+            "" | "binpack" => FileOrder::AsRead,
+            "sort" => FileOrder::Sort(sort_by.clone().unwrap_or_default()),
+            "zorder" => FileOrder::ZOrder { by: by.clone().unwrap_or_default(), max_output_bytes, text_bytes },
+            other => {
+                return Err(
+                    Error::invalid(format!("there is no strategy '{other}'")).hint("Use binpack, sort or zorder")
+                );
+            }
+        };
+        let of = |what: &str| Err(Error::invalid(format!("{what} is of another strategy")).with("strategy", &strategy));
+        match &order {
+            FileOrder::Sort(_) if by.is_some() => of("zorder_by"),
+            FileOrder::ZOrder { .. } if sort_by.is_some() => of("sort_by"),
+            FileOrder::AsRead if by.is_some() || sort_by.is_some() => of("sort_by or zorder_by"),
+            _ => Ok(order),
+        }
     }
 
     fn orphans(&mut self) -> Result<OrphanOptions> {
@@ -180,6 +250,18 @@ fn expired_json(expired: &Expired) -> Json {
     })
 }
 
+/// Null where there are none.
+fn statistics_json(computed: Option<&ComputedStatistics>) -> Json {
+    let Some(computed) = computed else { return Json::Null };
+    let distinct: Map<String, Json> = computed.distinct.iter().map(|(name, n)| (name.clone(), json!(n))).collect();
+    json!({
+        "snapshot_id": computed.snapshot_id,
+        "path": computed.path,
+        "size_bytes": computed.size_bytes,
+        "distinct": distinct,
+    })
+}
+
 fn compacted_json(done: &Compacted) -> Json {
     json!({
         "groups": done.groups,
@@ -189,6 +271,15 @@ fn compacted_json(done: &Compacted) -> Json {
         "added_bytes": done.added_bytes,
         "commits": done.commits,
         "failed": done.failed,
+    })
+}
+
+fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
+    json!({
+        "rewritten_files": done.rewritten_files,
+        "rewritten_bytes": done.rewritten_bytes,
+        "added_files": done.added_files,
+        "added_bytes": done.added_bytes,
     })
 }
 

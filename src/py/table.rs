@@ -11,7 +11,7 @@ use super::call::{run, run_attached, run_watched};
 use super::scan::Scan;
 use super::schema::Schema;
 use super::signals::Watch;
-use super::task::DataFile;
+use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
@@ -19,7 +19,7 @@ use crate::iceberg::evolve::parse_evolutions;
 use crate::inspect::{self, MetadataTable};
 use crate::maintain::maintain;
 use crate::row_level::json::row_change_from_json;
-use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo};
+use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::{self, CommitOptions};
@@ -183,16 +183,18 @@ impl Table {
         Ok(Batches::new(rows.schema, rows.batches))
     }
 
-    #[pyo3(signature = (data, *, branch=None, snapshot_properties=None))]
+    #[pyo3(signature = (data, *, branch=None, snapshot_properties=None, sort_by=None))]
     fn append(
         &self,
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         branch: Option<String>,
         snapshot_properties: Option<BTreeMap<String, String>>,
+        sort_by: Option<Vec<String>>,
     ) -> PyResult<Table> {
+        let how = WriteOptions { sort_by, ..WriteOptions::default() };
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &options))?.into())
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &how, &options))?.into())
     }
 
     fn change_rows(
@@ -212,9 +214,55 @@ impl Table {
         Ok(done?.into())
     }
 
-    fn write(&self, py: Python<'_>, data: &Bound<'_, PyAny>, task: u64) -> PyResult<CommitMessage> {
-        let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, task))?;
+    /// `again`: the rows were read from the table, and keep their lineage.
+    fn write(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        task: u64,
+        again: bool,
+        sort_by: Option<Vec<String>>,
+    ) -> PyResult<CommitMessage> {
+        let how = WriteOptions { task, sort_by, again };
+        let message = Input::new(data)?.run(py, |rows| self.inner.write_with(rows, &how))?;
         Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    /// Deletes by key or position, as [`Table::change_rows`] takes them, without committing.
+    fn write_delta(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        data: &Bound<'_, PyAny>,
+        branch: Option<&str>,
+        task: u64,
+    ) -> PyResult<CommitMessage> {
+        let message = Input::new(data)?.run_watched(py, |rows, go_on| {
+            self.inner.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
+        })?;
+        Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    #[pyo3(signature = (data_files, delete_files, messages, at_id, at_reference, at_ms, branch, snapshot_properties))]
+    #[allow(clippy::too_many_arguments)]
+    fn commit_rewrite(
+        &self,
+        py: Python<'_>,
+        data_files: Vec<PyRef<'_, DataFile>>,
+        delete_files: Vec<PyRef<'_, DeleteFile>>,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        at_id: Option<i64>,
+        at_reference: Option<String>,
+        at_ms: Option<i64>,
+        branch: Option<String>,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<Table> {
+        let replaced = data_files.iter().map(|f| &f.inner).chain(delete_files.iter().map(|f| &f.inner));
+        let replaced: Vec<_> = replaced.map(|f| task::DataFile::clone(f)).collect();
+        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let at = (at_id.map(At::Snapshot)).or(at_reference.map(At::Ref)).or(at_ms.map(At::TimestampMs));
+        let options = CommitOptions { branch, snapshot_properties };
+        Ok(run(py, || self.inner.commit_rewrite(replaced, messages, at, &options))?.into())
     }
 
     #[pyo3(signature = (messages, snapshot_properties, *, branch=None))]
@@ -291,13 +339,22 @@ impl CommitMessage {
     /// The new data files.
     #[getter]
     fn files(&self) -> Vec<DataFile> {
-        self.inner.files.iter().map(|f| DataFile { inner: Arc::new(f.clone()) }).collect()
+        let data = self.inner.files.iter().filter(|f| f.content == task::FileContent::Data);
+        data.map(|f| DataFile { inner: Arc::new(f.clone()) }).collect()
     }
 
-    /// Rows in them.
+    /// The new delete files and deletion vectors.
+    #[getter]
+    fn delete_files(&self) -> Vec<DeleteFile> {
+        let deletes = self.inner.files.iter().filter(|f| f.content != task::FileContent::Data);
+        deletes.map(|f| DeleteFile { inner: Arc::new(f.clone()) }).collect()
+    }
+
+    /// Rows in the new data files.
     #[getter]
     fn record_count(&self) -> i64 {
-        self.inner.files.iter().map(|f| f.record_count).sum()
+        let data = self.inner.files.iter().filter(|f| f.content == task::FileContent::Data);
+        data.map(|f| f.record_count).sum()
     }
 
     /// The message as JSON.
@@ -316,8 +373,7 @@ impl CommitMessage {
     }
 
     fn __repr__(&self) -> String {
-        let rows: i64 = self.inner.files.iter().map(|f| f.record_count).sum();
-        format!("CommitMessage({} files, {rows} rows)", self.inner.files.len())
+        format!("CommitMessage({} files, {} rows)", self.inner.files.len(), self.record_count())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {

@@ -114,7 +114,7 @@ impl DataFile {
 /// A delete file that applies to a task.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct DeleteFile {
-    inner: Arc<task::DataFile>,
+    pub(super) inner: Arc<task::DataFile>,
 }
 
 #[pymethods]

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::row_level::json::row_change_from_json;
+use crate::table::WriteOptions;
 use crate::transaction::{self, CommitOptions};
 use crate::workers::GoOn;
 
@@ -52,8 +53,10 @@ impl Transaction {
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         snapshot_properties: BTreeMap<String, String>,
+        sort_by: Option<Vec<String>>,
     ) -> PyResult<()> {
-        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, snapshot_properties)))
+        let how = WriteOptions { sort_by, ..WriteOptions::default() };
+        Input::new(data)?.run(py, |rows| self.with(|t| t.append(rows, &how, snapshot_properties)))
     }
 
     fn delete_files(&self, py: Python<'_>, filter: &str) -> PyResult<()> {

@@ -27,6 +27,9 @@ pub fn row_change_from_json(text: &str) -> Result<RowChange> {
             RowChange::Update(filter()?, set.iter().map(one).collect::<Result<_>>()?)
         }
         Some("merge") => RowChange::Merge(merge(&json)?),
+        Some("delete-keys") => RowChange::DeleteKeys(key(&json)?),
+        Some("replace-keys") => RowChange::ReplaceKeys(key(&json)?),
+        Some("delete-positions") => RowChange::DeletePositions,
         _ => return Err(wrong()),
     })
 }
@@ -65,16 +68,20 @@ fn column(text: &str) -> Result<String> {
     }
 }
 
-fn merge(json: &Json) -> Result<Merge> {
-    let on = match json.get("on") {
-        None | Some(Json::Null) => Vec::new(),
+/// The columns of a key; none where it says none.
+fn key(json: &Json) -> Result<Vec<String>> {
+    match json.get("on") {
+        None | Some(Json::Null) => Ok(Vec::new()),
         Some(on) => {
             let names = on.as_array().ok_or_else(wrong)?.iter().map(|n| n.as_str().map(str::to_owned));
-            names.collect::<Option<_>>().ok_or_else(wrong)?
+            names.collect::<Option<_>>().ok_or_else(wrong)
         }
-    };
+    }
+}
+
+fn merge(json: &Json) -> Result<Merge> {
     Ok(Merge {
-        on,
+        on: key(json)?,
         update: columns(json.get("update"))?,
         delete: condition(json.get("delete"))?,
         insert: columns(json.get("insert"))?,

@@ -18,7 +18,7 @@ use super::key_ranges::KeyRanges;
 use super::keys::KeyIndex;
 use super::live::LiveRows;
 use super::plan::Touched;
-use super::source::{Mapping, Numbered, Source, rows_of};
+use super::source::{Mapping, Numbered, Source, renamed, rows_of};
 use super::update::with_counts;
 use super::view::{Command, View};
 use crate::codec::bitmap::PositionSet;
@@ -71,7 +71,7 @@ struct Plan<'v> {
 
 pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) -> Result<Option<SnapshotChange>> {
     let source = Source::read(rows, go_on)?;
-    let keys = key_fields(view, merge)?;
+    let keys = key_fields(view, &merge.on)?;
     let by_name = |f: &Field| (f.clone(), f.name.clone());
     let key_batches = source.conformed(&keys.iter().map(by_name).collect())?;
     let ranges = KeyRanges::new(view, &keys, &key_batches)?;
@@ -95,17 +95,21 @@ pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) ->
     with_counts(effect, view, Command::Merge, filter)
 }
 
-fn key_fields(view: &View, merge: &Merge) -> Result<Vec<Field>> {
+/// The columns of a key: those named, else the table's identifier fields.
+///
+/// # Errors
+/// `InvalidInput` if there are none such; `Unsupported` for types that can't be compared.
+pub(super) fn key_fields(view: &View, on: &[String]) -> Result<Vec<Field>> {
     let schema = view.table.schema();
     let mut keys = Vec::new();
-    if merge.on.is_empty() {
+    if on.is_empty() {
         keys.extend(schema.identifier_field_ids.iter().filter_map(|id| schema.fields.iter().find(|f| f.id == *id)));
         if keys.is_empty() || keys.len() < schema.identifier_field_ids.len() {
             return Err(Error::invalid("no key columns are named, and the table has no identifier fields")
                 .hint("Give on=[...], or set identifier fields"));
         }
     }
-    for name in &merge.on {
+    for name in on {
         let missing = || Error::invalid("the table has no such column").with("column", name);
         keys.push(schema.fields.iter().find(|f| f.name == *name).ok_or_else(missing)?);
     }
@@ -260,7 +264,7 @@ impl<'v> Plan<'v> {
             });
             inserted += new.count_set_bits() as u64;
             if new.count_set_bits() > 0 {
-                writer.write(&rows_of(&self.source.renamed(batch, &columns)?, new)?)?;
+                writer.write(&rows_of(&renamed(batch, &columns)?, new)?)?;
             }
         }
         Ok((writer.finish()?, inserted))

@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::live::schema_with_lineage;
 use super::view::View;
-use crate::data::write::{DataWriter, WriteContext};
+use crate::data::write::DataWriter;
 use crate::error::Result;
 use crate::store::Store;
 use crate::task::{DataFile, FileContent};
@@ -24,6 +23,10 @@ impl NewFiles {
 
     pub fn add(&mut self, files: impl IntoIterator<Item = DataFile>) {
         self.files.extend(files);
+    }
+
+    pub fn files(&self) -> &[DataFile] {
+        &self.files
     }
 
     /// Takes over those of another.
@@ -66,16 +69,6 @@ impl Drop for NewFiles {
     }
 }
 
-/// How rows are written that keep who they are: with their lineage, where the table has it.
-///
-/// # Errors
-/// As [`schema_with_lineage`].
-pub(super) fn context_with_lineage(view: &View, task: u64) -> Result<WriteContext> {
-    let mut context = view.table.write_context(task)?;
-    context.schema = schema_with_lineage(&view.table)?;
-    Ok(context)
-}
-
 /// Gives every item to one of a few writers, one for each thread; returns what they wrote and what `work` gave, in the
 /// order of the items. Nothing is left behind after an error.
 ///
@@ -90,7 +83,7 @@ pub(super) fn write_each<I: Sync, T: Send>(
     let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));
     let run = |thread: usize| {
         let mut done = Vec::new();
-        let mut writer = DataWriter::new(view.store().clone(), context_with_lineage(view, thread as u64)?)?;
+        let mut writer = DataWriter::new(view.store().clone(), view.table.lineage_context(thread as u64)?)?;
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(at) else { break };

@@ -49,24 +49,6 @@ impl Source {
         self.schema.fields().iter().map(|f| f.name().as_str())
     }
 
-    /// Columns under the names that they have in the table.
-    ///
-    /// # Errors
-    /// `InvalidInput` if the data has no such column.
-    pub fn renamed(&self, batch: &RecordBatch, columns: &Mapping) -> Result<RecordBatch> {
-        let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
-        for (field, name) in columns {
-            let at = self.schema.index_of(name).map_err(|_| {
-                Error::invalid("the data has no such column").with("column", name).hint("Names are case-sensitive")
-            })?;
-            fields.push(self.schema.field(at).clone().with_name(&field.name));
-            arrays.push(batch.column(at).clone());
-        }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), arrays, &options)
-            .map_err(|e| Error::invalid("the columns of the data don't fit together").because(e))
-    }
-
     /// Columns in the types that they have in the table.
     ///
     /// # Errors
@@ -79,7 +61,7 @@ impl Source {
         let mut out = Vec::with_capacity(self.batches.len());
         // Without rows the columns are looked at all the same.
         for batch in if self.batches.is_empty() { &empty[..] } else { &self.batches } {
-            out.push(conformer.conform(&self.renamed(batch, columns)?, first)?);
+            out.push(conformer.conform(&renamed(batch, columns)?, first)?);
             first += batch.num_rows() as u64;
         }
         Ok(out)
@@ -109,6 +91,25 @@ impl Source {
         });
         masks.collect()
     }
+}
+
+/// Columns of the data under the names that they have in the table.
+///
+/// # Errors
+/// `InvalidInput` if the data has no such column.
+pub(super) fn renamed(batch: &RecordBatch, columns: &Mapping) -> Result<RecordBatch> {
+    let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
+    let schema = batch.schema();
+    for (field, name) in columns {
+        let at = schema.index_of(name).map_err(|_| {
+            Error::invalid("the data has no such column").with("column", name).hint("Names are case-sensitive")
+        })?;
+        fields.push(schema.field(at).clone().with_name(&field.name));
+        arrays.push(batch.column(at).clone());
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), arrays, &options)
+        .map_err(|e| Error::invalid("the columns of the data don't fit together").because(e))
 }
 
 /// Rows `kept` of a batch.

@@ -15,7 +15,7 @@ use crate::iceberg::metadata::{MAIN_BRANCH, TableMetadata, encode_metadata};
 use crate::iceberg::plan::load_manifests;
 use crate::iceberg::snapshot::Snapshot;
 use crate::store::Location;
-use crate::table::Table;
+use crate::table::{Table, WriteOptions};
 use crate::task::DataFile;
 
 /// Changes that are committed together: all of them are in the table's next version, or none.
@@ -183,16 +183,17 @@ impl Transaction {
     /// Writes rows and adds their files. Appends that follow one another with the same options make one snapshot.
     ///
     /// # Errors
-    /// As [`Table::write`].
+    /// As [`Table::write_with`].
     pub fn append(
         &mut self,
         rows: Box<dyn RecordBatchReader + Send>,
+        how: &WriteOptions,
         snapshot_properties: BTreeMap<String, String>,
     ) -> Result<()> {
         self.check_process()?;
         let options = self.options(&CommitOptions { branch: None, snapshot_properties });
         options.check(&self.table)?;
-        let files = self.now()?.write(rows, 0)?.files;
+        let files = self.now()?.write_with(rows, how)?.files;
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);
             return Ok(());

@@ -21,6 +21,7 @@ FACADE = [
     "table",
     "transaction",
     "maintain",
+    "messages",
     "add_files",
     "evolution",
     "row_level",

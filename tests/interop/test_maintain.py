@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from java_api import JavaTable
 from java_side import NAMESPACE, Java, assert_same_rows, exact
@@ -177,3 +178,146 @@ def test_the_same_files_are_compacted_as_with_java(java: Java) -> None:
         counts = (done.rewritten_files, done.added_files)
         assert counts == (theirs.rewritten_data_files_count, theirs.added_data_files_count), options
         assert_same_rows(frazil_rows(ours), java.read(names[1]))
+
+
+SPREAD = [
+    (i * 7919 % 1009 - 500, (i * 104729 % 997) / 4 - 60, f"{i * 31 % 89:03d}é{i}", i % 3 == 0) for i in range(300)
+]
+ORDERS = {
+    "sort": ["b desc nulls last", "id asc nulls first"],
+    "zorder": ["a", "b"],
+    "zorder, many types": ["s", "ok", "day", "ts", "raw", "b"],
+}
+
+
+@pytest.mark.parametrize("what", ORDERS)
+def test_rows_are_in_the_order_that_java_gives_them(java: Java, what: str) -> None:
+    columns = "id bigint, a int, b double, s string, ok boolean, day date, ts timestamp, raw binary"
+    names = [java.create("ordered", columns, "", 2, {}) for _ in range(2)]
+    values = ", ".join(
+        f"({i}, {'null' if i % 17 == 0 else a}, {b}, '{s}', {str(ok).lower()}, date_add(date'1970-01-01', {a}), "
+        f"timestamp'2020-01-01 00:00:00' + make_interval(0, 0, 0, {a}), cast('{s[::-1]}' as binary))"
+        for i, (a, b, s, ok) in enumerate(SPREAD)
+    )
+    for name in names:
+        java.insert(name, values)
+    strategy = what.split(",")[0]
+    ours = fz.open_table(java.root(names[0]))
+    by = {"sort": "sort_by", "zorder": "zorder_by"}[strategy]
+    done = ours.maintain.compact(strategy, rewrite_all=True, **{by: ORDERS[what]})  # type: ignore[arg-type]
+    order = ", ".join(ORDERS[what])
+    order = f"zorder({order})" if strategy == "zorder" else order
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{names[1]}', strategy => 'sort', "
+        f"sort_order => '{order}', options => map('rewrite-all', 'true'))"
+    )
+    assert done.added_files == 1
+    java.sql(f"refresh table ice.{NAMESPACE}.{names[0]}")
+    placed = [[row[0] for row in java.sql(f"select id from ice.{NAMESPACE}.{n} order by _file, _pos")] for n in names]
+    assert placed[0] == placed[1]
+    recorded = [{row[0] for row in java.metadata(n, "files", "sort_order_id")} for n in names]
+    assert recorded[0] == recorded[1] == {0}
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_java_goes_on_after_sorting(java: Java, version: int) -> None:
+    table = history(java, version)
+    java.sql(f"alter table ice.{NAMESPACE}.{table} write ordered by id desc")
+    lineage = "id, part, _row_id, _last_updated_sequence_number" if version == 3 else "id, part"
+    rows = java.read(table, columns=lineage)
+    ours = fz.open_table(java.root(table))
+    ours.maintain.compact("sort", rewrite_all=True)
+    java.sql(f"refresh table ice.{NAMESPACE}.{table}")
+    assert_same_rows(java.read(table, columns=lineage), rows)
+    recorded = {row[0] for row in java.metadata(table, "data_files", "sort_order_id")}
+    assert recorded == {ours.sort_order.id} != {0}
+    java.sql(f"delete from ice.{NAMESPACE}.{table} where id = 11")
+    java.insert(table, "(100, 1), (101, 1)")
+    assert_same_rows(frazil_rows(ours.refresh()), java.read(table))
+
+
+def with_deletes(java: Java, stem: str) -> str:
+    """A table of version 2 whose partitions have several small position delete files."""
+    table = java.create(stem, "id bigint, part int", "part", 2, {"write.delete.mode": "merge-on-read"})
+    for part in range(3):
+        java.insert(table, ", ".join(f"({part * 100 + k}, {part})" for k in range(20)))
+        java.insert(table, ", ".join(f"({part * 100 + k}, {part})" for k in range(20, 40)))
+    for k in (3, 4, 5, 25):
+        java.sql(f"delete from ice.{NAMESPACE}.{table} where id % 100 = {k} and part < 2")
+    java.sql(f"delete from ice.{NAMESPACE}.{table} where id in (210, 211)")
+    return table
+
+
+def test_the_same_position_deletes_are_rewritten_as_with_java(java: Java) -> None:
+    names = [with_deletes(java, "positions") for _ in range(2)]
+    for options in ({}, {"min-input-files": "3"}, {"rewrite-all": "true"}):
+        ours = fz.open_table(java.root(names[0]))
+        arguments = {key.replace("-", "_"): json.loads(value) for key, value in options.items()}
+        done = ours.maintain.rewrite_position_deletes(**arguments)
+        listed = ", ".join(f"'{key}', '{value}'" for key, value in options.items())
+        given = f", options => map({listed})" if listed else ""
+        (theirs,) = java.sql(f"call ice.system.rewrite_position_delete_files(table => '{NAMESPACE}.{names[1]}'{given})")
+        counts = (done.rewritten_files, done.added_files)
+        assert counts == (theirs.rewritten_delete_files_count, theirs.added_delete_files_count), options
+        java.sql(f"refresh table ice.{NAMESPACE}.{names[0]}")
+        assert_same_rows(frazil_rows(ours), java.read(names[0]))
+        assert_same_rows(frazil_rows(ours), java.read(names[1]))
+    java.sql(f"delete from ice.{NAMESPACE}.{names[0]} where id in (6, 7, 212)")
+    assert_same_rows(frazil_rows(ours.refresh()), java.read(names[0]))
+
+
+def test_deletes_of_an_upgraded_table_become_vectors(java: Java) -> None:
+    table = with_deletes(java, "upgraded")
+    full = f"ice.{NAMESPACE}.{table}"
+    ours = fz.open_table(java.root(table))
+    ours.delete_keys(exact_rows([(8, 0), (108, 1)]), on=["id", "part"])
+    java.sql(f"alter table {full} set tblproperties ('format-version' = '3')")
+    java.sql(f"delete from {full} where id = 6")
+    rows = java.read(table)
+    done = ours.refresh().maintain.rewrite_position_deletes()
+    assert done.rewritten_files >= done.added_files > 0
+    ours.maintain.convert_equality_deletes()
+    java.sql(f"refresh table {full}")
+    kinds = {tuple(row) for row in java.metadata(table, "delete_files", "content, file_format")}
+    assert kinds == {(1, "PUFFIN")}
+    assert_same_rows(java.read(table), rows)
+    assert_same_rows(frazil_rows(ours), rows)
+    java.sql(f"delete from {full} where id in (9, 109, 213)")
+    java.sql(f"update {full} set id = 1000 where id = 10")
+    assert_same_rows(frazil_rows(ours.refresh()), java.read(table))
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{table}', options => map('rewrite-all', 'true'))"
+    )
+    assert_same_rows(frazil_rows(ours.refresh()), java.read(table))
+
+
+def exact_rows(pairs: list[tuple[int, int]]) -> Any:
+    schema = pa.schema([("id", pa.int64()), ("part", pa.int32())])
+    return pa.Table.from_pylist([{"id": i, "part": p} for i, p in pairs], schema=schema)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_same_deletes_dangle_as_with_java(java: Java, version: int) -> None:
+    names = [with_deletes(java, "dangling") for _ in range(2)]
+    left = []
+    for name in names:
+        table = fz.open_table(java.root(name))
+        table.delete_keys(exact_rows([(8, 0), (108, 1)]), on=["id", "part"])
+        if version == 3:
+            java.sql(f"alter table ice.{NAMESPACE}.{name} set tblproperties ('format-version' = '3')")
+            java.sql(f"delete from ice.{NAMESPACE}.{name} where id in (9, 12, 109)")
+    where = {"where": "part = 0"}
+    ours = fz.open_table(java.root(names[0]))
+    ours.maintain.compact(rewrite_all=True, **where)  # type: ignore[arg-type]
+    ours.maintain.remove_dangling_deletes()
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{names[1]}', where => 'part = 0', "
+        "options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))"
+    )
+    for name in names:
+        java.sql(f"refresh table ice.{NAMESPACE}.{name}")
+        columns = "content, file_format, record_count, partition.part"
+        left.append(sorted(tuple(row) for row in java.metadata(name, "delete_files", columns)))
+    assert left[0] == left[1] != []
+    assert_same_rows(frazil_rows(ours), java.read(names[1]))
+    assert_same_rows(frazil_rows(ours), java.read(names[0]))

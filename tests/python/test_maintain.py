@@ -358,8 +358,8 @@ def test_groups_that_gain_too_little_stay(table: fz.Table) -> None:
     ):
         with pytest.raises(fz.InvalidInputError):
             table.maintain.compact(**wrong)  # type: ignore[arg-type]
-    with pytest.raises(fz.UnsupportedError, match="sort"):
-        table.maintain.compact("sort")  # type: ignore[arg-type]
+    with pytest.raises(fz.InvalidInputError, match="strategy 'best'"):
+        table.maintain.compact("best")  # type: ignore[arg-type]
 
 
 def test_large_files_are_cut(table: fz.Table) -> None:

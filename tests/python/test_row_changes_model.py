@@ -90,7 +90,16 @@ class Model:
         text, holds = draw.choice(FILTERS)
         other, holds_too = draw.choice(FILTERS)
         on = draw.choice([["k"], ["k", "g"], ["f"], ["g", "f"]])
-        match draw.choice(["append", "delete", "overwrite", "partitions", "update", "upsert", "merge"]):
+        deltas = ["keys", "blind", "positions", "upkeep"] if self.table.format_version > 1 else []
+        match draw.choice(["append", "delete", "overwrite", "partitions", "update", "upsert", "merge", *deltas]):
+            case "keys":
+                return self.delete_keys(face, data)
+            case "blind":
+                return self.replace_keys(face, data)
+            case "positions":
+                return self.delete_positions(face, text, holds)
+            case "upkeep":
+                return self.upkeep(face, draw)
             case "append":
                 face.append(table_of(data))
                 self.rows += data
@@ -120,6 +129,48 @@ class Model:
             case _:
                 self.merge(face, distinct(data, on), on, (text, holds), (other, holds_too))
                 return f"merge {on}: delete where {text}, missing where {other}"
+
+    def on(self) -> list[str]:
+        """A key that tells the partition."""
+        return ["k", "g"] if self.table.partition_spec.fields else ["k"]
+
+    def delete_keys(self, face: Any, data: list[Row]) -> str:
+        on = self.on()
+        face.delete_keys(table_of(data), on=on)
+        # Null is a key like others.
+        keys = {tuple(r[NAMES.index(name)] for name in on) for r in data}
+        self.rows = [r for r in self.rows if tuple(r[NAMES.index(name)] for name in on) not in keys]
+        return f"delete keys {on}"
+
+    def replace_keys(self, face: Any, data: list[Row]) -> str:
+        on = self.on()
+        data = [r for r in distinct(data, on) if key_of(r, on) is not None]
+        face.upsert(table_of(data), on=on, blind=True)
+        keys = {key_of(r, on) for r in data}
+        self.rows = [r for r in self.rows if key_of(r, on) not in keys] + data
+        return f"blind upsert {on}"
+
+    def delete_positions(self, face: Any, text: str, holds: Callable[[Row], bool | None]) -> str:
+        if face is not self.table:  # its rows have no file that is known
+            return "nothing"
+        face.delete_positions(face.refresh().scan(text, select=["_file", "_pos"]).to_arrow())
+        self.rows = [r for r in self.rows if not holds(r)]
+        return f"delete positions {text}"
+
+    def upkeep(self, face: Any, draw: random.Random) -> str:
+        if face is not self.table:
+            return "nothing"
+        maintain = self.table.maintain
+        actions: list[tuple[str, Callable[[], object]]] = [
+            ("positions", lambda: maintain.rewrite_position_deletes(rewrite_all=True)),
+            ("dangling", lambda: maintain.remove_dangling_deletes()),
+            ("equality", lambda: maintain.convert_equality_deletes()),
+            ("sorted", lambda: maintain.compact("sort", sort_by=["v", "k desc"], rewrite_all=True)),
+            ("curve", lambda: maintain.compact("zorder", zorder_by=["k", "f", "v"], rewrite_all=True, where="k > 2")),
+        ]
+        name, act = draw.choice(actions)
+        act()
+        return f"upkeep: {name}"
 
     def upsert(self, face: Any, data: list[Row], on: list[str]) -> None:
         face.upsert(table_of(data), on=on)

@@ -6,7 +6,7 @@
 //!
 //! Source: Iceberg specification, "Commit Conflict Resolution and Retry".
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -21,10 +21,9 @@ use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch, load_manif
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::snapshot::Snapshot;
 use crate::store::location::{normalise, normalised};
-use crate::store::{Location, Store};
+use crate::store::{Location, Store, in_parallel};
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::FieldId;
-use crate::workers::in_parallel;
 
 /// What to do after a conflict.
 pub(crate) const RUN_AGAIN: &str = "Nothing was committed. The same change can't be committed any more, but it is safe to run the operation again: it \
@@ -58,6 +57,10 @@ pub struct Assumptions {
     pub absent: HashSet<String>,
     /// A required file may have gone by an operation `delete`, which removes all its rows.
     pub required_may_be_deleted: bool,
+    /// `since` is still among the ancestors of the newest snapshot, even if nothing else is asked.
+    pub same_history: bool,
+    /// The table has data files of these partition specs only: those that added equality deletes reach. Any if none.
+    pub only_specs: Option<BTreeSet<i32>>,
 }
 
 /// What the checks need to know of the change.
@@ -125,7 +128,7 @@ pub(super) fn check(
         partitions: assumptions.partitions.as_ref().map(|all| all.iter().map(|p| partition_key(p)).collect()),
         since_number: assumptions.since.and_then(|id| base.snapshot_by_id(id)).map_or(0, |s| s.sequence_number),
     };
-    in_parallel(new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
+    in_parallel(subject.store.as_ref(), new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
 }
 
 impl Assumptions {
@@ -136,6 +139,25 @@ impl Assumptions {
             || self.no_removed_data
             || !self.required.is_empty()
             || !self.absent.is_empty()
+            || self.same_history
+    }
+}
+
+/// Checks that the data manifests of a version are of the specs that the change knows.
+///
+/// # Errors
+/// `CommitConflict` naming the spec.
+pub(super) fn check_specs(assumptions: &Assumptions, manifests: &[ManifestFile]) -> Result<()> {
+    let Some(specs) = &assumptions.only_specs else { return Ok(()) };
+    let live = |m: &&ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
+    match manifests.iter().filter(live).find(|m| !specs.contains(&m.spec_id)) {
+        None => Ok(()),
+        Some(m) => {
+            Err(Error::conflict("another commit added data files of a spec that the equality deletes don't reach")
+                .with("spec", m.spec_id)
+                .with("clause", "data files are of the specs that there were")
+                .hint(RUN_AGAIN))
+        }
     }
 }
 

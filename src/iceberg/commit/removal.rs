@@ -23,8 +23,8 @@ use crate::iceberg::plan::EntryScope;
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::specs::Specs;
 use crate::iceberg::statistics::{MetricsBounds, strict};
+use crate::store::in_parallel;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
-use crate::workers::in_parallel;
 
 /// What tells a file of a table from all others: its path, and of a deletion vector also its place in that file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -238,7 +238,7 @@ impl Removal {
             dangling,
             missing: Mutex::new(missing),
         };
-        in_parallel(manifests.len(), |i| attempt.filter(&manifests[i]))
+        in_parallel(writer.store.as_ref(), manifests.len(), |i| attempt.filter(&manifests[i]))
     }
 
     /// All entries that were read of named files must have been there. Gives a file of which there were more.

@@ -1,0 +1,223 @@
+//! Delete files written anew, and those removed that delete nothing any more.
+//!
+//! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As Java's `RewritePositionDeleteFiles` and
+//! `RemoveDanglingDeleteFiles`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::compact_plan::{CompactRules, Sizes};
+use super::live_deletes::{LiveFiles, is_position_file, number};
+use crate::codec::bitmap::PositionSet;
+use crate::data::delete_files::read_all_positions;
+use crate::data::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, DeleteForm, PositionDeleteWriter};
+use crate::data::write::WriteContext;
+use crate::error::{Result, ResultExt};
+use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::row_level::{NewFiles, settle};
+use crate::table::Table;
+use crate::task::{DataFile, FileContent, FileFormat};
+use crate::transaction::{self, CommitOptions};
+use crate::workers::{GoOn, in_parallel};
+
+/// Which delete files to write anew.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// What delete files should be like; the sizes of [`CompactRules`] for delete files.
+    pub rules: CompactRules,
+    /// Only tell what would be written anew, or removed.
+    pub dry_run: bool,
+    /// Where the commit goes, and what its summary says.
+    pub commit: CommitOptions,
+}
+
+/// What became of delete files. Deletion vectors count one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RewrittenDeletes {
+    /// Delete files that are gone from the table; after a dry run, those that would go.
+    pub rewritten_files: usize,
+    /// Their size.
+    pub rewritten_bytes: u64,
+    /// Delete files in their place.
+    pub added_files: usize,
+    /// Their size.
+    pub added_bytes: u64,
+}
+
+impl Table {
+    /// Writes position delete files anew, without what they say of files that are gone: in format version 2 small ones of
+    /// a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that no file could have; `NotFound` for a branch that there is not; `CommitConflict` if
+    /// another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
+    /// it can't be told whether the commit happened; the store's; what `go_on` gives.
+    pub fn rewrite_position_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let target = newest.inner.metadata.int_property(DELETE_TARGET, DELETE_TARGET_BYTES as i64)?;
+        let sizes = Sizes::new(&options.rules, u64::try_from(target).unwrap_or(0))?;
+        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
+            return Ok((newest, RewrittenDeletes::default()));
+        };
+        let files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
+        let groups = match newest.format_version() {
+            0..=2 => sizes.delete_groups(files),
+            _ => Vec::from_iter((!files.is_empty()).then_some(files)),
+        };
+        let job = Job { table: newest, live, options };
+        job.rewrite(groups, &sizes, go_on)
+    }
+
+    /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`].
+    pub fn remove_dangling_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
+            return Ok((newest, RewrittenDeletes::default()));
+        };
+        let gone: Vec<DataFile> = live.deletes.iter().filter(|f| live.is_dangling(f)).cloned().collect();
+        let written = NewFiles::new(&newest.inner.store);
+        let job = Job { table: newest, live, options };
+        if gone.is_empty() || options.dry_run {
+            return Ok((job.table, counted(&gone, &[])));
+        }
+        job.commit(gone, written, Vec::new())
+    }
+}
+
+impl Table {
+    /// Makes deletes by position of all equality deletes: finds the rows that they delete, names them in position delete
+    /// files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
+    pub fn convert_equality_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let live = LiveFiles::read(&newest, &options.commit, go_on)?;
+        let deletes = live.into_iter().flat_map(|live| live.deletes);
+        let equality: Vec<DataFile> = deletes.filter(|f| f.content == FileContent::EqualityDeletes).collect();
+        if equality.is_empty() || options.dry_run {
+            return Ok((newest, counted(&equality, &[])));
+        }
+        let (change, added, mut removed) = settle(&newest, options.commit.branch.as_deref(), equality, go_on)?;
+        removed.retain(|f| f.content != FileContent::Data);
+        let change = options.commit.apply(change, &newest)?;
+        let table = transaction::commit(&newest, vec![Box::new(change)]).into_result()?;
+        Ok((table, counted(&removed, &added)))
+    }
+}
+
+/// One rewrite of delete files.
+struct Job<'a> {
+    table: Table,
+    live: LiveFiles,
+    options: &'a DeleteOptions,
+}
+
+impl Job<'_> {
+    fn rewrite(self, groups: Vec<Vec<DataFile>>, sizes: &Sizes, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+        if groups.is_empty() || self.options.dry_run {
+            let files: Vec<DataFile> = groups.into_iter().flatten().collect();
+            return Ok((self.table, counted(&files, &[])));
+        }
+        let form = DeleteForm::of_version(self.table.format_version())?;
+        let mut written = NewFiles::new(&self.table.inner.store);
+        let (mut required, mut removed) = (Vec::new(), Vec::new());
+        for group in groups {
+            let positions = self.positions(&group, go_on)?;
+            let mut context = self.table.write_context(0)?;
+            context.properties.insert(DELETE_TARGET.into(), sizes.roll_at(bytes(&group)).to_string());
+            let sequence_number = group.iter().map(number).max();
+            let files = self.write(form, context, positions)?.into_iter();
+            // As old as the youngest of those that it takes the place of; vectors are the commit's.
+            let aged = |f: DataFile| match form {
+                DeleteForm::Files => DataFile { sequence_number, ..f },
+                DeleteForm::Vectors => f,
+            };
+            written.add(files.map(aged));
+            removed.extend(group);
+        }
+        if form == DeleteForm::Vectors {
+            required.extend(written.files().iter().filter_map(|f| f.referenced_data_file.clone()));
+        }
+        self.commit(removed, written, required)
+    }
+
+    /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
+    fn positions(&self, group: &[DataFile], go_on: GoOn) -> Result<BTreeMap<String, PositionSet>> {
+        let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
+        let vectors: HashMap<&str, &DataFile> = (self.live.deletes.iter().filter(puffin))
+            .filter_map(|f| Some((f.referenced_data_file.as_deref()?, f)))
+            .collect();
+        let (store, context) = (&self.table.inner.store, self.live.scan.context());
+        let read = in_parallel(group.len(), |i| {
+            go_on()?;
+            let file = &group[i];
+            let mut positions = read_all_positions(store, context, file).with("path", &file.path)?;
+            positions.retain(|path, _| {
+                self.live.reached(file, path).is_some_and(|data| {
+                    vectors.get(path.as_str()).is_none_or(|v| self.live.reached(v, &data.path).is_none())
+                })
+            });
+            Ok(positions)
+        })?;
+        let mut all: BTreeMap<String, PositionSet> = BTreeMap::new();
+        for (path, set) in read.into_iter().flatten() {
+            all.entry(path).or_default().unite(&set);
+        }
+        Ok(all)
+    }
+
+    fn write(
+        &self,
+        form: DeleteForm,
+        context: WriteContext,
+        positions: BTreeMap<String, PositionSet>,
+    ) -> Result<Vec<DataFile>> {
+        let mut writer = PositionDeleteWriter::new(self.table.inner.store.clone(), context, form)?;
+        for (path, positions) in positions {
+            if let Some(data_file) = self.live.data.get(&path) {
+                writer.delete(data_file, positions)?;
+            }
+        }
+        writer.finish()
+    }
+
+    fn commit(
+        self,
+        removed: Vec<DataFile>,
+        written: NewFiles,
+        required: Vec<String>,
+    ) -> Result<(Table, RewrittenDeletes)> {
+        let done = counted(&removed, written.files());
+        let assumed = Assumptions {
+            since: Some(self.live.since),
+            same_history: true,
+            required: required.into_iter().collect(),
+            ..Assumptions::default()
+        };
+        let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Replace).assuming(assumed);
+        let change = self.options.commit.apply(change.remove_files(removed), &self.table)?;
+        let change = change.add_files(written.take()).owning_files();
+        let table = transaction::commit(&self.table, vec![Box::new(change)]).into_result()?;
+        Ok((table, done))
+    }
+}
+
+/// Of a deletion vector, only its own bytes.
+fn bytes(files: &[DataFile]) -> u64 {
+    files.iter().map(|f| f.content_size_bytes.unwrap_or(f.size_bytes).max(0).unsigned_abs()).sum()
+}
+
+fn counted(removed: &[DataFile], added: &[DataFile]) -> RewrittenDeletes {
+    RewrittenDeletes {
+        rewritten_files: removed.len(),
+        rewritten_bytes: bytes(removed),
+        added_files: added.len(),
+        added_bytes: bytes(added),
+    }
+}

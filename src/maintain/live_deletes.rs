@@ -1,0 +1,116 @@
+//! The data and delete files of a snapshot, and which deletes reach any of the data.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::iceberg::deletes::partition_key;
+use crate::iceberg::entries::EntryRequest;
+use crate::iceberg::inspect::MetadataWalk;
+use crate::scan::Scan;
+use crate::table::{At, ScanRequest, Table};
+use crate::task::{DataFile, FileContent, FileFormat};
+use crate::transaction::CommitOptions;
+use crate::types::PartitionSpec;
+use crate::workers::GoOn;
+
+/// What there is.
+pub(super) struct LiveFiles {
+    /// The version of the branch.
+    pub scan: Scan,
+    /// Its snapshot.
+    pub since: i64,
+    /// Data files by path.
+    pub data: HashMap<String, DataFile>,
+    /// Delete files and deletion vectors.
+    pub deletes: Vec<DataFile>,
+    /// The lowest data sequence number of data files, by partition, and of all.
+    oldest: HashMap<Vec<u8>, i64>,
+    oldest_of_all: Option<i64>,
+    specs: Vec<Arc<PartitionSpec>>,
+}
+
+impl LiveFiles {
+    /// Those of a branch; `None` if it has no snapshot.
+    ///
+    /// # Errors
+    /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; what `go_on` gives.
+    pub fn read(table: &Table, commit: &CommitOptions, go_on: GoOn) -> Result<Option<LiveFiles>> {
+        let at = commit.branch.clone().map(At::Ref);
+        let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
+        let inner = &table.inner;
+        let Some(snapshot) = scan.snapshot_id().and_then(|id| inner.metadata.snapshot_by_id(id)) else {
+            return Ok(None);
+        };
+        let walk =
+            MetadataWalk { store: inner.store.as_ref(), location: &inner.location, metadata: &inner.metadata, go_on };
+        let all = walk.entries(&walk.manifests(snapshot)?, &EntryRequest::default(), |batch| {
+            let partitions: Vec<_> = batch.partitions.into_iter().map(Arc::new).collect();
+            let file = |row: usize| {
+                let partition = batch.columns.partition.get(row).and_then(|at| partitions.get(*at as usize));
+                let none = || Error::internal("an entry has no partition");
+                batch.columns.data_file(row, partition.ok_or_else(none)?.clone())
+            };
+            batch.columns.rows().map(file).collect::<Result<Vec<_>>>()
+        })?;
+        let mut live = LiveFiles {
+            scan,
+            since: snapshot.id,
+            data: HashMap::new(),
+            deletes: Vec::new(),
+            oldest: HashMap::new(),
+            oldest_of_all: None,
+            specs: inner.metadata.partition_specs.clone(),
+        };
+        all.into_iter().flatten().for_each(|file| live.add(file));
+        Ok(Some(live))
+    }
+
+    fn add(&mut self, file: DataFile) {
+        if file.content != FileContent::Data {
+            return self.deletes.push(file);
+        }
+        let number = number(&file);
+        let oldest = self.oldest.entry(partition_key(&file.partition)).or_insert(number);
+        *oldest = number.min(*oldest);
+        self.oldest_of_all = Some(self.oldest_of_all.map_or(number, |n| n.min(number)));
+        self.data.insert(file.path.clone(), file);
+    }
+
+    /// Whether a delete file deletes no row of any data file, as sequence numbers and paths tell: so that it never will.
+    pub fn is_dangling(&self, delete: &DataFile) -> bool {
+        let number = number(delete);
+        let of_partition = self.oldest.get(&partition_key(&delete.partition)).copied();
+        match delete.content {
+            FileContent::EqualityDeletes => {
+                let spec = self.specs.iter().find(|s| s.id == delete.partition.spec_id);
+                let everywhere = spec.is_none_or(|s| s.is_unpartitioned());
+                let oldest = if everywhere { self.oldest_of_all } else { of_partition };
+                oldest.is_none_or(|oldest| number <= oldest)
+            }
+            _ => match &delete.referenced_data_file {
+                Some(path) => self.reached(delete, path).is_none(),
+                None => of_partition.is_none_or(|oldest| number < oldest),
+            },
+        }
+    }
+
+    /// The data file at this path, if a position delete file or deletion vector that names it reaches it: one of this data
+    /// file alone, whatever partition it is recorded in.
+    pub fn reached(&self, delete: &DataFile, path: &str) -> Option<&DataFile> {
+        let here = |data: &DataFile| {
+            delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition)
+        };
+        self.data.get(path).filter(|data| number(data) <= number(delete) && here(data))
+    }
+}
+
+/// Its data sequence number.
+pub(super) fn number(file: &DataFile) -> i64 {
+    file.sequence_number.unwrap_or(0)
+}
+
+/// Whether it is a position delete file, not a deletion vector.
+pub(super) fn is_position_file(file: &DataFile) -> bool {
+    file.content == FileContent::PositionDeletes && file.format != FileFormat::Puffin
+}

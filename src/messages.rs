@@ -1,0 +1,225 @@
+//! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given up.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::data::delete_files::{DeleteCache, read_vector};
+use crate::data::delete_write::{DeleteForm, PositionDeleteWriter};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::iceberg::commit::{self, Assumptions, FileId, Operation, SnapshotChange};
+use crate::row_level::NewFiles;
+use crate::table::{At, ScanRequest, Table};
+use crate::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
+use crate::transaction::{self, CommitOptions, Verdict};
+
+impl Table {
+    /// Commits the files of writers as one append, or as one row delta if there are deletes among them: they reach what was
+    /// committed before, not the rows that come with them. Without any files nothing is committed; messages that the branch
+    /// already has are not committed again.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table or whose files are gone; `CommitConflict` if a data file whose rows are
+    /// deleted by position is gone; as [`Table::append`].
+    pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
+        self.check_messages(&messages)?;
+        let nothing = |m: &CommitMessage| m.files.is_empty() && m.delta.iter().all(|d| d.removed.is_empty());
+        if messages.iter().all(nothing) {
+            return self.refresh();
+        }
+        if !messages.iter().any(|m| m.delta.is_some() || m.files.iter().any(is_delete)) {
+            let files = messages.into_iter().flat_map(|m| m.files).collect();
+            let change = SnapshotChange::append(self.inner.store.clone(), files);
+            return transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result();
+        }
+        let newest = self.refresh()?;
+        let known_by: Vec<DataFile> = messages.iter().flat_map(|m| &m.files).cloned().collect();
+        let written = newest.united_vectors(&mut messages)?;
+        let change = row_delta(&newest, messages).once(&known_by.iter().collect::<Vec<_>>());
+        let change = options.apply(change, &newest)?;
+        let verdict = transaction::commit(&newest, vec![Box::new(change)]);
+        if !matches!(verdict, Verdict::Failed(_)) {
+            written.take();
+        }
+        verdict.into_result()
+    }
+
+    /// Replaces data files by those of messages, which hold the same rows, or fewer if rows of them were deleted; likewise
+    /// delete files. `at` is the version that the rows were read at, this one if none: added data files get its sequence
+    /// number, so that equality deletes made since still reach their rows.
+    ///
+    /// # Errors
+    /// `InvalidInput` if nothing is replaced, or more rows come than go; `CommitConflict` if a replaced file is gone, or
+    /// rows of it were deleted since; as [`Table::commit`].
+    pub fn commit_rewrite(
+        &self,
+        replaced: Vec<DataFile>,
+        messages: Vec<CommitMessage>,
+        at: Option<At>,
+        options: &CommitOptions,
+    ) -> Result<Table> {
+        self.check_messages(&messages)?;
+        if messages.iter().any(|m| m.delta.is_some()) {
+            return Err(Error::invalid("messages with deletes are no rewrite").hint("Give them to commit()"));
+        }
+        let added: Vec<DataFile> = messages.into_iter().flat_map(|m| m.files).collect();
+        check_kinds(&replaced, &added)?;
+        let at = at.or_else(|| options.branch.clone().map(At::Ref));
+        let scan = self.scan(ScanRequest { at, ..ScanRequest::default() })?;
+        let Some(since) = scan.snapshot_id() else {
+            return Err(Error::invalid("the table had no files at that version"));
+        };
+        let number = self.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
+        let change = rewrite(self, since, number).once(&added.iter().collect::<Vec<_>>());
+        let change = change.remove_files(replaced).add_files(added);
+        transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
+    }
+
+    /// Deletes the files of writers whose job was given up. Looks first whether a snapshot of the table has one of them.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a file is live: then nothing is deleted; as [`Table::refresh`] and the store's.
+    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        let own = messages.iter().filter(|m| m.table_uuid == self.uuid());
+        let paths: BTreeSet<&str> = own.flat_map(|m| &m.files).map(|f| f.path.as_str()).collect();
+        let paths: Vec<&str> = paths.into_iter().collect();
+        let newest = self.refresh()?;
+        let live = commit::live_files(self.inner.store.as_ref(), &newest.inner.metadata, &paths)?;
+        if let Some(path) = live.first() {
+            return Err(
+                Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
+            );
+        }
+        paths.iter().try_for_each(|path| self.inner.store.delete(path).with("path", path))
+    }
+
+    /// Puts one deletion vector in the place of several of the same data file, which writers made that did not know of each
+    /// other: a data file has one at most. Returns what was written, which the commit does not own.
+    fn united_vectors(&self, messages: &mut [CommitMessage]) -> Result<NewFiles> {
+        let store = &self.inner.store;
+        let mut written = NewFiles::new(store);
+        let is_vector = |f: &DataFile| is_delete(f) && f.format == FileFormat::Puffin;
+        let mut by_file: BTreeMap<String, Vec<DataFile>> = BTreeMap::new();
+        for file in messages.iter().flat_map(|m| &m.files).filter(|f| is_vector(f)) {
+            if let Some(of) = &file.referenced_data_file {
+                by_file.entry(of.clone()).or_default().push(file.clone());
+            }
+        }
+        // Those of one place are the same message twice, which the commit refuses.
+        let several = |files: &[DataFile]| files.iter().map(FileId::of).collect::<BTreeSet<_>>().len() > 1;
+        by_file.retain(|_, files| several(files));
+        if by_file.is_empty() {
+            return Ok(written);
+        }
+        let context = self.scan(ScanRequest::default())?.context().clone();
+        let cache = DeleteCache::new(0);
+        let mut writer = PositionDeleteWriter::new(store.clone(), self.write_context(0)?, DeleteForm::Vectors)?;
+        for (path, files) in &by_file {
+            for file in files {
+                let data_file = DataFile { path: path.clone(), content: FileContent::Data, ..file.clone() };
+                let (set, _) = read_vector(store, &context, &data_file, file, &cache).with("path", &file.path)?;
+                writer.delete(&data_file, set.as_ref().clone())?;
+            }
+        }
+        written.add(writer.finish()?);
+        let replaced =
+            |f: &DataFile| is_vector(f) && f.referenced_data_file.as_ref().is_some_and(|of| by_file.contains_key(of));
+        messages.iter_mut().for_each(|m| m.files.retain(|f| !replaced(f)));
+        if let Some(first) = messages.first_mut() {
+            first.files.extend(written.files().iter().cloned());
+        }
+        Ok(written)
+    }
+
+    /// Refuses messages that can't be committed to this table.
+    fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
+        self.writable_location()?;
+        if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
+            return Err(Error::invalid("a commit message belongs to another table")
+                .with("expected", self.uuid())
+                .with("found", &m.table_uuid));
+        }
+        for file in messages.iter().flat_map(|m| &m.files) {
+            self.inner.store.size(&file.path).map_err(|e| match e.kind() {
+                ErrorKind::NotFound => Error::invalid("a written file is not there any more")
+                    .with("path", &file.path)
+                    .hint("Its message was aborted, perhaps; write the rows again"),
+                _ => e,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn is_delete(file: &DataFile) -> bool {
+    file.content != FileContent::Data
+}
+
+/// As Java's `RewriteFiles`: data files come for data files, and delete files for delete files.
+fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
+    if replaced.is_empty() {
+        return Err(Error::invalid("a rewrite replaces at least one file"));
+    }
+    for deletes in [false, true] {
+        let of_kind = |files: &[DataFile]| files.iter().any(|f| is_delete(f) == deletes);
+        if of_kind(added) && !of_kind(replaced) {
+            let kind = if deletes { "delete" } else { "data" };
+            return Err(Error::invalid(format!("a rewrite that replaces no {kind} file adds none")));
+        }
+    }
+    Ok(())
+}
+
+/// A replacement of files by others with the same rows, which were read at a snapshot.
+pub(crate) fn rewrite(table: &Table, since: i64, sequence_number: i64) -> SnapshotChange {
+    let assumed = Assumptions { since: Some(since), no_new_deletes_of_removed: true, ..Assumptions::default() };
+    let change = SnapshotChange::new(table.inner.store.clone(), Operation::Replace)
+        .planned_at(table.format_version())
+        .assuming(assumed);
+    if table.format_version() > 1 { change.data_sequence_number(sequence_number) } else { change }
+}
+
+/// The one change that messages come to. Its operation is that of Java's `RowDelta`.
+pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> SnapshotChange {
+    let (mut files, mut all) = (Vec::new(), Vec::new());
+    for message in messages {
+        files.extend(message.files);
+        all.extend(message.delta);
+    }
+    let removed: BTreeMap<FileId, DataFile> =
+        all.iter().flat_map(|d| &d.removed).map(|f| (FileId::of(f), f.clone())).collect();
+    let gone: HashSet<&str> = removed.values().filter(|f| !is_delete(f)).map(|f| f.path.as_str()).collect();
+    // Deletes of files that go as a whole would reach nothing.
+    files.retain(|f| f.referenced_data_file.as_deref().is_none_or(|of| !gone.contains(of)));
+    let referenced = all.iter().flat_map(|d| &d.referenced).filter(|path| !gone.contains(path.as_str()));
+    let assumed = Assumptions {
+        since: oldest(table, &all),
+        required: referenced.cloned().collect(),
+        required_may_be_deleted: true,
+        only_specs: common_specs(&all),
+        ..Assumptions::default()
+    };
+    let adds = |deletes: bool| files.iter().any(|f| is_delete(f) == deletes);
+    let operation = match (adds(false), adds(true) || !removed.is_empty()) {
+        (true, false) => Operation::Append,
+        (true, true) => Operation::Overwrite,
+        (false, _) => Operation::Delete,
+    };
+    let change = SnapshotChange::new(table.inner.store.clone(), operation).assuming(assumed);
+    change.remove_files(removed.into_values()).add_files(files)
+}
+
+/// The earliest snapshot that a writer of position deletes looked at.
+fn oldest(table: &Table, deltas: &[RowDelta]) -> Option<i64> {
+    let looked = deltas.iter().filter(|d| !d.referenced.is_empty() || !d.removed.is_empty());
+    // One that nobody knows any more comes first, so that the commit finds out.
+    let number = |id: Option<i64>| {
+        id.map(|id| table.inner.metadata.snapshot_by_id(id).map_or(0, |s| s.sequence_number.saturating_add(1)))
+    };
+    looked.map(|d| d.since).min_by_key(|id| number(*id)).flatten()
+}
+
+/// The specs that the equality deletes of all messages reach; none if each reaches all.
+fn common_specs(deltas: &[RowDelta]) -> Option<BTreeSet<i32>> {
+    let sets = deltas.iter().filter_map(|d| d.specs.as_ref());
+    let sets = sets.map(|ids| ids.iter().copied().collect::<BTreeSet<i32>>());
+    sets.reduce(|a, b| a.intersection(&b).copied().collect())
+}
