@@ -30,7 +30,7 @@ import pytest
 import frazil as fz
 
 NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
-STEP = 1 if NIGHTLY else int(os.environ.get("FRAZIL_CRASH_STEP", "11"))
+STEP = 1 if NIGHTLY else int(os.environ.get("FRAZIL_CRASH_STEP", "13"))
 STRACE = shutil.which("strace")
 # Calls that change something: these fail with EIO and ENOSPC, too.
 CHANGES = {
