@@ -91,6 +91,15 @@ test-python: ## the Python face's tests and the house rules
 	@echo "== Python tests"
 	@$(PYTEST) tests/python tests/house
 
+.PHONY: test-nightly
+test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes (2 hours)
+	@tools/need.sh "make test-nightly" python rust strace
+	@$(MAKE) $(VENV)/.built
+	@echo "== Crash points, models and processes, in full"
+	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s \
+	  tests/python/test_crash_points.py tests/python/test_concurrency.py tests/python/test_row_changes_model.py \
+	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py
+
 .PHONY: test-interop
 test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1
 	@tools/need.sh "make test-interop" python rust java mvn
@@ -160,10 +169,16 @@ bench-rows: ## time upserts, and a delete in 100,000 files, beside PyIceberg (BE
 	@$(BIN)/python benches/row_level/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-writing
-bench-writing: ## time partitioned, sorted and plain writes beside pyarrow.parquet (BENCH="--rows 8000000")
+bench-writing: ## time partitioned, sorted and plain writes beside pyarrow.parquet (BENCH="--rows 8000000"); writes benches/RESULTS.md
 	@tools/need.sh "make bench-writing" python rust
 	@$(MAKE) $(VENV)/.built
-	@$(BIN)/python benches/writing/run.py $(BENCH)
+	@$(BIN)/python benches/writing/run.py $(BENCH) --write benches/RESULTS.md
+
+.PHONY: bench-commits
+bench-commits: ## time appends to tables of up to 1,000,000 files, and loading metadata (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench-commits" python rust java mvn
+	@$(MAKE) $(VENV)/.built .venv-peers/.installed
+	@$(BIN)/python benches/commits/run.py $(BENCH) --write benches/RESULTS.md
 
 .PHONY: bench-peers
 bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)

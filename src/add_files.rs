@@ -26,8 +26,20 @@ impl Table {
     /// `InvalidInput` for a file that does not fit, is of several partitions or is there already; `NotFound` for one that is
     /// not there; as [`Table::append`].
     pub fn add_files(&self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<Table> {
-        let table = self.refresh()?;
-        let mut transaction = Transaction::begin(&table, options.branch.clone())?;
+        let mut transaction = Transaction::begin(self, options.branch.clone())?;
+        transaction.add_files(paths, check_duplicates, options)?;
+        transaction.commit()
+    }
+}
+
+impl Transaction {
+    /// As [`Table::add_files`], as a part of the transaction; to its branch.
+    ///
+    /// # Errors
+    /// As [`Table::add_files`].
+    pub fn add_files(&mut self, paths: &[String], check_duplicates: bool, options: &CommitOptions) -> Result<()> {
+        self.check_options(options)?;
+        let table = self.table()?;
         let metadata = &table.inner.metadata;
         let paths = paths.iter().map(|p| location::absolute(p)).collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::new();
@@ -35,10 +47,9 @@ impl Table {
             return Err(Error::invalid("a file is named twice").with("path", path));
         }
         if paths.is_empty() {
-            return Ok(table);
+            return Ok(());
         }
-        let since = transaction.since()?;
-        if let Some(snapshot) = since.filter(|_| check_duplicates).and_then(|id| metadata.snapshot_by_id(id)) {
+        if let Some(snapshot) = self.head(metadata)?.filter(|_| check_duplicates) {
             let live = live_in_snapshot(table.inner.store.as_ref(), snapshot, &paths)?;
             if let Some(path) = live.first() {
                 return Err(Error::invalid("the table has this file already").with("path", path));
@@ -47,12 +58,11 @@ impl Table {
         let mapping = metadata.properties.get(NAME_MAPPING);
         let sorted = table.sort_order().ordered_columns();
         let (store, schema) = (table.inner.store.clone(), table.schema().clone());
-        let properties = &metadata.properties;
         let importer = Importer::new(
             store.clone(),
             schema.clone(),
             table.partition_spec(),
-            properties,
+            &metadata.properties,
             &sorted,
             mapping.map(String::as_str),
         )?;
@@ -60,14 +70,13 @@ impl Table {
         if mapping.is_none() && imported.iter().any(|f| !f.has_ids) {
             let text = NameMapping::text_of(&schema);
             let properties = BTreeMap::from([(NAME_MAPPING.to_owned(), text)]);
-            transaction.evolve(&[Evolution::SetProperties(properties)])?;
+            self.evolve(&[Evolution::SetProperties(properties)])?;
         }
         let absent = if check_duplicates { paths.iter().cloned().collect() } else { HashSet::new() };
         let change = SnapshotChange::new(store, Operation::Append)
             .add_files(imported.into_iter().map(|f| f.file))
-            .assuming(Assumptions { since, absent, ..Assumptions::default() });
-        let branch = options.branch.as_deref().unwrap_or(MAIN_BRANCH);
-        transaction.add_snapshot(change, options).with("branch", branch)?;
-        transaction.commit()
+            .assuming(Assumptions { since: self.since()?, absent, ..Assumptions::default() });
+        let branch = self.branch().unwrap_or(MAIN_BRANCH).to_owned();
+        self.add_snapshot(change, options).with("branch", branch)
     }
 }

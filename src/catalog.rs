@@ -21,7 +21,7 @@ use crate::iceberg::partition_by::parse_partition_by;
 use crate::iceberg::sort_order::parse_sort_by;
 use crate::store::database::open_database;
 use crate::store::local::TemporaryFolder;
-use crate::store::{self, Store};
+use crate::store::{self, Store, StoreOptions};
 use crate::table::Table;
 use crate::transaction::now_ms;
 use crate::types::Schema;
@@ -280,7 +280,9 @@ fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn 
             .with("catalog", name)
             .hint("Give warehouse='/a/folder'")
     })?;
-    Ok(Arc::new(FilesystemCatalog::new(store::open_store(root)?, &store::location::absolute(root)?)?))
+    let options = StoreOptions::of_catalog(properties).with("catalog", name)?;
+    let store = store::open_store(root, options.as_map())?;
+    Ok(Arc::new(FilesystemCatalog::new(store, &store::location::absolute(root)?)?))
 }
 
 /// The tables of a SQL catalog.

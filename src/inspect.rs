@@ -6,12 +6,12 @@
 //! parallel, and their entries go straight into Arrow columns.
 
 mod arrays;
-mod files;
+pub(crate) mod files;
 mod human;
 mod logs;
 mod manifests;
 mod metrics;
-mod partitions;
+pub(crate) mod partitions;
 mod position_deletes;
 mod schemas;
 

@@ -1,4 +1,5 @@
-//! Keeping tables small and fast: expiring snapshots, removing files that nothing leads to, rewriting manifests and files.
+//! Keeping tables small and fast: expiring snapshots, removing files that nothing leads to, rewriting manifests and files;
+//! and computing statistics.
 //!
 //! Everything here keeps to one order: first the commit, then, if it certainly is in the table, the deletion of files that no
 //! snapshot of the committed version leads to. A failure between the two leaves files too many, never too few.
@@ -16,6 +17,8 @@ mod listing;
 mod live_deletes;
 mod manifests;
 mod orphans;
+mod partition_statistics;
+mod statistics;
 
 pub use self::compact::{CompactOptions, Compacted};
 pub use self::compact_order::FileOrder;
@@ -26,6 +29,7 @@ pub use self::expire::{ExpireOptions, Expired};
 pub use self::json::maintain;
 pub use self::manifests::{ManifestOptions, RewrittenManifests};
 pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};
+pub use self::statistics::{ComputedStatistics, StatisticsOptions};
 
 use crate::error::{Error, Result};
 use crate::table::Table;

@@ -171,7 +171,9 @@ fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
 /// A replacement of files by others with the same rows, which were read at a snapshot.
 pub(crate) fn rewrite(table: &Table, since: i64, sequence_number: i64) -> SnapshotChange {
     let assumed = Assumptions { since: Some(since), no_new_deletes_of_removed: true, ..Assumptions::default() };
-    let change = SnapshotChange::new(table.inner.store.clone(), Operation::Replace).assuming(assumed);
+    let change = SnapshotChange::new(table.inner.store.clone(), Operation::Replace)
+        .planned_at(table.format_version())
+        .assuming(assumed);
     if table.format_version() > 1 { change.data_sequence_number(sequence_number) } else { change }
 }
 

@@ -214,7 +214,7 @@ impl PlanPart {
             ..TableMetadata::default()
         };
         let input = PlanInput {
-            store: open_store(&location.resolve(first)?)?,
+            store: open_store(&location.resolve(first)?, &scan.read.storage_options)?,
             location,
             metadata: Arc::new(metadata),
             snapshot: Some(Arc::new(Snapshot { id: scan.snapshot_id, ..Snapshot::default() })),

@@ -35,7 +35,7 @@ use arrow::record_batch::RecordBatchReader;
 
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::iceberg::commit::{Operation, SnapshotChange};
+use crate::iceberg::commit::SnapshotChange;
 use crate::table::Table;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
@@ -122,7 +122,7 @@ impl Table {
         self.writable_location()?;
         let newest = self.refresh()?;
         // Refused before anything is written.
-        options.apply(SnapshotChange::new(newest.inner.store.clone(), Operation::Overwrite), &newest)?;
+        options.check(&newest)?;
         let view = View::new(newest.clone(), options.branch.as_deref())?;
         match change.plan(&view, rows, go_on)? {
             Some(change) => transaction::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result(),
@@ -146,6 +146,8 @@ impl Transaction {
         change.check(rows.as_ref())?;
         let (since, branch) = (self.since()?, self.branch().map(str::to_owned));
         let table = self.table()?;
+        // Refused before anything is written.
+        self.check_options(options)?;
         let view = View::of_transaction(table, branch.as_deref(), since, self.own().collect())?;
         match change.plan(&view, rows, go_on)? {
             Some(change) => self.add_snapshot(change, options),

@@ -67,7 +67,10 @@ impl ScanOptions {
         let most_bytes = bytes("plan-cache-bytes")?.unwrap_or(PLAN_CACHE_BYTES);
         let plan_cache = |folder: &String| -> Result<Arc<PlanCache>> {
             let folder = location::absolute(folder)?;
-            Ok(Arc::new(PlanCache::new(open_store(&folder)?, &folder, most_bytes)))
+            if location::scheme(&folder).is_some_and(|scheme| scheme != "file") {
+                return Err(Error::unsupported("the plan cache is kept in local files only").with("path", &folder));
+            }
+            Ok(Arc::new(PlanCache::new(open_store(&folder, &BTreeMap::new())?, &folder, most_bytes)))
         };
         Ok(ScanOptions {
             case_sensitive,

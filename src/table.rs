@@ -155,9 +155,10 @@ impl Table {
     /// it can't be written.
     ///
     /// # Errors
-    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; the store's.
+    /// `NotFound` if there is no table; `CorruptTable` or `Unsupported` for metadata that can't be read; `InvalidInput` for
+    /// options that no store has; the store's.
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
-        let store = store::open_store(location)?;
+        let store = store::open_store(location, &storage_options)?;
         let (metadata, found) = filesystem::load(store.as_ref(), &location::absolute(location)?)?;
         Table::of(store, metadata, found, storage_options, moved)
     }
@@ -177,7 +178,8 @@ impl Table {
     /// A table as a catalog opened it.
     pub(crate) fn of_catalog(opened: Opened) -> Result<Table> {
         let Opened { store, metadata, found, versions } = opened;
-        Table::made(store, versions, metadata, found, BTreeMap::new(), false)
+        let options = store.options();
+        Table::made(store, versions, metadata, found, options, false)
     }
 
     /// The same table at another version.
@@ -360,6 +362,7 @@ impl Table {
         how: &WriteOptions,
         options: &CommitOptions,
     ) -> Result<Table> {
+        options.check(self)?;
         let message = self.write_with(rows, how)?;
         if message.files.is_empty() {
             return self.refresh();

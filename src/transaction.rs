@@ -162,23 +162,34 @@ pub struct CommitOptions {
 }
 
 impl CommitOptions {
-    /// The change with these options.
+    /// Whether the snapshot is only staged.
     ///
     /// # Errors
-    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages.
-    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages: to write files for it would be in vain.
+    pub(crate) fn check(&self, table: &Table) -> Result<bool> {
         let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
-        let change = change.with_summary(self.snapshot_properties.clone());
-        match &self.branch {
-            Some(branch) if staged => Err(Error::invalid(format!(
+        match self.branch.as_ref().filter(|_| staged) {
+            Some(branch) => Err(Error::invalid(format!(
                 "a commit with {WAP_ID} is staged and goes to no branch, not to '{branch}'"
             ))
             .hint("Leave out one of the two")),
-            Some(branch) => Ok(change.on_branch(branch)),
-            None if staged => Ok(change.staged()),
-            None => Ok(change),
+            None => Ok(staged),
         }
+    }
+
+    /// The change with these options.
+    ///
+    /// # Errors
+    /// As [`CommitOptions::check`].
+    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+        let staged = self.check(table)?;
+        let change = change.with_summary(self.snapshot_properties.clone());
+        Ok(match &self.branch {
+            Some(branch) => change.on_branch(branch),
+            None if staged => change.staged(),
+            None => change,
+        })
     }
 }
 
@@ -190,8 +201,7 @@ impl Table {
     /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
     /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
     pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
-        let newest = self.refresh()?;
-        let mut transaction = Transaction::begin(&newest, None)?;
+        let mut transaction = Transaction::begin(self, None)?;
         transaction.cherry_pick(snapshot_id)?;
         transaction.commit()
     }
@@ -227,7 +237,13 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
         }
         let next = match apply_all(changes, &base) {
             Ok(next) => next,
-            Err(e) => return Verdict::Failed(e),
+            Err(e) => match newer(table, &base, &e).filter(|_| attempt < policy.retries) {
+                Some(newer) => {
+                    base = newer;
+                    continue;
+                }
+                None => return Verdict::Failed(e),
+            },
         };
         let error = match publish(table, &next, &base) {
             Ok(table) => return Verdict::Committed(table),
@@ -260,6 +276,12 @@ fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
         std::thread::sleep(policy.wait(attempt));
     }
     Verdict::Failed(Error::internal("the commit loop ended"))
+}
+
+/// A later version than one that expired while it was read, so that files of it were missing.
+fn newer(table: &Table, base: &Base, error: &Error) -> Option<Base> {
+    let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(table).ok()).flatten()?;
+    (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
 }
 
 /// The version after `base` with all changes made that it does not have yet.

@@ -12,8 +12,11 @@ use crate::catalog::{Catalog, NewTable};
 use crate::data::arrow_schema::to_arrow;
 use crate::iceberg::catalog::filesystem;
 use crate::iceberg::commit::{Assumptions, Operation};
+use crate::iceberg::expire::Expiry;
+use crate::maintain::ExpireOptions;
 use crate::store::local::LocalStore;
 use crate::store::{FileInfo, Store, StoreWriter};
+use crate::table::ScanRequest;
 use crate::types::{Field, PrimitiveType, Schema};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +29,8 @@ pub(crate) enum Fault {
     Refused,
     /// Somebody else makes the version first.
     LostRace,
+    /// When the commit reads the list of manifests, the version that it began on has expired.
+    Expired,
 }
 
 /// Local files; the next publication of metadata goes wrong.
@@ -35,13 +40,30 @@ pub(crate) struct Faulty {
     pub fault: Mutex<Fault>,
 }
 
+impl Faulty {
+    /// Another one appends and expires what was there before.
+    fn expire(&self, list: &str) -> Result<()> {
+        let root = list.split("/metadata/").next().unwrap();
+        let table = Table::open(root, BTreeMap::new(), false)?;
+        let table = table.append(one_row(&table, 3))?;
+        let expiry = Expiry { older_than_ms: Some(i64::MAX), retain_last: Some(1), ..Expiry::default() };
+        table.expire_snapshots(&ExpireOptions { expiry, ..ExpireOptions::default() }, &|| Ok(())).map(drop)
+    }
+}
+
+fn one_row(table: &Table, id: i64) -> Box<dyn RecordBatchReader + Send> {
+    let arrow = to_arrow(table.schema()).unwrap();
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![id]))]).unwrap();
+    Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
+}
+
 impl Store for Faulty {
     fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let publishes = path.ends_with(".metadata.json");
         let fault =
             if publishes { std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) } else { Fault::None };
         match fault {
-            Fault::None => self.files.put_if_absent(path, bytes),
+            Fault::None | Fault::Expired => self.files.put_if_absent(path, bytes),
             Fault::LostReply => {
                 self.files.put_if_absent(path, bytes)?;
                 Err(Error::store("the connection was reset"))
@@ -63,6 +85,11 @@ impl Store for Faulty {
     }
 
     fn get(&self, path: &str) -> Result<Vec<u8>> {
+        let expires = path.contains("/snap-") && *self.fault.lock().unwrap() == Fault::Expired;
+        if expires {
+            *self.fault.lock().unwrap() = Fault::None;
+            self.expire(path)?;
+        }
         self.files.get(path)
     }
 
@@ -128,9 +155,7 @@ impl Setup {
     }
 
     fn rows(&self, id: i64) -> Box<dyn RecordBatchReader + Send> {
-        let arrow = to_arrow(self.table.schema()).unwrap();
-        let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![id]))]).unwrap();
-        Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
+        one_row(&self.table, id)
     }
 
     pub fn append(&self, fault: Fault) -> Result<Table> {
@@ -181,6 +206,27 @@ fn a_lost_race_is_run_again_with_the_same_manifest() {
     assert!(table.metadata_location().ends_with("/v3.metadata.json"));
     // Three versions and the hint; the list of the second attempt, and the one manifest.
     assert_eq!((setup.files("metadata"), setup.files("data")), (6, 1));
+}
+
+#[test]
+fn a_version_that_expires_meanwhile_is_left_for_the_next() {
+    let setup = Setup::new();
+    setup.append(Fault::None).unwrap();
+    let table = setup.append(Fault::Expired).unwrap();
+    // The other's row and ours: the first snapshot is gone.
+    assert_eq!((table.snapshots().len(), setup.files("data")), (2, 3));
+    assert_eq!(table.scan(ScanRequest::default()).unwrap().count(&|| Ok(())).unwrap(), 3);
+}
+
+#[test]
+fn a_file_that_is_gone_for_good_ends_a_commit() {
+    let setup = Setup::new();
+    let table = setup.append(Fault::None).unwrap();
+    let list = table.inner.metadata.current_snapshot().unwrap().manifest_list.clone().unwrap();
+    setup.store.delete(&list).unwrap();
+    let before = setup.files("data");
+    assert_eq!(setup.append(Fault::None).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(setup.files("data"), before);
 }
 
 #[test]

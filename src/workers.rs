@@ -2,17 +2,55 @@
 //!
 //! Threads are scoped: none outlives the call, so a process may fork between any two calls (PySpark workers do).
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
 
 use crate::error::Result;
 
 /// Asked between the steps of long work, by every thread that does it; an error ends the work. `&|| Ok(())` never does.
 pub type GoOn<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 
+/// [`GoOn`] for what can't be handed one: it waits for a store, far below the work that it belongs to.
+pub type Asked = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
 /// Threads at most, whatever the machine has.
 const MOST_THREADS: usize = 16;
+
+/// How often a thread that waits for others asks whether to go on.
+const PAUSE: Duration = Duration::from_millis(20);
+
+thread_local! {
+    static ASKED: RefCell<Option<Asked>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`. Whatever waits meanwhile, on this thread and on those that it starts here, asks `asked` whether to go on.
+pub fn asking<T>(asked: Option<Asked>, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was asked before, after a panic too.
+    struct Before(Option<Asked>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ASKED.set(self.0.take());
+        }
+    }
+    let _before = Before(ASKED.replace(asked));
+    work()
+}
+
+/// Whether to go on waiting, by what [`asking`] was given on this thread.
+///
+/// # Errors
+/// What that gives.
+pub fn go_on() -> Result<()> {
+    asked().map_or(Ok(()), |asked| asked())
+}
+
+fn asked() -> Option<Asked> {
+    ASKED.with_borrow(Clone::clone)
+}
 
 /// Threads to use where there is work for so many.
 pub fn threads(most: usize) -> usize {
@@ -21,7 +59,12 @@ pub fn threads(most: usize) -> usize {
 
 /// `f(0), …, f(n - 1)` on as many threads as there are cores, in order; the first error by index wins.
 pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-    let threads = threads(n);
+    in_parallel_on(threads(n), n, f)
+}
+
+/// As [`in_parallel`] on so many threads at most: for work that waits for a store rather than for the processor.
+pub fn in_parallel_on<T: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    let threads = threads.min(n);
     if threads <= 1 {
         return (0..n).map(f).collect();
     }
@@ -49,8 +92,10 @@ pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> 
 /// Work in two stages without a barrier between them: each of `n` items is prepared, which cuts it into pieces, and each
 /// piece is worked on, by whatever thread is free. Pieces go before further items, so that what was just prepared is still
 /// in the cache. Each thread keeps a scratch area over its pieces. The results are in the order of items and pieces; of
-/// errors, that of the lowest item wins.
+/// errors, that of the lowest item wins. There are so many threads at most; what waits for a store wants more than there are
+/// cores.
 pub fn in_stages<P: Send, T: Send, S>(
+    most_threads: usize,
     n: usize,
     prepare: impl Fn(usize) -> Result<Vec<P>> + Sync,
     scratch: impl Fn() -> S + Sync,
@@ -86,7 +131,7 @@ pub fn in_stages<P: Send, T: Send, S>(
         done
     };
     let at_once = if n == 1 { stages.lock().pieces.len() } else { usize::MAX };
-    let mut done = on_threads(threads(at_once), run);
+    let mut done = on_threads(most_threads.min(at_once), run);
     done.sort_by_key(|(item, number, _)| (*item, *number));
     let mut out: Vec<Vec<T>> = (0..n).map(|_| Vec::new()).collect();
     for (item, _, result) in done {
@@ -103,9 +148,19 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
     if threads <= 1 {
         return run();
     }
+    let (asked, caller, left) = (asked(), std::thread::current(), AtomicUsize::new(threads - 1));
+    let help = || {
+        let _ended = Ended { left: &left, caller: &caller };
+        asking(asked.clone(), &run)
+    };
     std::thread::scope(|scope| {
-        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(&run)).collect();
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(help)).collect();
         let mut all = run();
+        while asked.is_some() && left.load(Ordering::Acquire) > 0 {
+            // Only this thread may be able to tell that the work is to stop; the others hear of it by its asking.
+            let _ = go_on();
+            std::thread::park_timeout(PAUSE);
+        }
         for h in helpers {
             match h.join() {
                 Ok(done) => all.extend(done),
@@ -114,6 +169,19 @@ fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T
         }
         all
     })
+}
+
+/// Tells the thread that waits for the others that one has ended.
+struct Ended<'a> {
+    left: &'a AtomicUsize,
+    caller: &'a Thread,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.left.fetch_sub(1, Ordering::Release);
+        self.caller.unpark();
+    }
 }
 
 enum Step<P> {
@@ -206,6 +274,7 @@ mod tests {
         let pieces = |i: usize| Ok((0..i % 5).collect());
         let run = |n| {
             in_stages(
+                4,
                 n,
                 pieces,
                 || 0,
@@ -220,12 +289,36 @@ mod tests {
             let expected: Vec<Vec<_>> = (0..n).map(|i| (0..i % 5).map(|p| (i, p)).collect()).collect();
             assert_eq!(run(n), expected);
         }
-        assert_eq!(in_stages(1, |_| Ok(vec![7; 90]), || (), |_, _, p| Ok(p)).unwrap(), [vec![7; 90]]);
+        assert_eq!(in_stages(4, 1, |_| Ok(vec![7; 90]), || (), |_, _, p| Ok(p)).unwrap(), [vec![7; 90]]);
         let bad = |i: usize, at: usize| if i == at { Err(Error::invalid(i.to_string())) } else { Ok(vec![i]) };
-        let e = in_stages(100, |i| bad(i, 40), || (), |_, _, p| Ok(p)).unwrap_err();
+        let e = in_stages(4, 100, |i| bad(i, 40), || (), |_, _, p| Ok(p)).unwrap_err();
         assert_eq!(e.message(), "40");
-        let e = in_stages(100, |i| Ok(vec![i]), || (), |_, i, _| bad(i, 41)).unwrap_err();
+        let e = in_stages(4, 100, |i| Ok(vec![i]), || (), |_, i, _| bad(i, 41)).unwrap_err();
         assert_eq!(e.message(), "41");
+    }
+
+    #[test]
+    fn helpers_ask_what_their_caller_asks() {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let asked = stop.clone();
+        let ask = move || match asked.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => Err(Error::invalid("stopped")),
+        };
+        let waits = |i: usize| {
+            if i == 3 {
+                stop.store(1, Ordering::Relaxed);
+            }
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_secs(20) {
+                go_on()?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        let stopped = asking(Some(Arc::new(ask)), || in_parallel_on(4, 4, waits));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
+        assert!(go_on().is_ok());
     }
 
     #[test]
@@ -238,6 +331,7 @@ mod tests {
                     Ok(vec![i])
                 };
                 in_stages(
+                    4,
                     20,
                     ready,
                     || (),

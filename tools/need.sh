@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# need.sh WHO THING...: says in one line each what WHO (a command) misses of python, rust, java, mvn; exit 1 if any is missing.
+# need.sh WHO THING...: says in one line each what WHO (a command) misses of python, rust, java, mvn, strace; exit 1 if any is
+# missing.
 set -eu
 who=$1
 shift
@@ -41,6 +42,11 @@ for thing in "$@"; do
       if [ "${major:-0}" -lt 17 ]; then
         missing "Java 17 or newer is missing (found ${major:-none}): install a JDK (Debian: apt install openjdk-17-jdk-headless) or set JAVA_HOME"
       fi
+    fi
+    ;;
+  strace)
+    if ! command -v strace >/dev/null; then
+      missing "strace is missing (it kills commits at their system calls): install it (Debian: apt install strace)"
     fi
     ;;
   mvn)

@@ -171,7 +171,7 @@ pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planne
     });
     let snapshot = Snapshot::from_json(json, version).expect("a snapshot");
     let input = PlanInput {
-        store: open_store(&root).expect("local files"),
+        store: open_store(&root, &Default::default()).expect("local files"),
         location: Location::recorded(),
         metadata: Arc::new(metadata(&root, version)),
         snapshot: Some(Arc::new(snapshot)),

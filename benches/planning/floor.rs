@@ -85,7 +85,7 @@ fn measure(line: &str) -> Result<String> {
     };
     let number = |i: usize| words.get(i).and_then(|w| w.parse::<i64>().ok()).map(|n| n.min(i64::from(i32::MAX)) as i32);
     let days = number(2).zip(number(3));
-    let store = open_store(path)?;
+    let store = open_store(path, &Default::default())?;
     let metadata = parse_metadata(&store.get(path)?)?;
     let snapshot = metadata.current_snapshot().ok_or_else(|| broken("the table is empty"))?;
     let mut manifests = load_manifests(store.as_ref(), &Location::recorded(), snapshot)?;

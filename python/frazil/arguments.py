@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import importlib.util
 import operator
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -53,6 +54,13 @@ def _no_version(at: object, what: str) -> InvalidInputError:
 def since_version(since: At | None) -> dict[str, Any]:
     """`since` as keyword arguments of the core's scan."""
     return {f"since_{key}": value for key, value in at_version(since, "since").items()}
+
+
+def paths(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+    """Paths of files; one alone is not taken for a list of its letters."""
+    if isinstance(given, (str, os.PathLike)):
+        raise InvalidInputError("paths must be a list of paths")
+    return [os.fspath(path) for path in given]
 
 
 def filter_text(filter: str | Predicate) -> str:

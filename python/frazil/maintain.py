@@ -1,4 +1,4 @@
-"""Upkeep of tables: expiring snapshots, removing files that nothing leads to, and writing files and manifests anew."""
+"""Upkeep of tables: expiring snapshots, removing files that nothing leads to, rewriting others, statistics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from frazil.expr import Predicate
 if TYPE_CHECKING:
     from frazil.table import Table
 
-__all__ = ["Compacted", "ExpiredSnapshots", "Maintain", "OrphanFiles", "RewrittenDeletes", "RewrittenManifests"]
+__all__ = [
+    "ColumnStatistics",
+    "Compacted",
+    "ExpiredSnapshots",
+    "Maintain",
+    "OrphanFiles",
+    "PartitionStatistics",
+    "RewrittenDeletes",
+    "RewrittenManifests",
+]
 
 
 class Compacted(NamedTuple):
@@ -27,7 +36,8 @@ class Compacted(NamedTuple):
         added_files: Data files that hold their rows.
         added_bytes: Their size.
         commits: Commits made.
-        failed: Why commits failed: only with `max_commits`.
+        failed: Why commits failed, or what they would have committed could not be written: only with `max_commits`. It
+            may be unknown how one ended; then its files are still there.
     """
 
     groups: int
@@ -115,6 +125,37 @@ class RewrittenManifests(NamedTuple):
     added: list[str]
 
 
+class ColumnStatistics(NamedTuple):
+    """Statistics of columns that the table has now.
+
+    Attributes:
+        snapshot_id: The snapshot that they are about.
+        path: The statistics file.
+        size_bytes: Its size.
+        distinct: By column, about how many distinct values it has. Up to 4,096 the number is exact, above it is
+            within 5 % with 99.7 % confidence.
+    """
+
+    snapshot_id: int
+    path: str
+    size_bytes: int
+    distinct: dict[str, int]
+
+
+class PartitionStatistics(NamedTuple):
+    """Statistics of partitions that the table has now.
+
+    Attributes:
+        snapshot_id: The snapshot that they are about.
+        path: The statistics file, in Parquet: a row for each partition.
+        size_bytes: Its size.
+    """
+
+    snapshot_id: int
+    path: str
+    size_bytes: int
+
+
 class Maintain:
     """The upkeep of a table: `table.maintain`.
 
@@ -127,8 +168,12 @@ class Maintain:
         self._table = table
 
     def _run(self, action: str, **options: Any) -> dict[str, Any]:
+        return self._try(action, **options) or {}
+
+    def _try(self, action: str, **options: Any) -> dict[str, Any] | None:
+        """As `_run`, for actions that may have nothing to do."""
         self._table._core, result = self._table._core.maintain(action, json.dumps(options))
-        parsed: dict[str, Any] = json.loads(result)
+        parsed: dict[str, Any] | None = json.loads(result)
         return parsed
 
     def expire_snapshots(
@@ -258,6 +303,7 @@ class Maintain:
         rewrite_all: bool = False,
         max_group_size_bytes: int = 100 << 30,
         max_commits: int | None = None,
+        max_failed_commits: int | None = None,
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
@@ -289,6 +335,7 @@ class Maintain:
             rewrite_all: Write all files anew.
             max_group_size_bytes: How large a group gets.
             max_commits: Commit in so many parts, of which one that fails does not keep the others; None commits once.
+            max_failed_commits: So many of these parts may fail, as `failed` of the result then tells; None allows all.
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshots' summaries.
@@ -322,6 +369,7 @@ class Maintain:
             rewrite_all=bool(rewrite_all),
             max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
             max_commits=max_commits,
+            max_failed_commits=max_failed_commits,
             dry_run=bool(dry_run),
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
@@ -433,6 +481,62 @@ class Maintain:
             snapshot_properties=arguments.texts(snapshot_properties),
         )
         return RewrittenDeletes(**result)
+
+    def compute_statistics(
+        self, columns: Iterable[str] | None = None, snapshot: int | None = None
+    ) -> ColumnStatistics | None:
+        """Estimates how many distinct values columns have, and stores that as the snapshot's statistics.
+
+        The rows are read, files in parallel; a column takes some 100 kB of memory for each thread. The statistics file
+        is a Puffin file of theta sketches, as Java Iceberg's `compute_table_stats` writes it: query engines use it for
+        the order of joins. Nulls do not count, nor do text and binary of no length. Statistics that the snapshot had
+        before are replaced.
+
+        Args:
+            columns: Dotted names of primitive columns outside of lists and maps; None takes all that are in no other
+                column.
+            snapshot: The id of the snapshot, if not the current one.
+
+        Returns:
+            The statistics, or None for a table without snapshots.
+
+        Raises:
+            InvalidInputError: There is no such column, or its values can't be counted.
+            NotFoundError: There is no such snapshot.
+        """
+        if isinstance(columns, str):
+            raise InvalidInputError(f"columns= must be several names, not the text {columns!r}", hint=f"[{columns!r}]")
+        result = self._try(
+            "compute_statistics",
+            columns=None if columns is None else [str(name) for name in columns],
+            snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
+        )
+        return None if result is None else ColumnStatistics(**result)
+
+    def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | None:
+        """Counts the files and rows of each partition, and stores that as the snapshot's partition statistics.
+
+        The numbers are those of `inspect.partitions()`, but for two things: each partition spec has partitions of its
+        own, and a removal of files counts as an update of the partition. Manifests are read, data files are not. If the
+        snapshot has partition statistics already, they stay.
+
+        Args:
+            snapshot: The id of the snapshot, if not the current one.
+
+        Returns:
+            The statistics, or None if there is no snapshot, or it names no file.
+
+        Raises:
+            InvalidInputError: The table was never partitioned.
+            NotFoundError: There is no such snapshot.
+        """
+        result = self._try(
+            "compute_partition_statistics",
+            snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
+        )
+        if result is None:
+            return None
+        return PartitionStatistics(result["snapshot_id"], result["path"], result["size_bytes"])
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | None:

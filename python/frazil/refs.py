@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import arguments
@@ -12,9 +12,11 @@ from frazil.evolve import evolve
 from frazil.exceptions import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from frazil.table import Table
 
-__all__ = ["Ref", "Refs"]
+__all__ = ["Ref", "RefChanges", "Refs"]
 
 
 class Ref(NamedTuple):
@@ -37,14 +39,126 @@ class Ref(NamedTuple):
     max_ref_age_ms: int | None = None
 
 
-class Refs(Mapping[str, Ref]):
-    """A table's branches and tags by name, and the verbs that change them.
+class RefChanges:
+    """The verbs that change branches and tags: each returns the same object, so that they chain.
 
-    Each verb is one commit, after which the table is at its new version; it returns the same object, so verbs chain.
     What is made `at=None` is made at the current snapshot. Ages are milliseconds or a `datetime.timedelta`.
     """
 
+    def __init__(self, change: Callable[[dict[str, Any]], object]) -> None:
+        self._evolve = change
+
+    def create_branch(
+        self,
+        name: str,
+        at: At | None = None,
+        *,
+        min_snapshots_to_keep: int | None = None,
+        max_snapshot_age_ms: int | dt.timedelta | None = None,
+        max_ref_age_ms: int | dt.timedelta | None = None,
+    ) -> Self:
+        """Makes a branch.
+
+        Args:
+            name: Its name.
+            at: The version it begins at: a snapshot's id, a branch or tag, or a point in time.
+            min_snapshots_to_keep: How many of its snapshots expiry keeps.
+            max_snapshot_age_ms: How old its snapshots may get.
+            max_ref_age_ms: How old the branch may get.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        return self._change("create-branch", name, **arguments.at_version(at), **kept)
+
+    def create_tag(self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None) -> Self:
+        """Makes a tag.
+
+        Args:
+            name: Its name.
+            at: The version it names: a snapshot's id, a branch or tag, or a point in time.
+            max_ref_age_ms: How old the tag may get.
+
+        Raises:
+            AlreadyExistsError: The name is taken.
+        """
+        return self._change("create-tag", name, **arguments.at_version(at), **_retention(None, None, max_ref_age_ms))
+
+    def replace(self, name: str, at: At) -> Self:
+        """Lets a branch or tag name another snapshot, whether or not it descends from the old one.
+
+        Args:
+            name: The branch or tag.
+            at: The version: a snapshot's id, a branch or tag, or a point in time.
+        """
+        return self._change("replace-ref", name, **arguments.at_version(at))
+
+    def drop(self, name: str) -> Self:
+        """Removes a branch or tag. Its snapshots stay until they expire.
+
+        Raises:
+            NotFoundError: There is none of this name.
+            InvalidInputError: It is `main`.
+        """
+        return self._change("drop-ref", name)
+
+    def rename(self, name: str, to: str) -> Self:
+        """Gives a branch another name.
+
+        Raises:
+            AlreadyExistsError: The new name is taken.
+            InvalidInputError: It is `main` or a tag.
+        """
+        return self._change("rename-branch", name, to=to)
+
+    def fast_forward(self, name: str, to: str) -> Self:
+        """Moves a branch forward to the snapshot of another reference, such as one with changes that were audited.
+
+        Args:
+            name: The branch to move; it is made if it is not there.
+            to: A branch or tag whose snapshot descends from the branch's.
+
+        Raises:
+            InvalidInputError: It does not descend from it.
+        """
+        return self._change("fast-forward", name, to=to)
+
+    def set_retention(
+        self,
+        name: str,
+        *,
+        min_snapshots_to_keep: int | None = None,
+        max_snapshot_age_ms: int | dt.timedelta | None = None,
+        max_ref_age_ms: int | dt.timedelta | None = None,
+    ) -> Self:
+        """Says what expiry keeps of a branch or tag; what is None stays as it is.
+
+        Args:
+            name: The branch or tag.
+            min_snapshots_to_keep: Of a branch: how many snapshots.
+            max_snapshot_age_ms: Of a branch: how old snapshots may get.
+            max_ref_age_ms: How old the reference may get. `main` never goes.
+        """
+        return self._change(
+            "set-retention", name, **_retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        )
+
+    def _change(self, change: str, name: str, **members: Any) -> Self:
+        if not isinstance(name, str) or not isinstance(members.get("to", ""), str):
+            raise InvalidInputError(f"a branch or tag is given by its name, not {name!r}")
+        self._evolve({"change": change, "name": name, **members})
+        return self
+
+
+class Refs(RefChanges, Mapping[str, Ref]):
+    """A table's branches and tags by name, and the verbs that change them.
+
+    Each verb is one commit, after which the table is at its new version.
+    """
+
     def __init__(self, table: Table) -> None:
+        super().__init__(lambda change: evolve(table, change))
         self._table = table
 
     def _all(self) -> dict[str, Ref]:
@@ -69,108 +183,6 @@ class Refs(Mapping[str, Ref]):
 
     def __repr__(self) -> str:
         return f"Refs({list(self._all().values())!r})"
-
-    def create_branch(
-        self,
-        name: str,
-        at: At | None = None,
-        *,
-        min_snapshots_to_keep: int | None = None,
-        max_snapshot_age_ms: int | dt.timedelta | None = None,
-        max_ref_age_ms: int | dt.timedelta | None = None,
-    ) -> Refs:
-        """Makes a branch.
-
-        Args:
-            name: Its name.
-            at: The version it begins at: a snapshot's id, a branch or tag, or a point in time.
-            min_snapshots_to_keep: How many of its snapshots expiry keeps.
-            max_snapshot_age_ms: How old its snapshots may get.
-            max_ref_age_ms: How old the branch may get.
-
-        Raises:
-            AlreadyExistsError: The name is taken.
-        """
-        kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        return self._change("create-branch", name, **arguments.at_version(at), **kept)
-
-    def create_tag(self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None) -> Refs:
-        """Makes a tag.
-
-        Args:
-            name: Its name.
-            at: The version it names: a snapshot's id, a branch or tag, or a point in time.
-            max_ref_age_ms: How old the tag may get.
-
-        Raises:
-            AlreadyExistsError: The name is taken.
-        """
-        return self._change("create-tag", name, **arguments.at_version(at), **_retention(None, None, max_ref_age_ms))
-
-    def replace(self, name: str, at: At) -> Refs:
-        """Lets a branch or tag name another snapshot, whether or not it descends from the old one.
-
-        Args:
-            name: The branch or tag.
-            at: The version: a snapshot's id, a branch or tag, or a point in time.
-        """
-        return self._change("replace-ref", name, **arguments.at_version(at))
-
-    def drop(self, name: str) -> Refs:
-        """Removes a branch or tag. Its snapshots stay until they expire.
-
-        Raises:
-            NotFoundError: There is none of this name.
-            InvalidInputError: It is `main`.
-        """
-        return self._change("drop-ref", name)
-
-    def rename(self, name: str, to: str) -> Refs:
-        """Gives a branch another name.
-
-        Raises:
-            AlreadyExistsError: The new name is taken.
-            InvalidInputError: It is `main` or a tag.
-        """
-        return self._change("rename-branch", name, to=to)
-
-    def fast_forward(self, name: str, to: str) -> Refs:
-        """Moves a branch forward to the snapshot of another reference, such as one with changes that were audited.
-
-        Args:
-            name: The branch to move; it is made if it is not there.
-            to: A branch or tag whose snapshot descends from the branch's.
-
-        Raises:
-            InvalidInputError: It does not descend from it.
-        """
-        return self._change("fast-forward", name, to=to)
-
-    def set_retention(
-        self,
-        name: str,
-        *,
-        min_snapshots_to_keep: int | None = None,
-        max_snapshot_age_ms: int | dt.timedelta | None = None,
-        max_ref_age_ms: int | dt.timedelta | None = None,
-    ) -> Refs:
-        """Says what expiry keeps of a branch or tag; what is None stays as it is.
-
-        Args:
-            name: The branch or tag.
-            min_snapshots_to_keep: Of a branch: how many snapshots.
-            max_snapshot_age_ms: Of a branch: how old snapshots may get.
-            max_ref_age_ms: How old the reference may get. `main` never goes.
-        """
-        return self._change(
-            "set-retention", name, **_retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        )
-
-    def _change(self, change: str, name: str, **members: Any) -> Refs:
-        if not isinstance(name, str) or not isinstance(members.get("to", ""), str):
-            raise InvalidInputError(f"a branch or tag is given by its name, not {name!r}")
-        evolve(self._table, {"change": change, "name": name, **members})
-        return self
 
 
 def _retention(

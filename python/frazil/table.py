@@ -262,10 +262,8 @@ class Table(RowChanges):
             InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
             NotFoundError: A file is not there.
         """
-        if isinstance(paths, (str, os.PathLike)):
-            raise InvalidInputError("paths must be a list of paths")
         self._core = self._core.add_files(
-            [os.fspath(path) for path in paths],
+            arguments.paths(paths),
             check_duplicate_files,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
@@ -274,6 +272,8 @@ class Table(RowChanges):
 
     def transaction(self, branch: str | None = None) -> Transaction:
         """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
+
+        It begins at the newest version.
 
         Args:
             branch: The branch that snapshots go to; `main` if None.
@@ -558,14 +558,18 @@ def open_table(
     """Opens a table by its place, without a catalog.
 
     Args:
-        location: The table's root folder, or one of its metadata files.
-        storage_options: Credentials and settings of the store.
+        location: The table's root folder, or one of its metadata files: a path, or a URI such as `s3://bucket/table`.
+        storage_options: Credentials and settings of an object store, by PyIceberg's names (`s3.endpoint`, …) or those
+            of `object_store` (`aws_region`, …); by default from the environment.
         moved: The table was copied here: paths below its recorded location are read below this one. Such a table can
             only be read.
 
     Raises:
         NotFoundError: There is no table.
         CorruptTableError: Its metadata can't be read.
+        InvalidInputError: There is no such storage option.
+        StoreError: The store does not answer.
+        PermissionDeniedError: It refuses the credentials.
 
     Examples:
         >>> import frazil as fz

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import arguments
+from frazil.arguments import At
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.refs import RefChanges
 from frazil.row_changes import RowChanges
 
 if TYPE_CHECKING:
@@ -54,8 +58,9 @@ class DryRun(NamedTuple):
 class Transaction(RowChanges):
     """Changes that are committed together: all of them are in the table's next version, or none.
 
-    `Table.transaction` makes one. As a context manager it commits at the end, and gives everything up if an exception
-    leaves the block. Data files are written as changes are added; readers see nothing before the commit.
+    `Table.transaction` makes one. As a context manager it commits at the end, unless that was done before, and gives
+    everything up if an exception leaves the block; so does a transaction that is never committed, when it is
+    collected. Data files are written as changes are added; readers see nothing before the commit.
     """
 
     def __init__(self, table: Table, branch: str | None = None) -> None:
@@ -116,6 +121,44 @@ class Transaction(RowChanges):
         """Replaces the order that new files should have, as `Table.update_sort_order`."""
         return UpdateSortOrder(self._evolve, case_sensitive)
 
+    def add_files(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        check_duplicate_files: bool = True,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Transaction:
+        """Makes existing Parquet files part of the table where they are, as `Table.add_files`; returns the transaction.
+
+        The files stay where they are if the transaction is given up.
+        """
+        self._core.add_files(arguments.paths(paths), bool(check_duplicate_files), arguments.texts(snapshot_properties))
+        return self
+
+    @property
+    def refs(self) -> RefChanges:
+        """Changes branches and tags, by the verbs of `Table.refs`: `tx.refs.create_tag("done")`.
+
+        What is made at the current snapshot is made at the one that the changes so far lead to.
+        """
+        return RefChanges(self._evolve)
+
+    def create_tag(
+        self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None
+    ) -> Transaction:
+        """Makes a tag, as `Refs.create_tag`; returns the transaction."""
+        self.refs.create_tag(name, at, max_ref_age_ms=max_ref_age_ms)
+        return self
+
+    def create_branch(self, name: str, at: At | None = None) -> Transaction:
+        """Makes a branch, as `Refs.create_branch`; returns the transaction."""
+        self.refs.create_branch(name, at)
+        return self
+
+    def upgrade(self, format_version: int) -> Transaction:
+        """Raises the format version, as `Table.upgrade`; returns the transaction."""
+        version = arguments.count("format_version", format_version)
+        return self._evolve({"change": "upgrade", "format-version": version})
+
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties; returns the transaction."""
         return self._evolve(
@@ -168,12 +211,20 @@ class Transaction(RowChanges):
         self._core.abort()
 
     def __enter__(self) -> Transaction:
+        if self._core.ended():
+            raise InvalidInputError("the transaction has ended", hint="Begin another with table.transaction()")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.commit()
-        else:
+        if kind is not None:
             self.abort()
+        elif not self._core.ended():
+            self.commit()
+
+    def __reduce__(self) -> NoReturn:
+        raise UnsupportedError(
+            "a transaction stays in its process: it can't be pickled or copied",
+            hint="Let other processes write files with table.writer(), and commit their messages",
+        )

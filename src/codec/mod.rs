@@ -4,4 +4,5 @@ pub mod avro;
 pub mod bitmap;
 pub mod orc;
 pub mod puffin;
+pub mod theta;
 pub mod variant;

@@ -116,7 +116,7 @@ impl FileSource for AvroSource {
             recorded: part.recorded,
             is_whole,
         };
-        Ok(Some(Started { batches: Box::new(batches), leaves, test: Some(request.test) }))
+        Ok(Some(Started { batches: Box::new(batches), leaves, test: Some(request.test), keys_tested: false }))
     }
 }
 

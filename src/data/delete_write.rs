@@ -18,11 +18,11 @@ use arrow::array::{Int64Array, RecordBatch, StringArray};
 
 use super::arrow_schema::to_arrow;
 use super::delete_files::{PATH_ID, POS_ID};
+use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of};
 use super::metrics::MetricsConfig;
 use super::output::Output;
-use super::parquet_properties::size_property;
-use super::parquet_write::{ParquetFile, ParquetSettings, Purpose, WrittenParquet};
-use super::write::{WriteContext, check_format};
+use super::write::WriteContext;
+use super::write_properties::size_property;
 use crate::codec::bitmap::PositionSet;
 use crate::codec::puffin::{Blob, DELETION_VECTOR, FileBuilder};
 use crate::error::{Error, Result, ResultExt};
@@ -42,8 +42,8 @@ const ROWS_AT_ONCE: usize = 8192;
 /// What positions are written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeleteForm {
-    /// Position delete files in Parquet: what tables of format version 2 have.
-    Parquet,
+    /// Position delete files: what tables of format version 2 have.
+    Files,
     /// Deletion vectors in a Puffin file: what tables of format version 3 have.
     Vectors,
 }
@@ -57,7 +57,7 @@ impl DeleteForm {
         match version {
             0 | 1 => Err(Error::unsupported("tables of format version 1 have no delete files")
                 .hint("Upgrade the table, or rewrite the data files")),
-            2 => Ok(DeleteForm::Parquet),
+            2 => Ok(DeleteForm::Files),
             _ => Ok(DeleteForm::Vectors),
         }
     }
@@ -85,11 +85,6 @@ impl Granularity {
     }
 }
 
-/// Refuses delete files of another format than Parquet, whichever property says so.
-pub(super) fn check_deletes_format(properties: &BTreeMap<String, String>) -> Result<()> {
-    check_format(properties, &["write.delete.format.default", "write.format.default"])
-}
-
 /// What is to be deleted of one data file.
 #[derive(Debug)]
 struct Deletes {
@@ -111,7 +106,7 @@ pub struct PositionDeleteWriter {
 
 #[derive(Debug)]
 enum Form {
-    Parquet { granularity: Granularity, settings: Arc<ParquetSettings>, target_bytes: u64 },
+    Files { granularity: Granularity, settings: FileSettings, target_bytes: u64 },
     Vectors,
 }
 
@@ -129,14 +124,14 @@ impl PositionDeleteWriter {
         let properties = &context.properties;
         let form = match form {
             DeleteForm::Vectors => Form::Vectors,
-            DeleteForm::Parquet => {
-                check_deletes_format(properties)?;
+            DeleteForm::Files => {
+                let format = format_of(properties, true)?;
                 let schema = Arc::new(position_schema());
                 let (arrow, full) = (to_arrow(&schema)?, MetricsConfig::full());
-                let settings = ParquetSettings::new(schema, arrow, properties, full, Purpose::PositionDeletes)?;
-                Form::Parquet {
+                let settings = FileSettings::new(format, schema, arrow, properties, full, Purpose::PositionDeletes)?;
+                Form::Files {
                     granularity: Granularity::of(properties)?,
-                    settings: Arc::new(settings),
+                    settings,
                     target_bytes: size_property(properties, DELETE_TARGET, DELETE_TARGET_BYTES)?,
                 }
             }
@@ -180,7 +175,7 @@ impl PositionDeleteWriter {
         }
         let files = match &self.form {
             Form::Vectors => write_vectors(&mut self.output, &deletes)?,
-            Form::Parquet { granularity, settings, target_bytes } => {
+            Form::Files { granularity, settings, target_bytes } => {
                 let mut files = Vec::new();
                 for group in groups(deletes, *granularity) {
                     let mut writer = GroupWriter::new(&mut self.output, settings, *target_bytes, group.partition);
@@ -285,7 +280,7 @@ fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<G
 /// Writes the rows of a group, rolling over to new files at their target size.
 struct GroupWriter<'a> {
     output: &'a mut Output,
-    settings: &'a Arc<ParquetSettings>,
+    settings: &'a FileSettings,
     target_bytes: u64,
     partition: Arc<Partition>,
     open: Option<OpenFile>,
@@ -293,18 +288,13 @@ struct GroupWriter<'a> {
 }
 
 struct OpenFile {
-    file: ParquetFile,
+    file: Box<dyn NewFile>,
     /// The only data file of its rows so far.
     only: Option<String>,
 }
 
 impl<'a> GroupWriter<'a> {
-    fn new(
-        output: &'a mut Output,
-        settings: &'a Arc<ParquetSettings>,
-        target_bytes: u64,
-        partition: Arc<Partition>,
-    ) -> Self {
+    fn new(output: &'a mut Output, settings: &'a FileSettings, target_bytes: u64, partition: Arc<Partition>) -> Self {
         GroupWriter { output, settings, target_bytes, partition, open: None, done: Vec::new() }
     }
 
@@ -328,8 +318,8 @@ impl<'a> GroupWriter<'a> {
         let open = match &mut self.open {
             Some(open) => open,
             none => {
-                let (_, path) = self.output.next(Some(&self.partition), FileFormat::Parquet);
-                let file = ParquetFile::create(self.output.store(), path, self.settings.clone())?;
+                let (_, path) = self.output.next(Some(&self.partition), self.settings.format());
+                let file = self.settings.create(self.output.store(), path)?;
                 none.insert(OpenFile { file, only: Some(data_file.to_owned()) })
             }
         };
@@ -345,7 +335,8 @@ impl<'a> GroupWriter<'a> {
         self.output.made(&path, &finished);
         let mut written = finished?;
         forget_counts(&mut written, only.is_some());
-        let file = written.into_file(FileContent::PositionDeletes, path, self.partition.clone());
+        let file =
+            written.into_file(FileContent::PositionDeletes, path, self.settings.format(), self.partition.clone());
         self.done.push(DataFile { referenced_data_file: only, ..file });
         Ok(())
     }
@@ -357,8 +348,8 @@ impl<'a> GroupWriter<'a> {
 }
 
 /// Counts of the two columns say nothing, and bounds only if all rows are of one data file: Java leaves the rest out.
-fn forget_counts(written: &mut WrittenParquet, one_data_file: bool) {
-    let metrics = &mut written.metrics;
+fn forget_counts(written: &mut Written, one_data_file: bool) {
+    let Some(metrics) = &mut written.metrics else { return };
     metrics.value_counts = None;
     metrics.null_value_counts = None;
     metrics.nan_value_counts = None;

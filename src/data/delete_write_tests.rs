@@ -79,7 +79,7 @@ fn bounds(file: &DataFile) -> Option<(Vec<u8>, Vec<u8>)> {
 fn each_data_file_has_its_own_delete_file() {
     let dir = TempDir::new().unwrap();
     let long = format!("/data/{}/a.parquet", "x".repeat(300));
-    let mut w = writer(&dir, DeleteForm::Parquet, &[]);
+    let mut w = writer(&dir, DeleteForm::Files, &[]);
     w.delete(&data_file("/data/b.parquet", Some(19_000)), set([7])).unwrap();
     w.delete(&data_file(&long, Some(19_000)), set([5, 1])).unwrap();
     w.delete(&data_file(&long, Some(19_000)), set([3, 5, 1 << 33])).unwrap();
@@ -118,7 +118,7 @@ fn each_data_file_has_its_own_delete_file() {
 #[test]
 fn data_files_of_a_partition_may_share() {
     let dir = TempDir::new().unwrap();
-    let mut w = writer(&dir, DeleteForm::Parquet, &[(GRANULARITY, "Partition")]);
+    let mut w = writer(&dir, DeleteForm::Files, &[(GRANULARITY, "Partition")]);
     for (path, day) in [("b", Some(1)), ("d", None), ("a", Some(1)), ("c", Some(2))] {
         w.delete(&data_file(path, day), set(0..2)).unwrap();
     }
@@ -141,7 +141,7 @@ fn delete_files_roll_over_and_have_properties_of_their_own() {
         ("write.parquet.row-group-size-bytes", "40000"),
         ("write.parquet.bloom-filter-enabled.column.pos", "true"),
     ];
-    let mut w = writer(&dir, DeleteForm::Parquet, &properties);
+    let mut w = writer(&dir, DeleteForm::Files, &properties);
     w.delete(&data_file("a", None), set((0..100_000).map(|i| i * i))).unwrap();
     let files = w.finish().unwrap();
     assert!((2..20).contains(&files.len()), "{}", files.len());
@@ -193,7 +193,7 @@ fn vectors_share_a_puffin_file() {
 #[test]
 fn nothing_stays_of_writers_that_fail_or_write_nothing() {
     let dir = TempDir::new().unwrap();
-    for form in [DeleteForm::Parquet, DeleteForm::Vectors] {
+    for form in [DeleteForm::Files, DeleteForm::Vectors] {
         assert!(writer(&dir, form, &[]).finish().unwrap().is_empty());
         let mut w = writer(&dir, form, &[]);
         w.delete(&data_file("a", None), set([1])).unwrap();
@@ -206,15 +206,15 @@ fn nothing_stays_of_writers_that_fail_or_write_nothing() {
     assert!(!dir.path().join("data").exists());
     let refused = |properties: &[(&str, &str)]| {
         let context = context(&dir, numbers(), PartitionSpec::default(), properties);
-        PositionDeleteWriter::new(Arc::new(LocalStore), context, DeleteForm::Parquet).unwrap_err().to_string()
+        PositionDeleteWriter::new(Arc::new(LocalStore), context, DeleteForm::Files).unwrap_err().to_string()
     };
     assert!(refused(&[(GRANULARITY, "row")]).contains("Use file or partition"));
-    assert!(refused(&[("write.delete.format.default", "avro")]).contains("write.delete.format.default"));
+    assert!(refused(&[("write.delete.format.default", "puffin")]).contains("write.delete.format.default"));
     assert!(
         refused(&[("write.delete.parquet.page-size-bytes", "-1")]).contains("write.delete.parquet.page-size-bytes")
     );
     let mapped: Vec<_> = [1, 2, 3].map(|v| DeleteForm::of_version(v).ok()).to_vec();
-    assert_eq!(mapped, [None, Some(DeleteForm::Parquet), Some(DeleteForm::Vectors)]);
+    assert_eq!(mapped, [None, Some(DeleteForm::Files), Some(DeleteForm::Vectors)]);
 }
 
 /// Two rows of each key, and one without.
@@ -244,8 +244,12 @@ fn equality_deletes_hold_keys_in_their_partition() {
     let dir = TempDir::new().unwrap();
     let day = PartitionField { source_id: 2, field_id: 1000, name: "day".into(), transform: Transform::Day };
     let spec = PartitionSpec { id: 4, fields: vec![day] };
-    let context = context(&dir, keyed(), spec, &[("write.target-file-size-bytes", "x")]);
-    let mut w = DataWriter::of_equality_deletes(Arc::new(LocalStore), context, vec![1, 4]).unwrap();
+    let writer = |format: &str| {
+        let properties = [("write.target-file-size-bytes", "x"), ("write.delete.format.default", format)];
+        let context = context(&dir, keyed(), spec.clone(), &properties);
+        DataWriter::of_equality_deletes(Arc::new(LocalStore), context, vec![1, 4]).unwrap()
+    };
+    let mut w = writer("parquet");
     // Rows come with the columns that partition and those that are keys: `s` without `b`.
     let whole = keyed_rows(&[1, 2, 3], &[Some(0), None, Some(0)], &[Some(1), None, None]);
     let s = whole.column(2).as_struct();
@@ -255,7 +259,8 @@ fn equality_deletes_hold_keys_in_their_partition() {
         ("d", whole.column(1).clone(), true),
         ("id", whole.column(0).clone(), true),
     ]);
-    w.write(&batch.unwrap()).unwrap();
+    let batch = batch.unwrap();
+    w.write(&batch).unwrap();
     let files = w.finish().unwrap();
     assert_eq!(files.len(), 2);
     let f = &files[0];
@@ -275,12 +280,18 @@ fn equality_deletes_hold_keys_in_their_partition() {
     let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
     assert!(pairs.iter().any(|p| p.key == "delete-field-ids" && p.value.as_deref() == Some("1, 4")));
 
-    // They delete what they say.
+    // They delete what they say, in every format.
     let data = keyed_rows(&[1, 1, 2, 3, 3], &[None; 5], &[Some(1), None, None, None, Some(3)]);
     let path = write(&dir, &keyed(), data.columns().to_vec());
-    let left = rows(&read(&reading(&keyed()), &deleting(task(&path, BoundPredicate::True), files)).unwrap());
-    let ids: Vec<&str> = left.iter().map(|row| row.split('|').next().unwrap()).collect();
-    assert_eq!(ids, ["1", "3"], "{left:?}");
+    for format in [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc] {
+        let mut w = writer(format.as_str());
+        w.write(&batch).unwrap();
+        let files = w.finish().unwrap();
+        assert!(files.iter().all(|f| f.format == format && f.equality_ids == Some(vec![1, 4])));
+        let left = rows(&read(&reading(&keyed()), &deleting(task(&path, BoundPredicate::True), files)).unwrap());
+        let ids: Vec<&str> = left.iter().map(|row| row.split('|').next().unwrap()).collect();
+        assert_eq!(ids, ["1", "3"], "{left:?}");
+    }
 }
 
 #[test]
@@ -306,16 +317,19 @@ fn columns_that_are_no_keys_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What is deleted of each file is what reading leaves out, in either form and granularity.
+    /// What is deleted of each file is what reading leaves out, in every form, format and granularity.
     #[test]
     fn what_is_deleted_is_not_read(
         deleted in proptest::collection::vec(proptest::collection::btree_set(0i64..60, 0..60), 1..4),
         vectors: bool,
         shared: bool,
+        format in 0..3usize,
     ) {
         let dir = TempDir::new().unwrap();
-        let form = if vectors { DeleteForm::Vectors } else { DeleteForm::Parquet };
-        let mut w = writer(&dir, form, &[(GRANULARITY, if shared { "partition" } else { "file" })]);
+        let form = if vectors { DeleteForm::Vectors } else { DeleteForm::Files };
+        let format = ["parquet", "avro", "orc"][format];
+        let shared = if shared { "partition" } else { "file" };
+        let mut w = writer(&dir, form, &[(GRANULARITY, shared), ("write.delete.format.default", format)]);
         let column: ArrayRef = Arc::new(Int32Array::from_iter_values(0..60));
         let paths: Vec<String> = deleted.iter().map(|_| write(&dir, &numbers(), vec![column.clone()])).collect();
         for (path, positions) in paths.iter().zip(&deleted) {
@@ -326,6 +340,7 @@ proptest! {
             w.delete(&file, set(low)).unwrap();
         }
         let files = w.finish().unwrap();
+        prop_assert!(vectors || files.iter().all(|f| f.format.as_str() == format && f.path.ends_with(format)));
         for (path, positions) in paths.iter().zip(&deleted) {
             let about = |f: &&DataFile| f.referenced_data_file.as_ref().is_none_or(|of| of == path);
             let own: Vec<DataFile> = files.iter().filter(about).cloned().collect();

@@ -60,6 +60,11 @@ impl FilterColumns {
         Ok(FilterColumns { projection: Projection::plan(&wanted, file, constants)?, ids })
     }
 
+    /// None.
+    pub(crate) fn none() -> FilterColumns {
+        FilterColumns { projection: Projection::none(), ids: Vec::new() }
+    }
+
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.ids.is_empty()

@@ -48,7 +48,7 @@ impl MetricsMode {
     }
 
     /// How much of text and binary a bound holds; `None` if there are no bounds.
-    fn bound_length(self) -> Option<usize> {
+    pub(super) fn bound_length(self) -> Option<usize> {
         match self {
             MetricsMode::None | MetricsMode::Counts => None,
             MetricsMode::Truncate(n) => Some(n as usize),
@@ -250,7 +250,7 @@ fn bounds(chunks: &[&ColumnChunkMetaData], ty: &PrimitiveType, nans_known: bool)
 }
 
 /// Whichever zero was met, -0.0 is a sound lower bound and 0.0 a sound upper one.
-fn signed_zero(v: Value, negative: bool) -> Value {
+pub(super) fn signed_zero(v: Value, negative: bool) -> Value {
     match v {
         Value::Float(0.0) => Value::Float(if negative { -0.0 } else { 0.0 }),
         Value::Double(0.0) => Value::Double(if negative { -0.0 } else { 0.0 }),

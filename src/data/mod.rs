@@ -4,7 +4,8 @@
 //! `task_reader` does what is the same for every file format: `project` turns the file's columns (`file_columns`) into the
 //! table's, `filter_columns` finds those that filters ask about (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` and `bloom_filters` skip
-//! what the filter rules out. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
+//! what the filter rules out. Files without nested columns go another way, `flat_read`, which leaves out rows while it
+//! decodes: `flat_column` opens pages, `flat_runs` unpacks numbers, `flat_values` gathers values. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
 //! fills. `orc_read` decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name ([`delete_files`] reads
 //! them, `delete_keys` and `long_keys` compare, [`positions`] says which rows of the file a batch has).
 //! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
@@ -12,14 +13,19 @@
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
-//! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `parquet_write` encodes by `parquet_properties`, [`metrics`]
-//! says what a file holds. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
+//! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `file_write`
+//! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties` (`dictionary` says which columns get one), and [`metrics`] says what
+//! a file holds; `avro_write` has `avro_schema_json` and `avro_rows`; `orc_write` has `orc_types`, `orc_stripe` with `orc_values` and `orc_texts`, and
+//! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
 pub mod arrow_schema;
 mod avro_decode;
 mod avro_read;
+mod avro_rows;
 mod avro_schema;
+mod avro_schema_json;
+mod avro_write;
 mod bloom_filters;
 mod bounds_truncate;
 mod bucket_array;
@@ -33,10 +39,18 @@ pub mod delete_files;
 mod delete_keys;
 pub mod delete_write;
 pub mod deletes;
+mod dictionary;
+pub mod distinct;
 mod file_columns;
+pub mod file_write;
 pub mod filter;
 mod filter_columns;
+mod flat_column;
+mod flat_read;
+mod flat_runs;
+mod flat_values;
 mod geoarrow;
+mod groups_ahead;
 mod guard;
 pub mod locations;
 pub(crate) mod long_keys;
@@ -44,16 +58,22 @@ pub mod metrics;
 mod name_mapping;
 mod orc_columns;
 mod orc_file;
+mod orc_metrics;
 mod orc_read;
 mod orc_schema;
+mod orc_stripe;
+mod orc_texts;
 mod orc_time;
+mod orc_types;
+mod orc_values;
+mod orc_write;
 mod output;
 mod parquet_file;
 pub(crate) mod parquet_import;
 mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;
-mod parquet_write;
+pub(crate) mod parquet_write;
 pub mod partition_rows;
 pub mod positions;
 mod project;
@@ -72,4 +92,5 @@ mod transform_array;
 pub mod transform_column;
 pub mod variant;
 pub mod write;
+mod write_properties;
 pub mod z_order;

@@ -34,9 +34,7 @@ impl OrcFile {
     /// `CorruptTable` if it is no intact ORC file, `Unsupported` if it is encrypted or of an unknown codec, else the
     /// store's errors.
     pub(super) fn open(store: &Arc<dyn Store>, path: &str) -> Result<OrcFile> {
-        let size = store.size(path)?;
-        let tail_bytes = size.min(TAIL_BYTES);
-        let tail = store.get_range(path, size - tail_bytes, tail_bytes as usize)?;
+        let (tail, size) = store.get_tail(path, TAIL_BYTES)?;
         let short = || Error::corrupt(format!("a file of {size} bytes is too short to be ORC"));
         let (length, before) = tail.split_last().ok_or_else(short)?;
         let at = before.len().checked_sub(usize::from(*length)).ok_or_else(short)?;
@@ -45,7 +43,7 @@ impl OrcFile {
         if !postscript.is_named && (size < 3 || store.get_range(path, 0, MAGIC.len())? != MAGIC) {
             return Err(Error::corrupt("the file neither begins nor ends as ORC files do: it is cut off or no ORC"));
         }
-        let end = size - tail_bytes + at as u64;
+        let end = size - tail.len() as u64 + at as u64;
         let start = end.checked_sub(postscript.footer_length).ok_or_else(|| {
             Error::corrupt(format!("the footer claims {} bytes in a file of {size}", postscript.footer_length))
         })?;
@@ -64,6 +62,12 @@ impl OrcFile {
     /// The stripes in the order of their rows.
     pub(super) fn stripes(&self) -> &[StripeInfo] {
         &self.footer.stripes
+    }
+
+    /// The types of all columns.
+    #[cfg(test)]
+    pub(super) fn types(&self) -> &[crate::codec::orc::TypeInfo] {
+        &self.footer.types
     }
 
     /// Bytes that a row of these columns takes in memory, about, by what the file says; nulls take as many as numbers.

@@ -68,7 +68,7 @@ impl FileSource for OrcSource {
             file: self.file,
             current: None,
         });
-        Ok(Some(Started { batches, leaves, test: Some(request.test) }))
+        Ok(Some(Started { batches, leaves, test: Some(request.test), keys_tested: false }))
     }
 }
 

@@ -82,6 +82,26 @@ impl Zone {
     }
 }
 
+/// What is stored of a timestamp in UTC, of whose units a second has `per_second`: seconds, and nanoseconds without their
+/// zeros. `None` for what is at least a millisecond after the beginning of the last second before 1970: writers round
+/// seconds towards the epoch, so that readers would take it for a second later.
+pub(super) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
+    let (second, rest) = (v.div_euclid(per_second), v.rem_euclid(per_second));
+    let nanos = rest * (1_000_000_000 / per_second);
+    let second = match (second, nanos > 999_999) {
+        (-1, true) => return None,
+        (second, true) if second < 0 => second + 1,
+        (second, _) => second,
+    };
+    let zeros = (1..9).take_while(|zeros| nanos % 10i64.pow(*zeros) == 0).last().unwrap_or(0);
+    let stored = match zeros {
+        _ if nanos == 0 => 0,
+        0 | 1 => nanos << 3,
+        zeros => ((nanos / 10i64.pow(zeros)) << 3) | i64::from(zeros - 1),
+    };
+    Some((second - BASE, stored))
+}
+
 /// The same second of an earlier year that begins on the same day of the week and is as long.
 fn within_tables(instant: i64) -> i64 {
     let year = 1970 + year_of_days(instant.div_euclid(DAY));
@@ -140,6 +160,32 @@ mod tests {
         assert_eq!((nanoseconds(0x0a).unwrap(), nanoseconds(0x0c).unwrap()), (1000, 100_000));
         assert_eq!(nanoseconds(999_999_999 << 3).unwrap(), 999_999_999);
         assert!(nanoseconds(1_000_000_000 << 3).is_err() && nanoseconds(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn what_is_stored_is_read_as_it_was() {
+        let utc = Zone::Utc;
+        assert_eq!(
+            (stored_timestamp(1, 1_000_000).unwrap().1, stored_timestamp(100, 1_000_000).unwrap().1),
+            (0x0a, 0x0c)
+        );
+        for per_second in [1_000_000, 1_000_000_000] {
+            let parts = [0, 1, 10, 999, 1000, 5000, 123_456, 500_000, 999_999, 999_999_999, 1_000_000, 120_000_000];
+            for second in [-9_000_000_000, -1000, -3, -2, -1, 0, 1, 2, 1_700_000_000, 9_000_000_000] {
+                for part in parts.iter().filter(|part| **part < per_second) {
+                    let v = second * per_second + part;
+                    let lost = second == -1 && part * (1_000_000_000 / per_second) > 999_999;
+                    assert_eq!(stored_timestamp(v, per_second).is_none(), lost);
+                    if let Some((seconds, nanos)) = stored_timestamp(v, per_second) {
+                        assert_eq!(utc.timestamp(BASE, seconds, nanos, per_second).unwrap(), v, "{second} {part}");
+                    }
+                }
+            }
+        }
+        for v in [i64::MIN, i64::MAX] {
+            let (seconds, nanos) = stored_timestamp(v, 1_000_000).unwrap();
+            assert_eq!(utc.timestamp(BASE, seconds, nanos, 1_000_000).unwrap(), v);
+        }
     }
 
     #[test]

@@ -20,10 +20,13 @@ use parquet::schema::types::SchemaDescriptor;
 use super::guard::guard;
 use super::thrift;
 use crate::error::{Error, Result};
-use crate::store::Store;
+use crate::store::{Fetching, Store};
 
 /// Read from the end of a file at first: holds the footer of most.
 const TAIL_BYTES: u64 = 64 * 1024;
+
+/// The same of a remote store, where a request costs as much as these bytes: holds the page index too, and small files.
+const REMOTE_TAIL_BYTES: u64 = 512 * 1024;
 
 /// Bytes of footer length and magic.
 const FOOTER_END: u64 = 8;
@@ -40,6 +43,8 @@ pub(crate) struct ParquetFile {
     store: Arc<dyn Store>,
     path: String,
     size: u64,
+    /// What was read from the end of a file in a remote store.
+    tail: Vec<u8>,
     /// The footer and the Arrow schema that the types stored in the file give.
     pub metadata: ArrowReaderMetadata,
     /// Start, row group and leaf of every column chunk, by start.
@@ -72,15 +77,19 @@ impl ParquetFile {
     /// # Errors
     /// `CorruptTable` if it is no intact Parquet file, `Unsupported` if it is encrypted, else the store's errors.
     pub(crate) fn open(store: &Arc<dyn Store>, path: &str) -> Result<ParquetFile> {
-        let size = store.size(path)?;
-        let footer = read_footer(store.as_ref(), path, size)?;
+        let tail_bytes = if store.is_remote() { REMOTE_TAIL_BYTES } else { TAIL_BYTES };
+        let (mut tail, size) = store.get_tail(path, tail_bytes)?;
+        let footer = read_footer(store.as_ref(), path, &tail, size)?;
+        if !store.is_remote() {
+            tail = Vec::new();
+        }
         thrift::check_footer(&footer)
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
         let metadata = guard(|| {
             let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
             arrow_metadata(Arc::new(metadata)).map_err(undecodable)
         })?;
-        Ok(ParquetFile { store: store.clone(), path: path.to_owned(), size, metadata, chunks: OnceLock::new() })
+        Ok(ParquetFile { store: store.clone(), path: path.to_owned(), size, tail, metadata, chunks: OnceLock::new() })
     }
 
     /// The footer.
@@ -114,8 +123,8 @@ impl ParquetFile {
             loop {
                 match decoder.try_decode().map_err(undecodable)? {
                     DecodeResult::NeedsData(needed) => {
-                        for range in needed {
-                            let bytes = self.range(&range)?;
+                        let all = self.bytes(&needed)?;
+                        for (range, bytes) in needed.into_iter().zip(all) {
                             let inside = |r: &Range<u64>| r.start >= range.start && r.end <= range.end;
                             for r in ranges().filter(inside) {
                                 let part = (r.start - range.start) as usize..(r.end - range.start) as usize;
@@ -138,22 +147,47 @@ impl ParquetFile {
     }
 
     fn range(&self, range: &Range<u64>) -> Result<Vec<u8>> {
-        let mut bytes = self.store.get_ranges(&self.path, std::slice::from_ref(range))?;
+        let mut bytes = self.bytes(std::slice::from_ref(range))?;
         bytes.pop().ok_or_else(|| Error::internal("the store gave no bytes for a range"))
     }
 
-    /// Bytes of pages of column chunks, whole from the header of the first on.
+    /// Ranges of the file, those at its end out of what was read when it was opened.
+    fn bytes(&self, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        let from = self.size - (self.tail.len() as u64).min(self.size);
+        let at_hand = |r: &Range<u64>| {
+            let start = usize::try_from(r.start.checked_sub(from)?).ok()?;
+            let end = usize::try_from(r.end.checked_sub(from)?).ok()?;
+            self.tail.get(start..end).map(<[u8]>::to_vec)
+        };
+        match ranges.iter().map(at_hand).collect() {
+            Some(all) if !self.tail.is_empty() => Ok(all),
+            _ => self.store.get_ranges(&self.path, ranges),
+        }
+    }
+
+    /// Starts to read ranges that will be asked for next; `None` where nothing is won by that.
+    pub(crate) fn fetch_ahead(&self, ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
+        let from = self.size - (self.tail.len() as u64).min(self.size);
+        let at_hand = ranges.iter().all(|r| r.start >= from);
+        let inside = ranges.iter().all(|r| r.start <= r.end && r.end <= self.size);
+        if at_hand || !inside { None } else { self.store.fetch_ahead(&self.path, ranges) }
+    }
+
+    /// Bytes of pages of column chunks, whole from the header of the first on; those that were fetched ahead.
     ///
     /// # Errors
     /// `CorruptTable` if the file is shorter or a page's header claims what its bytes cannot hold.
-    pub(crate) fn pages(&self, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn pages(&self, ranges: &[Range<u64>], ahead: Option<Box<dyn Fetching>>) -> Result<Vec<Vec<u8>>> {
         if let Some(bad) = ranges.iter().find(|r| r.start > r.end || r.end > self.size) {
             return Err(Error::corrupt(format!(
                 "a column chunk lies at bytes {}..{} of a file of {} bytes",
                 bad.start, bad.end, self.size
             )));
         }
-        let pages = self.store.get_ranges(&self.path, ranges)?;
+        let pages = match ahead {
+            Some(fetching) => fetching.finish()?,
+            None => self.bytes(ranges)?,
+        };
         for (range, bytes) in ranges.iter().zip(&pages) {
             if let Some((chunk, _)) = self.chunk_at(range.start) {
                 check_pages(chunk, bytes).map_err(|flaw| {
@@ -219,12 +253,10 @@ impl ParquetFile {
 }
 
 /// The bytes of the footer's Thrift structure.
-fn read_footer(store: &dyn Store, path: &str, size: u64) -> Result<Vec<u8>> {
+fn read_footer(store: &dyn Store, path: &str, tail: &[u8], size: u64) -> Result<Vec<u8>> {
     if size < FOOTER_END + 4 {
         return Err(Error::corrupt(format!("a file of {size} bytes is too short to be Parquet")));
     }
-    let tail_bytes = size.min(TAIL_BYTES);
-    let mut tail = store.get_range(path, size - tail_bytes, tail_bytes as usize)?;
     let end = tail.len().saturating_sub(FOOTER_END as usize);
     let Some((length, magic)) = tail.get(end..).and_then(|t| t.split_first_chunk::<4>()) else {
         return Err(Error::store("the store gave fewer bytes than asked for"));
@@ -238,13 +270,13 @@ fn read_footer(store: &dyn Store, path: &str, size: u64) -> Result<Vec<u8>> {
     if length + FOOTER_END > size {
         return Err(Error::corrupt(format!("the footer claims {length} bytes in a file of {size}")));
     }
-    tail.truncate(end);
-    if length as usize <= tail.len() {
-        return Ok(tail.split_off(tail.len() - length as usize));
+    let tail = tail.get(..end).unwrap_or_default();
+    if let Some(start) = tail.len().checked_sub(length as usize) {
+        return Ok(tail.get(start..).unwrap_or_default().to_vec());
     }
     let missing = length as usize - tail.len();
     let mut footer = store.get_range(path, size - FOOTER_END - length, missing)?;
-    footer.append(&mut tail);
+    footer.extend_from_slice(tail);
     Ok(footer)
 }
 

@@ -125,7 +125,15 @@ fn decoding_anew_gives_every_row_once() {
             let (columns, test) = (mask(1), (first > 0).then(|| (test, mask(0))));
             let leaves = BTreeSet::from([0, 1]);
             let plan = Plan { metadata: file.metadata.clone(), groups: vec![0], selection: None, leaves };
-            let decoding = Decoding { file, plan, columns, test, needs_positions: true, tells_positions: true };
+            let decoding = Decoding {
+                file,
+                plan,
+                columns,
+                test,
+                first: BTreeSet::new(),
+                needs_positions: true,
+                tells_positions: true,
+            };
             let mut batches = ParquetBatches::new(decoding, 20).unwrap();
             let mut seen = Vec::new();
             let mut turns = turns.into_iter();

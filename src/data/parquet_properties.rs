@@ -1,6 +1,6 @@
 //! How Parquet files are written: table properties `write.parquet.*` as settings of the Parquet writer.
 //!
-//! Delete files look at `write.delete.parquet.*` first. Bloom filters, statistics and dictionaries by column are for data
+//! Bloom filters, statistics and dictionaries by column are for data
 //! files only, as in Java; a property of a column that the table lacks means nothing.
 //!
 //! Source: Java Iceberg's `TableProperties` and `Parquet.WriteBuilder`.
@@ -13,59 +13,24 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 
+use super::write_properties::{Properties, no_codec, parse};
 use crate::error::{Error, Result};
+use crate::task::FileFormat;
 use crate::types::Schema;
 
 const DATA: &str = "write.parquet.";
-const DELETES: &str = "write.delete.parquet.";
 
 /// False positives of a bloom filter that gives no `bloom-filter-fpp.column.X`.
 const BLOOM_FPP: f64 = 0.01;
 
-/// A whole number above 0 from a table property.
-///
-/// # Errors
-/// `InvalidInput`, naming the property, if it is something else.
-pub(super) fn size_property(properties: &BTreeMap<String, String>, key: &str, default: u64) -> Result<u64> {
-    match properties.get(key) {
-        None => Ok(default),
-        Some(text) => parse(key, text, "number above 0", |n| *n > 0),
-    }
-}
+/// The settings of Parquet files.
+struct Settings<'a>(Properties<'a>);
 
-fn parse<T: std::str::FromStr>(key: &str, text: &str, what: &str, fits: impl Fn(&T) -> bool) -> Result<T> {
-    let parsed = text.trim().parse().ok().filter(fits);
-    parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no {what}")).with("property", key))
-}
-
-/// The properties of one kind of file.
-struct Properties<'a> {
-    all: &'a BTreeMap<String, String>,
-    /// Prefixes, the first of which wins.
-    prefixes: &'static [&'static str],
-}
-
-impl<'a> Properties<'a> {
-    /// The full name and value of `write.parquet.<name>`.
-    fn get(&self, name: &str) -> Option<(String, &'a str)> {
-        self.prefixes.iter().find_map(|prefix| {
-            let key = format!("{prefix}{name}");
-            self.all.get(&key).map(|value| (key, value.trim()))
-        })
-    }
-
-    fn size(&self, name: &str, default: u64) -> Result<usize> {
-        let size = match self.get(name) {
-            None => default,
-            Some((key, _)) => size_property(self.all, &key, default)?,
-        };
-        Ok(size.min(i32::MAX as u64) as usize)
-    }
-
+impl<'a> Settings<'a> {
     /// `write.parquet.<name>.column.<column>` of every column.
     fn of_columns(&self, name: &str) -> impl Iterator<Item = (&'a String, &'a str, &'a str)> + use<'a> {
         let prefix = format!("{DATA}{name}.column.");
-        let from = self.all.range(prefix.clone()..);
+        let from = self.0.all.range(prefix.clone()..);
         let ours = from.take_while({
             let prefix = prefix.clone();
             move |(key, _)| key.starts_with(&prefix)
@@ -74,10 +39,9 @@ impl<'a> Properties<'a> {
     }
 
     fn compression(&self) -> Result<Compression> {
-        let (codec_key, codec) = self.get("compression-codec").unwrap_or_default();
-        let codec = if codec.is_empty() { "zstd" } else { codec }.to_ascii_lowercase();
-        let given = self.get("compression-level");
-        let level = given.as_ref().map(|(key, text)| parse::<i32>(key, text, "whole number", |_| true)).transpose()?;
+        let (codec_key, codec) = self.0.codec("zstd");
+        let given = self.0.level()?;
+        let level = given.as_ref().map(|(_, level)| *level);
         let bad_level = |e: ParquetError| {
             let key = given.as_ref().map_or("", |(key, _)| key);
             Error::invalid(format!("{codec} has no such level")).with("property", key).because(e)
@@ -90,16 +54,12 @@ impl<'a> Properties<'a> {
             "snappy" => Compression::SNAPPY,
             "lz4" | "lz4_raw" => Compression::LZ4_RAW,
             "uncompressed" | "none" => Compression::UNCOMPRESSED,
-            other => {
-                return Err(Error::invalid(format!("'{other}' is no compression codec"))
-                    .with("property", codec_key)
-                    .hint("Use zstd, snappy, gzip, lz4, brotli or uncompressed"));
-            }
+            other => return Err(no_codec(codec_key, other, "zstd, snappy, gzip, lz4, brotli or uncompressed")),
         })
     }
 
     fn version(&self) -> Result<WriterVersion> {
-        match self.get("page-version") {
+        match self.0.get("page-version") {
             None => Ok(WriterVersion::PARQUET_1_0),
             Some((_, v)) if v.eq_ignore_ascii_case("v1") => Ok(WriterVersion::PARQUET_1_0),
             Some((_, v)) if v.eq_ignore_ascii_case("v2") => Ok(WriterVersion::PARQUET_2_0),
@@ -112,12 +72,12 @@ impl<'a> Properties<'a> {
     /// Settings of single columns.
     fn columns(&self, mut out: WriterPropertiesBuilder, paths: &Paths) -> Result<WriterPropertiesBuilder> {
         let is = |value: &str| value.eq_ignore_ascii_case("true");
-        let most_bytes = self.size("bloom-filter-max-bytes", 1 << 20)?;
+        let most_bytes = self.0.size("bloom-filter-max-bytes", 1 << 20)?;
         for (_, column, value) in self.of_columns("bloom-filter-enabled") {
             let (Some(path), true) = (paths.get(column), is(value)) else { continue };
             let of = |name: &str| {
                 let key = format!("{DATA}{name}.column.{column}");
-                self.all.get(&key).map(|value| (key, value))
+                self.0.all.get(&key).map(|value| (key, value))
             };
             let fpp = of("bloom-filter-fpp")
                 .map(|(key, v)| parse(&key, v, "share between 0 and 1", |p| *p > 0.0 && *p < 1.0));
@@ -171,20 +131,22 @@ pub(super) fn writer_properties(
     deletes: bool,
     (schema, parquet): (&Schema, &SchemaDescriptor),
     statistics_bytes: Option<usize>,
-    metadata: Vec<KeyValue>,
+    metadata: Vec<(String, String)>,
 ) -> Result<WriterProperties> {
-    let properties = Properties { all, prefixes: if deletes { &[DELETES, DATA] } else { &[DATA] } };
+    let settings = Settings(Properties::new(all, FileFormat::Parquet, deletes));
+    let properties = &settings.0;
+    let metadata = metadata.into_iter().map(|(key, value)| KeyValue::new(key, value)).collect();
     let out = WriterProperties::builder()
         .set_created_by(format!("frazil {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(metadata))
-        .set_writer_version(properties.version()?)
-        .set_compression(properties.compression()?)
+        .set_writer_version(settings.version()?)
+        .set_compression(settings.compression()?)
         .set_max_row_group_row_count(None)
         .set_max_row_group_bytes(Some(properties.size("row-group-size-bytes", 128 << 20)?))
         .set_data_page_size_limit(properties.size("page-size-bytes", 1 << 20)?)
         .set_data_page_row_count_limit(properties.size("page-row-limit", 20_000)?)
         .set_dictionary_page_size_limit(properties.size("dict-size-bytes", 2 << 20)?)
         .set_statistics_truncate_length(statistics_bytes);
-    let out = if deletes { out } else { properties.columns(out, &paths(schema, parquet))? };
+    let out = if deletes { out } else { settings.columns(out, &paths(schema, parquet))? };
     Ok(out.build())
 }

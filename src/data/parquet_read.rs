@@ -19,6 +19,8 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 
 use super::bloom_filters::BloomFilters;
+use super::flat_read::FlatPlan;
+use super::groups_ahead::GroupsAhead;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, is_overflow, undecodable};
 use super::positions::{RowPositions, Upcoming};
@@ -97,7 +99,10 @@ impl FileSource for ParquetSource {
         if plan.leaves.is_empty() {
             part.recorded.check_unread(plan.rows())?;
         }
-        decode(file, plan, part, request).map(Some)
+        match FlatPlan::of(&plan, &plan.leaves) {
+            Some(flat) => flat.start(file, plan, part, request).map(Some),
+            None => decode(file, plan, part, request).map(Some),
+        }
     }
 }
 
@@ -108,29 +113,39 @@ fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> R
     let Request { leaves: wanted, test, tells_positions, .. } = request;
     let late = !test.leaves().is_empty() && test.leaves().len() < plan.leaves.len() && plan.can_skip();
     let leaves = if late { wanted } else { plan.leaves.clone() };
-    let (test, early) = if late {
+    let (test, early, first) = if late {
         let asked = test.leaves().clone();
-        (None, Some((Arc::new(test.place(part.columns, &asked)), mask(&asked))))
+        (None, Some((Arc::new(test.place(part.columns, &asked)), mask(&asked))), asked)
     } else {
-        (Some(test), None)
+        (Some(test), None, leaves.clone())
     };
     let columns = mask(&leaves);
-    let decoding = Decoding { file, plan, columns, test: early, needs_positions, tells_positions };
-    Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test })
+    let decoding = Decoding { file, plan, columns, test: early, first, needs_positions, tells_positions };
+    Ok(Started { batches: Box::new(ParquetBatches::new(decoding, batch_rows)?), leaves, test, keys_tested: false })
 }
 
 /// What is decoded, and how: enough to start anew.
-struct Decoding {
+pub(super) struct Decoding {
     file: ParquetFile,
     plan: Plan,
     columns: ProjectionMask,
     /// What the decoder tests, and the columns that takes.
     test: Option<(Arc<RowTest>, ProjectionMask)>,
+    /// The leaf columns that it begins each row group with.
+    first: BTreeSet<usize>,
     needs_positions: bool,
     tells_positions: bool,
 }
 
 impl Decoding {
+    /// What can be told of what the decoder will ask for: whole row groups, if none of their pages are left out.
+    fn ahead(&self) -> GroupsAhead {
+        match &self.plan.selection {
+            None => GroupsAhead::new(self.plan.metadata.metadata(), &self.plan.groups, &self.first),
+            Some(_) => GroupsAhead::none(),
+        }
+    }
+
     /// A decoder at the first row.
     fn start(&self, batch_rows: usize) -> Result<(ParquetPushDecoder, Positions, Arc<Seen>)> {
         let plan = &self.plan;
@@ -175,11 +190,11 @@ fn check_row_groups(metadata: &ParquetMetaData, groups: &[usize]) -> Result<()> 
 }
 
 /// What of the file is decoded.
-struct Plan {
-    metadata: ArrowReaderMetadata,
-    groups: Vec<usize>,
-    selection: Option<RowSelection>,
-    leaves: BTreeSet<usize>,
+pub(super) struct Plan {
+    pub(super) metadata: ArrowReaderMetadata,
+    pub(super) groups: Vec<usize>,
+    pub(super) selection: Option<RowSelection>,
+    pub(super) leaves: BTreeSet<usize>,
 }
 
 impl Plan {
@@ -209,13 +224,13 @@ impl Plan {
         }
     }
 
-    fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
+    pub(super) fn row_groups(&self) -> impl Iterator<Item = &RowGroupMetaData> {
         self.groups.iter().filter_map(|&i| self.metadata.metadata().row_groups().get(i))
     }
 
     /// Rows of a batch: as many as asked for, fewer where rows are so large that a batch would not fit memory or the
     /// 31-bit offsets of Arrow's strings.
-    fn batch_rows(&self, wanted: usize) -> usize {
+    pub(super) fn batch_rows(&self, wanted: usize) -> usize {
         let row_bytes = |group: &RowGroupMetaData| {
             let bytes: u64 = self.leaves.iter().filter_map(|&leaf| group.columns().get(leaf)).map(column_bytes).sum();
             bytes / (group.num_rows().max(1) as u64)
@@ -258,15 +273,16 @@ enum Positions {
 }
 
 /// Batches that are larger than Arrow can hold are decoded again with so many times fewer rows.
-const SHRINK: usize = 8;
+pub(super) const SHRINK: usize = 8;
 
 /// Streams a file's batches.
-struct ParquetBatches {
+pub(super) struct ParquetBatches {
     decoding: Decoding,
     /// Most rows of a batch.
     batch_rows: usize,
     /// `None` after the end.
     decoder: Option<ParquetPushDecoder>,
+    ahead: GroupsAhead,
     positions: Positions,
     seen: Arc<Seen>,
     /// Rows that the row groups say they have.
@@ -278,10 +294,19 @@ struct ParquetBatches {
 }
 
 impl ParquetBatches {
+    /// All rows of a plan from the one after `skip` others on.
+    pub(super) fn after(file: ParquetFile, plan: Plan, batch_rows: usize, skip: u64) -> Result<ParquetBatches> {
+        let columns = ProjectionMask::leaves(file.parquet_schema(), plan.leaves.iter().copied());
+        let first = plan.leaves.clone();
+        let decoding =
+            Decoding { file, plan, columns, test: None, first, needs_positions: true, tells_positions: true };
+        Ok(ParquetBatches { given: skip, skip, ..ParquetBatches::new(decoding, batch_rows)? })
+    }
+
     fn new(decoding: Decoding, batch_rows: usize) -> Result<ParquetBatches> {
         let (decoder, positions, seen) = decoding.start(batch_rows)?;
-        let (decoder, expected_rows) = (Some(decoder), decoding.plan.rows());
-        Ok(ParquetBatches { decoding, batch_rows, decoder, positions, seen, expected_rows, given: 0, skip: 0 })
+        let (decoder, expected_rows, ahead) = (Some(decoder), decoding.plan.rows(), decoding.ahead());
+        Ok(ParquetBatches { decoding, batch_rows, decoder, ahead, positions, seen, expected_rows, given: 0, skip: 0 })
     }
 
     /// The next batch of the decoder. Dictionaries and shared prefixes make long strings short, and not all writers say how
@@ -297,7 +322,7 @@ impl ParquetBatches {
             });
             match decoded {
                 Ok(DecodeResult::NeedsData(ranges)) => {
-                    let pages = self.decoding.file.pages(&ranges)?;
+                    let pages = self.ahead.pages(&self.decoding.file, &ranges)?;
                     let most_rows = BATCH_BYTES / self.decoding.file.dictionary_row_bytes(&ranges, &pages).max(1);
                     if self.batch_rows as u64 / 2 > most_rows {
                         self.restart(most_rows as usize)?;

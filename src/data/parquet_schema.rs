@@ -176,7 +176,7 @@ fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)> {
 
 /// The name with every character that Avro does not allow written as `_x2D` (digits in front as `_1`). Characters
 /// beyond the basic plane become two such escapes, being two characters to Java.
-fn avro_name(name: &str) -> String {
+pub(super) fn avro_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for (i, c) in name.chars().enumerate() {
         let fits = c.is_alphabetic() || c == '_' || (i > 0 && c.is_numeric());

@@ -9,17 +9,17 @@ use arrow::datatypes::{Float32Type, Float64Type, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
 
+use super::dictionary;
+use super::file_write::{NewFile, Purpose, Written};
 use super::metrics::{MetricsConfig, file_metrics, split_offsets};
 use super::parquet_properties::writer_properties;
 use super::parquet_schema::to_parquet;
 use super::partition_rows::{column_at, source_path};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::{Store, StoreWriter};
-use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition};
 use crate::types::schema_json::schema_to_json;
 use crate::types::{FieldId, Schema};
 
@@ -41,58 +41,6 @@ struct FloatColumn {
     path: Vec<usize>,
 }
 
-/// What a file turned out to be.
-#[derive(Debug)]
-pub struct WrittenParquet {
-    /// Rows in it.
-    pub record_count: i64,
-    /// Its length.
-    pub size_bytes: i64,
-    /// Its column metrics.
-    pub metrics: ColumnMetrics,
-    /// Where its row groups begin.
-    pub split_offsets: Vec<i64>,
-}
-
-impl WrittenParquet {
-    /// As a manifest will list it, before a commit. Position delete files have no sort order of the table's.
-    pub(super) fn into_file(self, content: FileContent, path: String, partition: Arc<Partition>) -> DataFile {
-        DataFile {
-            record_count: self.record_count,
-            size_bytes: self.size_bytes,
-            metrics: Some(self.metrics.into()),
-            split_offsets: Some(self.split_offsets),
-            ..DataFile::new(content, path, FileFormat::Parquet, partition)
-        }
-    }
-}
-
-/// What a file is for, as far as its settings go.
-#[derive(Clone, Copy, Debug)]
-pub enum Purpose<'a> {
-    /// Rows of a table of this schema.
-    Rows(&'a Schema),
-    /// Positions of deleted rows.
-    PositionDeletes,
-    /// Keys of deleted rows, in these columns.
-    EqualityDeletes(&'a [FieldId]),
-}
-
-impl Purpose<'_> {
-    /// What the footer says of it: the words are Java's.
-    fn metadata(self) -> Vec<KeyValue> {
-        let of_type = |name: &str| KeyValue::new("delete-type".to_owned(), name.to_owned());
-        match self {
-            Purpose::Rows(_) => vec![],
-            Purpose::PositionDeletes => vec![of_type("position")],
-            Purpose::EqualityDeletes(ids) => {
-                let ids: Vec<String> = ids.iter().map(FieldId::to_string).collect();
-                vec![of_type("equality"), KeyValue::new("delete-field-ids".to_owned(), ids.join(", "))]
-            }
-        }
-    }
-}
-
 impl ParquetSettings {
     /// Settings for rows of `schema` (as Arrow: `arrow`) from the table's properties.
     ///
@@ -106,16 +54,11 @@ impl ParquetSettings {
         purpose: Purpose<'_>,
     ) -> Result<Self> {
         let parquet = to_parquet(&schema)?;
-        // Of a table's rows all columns are named, also those of type unknown, which files do not have.
-        let (deletes, named) = match purpose {
-            Purpose::Rows(table) => (false, table),
-            _ => (true, &*schema),
-        };
-        let json = schema_to_json(named).to_string();
+        let json = schema_to_json(purpose.named(&schema)).to_string();
         let mut metadata = purpose.metadata();
-        metadata.push(KeyValue::new("iceberg.schema".to_owned(), json));
+        metadata.push(("iceberg.schema".to_owned(), json));
         let statistics = metrics.statistics_bytes(&schema);
-        let properties = writer_properties(properties, deletes, (&schema, &parquet), statistics, metadata)?;
+        let properties = writer_properties(properties, purpose.is_delete(), (&schema, &parquet), statistics, metadata)?;
         let float = |id: FieldId| {
             let (path, ty) = source_path(&schema, id)?;
             ty.is_float().then_some(FloatColumn { id, path })
@@ -125,9 +68,16 @@ impl ParquetSettings {
         Ok(ParquetSettings { parquet, arrow, properties, metrics, floats, schema })
     }
 
-    /// The schema that batches must have.
-    pub fn arrow(&self) -> &SchemaRef {
-        &self.arrow
+    /// The properties of a file that begins with these rows.
+    fn properties_for(&self, rows: &RecordBatch) -> WriterProperties {
+        let dear: Vec<bool> = rows.columns().iter().map(|column| !dictionary::pays(column)).collect();
+        let leaves = self.parquet.columns().iter().enumerate().filter(|(_, c)| c.path().parts().len() == 1);
+        let plain = leaves.filter(|(leaf, _)| dear.get(self.parquet.get_column_root_idx(*leaf)) == Some(&true));
+        plain
+            .fold(self.properties.clone().into_builder(), |out, (_, leaf)| {
+                out.set_column_dictionary_enabled(leaf.path().clone(), false)
+            })
+            .build()
     }
 }
 
@@ -154,7 +104,9 @@ impl Write for Sink {
 pub struct ParquetFile {
     path: String,
     settings: Arc<ParquetSettings>,
-    writer: ArrowWriter<Sink>,
+    /// The store's writer, until the first rows say how the file is encoded.
+    sink: Option<Sink>,
+    writer: Option<ArrowWriter<Sink>>,
     nan_counts: BTreeMap<FieldId, i64>,
 }
 
@@ -172,6 +124,12 @@ fn count_nans(array: &ArrayRef) -> i64 {
 
 /// The crate's error for one of the Parquet writer: a failed store underneath, or else data that it does not take.
 fn write_error(path: &str, e: ParquetError) -> Error {
+    if let ParquetError::External(source) = &e
+        && let Some(io) = source.downcast_ref::<io::Error>()
+        && let Some(own) = io.get_ref().and_then(|inner| inner.downcast_ref::<Error>())
+    {
+        return own.again();
+    }
     let kind = match &e {
         ParquetError::External(source) if source.is::<io::Error>() => ErrorKind::Store,
         _ => ErrorKind::Internal,
@@ -185,66 +143,70 @@ impl ParquetFile {
     /// # Errors
     /// What [`Store::create`] gives.
     pub fn create(store: &dyn Store, path: String, settings: Arc<ParquetSettings>) -> Result<Self> {
-        let sink = Sink(Some(store.create(&path)?));
-        let options = ArrowWriterOptions::new()
-            .with_properties(settings.properties.clone())
-            .with_parquet_schema(settings.parquet.clone())
-            .with_skip_arrow_metadata(true);
-        let writer = ArrowWriter::try_new_with_options(sink, settings.arrow.clone(), options)
-            .map_err(|e| write_error(&path, e))?;
+        let sink = Some(Sink(Some(store.create(&path)?)));
         let nan_counts = settings.floats.iter().map(|f| (f.id, 0)).collect();
-        Ok(ParquetFile { path, settings, writer, nan_counts })
+        Ok(ParquetFile { path, settings, sink, writer: None, nan_counts })
     }
 
-    /// The file's path.
-    pub fn path(&self) -> &str {
+    fn started(&mut self, first: &RecordBatch) -> Result<&mut ArrowWriter<Sink>> {
+        if let Some(sink) = self.sink.take() {
+            let settings = &self.settings;
+            let options = ArrowWriterOptions::new()
+                .with_properties(settings.properties_for(first))
+                .with_parquet_schema(settings.parquet.clone())
+                .with_skip_arrow_metadata(true);
+            let writer = ArrowWriter::try_new_with_options(sink, settings.arrow.clone(), options)
+                .map_err(|e| write_error(&self.path, e))?;
+            self.writer = Some(writer);
+        }
+        self.writer.as_mut().ok_or_else(|| Error::internal("the file could not be begun").with("path", &self.path))
+    }
+}
+
+impl NewFile for ParquetFile {
+    fn expect_rows(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.started(rows).map(|_| ())
+    }
+
+    fn path(&self) -> &str {
         &self.path
     }
 
-    /// Adds rows, which must have the settings' Arrow schema.
-    ///
-    /// # Errors
-    /// `Store` if the store fails, naming the path.
-    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+    fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         for float in &self.settings.floats {
             *self.nan_counts.entry(float.id).or_default() += count_nans(&column_at(rows, &float.path)?);
         }
-        self.writer.write(rows).map_err(|e| write_error(&self.path, e))
+        let written = self.started(rows)?.write(rows);
+        written.map_err(|e| write_error(&self.path, e))
     }
 
-    /// What the file would be long if it ended now, about.
-    pub fn estimated_bytes(&self) -> u64 {
-        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+    fn estimated_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, |w| (w.bytes_written() + w.in_progress_size()) as u64)
     }
 
-    /// Memory held by the row group in progress.
-    pub fn buffered_bytes(&self) -> usize {
-        self.writer.memory_size()
+    fn buffered_bytes(&self) -> usize {
+        self.writer.as_ref().map_or(0, ArrowWriter::memory_size)
     }
 
-    /// Ends the row group in progress, which frees its memory.
-    ///
-    /// # Errors
-    /// As [`ParquetFile::write`].
-    pub fn flush(&mut self) -> Result<()> {
-        self.writer.flush().map_err(|e| write_error(&self.path, e))
+    fn flush(&mut self) -> Result<()> {
+        let flushed = self.writer.as_mut().map_or(Ok(()), ArrowWriter::flush);
+        flushed.map_err(|e| write_error(&self.path, e))
     }
 
-    /// Writes the footer and makes the file durable under its path.
-    ///
-    /// # Errors
-    /// As [`ParquetFile::write`]; `AlreadyExists` if the path is taken.
-    pub fn finish(mut self) -> Result<WrittenParquet> {
-        let footer = self.writer.finish().map_err(|e| write_error(&self.path, e))?;
-        let sink = self.writer.inner_mut().0.take();
+    fn finish(mut self: Box<Self>) -> Result<Written> {
+        let nothing = RecordBatch::new_empty(self.settings.arrow.clone());
+        let writer = self.started(&nothing)?;
+        let footer = writer.finish();
+        let sink = writer.inner_mut().0.take();
+        let footer = footer.map_err(|e| write_error(&self.path, e))?;
         let sink = sink.ok_or_else(|| Error::internal("the file is closed twice").with("path", &self.path))?;
         let size = sink.finish().map_err(|e| e.with("path", &self.path))?;
         let settings = &self.settings;
-        Ok(WrittenParquet {
+        Ok(Written {
             record_count: footer.file_metadata().num_rows(),
             size_bytes: size as i64,
-            metrics: file_metrics(&settings.schema, &settings.metrics, &footer, &self.nan_counts),
-            split_offsets: split_offsets(&footer),
+            metrics: Some(file_metrics(&settings.schema, &settings.metrics, &footer, &self.nan_counts)),
+            split_offsets: Some(split_offsets(&footer)),
         })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::{nullif, take_record_batch};
+use arrow::compute::{nullif, take, take_record_batch};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
@@ -17,6 +17,7 @@ use super::transform_array::{transform_array, value_at};
 use crate::error::{Error, Result};
 use crate::task::{Partition, PartitionValue};
 use crate::types::{FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Type};
+use crate::workers::in_parallel;
 
 /// Rows of one batch that belong to one partition.
 #[derive(Debug)]
@@ -79,7 +80,7 @@ impl Partitioner {
         if let [only] = grouped.numbers[..] {
             return Ok(vec![self.rows_of(only, batch.clone())]);
         }
-        let sorted = take_record_batch(batch, &grouped.order()).map_err(failed)?;
+        let sorted = in_order(batch, &grouped.order())?;
         let mut start = 0;
         let mut out = Vec::with_capacity(grouped.numbers.len());
         for (number, count) in grouped.numbers.iter().zip(&grouped.counts) {
@@ -103,7 +104,7 @@ impl Partitioner {
         };
         let tuples = converter.convert_columns(keys)?;
         let mut groups = Groups { of_row: Vec::with_capacity(tuples.num_rows()), ..Groups::default() };
-        let mut known: HashMap<&[u8], u32> = HashMap::new();
+        let mut known: hashbrown::HashMap<&[u8], u32> = hashbrown::HashMap::new();
         let mut previous: Option<(&[u8], u32)> = None;
         let bytes = (0..tuples.num_rows()).map(|i| tuples.row(i).data());
         for (row, tuple) in bytes.enumerate() {
@@ -169,6 +170,16 @@ impl Groups {
         }
         order.into()
     }
+}
+
+/// The rows of a batch in another order. Columns are copied in parallel, each as a whole, while it is in the cache.
+fn in_order(batch: &RecordBatch, order: &UInt32Array) -> Result<RecordBatch> {
+    const FEW_ROWS: usize = 8192;
+    if batch.num_rows() < FEW_ROWS {
+        return take_record_batch(batch, order).map_err(failed);
+    }
+    let column = |i: usize| take(batch.column(i), order, None).map_err(failed);
+    RecordBatch::try_new(batch.schema(), in_parallel(batch.num_columns(), column)?).map_err(failed)
 }
 
 fn failed(e: ArrowError) -> Error {

@@ -83,7 +83,7 @@ impl From<Range<u64>> for RowPositions {
 }
 
 /// Positions of rows that are yet to come, in the order in which they come.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Upcoming(VecDeque<Range<u64>>);
 
 impl Upcoming {

@@ -275,6 +275,12 @@ impl Projection {
         Ok(Projection { schema, members, leaves: planner.leaves })
     }
 
+    /// No columns.
+    pub(crate) fn none() -> Projection {
+        let members = Members { fields: Fields::empty(), sources: Vec::new() };
+        Projection { schema: Arc::new(ArrowSchema::empty()), members, leaves: BTreeSet::new() }
+    }
+
     /// The leaf columns it needs.
     pub(crate) fn leaves(&self) -> &BTreeSet<usize> {
         &self.leaves

@@ -28,6 +28,8 @@ const PIECE_BYTES: i64 = 32 << 20;
 const BATCHES_AHEAD: usize = 3;
 /// Bytes of a task's batches above which no further batch is read before they are taken.
 const BYTES_AHEAD: usize = 32 << 20;
+/// Threads beside those that keep the processor busy where the store is remote: they mostly wait for it.
+const WAITING_THREADS: usize = 4;
 /// How often the one that waits for a batch asks whether to go on.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -91,6 +93,8 @@ struct State {
     pieces: VecDeque<Piece>,
     /// Pieces that are worked on at once.
     window: usize,
+    /// The most that it grows to.
+    widest: usize,
     next_number: u64,
     idle: usize,
     threads: Vec<JoinHandle<()>>,
@@ -118,14 +122,21 @@ enum Step {
 }
 
 impl ReadAhead {
-    /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores).
+    /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores, and a few more for a remote
+    /// store).
     pub fn new(reader: TaskReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
-        let threads = workers::threads(if threads == 0 { usize::MAX } else { threads });
+        let threads = match threads {
+            0 if reader.store.is_remote() => workers::threads(usize::MAX) + WAITING_THREADS,
+            0 => workers::threads(usize::MAX),
+            most if reader.store.is_remote() => most.min(reader.store.at_once()),
+            most => workers::threads(most),
+        };
         let state = State {
             source: Some(source),
             ended: false,
             pieces: VecDeque::new(),
             window: if ahead.few { 1 } else { threads + 1 },
+            widest: threads + 1,
             next_number: 0,
             idle: 0,
             threads: Vec::new(),
@@ -277,7 +288,7 @@ impl State {
             }
         }
         if piece.ended {
-            self.window = (self.window * 2).min(workers::threads(usize::MAX) + 1).max(self.window);
+            self.window = (self.window * 2).min(self.widest).max(self.window);
         }
     }
 }
@@ -298,7 +309,11 @@ impl Shared {
     /// Starts one more thread.
     fn hire(self: &Arc<Self>, state: &mut State) -> Result<()> {
         let shared = self.clone();
-        let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || shared.run());
+        let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || {
+            let asked = shared.clone();
+            let go_on = move || if asked.is_closed() { Err(closed()) } else { Ok(()) };
+            workers::asking(Some(Arc::new(go_on)), || shared.run());
+        });
         match started {
             Ok(thread) => state.threads.push(thread),
             Err(e) if state.threads.is_empty() => {
@@ -351,7 +366,7 @@ impl Shared {
     }
 
     fn plan(&self, mut source: TaskSource) -> (Result<Option<ScanTask>>, TaskSource) {
-        let go_on = || if self.is_closed() { Err(Error::internal("the stream was closed")) } else { Ok(()) };
+        let go_on = || if self.is_closed() { Err(closed()) } else { Ok(()) };
         let found = guarded(|| source(&go_on));
         (found, source)
     }
@@ -363,6 +378,11 @@ impl Shared {
         };
         Ok(batches.next().transpose()?.map(|batch| (batch, batches)))
     }
+}
+
+/// What ends the work of a stream that nobody reads any more.
+fn closed() -> Error {
+    Error::internal("the stream was closed")
 }
 
 /// Turns a panic into an error, so that the one that waits hears of it.

@@ -28,7 +28,7 @@ fn tasks(dir: &TempDir, files: i64) -> Vec<ScanTask> {
 
 fn reader(dir: &TempDir, batch_rows: usize) -> TaskReader {
     let context = ReadContext { batch_rows, ..context(&longs()).as_ref().clone() };
-    let store = open_store(dir.path().to_str().unwrap()).unwrap();
+    let store = open_store(dir.path().to_str().unwrap(), &Default::default()).unwrap();
     TaskReader { store, context: Arc::new(context), deletes: Arc::default() }
 }
 

@@ -278,11 +278,8 @@ pub(crate) fn range_of(metadata: &ParquetMetaData, groups: &[usize], part: &Part
 /// Whether statistics, filters and keys order values of this type alike: floats and UUIDs have several orders.
 fn has_one_order(ty: &PrimitiveType) -> bool {
     use PrimitiveType as P;
-    match ty {
-        P::Int | P::Long | P::Decimal { .. } | P::String => true,
-        P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => true,
-        _ => false,
-    }
+    let times = matches!(ty, P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs);
+    times || matches!(ty, P::Int | P::Long | P::Decimal { .. } | P::String)
 }
 
 /// Whether minimum and maximum of a leaf column are in the order that its type has. The deprecated ones, and those of files

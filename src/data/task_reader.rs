@@ -129,6 +129,8 @@ pub(crate) struct Request {
     pub leaves: BTreeSet<usize>,
     /// Which rows stay; the leaf columns it needs come on top.
     pub test: RowTest,
+    /// The columns of deletes by key, which are among `leaves`; empty if there are no such deletes.
+    pub keys: FilterColumns,
     /// Whether anyone wants to know the positions of rows that stay.
     pub tells_positions: bool,
     /// Most rows of a batch.
@@ -154,6 +156,8 @@ pub(crate) struct Started {
     pub leaves: BTreeSet<usize>,
     /// The test, if it is not applied to the batches yet.
     pub test: Option<RowTest>,
+    /// Whether deletes by key are applied to the batches already.
+    pub keys_tested: bool,
 }
 
 /// Batches of a file's wanted leaf columns, each with the positions of its rows; those may be left out if they matter to
@@ -183,6 +187,19 @@ impl RowTest {
     /// Whether it has to know the positions of rows.
     pub(crate) fn needs_positions(&self) -> bool {
         self.columns.needs_positions() || self.deletes.as_ref().is_some_and(|d| d.has_positions())
+    }
+
+    /// Of the rows of `kept` those that deletes by key leave; `keys` are placed as the test is.
+    pub(crate) fn keep_keys(
+        &self,
+        keys: &FilterColumns,
+        batch: &RecordBatch,
+        kept: BooleanBuffer,
+    ) -> Result<BooleanBuffer> {
+        match &self.deletes {
+            Some(deletes) if !keys.is_empty() => deletes.keep_keys(&key_arrays(keys, batch)?, kept),
+            _ => Ok(kept),
+        }
     }
 
     /// Prepares it for batches in which just `leaves` of the file are read.
@@ -248,6 +265,7 @@ pub(crate) struct TaskReader {
     late: Option<(Arc<BoundPredicate>, FilterColumns)>,
     deletes: Option<Arc<DeleteFilter>>,
     keep_deleted: bool,
+    keys_tested: bool,
     /// Whether positions matter after the test.
     tells_positions: bool,
 }
@@ -266,13 +284,28 @@ impl TaskReader {
         let mut leaves = projection.leaves() | keys.leaves();
         leaves.extend(late.iter().flat_map(|(_, columns)| columns.leaves()));
         let test = RowTest { filter, columns, deletes: deletes.clone().filter(|_| !keep_deleted) };
-        let request = Request { leaves, test, tells_positions, batch_rows };
-        let Some(Started { batches, leaves, test }) = guard(|| file.start(part, request))? else { return Ok(None) };
+        let has_deletes = deletes.is_some() && !keep_deleted;
+        let tested = if has_deletes { keys.clone() } else { FilterColumns::none() };
+        let request = Request { leaves, test, keys: tested, tells_positions, batch_rows };
+        let Some(Started { batches, leaves, test, keys_tested }) = guard(|| file.start(part, request))? else {
+            return Ok(None);
+        };
         let (projection, keys) = (projection.place(part.columns, &leaves), keys.place(part.columns, &leaves));
         let test = test.map(|test| test.place(part.columns, &leaves));
         let late = late.map(|(filter, columns)| (filter, columns.place(part.columns, &leaves)));
         let (path, batches) = (path.to_owned(), Some(batches));
-        Ok(Some(TaskReader { path, batches, projection, keys, test, late, deletes, keep_deleted, tells_positions }))
+        Ok(Some(TaskReader {
+            path,
+            batches,
+            projection,
+            keys,
+            test,
+            late,
+            deletes,
+            keep_deleted,
+            keys_tested,
+            tells_positions,
+        }))
     }
 
     /// The next rows that are left after filter and deletes.
@@ -304,8 +337,9 @@ impl TaskReader {
             }
         } else if let Some(deletes) = &self.deletes
             && !self.keys.is_empty()
+            && !self.keys_tested
         {
-            kept = deletes.keep_keys(&self.key_arrays(&batch)?, kept)?;
+            kept = deletes.keep_keys(&key_arrays(&self.keys, &batch)?, kept)?;
         }
         let batch = if kept.count_set_bits() == rows {
             batch
@@ -317,15 +351,10 @@ impl TaskReader {
         };
         let mut keys = KeyArrays::new();
         if self.deletes.is_none() && !self.keys.is_empty() {
-            keys = self.key_arrays(&batch)?;
+            keys = key_arrays(&self.keys, &batch)?;
         }
         let facts = RowFacts { rows: batch.num_rows(), positions: &positions, deleted: deleted.as_ref() };
         Ok(Rows { batch: self.projection.project(&batch, &facts)?, keys, positions })
-    }
-
-    fn key_arrays(&self, batch: &RecordBatch) -> Result<KeyArrays> {
-        let nowhere = RowPositions::default();
-        self.keys.arrays(batch, &RowFacts { rows: batch.num_rows(), positions: &nowhere, deleted: None })
     }
 
     /// Which rows are deleted; `None` if none is.
@@ -335,8 +364,13 @@ impl TaskReader {
             true => deletes.keep_positions(positions),
             false => BooleanBuffer::new_set(batch.num_rows()),
         };
-        Ok(Some(!&deletes.keep_keys(&self.key_arrays(batch)?, by_position)?))
+        Ok(Some(!&deletes.keep_keys(&key_arrays(&self.keys, batch)?, by_position)?))
     }
+}
+
+fn key_arrays(keys: &FilterColumns, batch: &RecordBatch) -> Result<KeyArrays> {
+    let nowhere = RowPositions::default();
+    keys.arrays(batch, &RowFacts { rows: batch.num_rows(), positions: &nowhere, deleted: None })
 }
 
 /// The bits of the rows that `kept` has.

@@ -85,6 +85,14 @@ pub(crate) struct PageHeader {
     pub values: i64,
     /// `Encoding` of the values.
     pub encoding: i64,
+    /// `Encoding` of the definition levels; those of pages v2 have only one.
+    pub level_encoding: i64,
+    /// Bytes of the repetition and of the definition levels in a page v2.
+    pub level_bytes: [i64; 2],
+    /// Whether the values of a page v2 are not compressed.
+    pub is_plain: bool,
+    /// The checksum of the bytes behind the header.
+    pub crc: Option<i64>,
 }
 
 /// Reads the page header that starts at the first byte.
@@ -95,21 +103,40 @@ pub(crate) fn page_header(bytes: &[u8]) -> Walk<PageHeader> {
         (1, 5) => cursor.zigzag().map(|v| header.kind = v),
         (2, 5) => cursor.zigzag().map(|v| header.uncompressed = v),
         (3, 5) => cursor.zigzag().map(|v| header.compressed = v),
-        (5 | 7, STRUCT) => page_counts(cursor, 2, &mut header),
-        (8, STRUCT) => page_counts(cursor, 4, &mut header),
+        (4, 5) => cursor.zigzag().map(|v| header.crc = Some(v)),
+        (5, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+            (3, 5) => cursor.zigzag().map(|v| header.level_encoding = v),
+            _ => page_counts(cursor, (id, kind), 2, &mut header),
+        }),
+        (7, STRUCT) => cursor.fields(&mut |cursor, id, kind| page_counts(cursor, (id, kind), 2, &mut header)),
+        (8, STRUCT) => cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+            (5, 5) => cursor.zigzag().map(|v| header.level_bytes[1] = v),
+            (6, 5) => cursor.zigzag().map(|v| header.level_bytes[0] = v),
+            // Booleans are in the type.
+            (7, 2) => {
+                header.is_plain = true;
+                Ok(())
+            }
+            _ => page_counts(cursor, (id, kind), 4, &mut header),
+        }),
         _ => cursor.skip(kind, MAX_DEPTH),
     })?;
     header.length = cursor.at;
     Ok(header)
 }
 
-/// Reads number of values and encoding out of the header of one kind of page.
-fn page_counts(cursor: &mut Cursor<'_>, encoding_field: i16, header: &mut PageHeader) -> Walk<()> {
-    cursor.fields(&mut |cursor, id, kind| match (id, kind) {
+/// Reads a field of the header of one kind of page if it is the number of values or their encoding.
+fn page_counts(
+    cursor: &mut Cursor<'_>,
+    (id, kind): (i16, u8),
+    encoding_field: i16,
+    header: &mut PageHeader,
+) -> Walk<()> {
+    match (id, kind) {
         (1, 5) => cursor.zigzag().map(|v| header.values = v),
         (id, 5) if id == encoding_field => cursor.zigzag().map(|v| header.encoding = v),
         _ => cursor.skip(kind, MAX_DEPTH),
-    })
+    }
 }
 
 struct Cursor<'a> {
@@ -262,7 +289,15 @@ mod tests {
     fn page_headers_give_their_counts() {
         // type = 2, uncompressed = 100, compressed = 50, dictionary header {values = 7, encoding = 2}
         let bytes = [0x15, 4, 0x15, 200, 1, 0x15, 100, 0x4c, 0x15, 14, 0x15, 4, 0, 0, 0xee];
-        let header = PageHeader { length: 14, kind: 2, compressed: 50, uncompressed: 100, values: 7, encoding: 2 };
+        let header = PageHeader {
+            length: 14,
+            kind: 2,
+            compressed: 50,
+            uncompressed: 100,
+            values: 7,
+            encoding: 2,
+            ..PageHeader::default()
+        };
         assert_eq!(page_header(&bytes), Ok(header));
     }
 }

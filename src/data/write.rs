@@ -1,12 +1,12 @@
 //! Rows to new data files of a table.
 //!
 //! [`DataWriter`] takes batches in any layout ([`super::conform`]), splits them by the table's partition spec
-//! ([`super::partition_rows`]) and appends each part to the open Parquet file of its partition, beginning a new one when
+//! ([`super::partition_rows`]) and appends each part to the open file of its partition, beginning a new one when
 //! a file reaches its target size. The files are nobody's until a commit adds them: a writer that is aborted or dropped
 //! deletes what it made.
 //!
 //! Memory stays bounded however many partitions there are. Rows of a partitioned table are collected until 128 MiB of
-//! them wait and then written partition by partition; row groups in progress hold at most 256 MiB together, else the
+//! them wait and then written partition by partition; rows in progress (row groups, stripes) hold at most 256 MiB together, else the
 //! largest is ended early; at most 128 files are open, and one more for each thread that writes, else the one that
 //! was idle longest is closed, or, if none was idle, the new part becomes a file of its own. So rows that come
 //! clustered by partition make the fewest files. Rows that are to be sorted ([`RowOrder::Sort`]) are collected first
@@ -20,17 +20,16 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
 use super::conform::Conformer;
-use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, check_deletes_format};
+use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES};
+use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of, stored_schema};
 use super::locations::FileLocations;
 use super::metrics::MetricsConfig;
 use super::output::Output;
-use super::parquet_properties::size_property;
-use super::parquet_schema::without_unknown;
-use super::parquet_write::{ParquetFile, ParquetSettings, Purpose};
 use super::partition_rows::{PartitionRows, Partitioner};
 use super::sort_rows::RowSorter;
 pub use super::sort_rows::Sorting;
 use super::stored_columns::{Columns, check_keys};
+use super::write_properties::size_property;
 use crate::error::{Error, Result};
 use crate::store::Store;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
@@ -40,6 +39,10 @@ use crate::workers;
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
 const ROWS_AT_ONCE: usize = 8192;
+/// Partitions that a thread writes before all threads come together.
+const PARTITIONS_PER_THREAD: usize = 8;
+/// So many rows at least, if there are, are shown to a file that begins.
+const FIRST_ROWS: usize = 20_000;
 /// A large batch is taken in pieces of about so many bytes and at most so many rows.
 const PIECE_BYTES: usize = 64 << 20;
 const PIECE_ROWS: usize = 65_536;
@@ -90,17 +93,30 @@ struct Work {
 
 impl Work {
     /// Adds the rows until the file is full; gives the others too.
-    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, RecordBatch)> {
-        let rows = concat_batches(schema, self.parts.iter().map(|p| &p.rows))
+    fn run(mut self, schema: &SchemaRef, target_bytes: u64) -> Result<(Work, Vec<RecordBatch>)> {
+        let batches: Vec<RecordBatch> = std::mem::take(&mut self.parts).into_iter().map(|part| part.rows).collect();
+        let mut before = 0;
+        let first = batches.iter().take_while(|rows| {
+            let wanted = before < FIRST_ROWS;
+            before += rows.num_rows();
+            wanted
+        });
+        let first = concat_batches(schema, first)
             .map_err(|e| Error::internal("rows of a partition can't be joined").because(e))?;
-        self.parts.clear();
-        let mut start = 0;
-        while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
-            let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
-            start += some.num_rows();
-            self.open.file.write(&some)?;
+        self.open.file.expect_rows(&first)?;
+        let mut rest = Vec::new();
+        for rows in batches {
+            let mut start = 0;
+            while start < rows.num_rows() && self.open.file.estimated_bytes() < target_bytes {
+                let some = rows.slice(start, ROWS_AT_ONCE.min(rows.num_rows() - start));
+                start += some.num_rows();
+                self.open.file.write(&some)?;
+            }
+            if start < rows.num_rows() {
+                rest.push(rows.slice(start, rows.num_rows() - start));
+            }
         }
-        Ok((self, rows.slice(start, rows.num_rows() - start)))
+        Ok((self, rest))
     }
 }
 
@@ -121,7 +137,7 @@ struct Limits {
 
 const LIMITS: Limits = Limits { open_files: 128, waiting_bytes: 128 << 20, buffered_bytes: 256 << 20 };
 
-/// Writes rows into new Parquet files: data files, or equality delete files whose rows are keys.
+/// Writes rows into new files: data files, or equality delete files whose rows are keys.
 ///
 /// Nothing of it is public before a commit adds the [`DataFile`]s of [`DataWriter::finish`] to the table.
 pub struct DataWriter {
@@ -131,7 +147,7 @@ pub struct DataWriter {
     keys: Option<Vec<FieldId>>,
     /// What of the rows goes into the files, if not all does.
     columns: Option<Columns>,
-    settings: Arc<ParquetSettings>,
+    settings: FileSettings,
     conformer: Conformer,
     partitioner: Partitioner,
     sorter: Option<RowSorter>,
@@ -151,13 +167,28 @@ pub struct DataWriter {
 
 struct OpenFile {
     partition: Arc<Partition>,
-    file: ParquetFile,
+    file: Box<dyn NewFile>,
     /// Its number among the files of this writer.
     count: u64,
     /// Memory it held when last looked at.
     buffered_bytes: usize,
     /// When rows were last added.
     round: u64,
+}
+
+/// A file that was ended, well or not.
+struct FinishedFile {
+    count: u64,
+    partition: Arc<Partition>,
+    path: String,
+    written: Result<Written>,
+}
+
+impl OpenFile {
+    fn finish(self) -> FinishedFile {
+        let path = self.file.path().to_owned();
+        FinishedFile { count: self.count, partition: self.partition, path, written: self.file.finish() }
+    }
 }
 
 impl DataWriter {
@@ -167,12 +198,12 @@ impl DataWriter {
     /// `InvalidInput` for table properties that can't be read or a spec that does not fit the schema; `Unsupported` for
     /// column types, transforms and file formats that can't be written.
     pub fn new(store: Arc<dyn Store>, context: WriteContext) -> Result<Self> {
-        check_format(&context.properties, &["write.format.default"])?;
+        let format = format_of(&context.properties, false)?;
         let target_bytes = size_property(&context.properties, "write.target-file-size-bytes", 512 << 20)?;
         let conformer = Conformer::new(context.schema.clone())?;
-        let stored = without_unknown(&context.schema)?;
+        let stored = stored_schema(format, &context.schema)?;
         let output = Output::new(store, &context, false);
-        Self::of(output, context, conformer, stored, None, target_bytes)
+        Self::of(output, context, conformer, (format, stored), None, target_bytes)
     }
 
     /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
@@ -185,7 +216,7 @@ impl DataWriter {
     /// As [`DataWriter::new`]; `InvalidInput` for no columns and for those that can't be keys: that the schema lacks, that
     /// are inside lists and maps, or of type float or double.
     pub fn of_equality_deletes(store: Arc<dyn Store>, context: WriteContext, ids: Vec<FieldId>) -> Result<Self> {
-        check_deletes_format(&context.properties)?;
+        let format = format_of(&context.properties, true)?;
         let target_bytes = size_property(&context.properties, DELETE_TARGET, DELETE_TARGET_BYTES)?;
         check_keys(&context.schema, &ids)?;
         let kept = prune(&context.schema, &ids);
@@ -193,15 +224,15 @@ impl DataWriter {
         let rows = prune(&context.schema, &ids.iter().copied().chain(sources).collect::<Vec<_>>());
         let conformer = Conformer::new(Arc::new(rows))?;
         let output = Output::new(store, &context, true);
-        Self::of(output, context, conformer, kept, Some(ids), target_bytes)
+        Self::of(output, context, conformer, (format, kept), Some(ids), target_bytes)
     }
 
-    /// A writer of files with the columns of `stored`.
+    /// A writer of files of a format with the columns of `stored`.
     fn of(
         output: Output,
         context: WriteContext,
         conformer: Conformer,
-        stored: Schema,
+        (format, stored): (FileFormat, Schema),
         keys: Option<Vec<FieldId>>,
         target_bytes: u64,
     ) -> Result<Self> {
@@ -209,7 +240,8 @@ impl DataWriter {
         let columns = if all { None } else { Some(Columns::new(conformer.target(), &stored)?) };
         let arrow = columns.as_ref().map_or(conformer.target(), Columns::schema).clone();
         let purpose = keys.as_ref().map_or(Purpose::Rows(&context.schema), |ids| Purpose::EqualityDeletes(ids));
-        let settings = ParquetSettings::new(Arc::new(stored), arrow, &context.properties, context.metrics(), purpose)?;
+        let (stored, metrics) = (Arc::new(stored), context.metrics());
+        let settings = FileSettings::new(format, stored, arrow, &context.properties, metrics, purpose)?;
         let arrow = || conformer.target().clone();
         let (sorter, sort_order_id) = match &context.row_order {
             RowOrder::Sorted => (None, context.order.id),
@@ -226,7 +258,7 @@ impl DataWriter {
             sort_order_id,
             sorter,
             partitioner: Partitioner::new(conformer.schema(), &context.spec)?,
-            settings: Arc::new(settings),
+            settings,
             output,
             context,
             keys,
@@ -316,8 +348,11 @@ impl DataWriter {
         self.round += 1;
         self.waiting_bytes = 0;
         let mut waiting = std::mem::take(&mut self.waiting).into_values();
-        let at_once = workers::threads(usize::MAX);
+        let threads = workers::threads(usize::MAX);
         loop {
+            // Several for each thread, so that few wait for the slowest, but no more than files may be open.
+            let room = self.limits.open_files.saturating_sub(self.open.len());
+            let at_once = (threads * PARTITIONS_PER_THREAD).min(room).max(threads);
             let next: Vec<Vec<PartitionRows>> = waiting.by_ref().take(at_once).collect();
             if next.is_empty() {
                 return Ok(());
@@ -357,7 +392,9 @@ impl DataWriter {
                 self.close(number)?;
             }
             self.shed()?;
-            self.append(PartitionRows { number, partition, rows: rest })?;
+            for rows in rest {
+                self.append(PartitionRows { number, partition: partition.clone(), rows })?;
+            }
         }
         Ok(())
     }
@@ -371,7 +408,9 @@ impl DataWriter {
             start += rows.num_rows();
             if !self.open.contains_key(&part.number) {
                 stays_open = self.make_room(0)?;
-                let begun = self.begin(&part.partition)?;
+                let mut begun = self.begin(&part.partition)?;
+                let begins = start - rows.num_rows();
+                begun.file.expect_rows(&part.rows.slice(begins, part.rows.num_rows() - begins))?;
                 self.open.insert(part.number, begun);
             }
             let Some(open) = self.open.get_mut(&part.number) else { continue };
@@ -401,7 +440,7 @@ impl DataWriter {
         }
     }
 
-    /// Ends the largest row groups in progress until memory is within bounds.
+    /// Ends the largest row groups or stripes in progress until memory is within bounds.
     fn shed(&mut self) -> Result<()> {
         while self.buffered_bytes > self.limits.buffered_bytes {
             let Some(open) = self.open.values_mut().max_by_key(|o| (o.buffered_bytes, o.count)) else { break };
@@ -413,8 +452,8 @@ impl DataWriter {
     }
 
     fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenFile> {
-        let (count, path) = self.output.next(Some(partition), FileFormat::Parquet);
-        let file = ParquetFile::create(self.output.store(), path, self.settings.clone())?;
+        let (count, path) = self.output.next(Some(partition), self.settings.format());
+        let file = self.settings.create(self.output.store(), path)?;
         Ok(OpenFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
 
@@ -422,14 +461,32 @@ impl DataWriter {
     fn close(&mut self, number: usize) -> Result<()> {
         let Some(open) = self.open.remove(&number) else { return Ok(()) };
         self.buffered_bytes -= open.buffered_bytes;
-        let path = open.file.path().to_owned();
-        let finished = open.file.finish();
-        self.output.made(&path, &finished);
+        self.keep(open.finish())
+    }
+
+    /// Finishes all open files in parallel: each writes what it holds and waits for the disk.
+    fn close_all(&mut self) -> Result<()> {
+        let mut open: Vec<OpenFile> = self.open.drain().map(|(_, open)| open).collect();
+        open.sort_unstable_by_key(|open| open.count);
+        self.buffered_bytes = 0;
+        let open: Vec<_> = open.into_iter().map(|open| Mutex::new(Some(open))).collect();
+        let finished = workers::in_parallel(open.len(), |i| {
+            let open = open[i].lock().unwrap_or_else(PoisonError::into_inner).take();
+            Ok(open.map(OpenFile::finish))
+        })?;
+        // Every file is known before the first error ends the writer, which deletes them.
+        let kept: Vec<Result<()>> = finished.into_iter().flatten().map(|file| self.keep(file)).collect();
+        kept.into_iter().collect()
+    }
+
+    fn keep(&mut self, file: FinishedFile) -> Result<()> {
+        let FinishedFile { count, partition, path, written } = file;
+        self.output.made(&path, &written);
         let content = if self.keys.is_some() { FileContent::EqualityDeletes } else { FileContent::Data };
-        let mut file = finished?.into_file(content, path, open.partition);
+        let mut file = written?.into_file(content, path, self.settings.format(), partition);
         file.sort_order_id = Some(self.sort_order_id);
         file.equality_ids = self.keys.clone();
-        self.done.insert(open.count, file);
+        self.done.insert(count, file);
         Ok(())
     }
 
@@ -444,9 +501,7 @@ impl DataWriter {
             sorter.finish(|rows| self.take_sorted(&rows))?;
         }
         self.write_waiting()?;
-        let mut open: Vec<(u64, usize)> = self.open.iter().map(|(number, o)| (o.count, *number)).collect();
-        open.sort_unstable();
-        open.into_iter().try_for_each(|(_, number)| self.close(number))?;
+        self.close_all()?;
         self.output.release();
         Ok(std::mem::take(&mut self.done).into_values().collect())
     }
@@ -458,17 +513,6 @@ impl DataWriter {
     pub fn abort(mut self) -> Result<()> {
         self.open.clear();
         self.output.delete_all()
-    }
-}
-
-/// Refuses a table whose new files are to have another format than Parquet; the first of `keys` that is there says so.
-pub(super) fn check_format(properties: &BTreeMap<String, String>, keys: &[&'static str]) -> Result<()> {
-    let given = keys.iter().find_map(|key| properties.get(*key).map(|format| (*key, format)));
-    match given.filter(|(_, format)| !format.eq_ignore_ascii_case("parquet")) {
-        None => Ok(()),
-        Some((key, format)) => Err(Error::unsupported(format!("writing files of format '{format}' is not supported"))
-            .with("property", key)
-            .hint("Set the property to parquet")),
     }
 }
 

@@ -26,7 +26,7 @@ use crate::iceberg::snapshot::Snapshot;
 use crate::task::{ChangeOperation, CommitChanges, DeleteRef, Partition, PartitionValue};
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, Value, ValueRef};
-use crate::workers::{GoOn, in_parallel};
+use crate::workers::GoOn;
 
 /// The snapshots after `since` up to `at`, oldest first; all that are still there if `since` is `None`.
 ///
@@ -89,7 +89,7 @@ pub fn list_appends(
         Ok(manifests)
     };
     let mut seen = HashSet::new();
-    let loaded = in_parallel(appends.len(), load)?;
+    let loaded = crate::store::in_parallel(input.store.as_ref(), appends.len(), load)?;
     let manifests: Vec<ManifestFile> = loaded.into_iter().flatten().filter(|m| seen.insert(m.path.clone())).collect();
     let ids = appends.iter().map(|s| s.id).collect();
     Ok((PlanInput { entries: EntryScope::AddedBy(Arc::new(ids)), ..input }, manifests))

@@ -113,6 +113,8 @@ pub struct SnapshotChange {
     data_removal: Removal,
     delete_removal: Removal,
     assumptions: Assumptions,
+    /// The format version that the change was planned at.
+    planned_version: Option<u8>,
     summary: BTreeMap<String, String>,
     files_id: Option<String>,
     owns_files: bool,
@@ -149,6 +151,7 @@ impl SnapshotChange {
             data_removal: Removal::default(),
             delete_removal: Removal::default(),
             assumptions: Assumptions::default(),
+            planned_version: None,
             summary: BTreeMap::new(),
             files_id: None,
             owns_files: false,
@@ -249,6 +252,14 @@ impl SnapshotChange {
         self
     }
 
+    /// Tells at which format version the change was planned. What an upgrade since makes wrong is a conflict: rows that are
+    /// written anew without the ids that they have now, and position delete files.
+    #[must_use]
+    pub fn planned_at(mut self, format_version: u8) -> Self {
+        self.planned_version = Some(format_version);
+        self
+    }
+
     /// Adds members to the snapshot's summary; they can't override what is computed.
     #[must_use]
     pub fn with_summary(mut self, members: impl IntoIterator<Item = (String, String)>) -> Self {
@@ -274,6 +285,12 @@ impl SnapshotChange {
     #[must_use]
     pub fn rewriting_manifests(mut self, rewrite: ManifestRewrite) -> Self {
         self.rewrite = Some(rewrite);
+        self
+    }
+
+    /// Gives the snapshot this id. Only before the first attempt.
+    fn with_snapshot_id(mut self, id: i64) -> Self {
+        self.writer.snapshot_id = id;
         self
     }
 
@@ -306,6 +323,7 @@ impl SnapshotChange {
     /// `CommitConflict` if an assumption does not hold or a file to remove is gone; `InvalidInput` for files that this table
     /// can't have, or a branch that is a tag; of the store; `CorruptTable` if the base's manifests are.
     pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.check_version(base)?;
         self.check_files(base)?;
         let parent = self.parent(base)?;
         self.check_assumptions(base, parent.as_ref())?;
@@ -425,6 +443,20 @@ impl SnapshotChange {
         Ok(())
     }
 
+    /// Rows have ids, and deletes are vectors, from version 3 on.
+    fn check_version(&self, base: &TableMetadata) -> Result<()> {
+        let upgraded = self.planned_version.is_some_and(|v| v < 3) && base.format_version >= 3;
+        let rewrites = !self.added_data.is_empty() && !self.removed_data.is_empty();
+        let positions = || self.added_deletes.iter().any(|f| f.content == FileContent::PositionDeletes);
+        match upgraded && (rewrites || positions()) {
+            false => Ok(()),
+            true => Err(Error::conflict("the table was upgraded since this change was planned")
+                .with("format-version", base.format_version)
+                .with("clause", "rows that are written anew keep their ids, and deletes are of the table's format")
+                .hint(RUN_AGAIN)),
+        }
+    }
+
     /// The snapshot that the new one follows.
     fn parent(&self, base: &TableMetadata) -> Result<Option<Arc<Snapshot>>> {
         let Target::Branch(name) = &self.target else { return Ok(base.current_snapshot().cloned()) };
@@ -475,12 +507,19 @@ impl SnapshotChange {
         };
         assumptions::check_specs(&self.assumptions, &data)?;
         let data = self.data_removal.apply(&self.writer, base, data, &Dangling::default())?;
+        if let Some(id) = data.unread.as_ref().filter(|_| !self.added_data.is_empty()) {
+            return Err(Error::conflict("the table lists a file more often than this change has read it")
+                .with("file", id)
+                .with("clause", "all rows of removed files are written anew")
+                .hint("Nothing was committed. Compact the table with rewrite_all=True, then run the operation again"));
+        }
         let dangling = self.dangling(base, &data);
         let deletes = self.delete_removal.apply(&self.writer, base, deletes, &dangling)?;
         let mut summary = Summary::default();
         self.added_data.iter().chain(&self.added_deletes).for_each(|f| summary.add(f));
         data.files().chain(deletes.files()).for_each(|f| summary.remove(f));
-        summary.duplicates = data.duplicates + deletes.duplicates;
+        summary.duplicates = data.duplicates().chain(deletes.duplicates()).count();
+        summary.duplicate_rows = data.duplicates().fold(0, |n, f| n.saturating_add(f.record_count));
         let mut tree = Tree { manifests: Vec::new(), summary, replaced: data.replaced + deletes.replaced };
         let [data_merger, delete_merger] = &mut self.mergers;
         for (merger, new, old) in [(data_merger, new_data, data), (delete_merger, new_deletes, deletes)] {
@@ -570,6 +609,7 @@ impl SnapshotChange {
         tree: &Tree,
     ) -> Result<BTreeMap<String, String>> {
         let (added, removed) = (tree.summary.get("added-records"), tree.summary.get("deleted-records"));
+        let removed = removed.saturating_add(tree.summary.duplicate_rows);
         if self.operation == Operation::Replace && added > removed {
             return Err(Error::invalid(format!(
                 "a replacement must not add rows: {added} are added, and {removed} are removed"

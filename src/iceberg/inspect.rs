@@ -17,7 +17,7 @@ use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::load_manifests;
 use crate::iceberg::snapshot::Snapshot;
-use crate::store::{Location, Store};
+use crate::store::{self, Location, Store};
 use crate::task::Partition;
 use crate::types::{Field, FieldId, PartitionField, PrimitiveType, Transform};
 use crate::workers::{GoOn, in_parallel};
@@ -73,7 +73,7 @@ impl<'a> MetadataWalk<'a> {
     /// As [`MetadataWalk::manifests`].
     pub fn manifests_of_all(&self) -> Result<Vec<(i64, Vec<ManifestFile>)>> {
         let snapshots = &self.metadata.snapshots;
-        in_parallel(snapshots.len(), |i| Ok((snapshots[i].id, self.manifests(&snapshots[i])?)))
+        store::in_parallel(self.store, snapshots.len(), |i| Ok((snapshots[i].id, self.manifests(&snapshots[i])?)))
     }
 
     /// The manifests that any snapshot lists, each once: where its path is met first.
@@ -121,7 +121,7 @@ impl<'a> MetadataWalk<'a> {
             (self.go_on)()?;
             self.store.get(&self.location.resolve(&wave[i].path)?).with("manifest", &wave[i].path)
         };
-        let loaded = in_parallel(wave.len(), load)?;
+        let loaded = store::in_parallel(self.store, wave.len(), load)?;
         let first = loaded.first().map(|bytes| Manifest::parse(bytes)).transpose();
         let layout = first.ok().flatten().map(|m| m.layout().clone());
         let parse = |i: usize| {

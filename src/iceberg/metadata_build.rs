@@ -14,6 +14,7 @@ use super::metadata::{
 use super::metadata_json::{NEWEST_FORMAT_VERSION, highest_partition_field_id};
 use super::partition_by::{check_source, check_spec, number_fields};
 use super::schema::{FreshSchema, assign_fresh_ids, check_schema};
+use super::snapshot::{StatisticsFile, StatisticsKind};
 use crate::error::{Error, Result};
 use crate::types::{PartitionSpec, Schema, SortOrder, Transform};
 
@@ -282,6 +283,38 @@ impl TableMetadata {
         next.metadata_log.push(entry);
         let surplus = next.metadata_log.len().saturating_sub(usize::try_from(max).unwrap_or(usize::MAX));
         next.metadata_log.drain(..surplus);
+        Ok(next)
+    }
+
+    /// The statistics files of a kind.
+    pub fn statistics_of(&self, kind: StatisticsKind) -> &[Arc<StatisticsFile>] {
+        match kind {
+            StatisticsKind::Columns => &self.statistics,
+            StatisticsKind::Partitions => &self.partition_statistics,
+        }
+    }
+
+    /// With this statistics file for its snapshot, instead of one of the kind that the snapshot has.
+    ///
+    /// # Errors
+    /// `CommitConflict` if the table has not got the snapshot any more.
+    pub fn with_statistics(
+        &self,
+        kind: StatisticsKind,
+        file: Arc<StatisticsFile>,
+        now_ms: i64,
+    ) -> Result<TableMetadata> {
+        if self.snapshot_by_id(file.snapshot_id).is_none() {
+            return Err(Error::conflict("the snapshot that the statistics are about has expired meanwhile")
+                .with("snapshot", file.snapshot_id));
+        }
+        let mut next = self.updated(now_ms);
+        let files = match kind {
+            StatisticsKind::Columns => &mut next.statistics,
+            StatisticsKind::Partitions => &mut next.partition_statistics,
+        };
+        files.retain(|f| f.snapshot_id != file.snapshot_id);
+        files.push(file);
         Ok(next)
     }
 

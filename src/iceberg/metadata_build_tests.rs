@@ -233,3 +233,26 @@ proptest! {
         prop_assert_eq!(parse_metadata(&encode_metadata(&m)).unwrap(), m);
     }
 }
+
+/// Of each kind a snapshot has one file, the newest, and only a snapshot that is there has any.
+#[test]
+fn statistics_are_those_of_a_snapshot_of_the_table() {
+    let java = parsed("stats_v2.v4");
+    let old = java.statistics.first().unwrap().clone();
+    let file = |id: i64, path: &str| {
+        let json = json!({"snapshot-id": id, "statistics-path": path, "file-size-in-bytes": 7});
+        Arc::new(StatisticsFile::from_json(json).unwrap())
+    };
+    for kind in [StatisticsKind::Columns, StatisticsKind::Partitions] {
+        let others = java.statistics_of(kind).len()
+            - java.statistics_of(kind).iter().filter(|f| f.snapshot_id == old.snapshot_id).count();
+        let first = java.with_statistics(kind, file(old.snapshot_id, "a"), java.last_updated_ms + 5).unwrap();
+        let second = first.with_statistics(kind, file(old.snapshot_id, "b"), 0).unwrap();
+        let parsed = parse_metadata(&encode_metadata(&second)).unwrap();
+        assert_eq!(parsed.statistics_of(kind).len(), others + 1);
+        assert_eq!(parsed.statistics_of(kind).last().unwrap().path, "b");
+        assert_eq!(parsed.last_updated_ms, java.last_updated_ms + 5);
+        let gone = java.with_statistics(kind, file(1, "c"), 0).unwrap_err();
+        assert_eq!(gone.kind(), ErrorKind::CommitConflict);
+    }
+}

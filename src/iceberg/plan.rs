@@ -397,7 +397,7 @@ impl Plan {
             let batch = self.decode_piece(&wave[i], manifest, blocks, request, inflater);
             self.attached(batch.with("path", found(&wave[i].path))?, room, go_on)
         };
-        let mut batches = in_stages(wave.len(), prepare, Inflater::default, decode)?;
+        let mut batches = in_stages(self.input.store.at_once(), wave.len(), prepare, Inflater::default, decode)?;
         if self.input.cache.is_none() {
             for (m, batches) in wave.iter().zip(&mut batches) {
                 number_rows(m, batches)?;

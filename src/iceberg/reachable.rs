@@ -27,9 +27,9 @@ use super::manifest_list::decode_manifest_list;
 use super::metadata::{Snapshot, TableMetadata};
 use super::plan::EntryScope;
 use crate::error::{ErrorKind, Result, ResultExt};
-use crate::store::Store;
+use crate::store::{Store, in_parallel};
 use crate::task::FileContent;
-use crate::workers::{GoOn, in_parallel};
+use crate::workers::GoOn;
 
 /// Folders whose real names are remembered at most.
 const FOLDERS: usize = 100_000;
@@ -111,7 +111,7 @@ pub fn manifests_of(
     go_on: GoOn,
 ) -> Result<Vec<ManifestPath>> {
     let seen = Mutex::new(HashSet::new());
-    let found = in_parallel(snapshots.len(), |i| {
+    let found = in_parallel(keys.store, snapshots.len(), |i| {
         go_on()?;
         let mut manifests = missing.or_skip(listed(keys.store, &snapshots[i])).with("snapshot", snapshots[i].id)?;
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +197,7 @@ fn files_only_in(
     go_on: GoOn,
 ) -> Result<Vec<(String, FileContent)>> {
     let candidates: Vec<&ManifestPath> = manifests.iter().filter(|m| m.may_be_live).collect();
-    let of_each = in_parallel(candidates.len(), |i| {
+    let of_each = in_parallel(keys.store, candidates.len(), |i| {
         go_on()?;
         let mut found = Vec::new();
         let read = each_live_file(keys.store, &candidates[i].path, |path, _| found.push(keys.of(path)));
@@ -208,13 +208,13 @@ fn files_only_in(
         return Ok(Vec::new());
     }
     let kept: Vec<&ManifestPath> = kept.iter().filter(|m| m.may_be_live).collect();
-    in_parallel(kept.len(), |i| {
+    in_parallel(keys.store, kept.len(), |i| {
         go_on()?;
         each_live_file(keys.store, &kept[i].path, |path, _| {
             marked.mark(keys.of(path));
         })
     })?;
-    let found = in_parallel(candidates.len(), |i| {
+    let found = in_parallel(keys.store, candidates.len(), |i| {
         go_on()?;
         let mut found = Vec::new();
         let read = each_live_file(keys.store, &candidates[i].path, |path, content| {
@@ -270,7 +270,8 @@ mod tests {
         for other in ["/a/b", "/a/bc", "/a/b/c/d", "s3://a/b/c", "/ab/c"] {
             assert_ne!(keys.of(other), keys.of("/a/b/c"), "{other}");
         }
-        assert_ne!(keys.of("s3://a/b"), keys.of("s3a://a/b"));
+        assert_eq!(keys.of("s3://a/b"), keys.of("s3a://a/b"));
+        assert_ne!(keys.of("s3://a/b"), keys.of("gs://a/b"));
         let dir = tempfile::tempdir().unwrap();
         let there = dir.path().join("there");
         std::fs::create_dir(&there).unwrap();

@@ -255,6 +255,15 @@ impl MetadataLogEntry {
     }
 }
 
+/// What a statistics file is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatisticsKind {
+    /// Columns: a Puffin file, named by `statistics`.
+    Columns,
+    /// Partitions: a file with a row for each, named by `partition-statistics`.
+    Partitions,
+}
+
 /// A statistics or partition-statistics file of a snapshot: what is read of it, and the object as recorded, so that blob
 /// types unknown to us survive.
 #[derive(Clone, Debug, PartialEq)]

@@ -84,7 +84,7 @@ impl Files {
 }
 
 /// Partition tuples of any of the table's specs as structs of the type that unites them.
-pub(super) fn partition_structs(field: &Field, united: &[TableField], of: &[&Partition]) -> Result<ArrayRef> {
+pub(crate) fn partition_structs(field: &Field, united: &[TableField], of: &[&Partition]) -> Result<ArrayRef> {
     let column = |member: &TableField| {
         let unknown = PrimitiveType::Unknown;
         let ty = member.ty.as_primitive().unwrap_or(&unknown);

@@ -11,26 +11,29 @@ use super::arrays::field;
 use super::files::partition_structs;
 use super::logs::timestamps;
 use crate::error::{Error, Result};
-use crate::iceberg::entries::EntryRequest;
-use crate::iceberg::inspect::{EntryBatch, partition_type};
-use crate::task::{FileContent, Partition};
+use crate::iceberg::entries::{DELETED, EntryRequest};
+use crate::iceberg::inspect::{EntryBatch, MetadataWalk, partition_type};
+use crate::iceberg::manifest_list::ManifestFile;
+use crate::task::{FileContent, FileFormat, Partition};
 use crate::types::value::encode_bound;
 use crate::types::{Field, FieldId, Value};
 
 /// What is counted of one partition.
 #[derive(Clone, Debug, Default)]
-struct Counts {
-    records: i64,
-    files: i64,
-    bytes: i64,
-    position_records: i64,
-    position_files: i64,
-    equality_records: i64,
-    equality_files: i64,
+pub(crate) struct Counts {
+    pub records: i64,
+    pub files: i64,
+    pub bytes: i64,
+    /// Rows deleted by position, by files and by vectors.
+    pub position_records: i64,
+    pub position_files: i64,
+    pub vectors: i64,
+    pub equality_records: i64,
+    pub equality_files: i64,
     /// The newest commit to it that the table still knows: milliseconds and snapshot.
-    updated: Option<(i64, i64)>,
+    pub updated: Option<(i64, i64)>,
     /// The spec of that commit's file, else that of the first file.
-    spec_id: i32,
+    pub spec_id: i32,
 }
 
 impl Counts {
@@ -41,6 +44,7 @@ impl Counts {
             (&mut self.bytes, other.bytes),
             (&mut self.position_records, other.position_records),
             (&mut self.position_files, other.position_files),
+            (&mut self.vectors, other.vectors),
             (&mut self.equality_records, other.equality_records),
             (&mut self.equality_files, other.equality_files),
         ] {
@@ -58,26 +62,51 @@ impl Counts {
     }
 }
 
-/// The identity of a partition: how many of the united fields its spec has, and their values. As in Java, a null value
-/// is not the same as a field that the spec lacks.
-type Key = (usize, Vec<Option<Vec<u8>>>);
+/// Which entries are counted, and what is one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Live files; tuples of several specs are one partition if they are equal.
+    Live,
+    /// As a partition statistics file does: each spec has partitions of its own, and files that the snapshot removed tell
+    /// when a partition was changed.
+    BySpec,
+}
 
-fn key(partition: &Partition, united: &[Field]) -> Key {
+/// The identity of a partition: how many of the united fields its spec has, and their values; of [`Counting::BySpec`] the
+/// spec. As in Java, a null value is not the same as a field that the spec lacks.
+type Key = (i32, usize, Vec<Option<Vec<u8>>>);
+
+fn key(partition: &Partition, united: &[Field], counting: Counting) -> Key {
     let value = |id: FieldId| partition.values.iter().find(|v| v.field_id == id);
     let found = || united.iter().map(|f| value(f.id));
     let bytes = |v: &Value| encode_bound(v.as_ref());
-    (found().flatten().count(), found().map(|v| v?.value.as_ref().map(bytes)).collect())
+    let spec_id = if counting == Counting::BySpec { partition.spec_id } else { 0 };
+    (spec_id, found().flatten().count(), found().map(|v| v?.value.as_ref().map(bytes)).collect())
 }
 
 /// One row for each partition, in the order in which the manifests name them.
 pub(super) fn partitions(of: &Inspection<'_>) -> Result<RecordBatch> {
     let united = partition_type(of.walk.metadata)?;
-    let times: HashMap<i64, i64> = of.walk.metadata.snapshots.iter().map(|s| (s.id, s.timestamp_ms)).collect();
-    let counted = of.walk.entries(&of.manifests(false)?, &EntryRequest::default(), |batch| Ok(count(batch, &times)))?;
+    batch(of, &united, &counted(&of.walk, &of.manifests(false)?, &united, Counting::Live)?)
+}
+
+/// Counts of each partition that these manifests name.
+///
+/// # Errors
+/// As [`MetadataWalk::entries`].
+pub(crate) fn counted(
+    walk: &MetadataWalk<'_>,
+    manifests: &[ManifestFile],
+    united: &[Field],
+    counting: Counting,
+) -> Result<Vec<(Partition, Counts)>> {
+    let times: HashMap<i64, i64> = walk.metadata.snapshots.iter().map(|s| (s.id, s.timestamp_ms)).collect();
+    let request = EntryRequest { deleted_too: counting == Counting::BySpec, ..EntryRequest::default() };
+    let batches = walk.entries(manifests, &request, |batch| Ok(count(batch, &times)))?;
     let mut places: HashMap<Key, usize> = HashMap::new();
     let mut rows: Vec<(Partition, Counts)> = Vec::new();
-    for (partition, counts) in counted.into_iter().flatten() {
-        match places.entry(key(&partition, &united)) {
+    for (partition, counts) in batches.into_iter().flatten() {
+        match places.entry(key(&partition, united, counting)) {
             std::collections::hash_map::Entry::Occupied(place) => {
                 if let Some((_, sum)) = rows.get_mut(*place.get()) {
                     sum.add(&counts);
@@ -89,7 +118,7 @@ pub(super) fn partitions(of: &Inspection<'_>) -> Result<RecordBatch> {
             }
         }
     }
-    batch(of, &united, &rows)
+    Ok(rows)
 }
 
 /// Counts by the tuples of one batch.
@@ -98,16 +127,21 @@ fn count(batch: EntryBatch<'_>, times: &HashMap<i64, i64>) -> Vec<(Partition, Co
     let mut counts = vec![Counts { spec_id, ..Counts::default() }; batch.partitions.len()];
     for row in c.rows() {
         let Some(sum) = counts.get_mut(c.partition[row] as usize) else { continue };
-        let (records, files) = match c.content[row] {
-            FileContent::Data => {
-                sum.bytes = sum.bytes.saturating_add(c.size_bytes[row]);
-                (&mut sum.records, &mut sum.files)
-            }
-            FileContent::PositionDeletes => (&mut sum.position_records, &mut sum.position_files),
-            FileContent::EqualityDeletes => (&mut sum.equality_records, &mut sum.equality_files),
-        };
-        *records = records.saturating_add(c.record_count[row]);
-        *files += 1;
+        if c.status[row] != DELETED {
+            let (records, files) = match c.content[row] {
+                FileContent::Data => {
+                    sum.bytes = sum.bytes.saturating_add(c.size_bytes[row]);
+                    (&mut sum.records, &mut sum.files)
+                }
+                FileContent::PositionDeletes if c.format[row] == FileFormat::Puffin => {
+                    (&mut sum.position_records, &mut sum.vectors)
+                }
+                FileContent::PositionDeletes => (&mut sum.position_records, &mut sum.position_files),
+                FileContent::EqualityDeletes => (&mut sum.equality_records, &mut sum.equality_files),
+            };
+            *records = records.saturating_add(c.record_count[row]);
+            *files += 1;
+        }
         let updated = c.snapshot_id[row].and_then(|id| Some((*times.get(&id)?, id)));
         sum.see(updated, spec_id);
     }
@@ -115,13 +149,6 @@ fn count(batch: EntryBatch<'_>, times: &HashMap<i64, i64>) -> Vec<(Partition, Co
 }
 
 fn batch(of: &Inspection<'_>, united: &[Field], rows: &[(Partition, Counts)]) -> Result<RecordBatch> {
-    let longs =
-        |f: fn(&Counts) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, c)| f(c)))) };
-    let ints = |f: fn(&Counts) -> i64| -> Result<ArrayRef> {
-        let bad = |e| Error::unsupported("a partition has more files than fit into 32 bits").because(e);
-        let counts = rows.iter().map(|(_, c)| i32::try_from(f(c)).map_err(bad)).collect::<Result<Vec<_>>>()?;
-        Ok(Arc::new(Int32Array::from(counts)))
-    };
     let mut columns = Vec::new();
     if !united.is_empty() {
         let tuples: Vec<&Partition> = rows.iter().map(|(p, _)| p).collect();
@@ -129,15 +156,30 @@ fn batch(of: &Inspection<'_>, united: &[Field], rows: &[(Partition, Counts)]) ->
         columns.push(Arc::new(Int32Array::from_iter_values(rows.iter().map(|(_, c)| c.spec_id))));
     }
     columns.extend([
-        longs(|c| c.records),
-        ints(|c| c.files)?,
-        longs(|c| c.bytes),
-        longs(|c| c.position_records),
-        ints(|c| c.position_files)?,
-        longs(|c| c.equality_records),
-        ints(|c| c.equality_files)?,
+        longs(rows, |c| c.records),
+        ints(rows, |c| c.files)?,
+        longs(rows, |c| c.bytes),
+        longs(rows, |c| c.position_records),
+        ints(rows, |c| c.position_files + c.vectors)?,
+        longs(rows, |c| c.equality_records),
+        ints(rows, |c| c.equality_files)?,
         timestamps(rows.iter().map(|(_, c)| c.updated.map(|(ms, _)| ms))),
         Arc::new(rows.iter().map(|(_, c)| c.updated.map(|(_, id)| id)).collect::<Int64Array>()),
     ]);
     of.batch(columns)
+}
+
+/// A column of counts.
+pub(crate) fn longs(rows: &[(Partition, Counts)], count: fn(&Counts) -> i64) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(rows.iter().map(|(_, c)| count(c))))
+}
+
+/// A column of numbers of files.
+///
+/// # Errors
+/// `Unsupported` for more than fit into 32 bits.
+pub(crate) fn ints(rows: &[(Partition, Counts)], count: fn(&Counts) -> i64) -> Result<ArrayRef> {
+    let bad = |e| Error::unsupported("a partition has more files than fit into 32 bits").because(e);
+    let counts = rows.iter().map(|(_, c)| i32::try_from(count(c)).map_err(bad)).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(Int32Array::from(counts)))
 }

@@ -11,7 +11,7 @@ use super::compact_order::FileOrder;
 use super::compact_plan::{CompactRules, Group, Sizes};
 use crate::data::read_ahead::TaskReader;
 use crate::data::write::{DataWriter, RowOrder, WriteContext};
-use crate::error::{ErrorKind, Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::messages::rewrite;
 use crate::row_level::{NewFiles, schema_with_lineage};
@@ -36,6 +36,8 @@ pub struct CompactOptions {
     /// So many commits at most, each with a share of the groups; one that fails does not keep the others. One commit for
     /// all if none.
     pub max_commits: Option<usize>,
+    /// So many of them may fail; all if none.
+    pub max_failed_commits: Option<usize>,
     /// Only tell what would be written anew.
     pub dry_run: bool,
     /// Where the commits go, and what their summaries say.
@@ -57,7 +59,7 @@ pub struct Compacted {
     pub added_bytes: u64,
     /// Commits made.
     pub commits: usize,
-    /// Commits that failed, and why: only if there may be several.
+    /// Why commits failed, their files not even written or their outcome unknown: only if there may be several.
     pub failed: Vec<String>,
 }
 
@@ -69,9 +71,13 @@ impl Table {
     /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that there is
     /// not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
     /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
-    /// the store's; what `go_on` gives.
+    /// the store's; what `go_on` gives. Of several commits, the first one's error once more fail than may; what the others did
+    /// is in the table.
     pub fn compact(&self, options: &CompactOptions, go_on: GoOn) -> Result<(Table, Compacted)> {
         self.writable_location()?;
+        if options.max_failed_commits.is_some() && options.max_commits.is_none() {
+            return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
+        }
         let newest = self.refresh()?;
         let order = options.order.rows(&newest)?;
         let default_target = newest.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
@@ -89,25 +95,24 @@ impl Table {
             return Ok((newest, done));
         }
         let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
-        let mut table = job.table.clone();
         let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
+        let (mut table, mut first) = (job.table.clone(), None);
         for chunk in groups.chunks(per_commit.max(1)) {
-            let written = job.write(chunk, go_on)?;
-            let (files, bytes) = (written.len(), written.bytes());
-            match job.commit(chunk, written)? {
-                Verdict::Committed(newer) => {
-                    table = newer;
-                    done.commits += 1;
-                    chunk.iter().for_each(|group| done.count_rewritten(group));
-                    (done.added_files, done.added_bytes) = (done.added_files + files, done.added_bytes + bytes);
-                }
-                Verdict::Failed(e) if options.max_commits.is_some() && e.kind() == ErrorKind::CommitConflict => {
+            match job.run(chunk, &mut done, go_on) {
+                Ok(newer) => table = newer,
+                Err(e) if options.max_commits.is_none() => return Err(e),
+                Err(e) => {
+                    // An interrupt is no failure of a commit.
+                    go_on()?;
                     done.failed.push(e.to_string());
+                    first.get_or_insert(e);
                 }
-                Verdict::Failed(e) | Verdict::Unknown(e) => return Err(e),
             }
         }
-        Ok((table, done))
+        match first.filter(|_| options.max_failed_commits.is_some_and(|most| done.failed.len() > most)) {
+            None => Ok((table, done)),
+            Some(e) => Err(done.failure(e)),
+        }
     }
 }
 
@@ -115,6 +120,17 @@ impl Compacted {
     fn count_rewritten(&mut self, group: &Group) {
         self.rewritten_files += group.tasks.len();
         self.rewritten_bytes = self.rewritten_bytes.saturating_add(group.bytes());
+    }
+
+    /// The end of a compaction of which too many commits failed.
+    fn failure(&self, first: Error) -> Error {
+        let (failed, all) = (self.failed.len(), self.failed.len() + self.commits);
+        Error::new(first.kind(), format!("{failed} of {all} commits of the compaction failed"))
+            .with("committed", self.commits)
+            .with("rewritten_files", self.rewritten_files)
+            .with("failed", failed)
+            .hint("What the other commits did is in the table; compact again for the rest")
+            .because(first)
     }
 }
 
@@ -130,6 +146,17 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
+    /// Writes groups anew and commits them.
+    fn run(&self, groups: &[Group], done: &mut Compacted, go_on: GoOn) -> Result<Table> {
+        let written = self.write(groups, go_on)?;
+        let (files, bytes) = (written.len(), written.bytes());
+        let table = self.commit(groups, written)?.into_result()?;
+        done.commits += 1;
+        groups.iter().for_each(|group| done.count_rewritten(group));
+        (done.added_files, done.added_bytes) = (done.added_files + files, done.added_bytes.saturating_add(bytes));
+        Ok(table)
+    }
+
     /// Writes groups anew, as many at a time as there are threads.
     fn write(&self, groups: &[Group], go_on: GoOn) -> Result<NewFiles> {
         let written = Mutex::new(NewFiles::new(&self.table.inner.store));

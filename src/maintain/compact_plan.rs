@@ -3,7 +3,7 @@
 //! Files that are too small, too large or have too many deletes are packed, partition by partition, into groups; groups that
 //! would gain too little are left out. The rules and their defaults are those of Java's `BinPackRewriteFilePlanner`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::error::{Error, Result};
 use crate::iceberg::deletes::partition_key;
@@ -132,8 +132,22 @@ impl Sizes {
         Ok(groups.filter(|group| self.rules.rewrite_all || self.is_worth_it(group)).collect())
     }
 
+    /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes from the
+    /// table as a whole, so that its tasks stay together.
     fn pack(&self, tasks: Vec<ScanTask>) -> impl Iterator<Item = Group> + use<> {
-        bins(tasks, self.rules.max_group_bytes, bytes).into_iter().map(|tasks| Group { tasks })
+        let (mut files, mut places): (Vec<Vec<ScanTask>>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+        for task in tasks {
+            match places.get(task.data_file.path.as_str()).and_then(|place| files.get_mut(*place)) {
+                Some(file) => file.push(task),
+                None => {
+                    places.insert(task.data_file.path.clone(), files.len());
+                    files.push(vec![task]);
+                }
+            }
+        }
+        let size = |tasks: &Vec<ScanTask>| tasks.iter().map(bytes).fold(0, u64::saturating_add);
+        let groups = bins(files, self.rules.max_group_bytes, size).into_iter();
+        groups.map(|files| Group { tasks: files.into_iter().flatten().collect() })
     }
 
     /// Position delete files of one partition that are written anew together.

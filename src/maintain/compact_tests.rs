@@ -7,6 +7,7 @@ use arrow::record_batch::RecordBatchReader;
 
 use super::*;
 use crate::data::arrow_schema::to_arrow;
+use crate::error::ErrorKind;
 use crate::expr::parse;
 use crate::iceberg::evolve::Evolution;
 use crate::row_level::RowChange;
@@ -83,7 +84,7 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
     (0..3).for_each(|_| drop(setup.append(Fault::None).unwrap()));
     *setup.store.fault.lock().unwrap() = Fault::Timeout;
     let rules = CompactRules { rewrite_all: true, ..CompactRules::default() };
-    let options = CompactOptions { rules, max_commits: Some(1), ..CompactOptions::default() };
+    let options = CompactOptions { rules, ..CompactOptions::default() };
     let e = setup.table.compact(&options, GO_ON).unwrap_err();
     assert_eq!((e.kind(), setup.files("data")), (ErrorKind::CommitStateUnknown, 4));
 }
@@ -106,4 +107,44 @@ fn equality_deletes_are_no_conflict_unless_they_become_positions() {
         assert_eq!(done.unwrap_err().kind(), ErrorKind::CommitConflict, "{version}");
         assert_eq!(ids(&setup.table.refresh().unwrap()), 18, "{version}");
     }
+}
+
+#[test]
+fn an_upgrade_meanwhile_is_a_conflict() {
+    let (setup, done) = race("2", |table| drop(table.evolve(&[Evolution::Upgrade(3)]).unwrap()));
+    let e = done.unwrap_err();
+    assert!(e.kind() == ErrorKind::CommitConflict && e.to_string().contains("upgraded"), "{e}");
+    assert_eq!((ids(&setup.table.refresh().unwrap()), setup.files("data")), (20, 2));
+}
+
+/// Four files of one row, compacted one by one; the store fails at the first commit.
+fn in_parts(fault: Fault, max_failed_commits: Option<usize>) -> (Setup, Result<(Table, Compacted)>) {
+    let setup = Setup::new();
+    (0..4).for_each(|_| drop(setup.append(Fault::None).unwrap()));
+    *setup.store.fault.lock().unwrap() = fault;
+    // One file to a group, and so to a commit.
+    let rules = CompactRules { rewrite_all: true, max_group_bytes: 1, ..CompactRules::default() };
+    let options = CompactOptions { rules, max_commits: Some(4), max_failed_commits, ..CompactOptions::default() };
+    let done = setup.table.compact(&options, GO_ON);
+    (setup, done)
+}
+
+#[test]
+fn parts_that_fail_do_not_keep_the_others() {
+    // Files afterwards: eight of four rewrites, less the new one of a commit that certainly failed.
+    for (fault, files) in [(Fault::Refused, 7), (Fault::Timeout, 8)] {
+        let (setup, done) = in_parts(fault, None);
+        let (table, done) = done.unwrap();
+        assert_eq!((done.commits, done.failed.len(), done.rewritten_files), (3, 1, 3), "{fault:?}");
+        assert_eq!((ids(&table), setup.files("data")), (4, files), "{fault:?}");
+        assert!(in_parts(fault, Some(1)).1.is_ok());
+        let (setup, done) = in_parts(fault, Some(0));
+        let e = done.unwrap_err();
+        let kind = if fault == Fault::Refused { ErrorKind::PermissionDenied } else { ErrorKind::CommitStateUnknown };
+        assert!(e.kind() == kind && e.to_string().contains("1 of 4 commits"), "{e}");
+        assert_eq!(ids(&setup.table.refresh().unwrap()), 4);
+    }
+    let setup = Setup::new();
+    let options = CompactOptions { max_failed_commits: Some(1), ..CompactOptions::default() };
+    assert_eq!(setup.table.compact(&options, GO_ON).unwrap_err().kind(), ErrorKind::InvalidInput);
 }

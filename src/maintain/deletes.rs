@@ -135,7 +135,7 @@ impl Job<'_> {
             let files = self.write(form, context, positions)?.into_iter();
             // As old as the youngest of those that it takes the place of; vectors are the commit's.
             let aged = |f: DataFile| match form {
-                DeleteForm::Parquet => DataFile { sequence_number, ..f },
+                DeleteForm::Files => DataFile { sequence_number, ..f },
                 DeleteForm::Vectors => f,
             };
             written.add(files.map(aged));

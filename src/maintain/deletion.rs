@@ -3,8 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
-use crate::store::Store;
-use crate::workers::{GoOn, in_parallel};
+use crate::store::{Store, in_parallel};
+use crate::workers::GoOn;
 
 /// A file that could not be deleted. It is left over: harmless, and found as an orphan later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Deletion {
         self.done = true;
         let paths: Vec<&str> = paths.into_iter().collect();
         let failed = Mutex::new(std::mem::take(&mut self.failed));
-        in_parallel(paths.len(), |i| {
+        in_parallel(store, paths.len(), |i| {
             go_on()?;
             if let Err(e) = store.delete(paths[i]) {
                 let failure = NotDeleted { path: paths[i].to_owned(), reason: e.to_string() };

@@ -12,6 +12,7 @@ use super::deletion::Deletion;
 use super::expire::{ExpireOptions, Expired};
 use super::manifests::ManifestOptions;
 use super::orphans::{OrphanOptions, PrefixMismatch};
+use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
 use crate::expr;
 use crate::iceberg::expire::Expiry;
@@ -20,8 +21,9 @@ use crate::transaction::CommitOptions;
 use crate::workers::GoOn;
 
 /// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests`, `compact`,
-/// `rewrite_position_deletes`, `remove_dangling_deletes` or `convert_equality_deletes`. `arguments` is a JSON object. Gives the table at its newest version, and
-/// the result as a JSON object.
+/// `rewrite_position_deletes`, `remove_dangling_deletes`, `convert_equality_deletes`, `compute_statistics` or
+/// `compute_partition_statistics`. `arguments` is a JSON object. Gives the table at its newest version, and the result as a JSON
+/// object.
 ///
 /// # Errors
 /// `InvalidInput` for an unknown action or arguments that it does not take; those of the action.
@@ -62,6 +64,18 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             arguments.check_used()?;
             let (table, done) = table.compact(&options, go_on)?;
             (table, compacted_json(&done))
+        }
+        "compute_statistics" => {
+            let options = arguments.statistics()?;
+            arguments.check_used()?;
+            let (table, done) = table.compute_statistics(&options, go_on)?;
+            (table, statistics_json(done.as_ref()))
+        }
+        "compute_partition_statistics" => {
+            let snapshot_id = arguments.take("snapshot", Json::as_i64)?;
+            arguments.check_used()?;
+            let (table, done) = table.compute_partition_statistics(snapshot_id, go_on)?;
+            (table, statistics_json(done.as_ref()))
         }
         other => return Err(Error::invalid(format!("there is no maintenance action '{other}'"))),
     };
@@ -123,6 +137,14 @@ impl Arguments {
         })
     }
 
+    fn statistics(&mut self) -> Result<StatisticsOptions> {
+        let names = |v: &Json| v.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect();
+        Ok(StatisticsOptions {
+            columns: self.take("columns", names)?,
+            snapshot_id: self.take("snapshot", Json::as_i64)?,
+        })
+    }
+
     /// What all commits take.
     fn commit(&mut self) -> Result<CommitOptions> {
         Ok(CommitOptions {
@@ -159,6 +181,7 @@ impl Arguments {
             filter: filter.map(|text| expr::parse(&text)).transpose()?,
             rules: self.rules()?,
             max_commits: self.take("max_commits", size)?,
+            max_failed_commits: self.take("max_failed_commits", size)?,
             dry_run: self.flag("dry_run")?,
             commit: self.commit()?,
         })
@@ -224,6 +247,18 @@ fn expired_json(expired: &Expired) -> Json {
         "statistics_files": expired.statistics_files,
         "deleted": expired.deletion.done,
         "failed": failed_json(&expired.deletion),
+    })
+}
+
+/// Null where there are none.
+fn statistics_json(computed: Option<&ComputedStatistics>) -> Json {
+    let Some(computed) = computed else { return Json::Null };
+    let distinct: Map<String, Json> = computed.distinct.iter().map(|(name, n)| (name.clone(), json!(n))).collect();
+    json!({
+        "snapshot_id": computed.snapshot_id,
+        "path": computed.path,
+        "size_bytes": computed.size_bytes,
+        "distinct": distinct,
     })
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::error::Result;
-use crate::store::Store;
 use crate::store::location::join;
-use crate::workers::{GoOn, in_parallel};
+use crate::store::{Store, in_parallel};
+use crate::workers::GoOn;
 
 /// What to list.
 pub(super) struct Listing<'a> {
@@ -25,7 +25,7 @@ impl Listing<'_> {
     pub fn each(&self, go_on: GoOn, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
         let mut level = vec![self.root.clone()];
         while !level.is_empty() {
-            let below = in_parallel(level.len(), |i| {
+            let below = in_parallel(self.store, level.len(), |i| {
                 go_on()?;
                 self.folder(&level[i], see)
             })?;

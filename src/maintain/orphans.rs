@@ -13,10 +13,11 @@ use super::listing::Listing;
 use crate::error::{Error, Result};
 use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
 use crate::iceberg::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
-use crate::store::location::{join, scheme};
+use crate::store::in_parallel;
+use crate::store::location::{join, normalise, scheme};
 use crate::table::Table;
 use crate::transaction::now_ms;
-use crate::workers::{GoOn, in_parallel};
+use crate::workers::GoOn;
 
 /// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made them.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
@@ -90,7 +91,7 @@ impl Table {
         if !options.dry_run {
             check_may_delete(&newest)?;
         }
-        let prefixes = Prefixes::new(options, &keys, &listed);
+        let prefixes = Prefixes::new(options, &listing.root, &keys, &listed);
         mark_reachable(&newest, &keys, &prefixes, go_on)?;
         prefixes.check()?;
         let orphans = Mutex::new(Vec::new());
@@ -140,7 +141,7 @@ fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, g
     metadata.statistics.iter().chain(&metadata.partition_statistics).for_each(|s| prefixes.mark(&s.path));
     metadata.snapshots.iter().filter_map(|s| s.manifest_list.as_deref()).for_each(|path| prefixes.mark(path));
     let manifests = manifests_of(keys, &metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
-    in_parallel(manifests.len(), |i| {
+    in_parallel(store, manifests.len(), |i| {
         go_on()?;
         prefixes.mark(&manifests[i].path);
         if !manifests[i].may_be_live {
@@ -156,19 +157,25 @@ struct Prefixes<'a> {
     mode: PrefixMismatch,
     schemes: BTreeMap<String, String>,
     authorities: BTreeMap<String, String>,
+    /// Scheme and authority of the listed files.
+    listed_at: (String, String),
     keys: &'a PathKeys<'a>,
     listed: &'a Marked,
     conflicts: Mutex<BTreeSet<String>>,
 }
 
 impl<'a> Prefixes<'a> {
-    fn new(options: &OrphanOptions, keys: &'a PathKeys<'a>, listed: &'a Marked) -> Prefixes<'a> {
+    fn new(options: &OrphanOptions, root: &str, keys: &'a PathKeys<'a>, listed: &'a Marked) -> Prefixes<'a> {
         let mut schemes = flat(&BTreeMap::from([("s3n,s3a".to_owned(), "s3".to_owned())]));
         schemes.extend(flat(&options.equal_schemes));
         Prefixes {
             mode: options.prefix_mismatch,
             schemes,
             authorities: flat(&options.equal_authorities),
+            listed_at: {
+                let (scheme, authority, _) = parts_of(root);
+                (scheme, authority)
+            },
             keys,
             listed,
             conflicts: Mutex::default(),
@@ -177,20 +184,15 @@ impl<'a> Prefixes<'a> {
 
     /// Marks the listed file of a recorded path, if there is one.
     fn mark(&self, recorded: &str) {
-        let Some(other) = scheme(recorded).filter(|s| !s.eq_ignore_ascii_case("file")) else {
-            self.listed.mark(self.keys.of(recorded));
-            return;
-        };
-        let rest = recorded.get(other.len() + 1..).unwrap_or_default();
-        let (authority, path) = match rest.strip_prefix("//").map(|r| r.split_at(r.find('/').unwrap_or(r.len()))) {
-            Some((authority, path)) => (authority, path),
-            None => ("", rest),
-        };
-        let scheme = self.schemes.get(other).map_or(other, String::as_str);
-        let authority = self.authorities.get(authority).map_or(authority, String::as_str);
-        let same = scheme.eq_ignore_ascii_case("file") && authority.is_empty();
-        let key = self.keys.of(path);
-        if !same {
+        let (scheme, authority, path) = parts_of(recorded);
+        let scheme = self.schemes.get(&scheme).unwrap_or(&scheme);
+        let authority = self.authorities.get(&authority).unwrap_or(&authority);
+        let (listed_scheme, listed_authority) = &self.listed_at;
+        let key = self.keys.of(&match listed_scheme.as_str() {
+            FILE => path,
+            listed => format!("{listed}://{listed_authority}{path}"),
+        });
+        if !(scheme.eq_ignore_ascii_case(listed_scheme) && authority == listed_authority) {
             if self.mode == PrefixMismatch::Delete || !self.listed.has(key) {
                 return;
             }
@@ -208,12 +210,29 @@ impl<'a> Prefixes<'a> {
         let prefixes = conflicts.iter().cloned().collect::<Vec<_>>().join(", ");
         Err(Error::invalid("files are recorded under another scheme or authority than they were listed with")
             .with("recorded", prefixes)
-            .with("listed", "file://")
+            .with("listed", format!("{}://{}", self.listed_at.0, self.listed_at.1))
             .hint(
                 "Say by equal_schemes and equal_authorities which mean the same; prefix_mismatch=\"ignore\" keeps such \
                  files, and \"delete\" removes them",
             ))
     }
+}
+
+/// The scheme of local files.
+const FILE: &str = "file";
+
+/// Scheme, authority and path of a location, by the one spelling of its kind.
+fn parts_of(location: &str) -> (String, String, String) {
+    let normal = normalise(location);
+    let Some(scheme) = scheme(&normal).filter(|s| !s.eq_ignore_ascii_case(FILE)) else {
+        return (FILE.to_owned(), String::new(), normal);
+    };
+    let rest = normal.get(scheme.len() + 1..).unwrap_or_default();
+    let (authority, path) = match rest.strip_prefix("//") {
+        Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+        None => ("", rest),
+    };
+    (scheme.to_owned(), authority.to_owned(), path.to_owned())
 }
 
 /// Each of the names that a key lists, by itself.

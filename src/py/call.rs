@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::workers::GoOn;
+use crate::workers::{GoOn, asking};
 
-/// Runs `work` detached from the interpreter.
+/// Runs `work` detached from the interpreter. While it waits for a store, it looks for signals.
 pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
-    py.detach(|| guarded(work)).map_err(|e| to_exception(py, &e))
+    run_watched(py, &Watch::new(), |_| work())
 }
 
 /// Runs long `work` detached; it asks between its steps whether to go on. A signal's exception goes before the error that
@@ -23,7 +23,8 @@ pub(super) fn run_watched<T: Send>(
     watch: &Watch,
     work: impl FnOnce(GoOn) -> Result<T> + Send,
 ) -> PyResult<T> {
-    let done = run(py, || work(&|| watch.go_on()));
+    let done = py.detach(|| asking(Some(watch.asked()), || guarded(|| work(&|| watch.go_on()))));
+    let done = done.map_err(|e| to_exception(py, &e));
     watch.raised().map_or(done, Err)
 }
 

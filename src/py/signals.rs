@@ -1,7 +1,7 @@
 //! Ctrl-C during long work: Python runs a signal's handler only where its main thread asks for it.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use super::arrow::lock;
 use crate::error::{Error, Result};
+use crate::workers::Asked;
 
 /// Asking means attaching to the interpreter, perhaps waiting for another thread: not more often than this.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -17,7 +18,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 ///
 /// Only the thread that made it asks Python. It is the only one on which a handler may run, and no lock is waited for that
 /// another thread of the work might hold.
-pub(super) struct Watch {
+#[derive(Clone)]
+pub(super) struct Watch(Arc<State>);
+
+struct State {
     owner: ThreadId,
     stopped: AtomicBool,
     asked: Mutex<Instant>,
@@ -26,18 +30,24 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Watch {
+        Watch(Arc::new(State {
             owner: std::thread::current().id(),
             stopped: AtomicBool::new(false),
             asked: Mutex::new(Instant::now()),
             raised: Mutex::new(None),
-        }
+        }))
+    }
+
+    /// What those ask who wait for a store.
+    pub(super) fn asked(&self) -> Asked {
+        let watch = self.clone();
+        Arc::new(move || watch.go_on())
     }
 
     /// An error if the work is to stop.
     pub(super) fn go_on(&self) -> Result<()> {
-        if std::thread::current().id() == self.owner && !self.stopped.load(Ordering::Relaxed) {
-            let mut asked = lock(&self.asked);
+        if std::thread::current().id() == self.0.owner && !self.0.stopped.load(Ordering::Relaxed) {
+            let mut asked = lock(&self.0.asked);
             if asked.elapsed() >= PAUSE {
                 if let Some(raised) = Python::try_attach(|py| py.check_signals().err()).flatten() {
                     self.stop(raised);
@@ -45,22 +55,22 @@ impl Watch {
                 *asked = Instant::now();
             }
         }
-        if self.stopped.load(Ordering::Relaxed) { Err(Error::internal("interrupted")) } else { Ok(()) }
+        if self.0.stopped.load(Ordering::Relaxed) { Err(Error::internal("interrupted")) } else { Ok(()) }
     }
 
     /// Stops the work by an exception of the Python code that it calls.
     pub(super) fn stop(&self, raised: PyErr) {
-        *lock(&self.raised) = Some(raised);
-        self.stopped.store(true, Ordering::Relaxed);
+        *lock(&self.0.raised) = Some(raised);
+        self.0.stopped.store(true, Ordering::Relaxed);
     }
 
     /// Whether the work was stopped.
     pub(super) fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Relaxed)
+        self.0.stopped.load(Ordering::Relaxed)
     }
 
     /// The exception that stopped the work.
     pub(super) fn raised(&self) -> Option<PyErr> {
-        lock(&self.raised).take()
+        lock(&self.0.raised).take()
     }
 }

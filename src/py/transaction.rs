@@ -84,6 +84,17 @@ impl Transaction {
         }
     }
 
+    fn add_files(
+        &self,
+        py: Python<'_>,
+        paths: Vec<String>,
+        check_duplicates: bool,
+        snapshot_properties: BTreeMap<String, String>,
+    ) -> PyResult<()> {
+        let options = CommitOptions { branch: None, snapshot_properties };
+        run(py, || self.with(|t| t.add_files(&paths, check_duplicates, &options)))
+    }
+
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<()> {
         run(py, || {
             let evolutions = parse_evolutions(changes)?;
@@ -104,6 +115,11 @@ impl Transaction {
     fn dry_run(&self, py: Python<'_>) -> PyResult<(BTreeMap<String, i64>, usize, u64)> {
         let done = run(py, || self.with(transaction::Transaction::dry_run))?;
         Ok((done.counts, done.snapshots, done.metadata_bytes))
+    }
+
+    /// Whether it was committed or given up.
+    fn ended(&self, py: Python<'_>) -> bool {
+        py.detach(|| self.lock().is_none())
     }
 
     fn commit(&self, py: Python<'_>) -> PyResult<Table> {

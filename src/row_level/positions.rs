@@ -77,7 +77,7 @@ impl<'v> Earlier<'v> {
         let mut all = positions.clone();
         let by_position = |d: &&DeleteRef| d.file.content == FileContent::PositionDeletes;
         let deletes: Vec<DeleteRef> = task.deletes.iter().filter(by_position).cloned().collect();
-        if self.form == DeleteForm::Parquet {
+        if self.form == DeleteForm::Files {
             // Earlier position delete files stay; they matter only if together they leave no row.
             let most =
                 deletes.iter().map(|d| d.file.record_count.max(0).unsigned_abs()).fold(all.len(), u64::saturating_add);
@@ -89,7 +89,7 @@ impl<'v> Earlier<'v> {
         if let Some(known) = known.positions() {
             all.unite(known);
         }
-        if self.form == DeleteForm::Parquet {
+        if self.form == DeleteForm::Files {
             let is_all = i64::try_from(all.len()) == Ok(task.data_file.record_count);
             return Ok((if is_all { all } else { positions.clone() }, Vec::new()));
         }

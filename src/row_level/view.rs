@@ -155,7 +155,7 @@ impl View {
     }
 
     pub fn change(&self, operation: Operation) -> SnapshotChange {
-        SnapshotChange::new(self.store().clone(), operation)
+        SnapshotChange::new(self.store().clone(), operation).planned_at(self.table.format_version())
     }
 
     /// Whether a file was added by the transaction itself.

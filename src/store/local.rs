@@ -128,6 +128,13 @@ impl Store for LocalStore {
         ranges.iter().map(&mut read).collect()
     }
 
+    fn get_tail(&self, path: &str, length: u64) -> Result<(Vec<u8>, u64)> {
+        let mut file = open(path)?;
+        let size = size_of(&file, path)?;
+        let length = size.min(length);
+        Ok((read_range(&mut file, size, path, size - length, length as usize)?, size))
+    }
+
     fn size(&self, path: &str) -> Result<u64> {
         size_of(&open(path)?, path)
     }

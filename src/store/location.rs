@@ -1,5 +1,6 @@
 //! Paths as tables record them, and where they are really found.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -69,19 +70,44 @@ pub fn join(base: &str, name: &str) -> String {
     format!("{}/{name}", base.trim_end_matches('/'))
 }
 
-/// A path without its `file:` scheme and without double or trailing slashes, so that two spellings compare equal.
+/// One spelling for the same place: local paths without their `file:` scheme, object stores with one of the schemes that
+/// they go by (`s3` for `s3a` and `s3n`), both without double or trailing slashes at the ends.
 pub fn normalise(location: &str) -> String {
-    let path = match scheme(location) {
-        Some("file") => match location.strip_prefix("file://localhost/") {
+    normalised(location).into_owned()
+}
+
+/// As [`normalise`], without a copy where the path is as it should be.
+pub fn normalised(location: &str) -> Cow<'_, str> {
+    if scheme(location) == Some("file") {
+        let path = match location.strip_prefix("file://localhost/") {
             Some(path) => path,
-            None => location["file:".len()..].trim_start_matches("//"),
-        },
-        _ => location,
-    };
-    let path =
-        if scheme(location) == Some("file") { format!("/{}", path.trim_start_matches('/')) } else { path.to_owned() };
-    let trimmed = path.trim_end_matches('/');
-    if trimmed.is_empty() { path } else { trimmed.to_owned() }
+            None => &location["file:".len()..],
+        };
+        let path = path.trim_start_matches('/').trim_end_matches('/');
+        return Cow::Owned(format!("/{path}"));
+    }
+    if let Some(scheme) = scheme(location) {
+        return Cow::Owned(normalised_object(scheme, location));
+    }
+    match location.trim_end_matches('/') {
+        "" => Cow::Borrowed(location),
+        trimmed => Cow::Borrowed(trimmed),
+    }
+}
+
+/// The same for a URI with another scheme. Azure's containers have a name for each of its two protocols.
+fn normalised_object(scheme: &str, location: &str) -> String {
+    let rest = location[scheme.len()..].trim_end_matches('/');
+    match scheme {
+        "s3a" | "s3n" => format!("s3{rest}"),
+        "gcs" => format!("gs{rest}"),
+        "abfss" | "abfs" | "wasb" | "wasbs" => {
+            let (authority, key) = rest.trim_start_matches("://").split_once('/').unwrap_or((rest, ""));
+            let authority = authority.trim_start_matches("://").replace(".blob.", ".dfs.");
+            format!("abfss://{authority}{}{key}", if key.is_empty() { "" } else { "/" })
+        }
+        scheme => format!("{scheme}{rest}"),
+    }
 }
 
 /// A table that was copied: what its metadata records below `from` is read below `to`.
@@ -157,6 +183,14 @@ mod tests {
         for l in ["/a/b/", "file:/a/b", "file:///a/b"] {
             assert_eq!(normalise(l), "/a/b");
         }
+        for l in ["s3://b/k", "s3a://b/k/", "s3n://b/k//"] {
+            assert_eq!(normalise(l), "s3://b/k");
+        }
+        for l in ["abfs://c@a.dfs.core.windows.net/k", "wasbs://c@a.blob.core.windows.net/k/"] {
+            assert_eq!(normalise(l), "abfss://c@a.dfs.core.windows.net/k");
+        }
+        assert_eq!(normalise("abfss://c@a.dfs.core.windows.net"), "abfss://c@a.dfs.core.windows.net");
+        assert_eq!((normalise("gcs://b/k"), normalise("hdfs://h/k/")), ("gs://b/k".into(), "hdfs://h/k".into()));
         assert_eq!(scheme("C:/x"), None);
         assert_eq!(scheme("s3://b/k"), Some("s3"));
         assert!(local_path("file://elsewhere/a").is_err());

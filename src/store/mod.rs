@@ -3,15 +3,30 @@
 //! [`Store`] is what the rest of the crate sees: whole reads, range reads, create-if-absent writes, listing, deletion.
 //! [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
 
+mod connect;
 pub mod database;
+mod failure;
 pub mod local;
 pub mod location;
+pub mod object;
+mod object_writer;
+pub mod options;
+mod place;
+mod put_once;
+mod ranges;
+mod runtime;
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::workers;
 pub use location::{Location, Relocation};
+pub use options::StoreOptions;
+
+/// Calls to a remote store that pay off at once.
+const REMOTE_CALLS: usize = 16;
 
 /// A file as a listing shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +55,28 @@ pub trait Store: Send + Sync + std::fmt::Debug {
         ranges.iter().map(|r| self.get_range(path, r.start, r.end.saturating_sub(r.start) as usize)).collect()
     }
 
+    /// The last bytes of the file, `length` at most, and its length; with one request where a store can do that.
+    fn get_tail(&self, path: &str, length: u64) -> Result<(Vec<u8>, u64)> {
+        let size = self.size(path)?;
+        let length = size.min(length);
+        Ok((self.get_range(path, size - length, length as usize)?, size))
+    }
+    /// Starts to fetch ranges that will be wanted soon. `None` where nothing is won by that.
+    fn fetch_ahead(&self, _path: &str, _ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
+        None
+    }
+    /// Whether it is behind a network, so that calls mostly wait and every one of them counts.
+    fn is_remote(&self) -> bool {
+        false
+    }
+    /// How many calls pay off at once, each on a thread of its own.
+    fn at_once(&self) -> usize {
+        if self.is_remote() { REMOTE_CALLS } else { workers::threads(usize::MAX) }
+    }
+    /// The options that [`open_store`] makes such a store of, secrets among them.
+    fn options(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
     /// The file's length.
     fn size(&self, path: &str) -> Result<u64>;
 
@@ -93,21 +130,36 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn delete_folder(&self, folder: &str) -> Result<()>;
 }
 
+/// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by index
+/// wins.
+pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    workers::in_parallel_on(store.at_once(), n, f)
+}
+
+/// Ranges of a file that are on their way. Dropped, they are given up.
+pub trait Fetching: Send {
+    /// Waits for them: their bytes, in the order asked for.
+    fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>>;
+}
+
 /// A file being written. Dropped without [`StoreWriter::finish`] it leaves nothing behind.
 pub trait StoreWriter: std::io::Write + Send {
     /// Makes the file complete and durable; returns its length.
     fn finish(self: Box<Self>) -> Result<u64>;
 }
 
-/// The store of a location: local files for plain paths and `file:` URIs.
+/// The store of a location: local files for plain paths and `file:` URIs, object stores for `s3:`, `gs:`, `abfs:` and their
+/// like.
 ///
 /// # Errors
-/// `Unsupported` for other schemes, naming what is there.
-pub fn open_store(location: &str) -> Result<Arc<dyn Store>> {
+/// `Unsupported` for other schemes, naming what is there; as [`StoreOptions::new`].
+pub fn open_store(location: &str, options: &BTreeMap<String, String>) -> Result<Arc<dyn Store>> {
+    let options = StoreOptions::new(options)?;
     match location::scheme(location) {
         None | Some("file") => Ok(Arc::new(local::LocalStore)),
+        Some(scheme) if place::Service::of_scheme(scheme).is_some() => Ok(Arc::new(object::ObjectFiles::new(options))),
         Some(other) => Err(Error::unsupported(format!("storage scheme '{other}' is not supported"))
             .with("path", location)
-            .hint("Use a local path or a file: URI")),
+            .hint("Use a local path, a file: URI, or an object store: s3:, gs:, abfs:")),
     }
 }

@@ -1,10 +1,11 @@
 //! Several changes in one commit.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use arrow::record_batch::RecordBatchReader;
 
-use super::{Change, CommitOptions, Verdict, apply_all, apply_each, commit, reload};
+use super::{Change, CommitOptions, apply_all, apply_each, commit, reload};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Predicate, bind};
 use crate::iceberg::commit::{CherryPick, Operation, SnapshotChange};
@@ -32,6 +33,8 @@ pub struct Transaction {
     evolved: bool,
     /// Appends that nothing came after: they make one snapshot.
     appended: Option<(CommitOptions, Vec<DataFile>)>,
+    /// The process that it belongs to: in a forked one it is a mere copy.
+    process: u32,
 }
 
 /// What a transaction would do.
@@ -47,20 +50,21 @@ pub struct DryRun {
 }
 
 impl Transaction {
-    /// Of a table, at the version that it was opened at; new snapshots go to `branch`, `main` if none.
+    /// Of a table, at its newest version; new snapshots go to `branch`, `main` if none.
     ///
     /// # Errors
-    /// As [`Table::writable_location`].
+    /// As [`Table::writable_location`] and [`Table::refresh`].
     pub fn begin(table: &Table, branch: Option<String>) -> Result<Transaction> {
         table.writable_location()?;
         Ok(Transaction {
-            table: table.clone(),
+            table: table.refresh()?,
             branch,
             changes: Vec::new(),
             applied: None,
             own: Vec::new(),
             evolved: false,
             appended: None,
+            process: std::process::id(),
         })
     }
 
@@ -100,11 +104,23 @@ impl Transaction {
     /// As [`CommitOptions::apply`].
     pub(crate) fn add_snapshot(&mut self, change: SnapshotChange, options: &CommitOptions) -> Result<()> {
         self.close_append()?;
-        let options = CommitOptions { branch: self.branch.clone(), ..options.clone() };
-        let change = options.apply(change, &self.table)?.after(self.own.iter().copied());
+        let change = self.options(options).apply(change, &self.table)?.after(self.own.iter().copied());
         self.own.push(change.snapshot_id());
         self.changes.push(Box::new(change));
         Ok(())
+    }
+
+    /// As every snapshot of the transaction is committed.
+    fn options(&self, options: &CommitOptions) -> CommitOptions {
+        CommitOptions { branch: self.branch.clone(), ..options.clone() }
+    }
+
+    /// Makes sure that a snapshot can be committed so.
+    ///
+    /// # Errors
+    /// As [`CommitOptions::check`].
+    pub(crate) fn check_options(&self, options: &CommitOptions) -> Result<()> {
+        self.options(options).check(&self.table).map(drop)
     }
 
     /// The snapshots that the transaction makes.
@@ -117,9 +133,16 @@ impl Transaction {
     /// # Errors
     /// `NotFound` if there is no such branch: its snapshots would come from `main`'s.
     pub fn since(&self) -> Result<Option<i64>> {
-        let metadata = &self.table.inner.metadata;
+        Ok(self.head(&self.table.inner.metadata)?.map(|s| s.id))
+    }
+
+    /// The snapshot of a version that the next one on the transaction's branch would follow.
+    ///
+    /// # Errors
+    /// As [`Transaction::since`].
+    pub(crate) fn head<'m>(&self, metadata: &'m TableMetadata) -> Result<Option<&'m Arc<Snapshot>>> {
         let name = self.branch.as_deref().filter(|name| metadata.refs.contains_key(*name)).unwrap_or(MAIN_BRANCH);
-        Ok(metadata.snapshot_of_ref(name)?.map(|s| s.id))
+        metadata.snapshot_of_ref(name)
     }
 
     /// Removes the data files of which every row matches, and the delete files of partitions that go as a whole, as the
@@ -152,7 +175,9 @@ impl Transaction {
     pub fn cherry_pick(&mut self, snapshot_id: i64) -> Result<()> {
         let missing = || Error::not_found("the table has no such snapshot").with("snapshot", snapshot_id);
         self.table.inner.metadata.snapshot_by_id(snapshot_id).ok_or_else(missing)?;
-        self.add(Box::new(CherryPick::new(self.table.inner.store.clone(), snapshot_id)))
+        let pick = CherryPick::new(self.table.inner.store.clone(), snapshot_id);
+        self.own.extend(pick.snapshot_ids());
+        self.add(Box::new(pick))
     }
 
     /// Writes rows and adds their files. Appends that follow one another with the same options make one snapshot.
@@ -165,8 +190,10 @@ impl Transaction {
         how: &WriteOptions,
         snapshot_properties: BTreeMap<String, String>,
     ) -> Result<()> {
+        self.check_process()?;
+        let options = self.options(&CommitOptions { branch: None, snapshot_properties });
+        options.check(&self.table)?;
         let files = self.now()?.write_with(rows, how)?.files;
-        let options = CommitOptions { branch: self.branch.clone(), snapshot_properties };
         if let Some((_, pending)) = self.appended.as_mut().filter(|(same, _)| *same == options) {
             pending.extend(files);
             return Ok(());
@@ -181,7 +208,17 @@ impl Transaction {
         if self.evolved { self.table() } else { Ok(self.table.clone()) }
     }
 
+    /// A transaction is committed by one process at most.
+    fn check_process(&self) -> Result<()> {
+        match self.process == std::process::id() {
+            true => Ok(()),
+            false => Err(Error::invalid("the transaction belongs to the process that this one was forked from")
+                .hint("Begin another here, or write files with a writer and commit their messages there")),
+        }
+    }
+
     fn close_append(&mut self) -> Result<()> {
+        self.check_process()?;
         let Some((options, files)) = self.appended.take().filter(|(_, files)| !files.is_empty()) else { return Ok(()) };
         let change = SnapshotChange::append(self.table.inner.store.clone(), files).owning_files();
         self.add_snapshot(change, &options)
@@ -233,24 +270,25 @@ impl Transaction {
     /// `CommitConflict` if a change can't be made any more, or after the last retry; `CommitStateUnknown` if it can't be told
     /// whether the commit happened; the store's.
     pub fn commit(mut self) -> Result<Table> {
-        if let Err(e) = self.close_append() {
-            self.abort();
-            return Err(e);
-        }
+        self.close_append()?;
         if self.changes.is_empty() {
             return self.table.refresh();
         }
-        match commit(&self.table, std::mem::take(&mut self.changes)) {
-            Verdict::Committed(table) => Ok(table),
-            Verdict::Failed(e) | Verdict::Unknown(e) => Err(e),
-        }
+        // Their files are the commit's from now on, however it ends.
+        commit(&self.table, std::mem::take(&mut self.changes)).into_result()
     }
 
-    /// Gives the changes up, and removes the files that were written for them.
-    pub fn abort(mut self) {
-        if let Err(e) = self.close_append() {
-            // The files are orphans then, and harmless.
-            drop::<Error>(e);
+    /// Gives the changes up, and removes the files that were written for them; so does dropping it.
+    pub fn abort(self) {}
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
+        if let Some((_, files)) = self.appended.take() {
+            SnapshotChange::append(self.table.inner.store.clone(), files).owning_files().clean_up();
         }
         self.changes.iter_mut().for_each(|c| c.clean_up());
     }

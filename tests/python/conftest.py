@@ -21,6 +21,19 @@ import frazil as fz
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UTC = dt.timezone.utc
+
+
+def sequences(few: int, share: int = 1) -> int:
+    """How many random sequences of changes a model is tried on: few, or `FRAZIL_MODEL_SEQUENCES` (`make test-nightly`).
+
+    Args:
+        few: So many in `make test`.
+        share: Parameters of the test, which share the number.
+    """
+    wanted = os.environ.get("FRAZIL_MODEL_SEQUENCES")
+    return -(-int(wanted) // share) if wanted else few
+
+
 COUNTRIES = ("NO", "SE", "DK", None)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import frazil as fz
+from conftest import sequences
 
 STEPS = ["add", "add", "drop", "rename", "move", "widen", "append", "append"]
 
@@ -41,10 +42,15 @@ class Model:
         self.table = table
         self.columns = [Column(1, "id", None), Column(2, "s", None, [Column(3, "a", None), Column(4, "b", None)])]
         self.rows: list[dict[int, int]] = []
+        # What every snapshot should read for ever.
+        self.then: dict[int, list[dict[str, Any]]] = {}
+        self.other = fz.open_table(table.location)
         self.ids = {1, 2, 3, 4}
         self.number = itertools.count(1)
 
     def step(self, kind: str, draw: Any) -> None:
+        if draw(st.booleans()):
+            self.table, self.other = self.other.refresh(), self.table
         places = [(self.columns, "")] + [(c.members, c.name + ".") for c in self.columns if c.members is not None]
         columns, prefix = places[draw(st.integers(0, len(places) - 1))]
         column = columns[draw(st.integers(0, len(columns) - 1))]
@@ -93,15 +99,26 @@ class Model:
         self.rows.append(row)
         schema = pa.schema([(c.name, c.arrow()) for c in self.columns])
         self.table.append(pa.Table.from_pylist([{c.name: c.read(row) for c in self.columns}], schema))
+        assert self.table.snapshot is not None
+        self.then[self.table.snapshot.id] = self.read()
+
+    def read(self) -> list[dict[str, Any]]:
+        """What the rows should be under the columns of now."""
+        return [{c.name: c.read(row) for c in self.columns} for row in self.rows]
 
     def check(self) -> None:
-        assert [f.id for f in self.table.schema] == [c.id for c in self.columns]
-        want = [{c.name: c.read(row) for c in self.columns} for row in self.rows]
-        got = self.table.scan().to_arrow().to_pylist()
-        assert sorted(map(repr, got)) == sorted(map(repr, want))
+        for table in (self.table, self.other.refresh()):
+            assert [f.id for f in table.schema] == [c.id for c in self.columns]
+            same(table.scan().to_arrow(), self.read())
+        for snapshot_id, rows in self.then.items():
+            same(self.table.scan(at=snapshot_id).to_arrow(), rows)
 
 
-@settings(max_examples=25, deadline=None)
+def same(got: pa.Table, want: list[dict[str, Any]]) -> None:
+    assert sorted(map(repr, got.to_pylist())) == sorted(map(repr, want))
+
+
+@settings(max_examples=sequences(25), deadline=None)
 @given(data=st.data())
 def test_rows_follow_ids(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     catalog = fz.catalog(warehouse=tmp_path_factory.mktemp("model"))

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import frazil as fz
+from conftest import sequences
 
 NOW = dt.timedelta(0)
 
@@ -29,6 +30,7 @@ operations = st.one_of(
     st.tuples(st.just("expire"), st.just(0), st.integers(1, 4)),
     st.tuples(st.just("forget"), st.just(0), st.integers(1, 4)),
     st.tuples(st.just("orphans"), st.just(0), st.just(0)),
+    st.tuples(st.just("client"), st.just(0), st.just(0)),
 )
 
 
@@ -45,6 +47,8 @@ class Model:
             "commit.manifest.min-count-to-merge": "3",
         }
         self.table = catalog.create_table("db.t", schema, partition_by=["part"], properties=properties)
+        # Another client, whose version of the table may be old.
+        self.other = fz.open_table(self.table.location)
         self.rows: set[tuple[int, int]] = set()
         self.expected: dict[int, set[tuple[int, int]]] = {}
         self.pending: list[tuple[fz.CommitMessage, set[tuple[int, int]]]] = []
@@ -58,7 +62,11 @@ class Model:
 
     def run(self, what: str, part: int, number: int) -> None:
         maintain = self.table.maintain
-        if what == "append":
+        if what in ("tag", "untag"):
+            self.table.refresh()
+        if what == "client":
+            self.table, self.other = self.other, self.table
+        elif what == "append":
             data, new = self.fresh(part, number)
             self.table.append(data)
             self.rows |= new
@@ -102,10 +110,9 @@ class Model:
         assert self.table.maintain.remove_orphan_files().files == []
 
     def check(self) -> None:
-        snapshot = self.table.snapshot
-        if snapshot is not None:
-            self.expected.setdefault(snapshot.id, set(self.rows))
         fresh = fz.open_table(self.table.location)
+        if fresh.snapshot is not None:
+            self.expected.setdefault(fresh.snapshot.id, set(self.rows))
         assert read(fresh, None) == self.rows
         for kept in fresh.snapshots:
             assert read(fresh, kept.id) == self.expected[kept.id]
@@ -120,7 +127,7 @@ def read(table: fz.Table, at: int | None) -> set[tuple[int, int]]:
     return set(found)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sequences(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(operations, min_size=4, max_size=14),
     st.sampled_from([1, 2, 3]),

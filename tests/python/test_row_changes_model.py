@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pathlib
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import frazil as fz
+from conftest import sequences
 
 Row = tuple[Any, ...]
 NAMES = ("k", "f", "g", "v")
@@ -68,12 +70,21 @@ def distinct(rows: list[Row], on: list[str]) -> list[Row]:
     return out
 
 
+class Nobody:
+    """A face that does nothing, for the model alone."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_, **__: None
+
+
 class Model:
     """A table and what its rows should be; operations on both. `face` is the table or a transaction."""
 
     def __init__(self, table: fz.Table) -> None:
         self.table = table
         self.rows: list[Row] = []
+        # Of the snapshots that were looked at: what they should read for ever.
+        self.then: dict[int, list[Row]] = {}
 
     def step(self, face: Any, draw: random.Random, data: list[Row]) -> str:
         text, holds = draw.choice(FILTERS)
@@ -191,11 +202,58 @@ class Model:
         self.rows = out + [r for r in new if key_of(r, on) is None or key_of(r, on) not in keys]
 
 
+class Clients:
+    """Two clients of one table: one of them may have a transaction while the other commits."""
+
+    def __init__(self, model: Model, other: fz.Table) -> None:
+        self.model, self.tables = model, [model.table, other]
+        self.transaction: fz.Transaction | None = None
+        self.in_transaction: list[tuple[random.Random, list[Row]]] = []
+        self.before: list[Row] = []
+        self.done: list[str] = []
+
+    def step(self, seed: int, data: list[Row]) -> None:
+        draw = random.Random(seed)
+        table = draw.choice(self.tables)
+        if self.transaction is None and draw.random() < 0.3:
+            self.transaction, self.in_transaction = table.transaction(), []
+            self.before = list(self.model.rows)
+        elif self.transaction is not None and draw.random() < 0.25:
+            self.interfere(table, random.Random(seed), data)
+            return
+        if self.transaction is not None:
+            self.in_transaction.append((random.Random(seed), data))
+        what = self.model.step(self.transaction or table, random.Random(seed), data)
+        self.done.append(("in " if self.transaction else "") + what)
+        if self.transaction is not None and draw.random() < 0.4:
+            self.commit()
+
+    def interfere(self, table: fz.Table, draw: random.Random, data: list[Row]) -> None:
+        """Commits beside the transaction, which comes after it, if at all."""
+        ours, self.model.rows = self.model.rows, self.before
+        self.done.append("beside it " + self.model.step(table, draw, data))
+        self.before, self.model.rows = self.model.rows, ours
+
+    def commit(self) -> None:
+        if self.transaction is None:
+            return
+        self.model.rows = self.before
+        try:
+            self.transaction.commit()
+        except fz.CommitConflictError:
+            self.done.append("conflict")
+        else:
+            self.done.append("commit")
+            for draw, data in self.in_transaction:
+                self.model.step(Nobody(), draw, data)
+        self.transaction = None
+
+
 @pytest.mark.parametrize("partitioned", [False, True], ids=["whole", "partitioned"])
 @pytest.mark.parametrize(
     ("version", "mode"), [(1, "copy-on-write"), (2, "copy-on-write"), (2, "merge-on-read"), (3, "merge-on-read")]
 )
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=sequences(12, share=8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(st.tuples(st.integers(0, 2**32), ROWS), min_size=2, max_size=7), first=ROWS)
 def test_as_a_list_says(
     tmp_path_factory: pytest.TempPathFactory,
@@ -214,25 +272,26 @@ def test_as_a_list_says(
     table.append(table_of(first))
     model = Model(table)
     model.rows += first
-    transaction, done = None, []
+    clients = Clients(model, fz.open_table(table.location))
     for seed, data in steps:
-        draw = random.Random(seed)
-        if transaction is None and draw.random() < 0.2:
-            transaction = table.transaction()
-        done.append(("in " if transaction else "") + model.step(transaction or table, draw, data))
-        if transaction is not None and draw.random() < 0.4:
-            transaction = transaction.commit() and None
-        if transaction is None:
-            check(table, model, done, root)
-    if transaction is not None:
-        transaction.commit()
-        check(table, model, done, root)
+        clients.step(seed, data)
+        if clients.transaction is None:
+            check(table.refresh(), model, clients.done, root)
+    clients.commit()
+    check(table.refresh(), model, clients.done, root)
+    for snapshot_id, rows in model.then.items():
+        assert multiset(rows_at(table, snapshot_id)) == multiset(rows), clients.done
+    shutil.rmtree(root)
+
+
+def rows_at(table: fz.Table, at: int | None) -> list[Row]:
+    return [tuple(row[name] for name in NAMES) for row in table.scan(at=at).to_arrow().to_pylist()]
 
 
 def check(table: fz.Table, model: Model, done: list[str], root: pathlib.Path) -> None:
-    read = table.scan().to_arrow()
-    found = [tuple(row[name] for name in NAMES) for row in read.to_pylist()]
-    assert multiset(found) == multiset(model.rows), done
+    assert multiset(rows_at(table, None)) == multiset(model.rows), done
+    if table.snapshot is not None:
+        model.then[table.snapshot.id] = list(model.rows)
     if table.format_version >= 3:
         ids = table.scan(select=["_row_id"]).to_arrow()["_row_id"].to_pylist()
         assert len(set(ids)) == len(ids), done

@@ -66,7 +66,7 @@ pub fn put_items<I: ExactSizeIterator>(out: &mut Vec<u8>, items: I, mut put: imp
 /// A block is closed once it has so many bytes, as in Java.
 const BLOCK_SIZE: usize = 64_000;
 
-/// Builds a container in memory.
+/// Builds a container.
 pub struct ContainerWriter {
     out: Vec<u8>,
     sync: [u8; 16],
@@ -107,15 +107,36 @@ impl ContainerWriter {
         }
     }
 
-    /// The file.
-    ///
-    /// # Errors
-    /// `InvalidInput` if the compression level does not exist; `Internal` if the codec fails.
-    pub fn finish(mut self) -> Result<Vec<u8>> {
+    /// Ends the block in progress, if it has records.
+    pub fn end_block(&mut self) {
         if self.count > 0 {
             self.close_block();
         }
-        self.failure.map_or(Ok(self.out), Err)
+    }
+
+    /// Uncompressed bytes of the block in progress.
+    pub fn waiting(&self) -> usize {
+        self.block.len()
+    }
+
+    /// What is done of the file since the last call, the header at first: for files that are not held in memory.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the compression level does not exist; `Internal` if the codec fails.
+    pub fn take_blocks(&mut self) -> Result<Vec<u8>> {
+        match self.failure.take() {
+            Some(failure) => Err(failure),
+            None => Ok(std::mem::take(&mut self.out)),
+        }
+    }
+
+    /// The file, but for what was taken of it.
+    ///
+    /// # Errors
+    /// As [`ContainerWriter::take_blocks`].
+    pub fn finish(mut self) -> Result<Vec<u8>> {
+        self.end_block();
+        self.take_blocks()
     }
 
     fn close_block(&mut self) {

@@ -7,10 +7,13 @@
 //! Whatever a file claims, memory grows only as bytes of it are decoded. ORC has no checksums: bytes that were changed
 //! in the data of a column may give other values.
 //!
+//! [`encode`] is the way back.
+//!
 //! Source: ORC specification v1, with the types' attributes of the project's `orc_proto.proto`.
 
 mod bytes;
 mod compression;
+pub mod encode;
 mod integers;
 mod protobuf;
 mod stream;

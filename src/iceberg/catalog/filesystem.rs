@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::ident::{TableIdent, check_name};
 pub use super::metadata_files::{FoundMetadata, METADATA_FOLDER, find_metadata, load, read_metadata};
-use super::metadata_files::{VERSION_HINT, exists, find_version, version_of, version_paths};
+use super::metadata_files::{VERSION_HINT, find_version, first_there, version_of, version_paths};
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::{TableMetadata, encode_metadata};
-use crate::store::Store;
 use crate::store::location::{join, normalise};
+use crate::store::{Store, in_parallel};
 
 /// The property that says how metadata files are compressed: `none` (default) or `gzip`.
 pub const METADATA_COMPRESSION: &str = "write.metadata.compression-codec";
@@ -109,10 +109,9 @@ fn overtaken_by(
     published: &str,
     metadata: &TableMetadata,
 ) -> Result<Option<String>> {
-    for other in version_paths(folder, version) {
-        if other != published && exists(store, &other)? {
-            return Ok(Some(other));
-        }
+    let others = version_paths(folder, version).into_iter().filter(|other| other != published);
+    if let Some(other) = first_there(store, others)? {
+        return Ok(Some(other));
     }
     if version == 1 || find_version(store, folder, version - 1)?.is_some() {
         return Ok(None);
@@ -378,7 +377,8 @@ impl FilesystemCatalog {
         self.drop_table(ident)?;
         let keeps_data = metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
-        data.chain(&files.metadata).try_for_each(|path| self.store.delete(path))
+        let all: Vec<&String> = data.chain(&files.metadata).collect();
+        in_parallel(self.store.as_ref(), all.len(), |i| self.store.delete(all[i])).map(|_| ())
     }
 
     /// Deletes a table's folder with all its data and metadata. Files that the table keeps elsewhere stay.
@@ -398,8 +398,15 @@ impl FilesystemCatalog {
         self.collect(&location, MAX_DEPTH, &mut files, &mut folders)?;
         // Metadata goes first: a table half deleted is no table, rather than one with missing files.
         let metadata = normalise(&join(&location, METADATA_FOLDER)) + "/";
-        files.sort_by_key(|path| (!normalise(path).starts_with(&metadata), !path.contains(".metadata.json")));
-        files.iter().try_for_each(|path| self.store.delete(path))?;
+        let rank = |path: &String| match normalise(path).starts_with(&metadata) {
+            true if path.contains(".metadata.json") => 0,
+            true => 1,
+            false => 2,
+        };
+        for wanted in 0..3 {
+            let paths: Vec<&String> = files.iter().filter(|path| rank(path) == wanted).collect();
+            in_parallel(self.store.as_ref(), paths.len(), |i| self.store.delete(paths[i]))?;
+        }
         folders.iter().try_for_each(|folder| self.store.delete_folder(folder)).hint("Something else is in the folder")
     }
 

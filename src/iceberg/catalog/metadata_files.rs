@@ -10,7 +10,7 @@
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::{TableMetadata, parse_metadata};
 use crate::store::location::join;
-use crate::store::{FileInfo, Store};
+use crate::store::{FileInfo, Store, in_parallel};
 
 /// The folder of metadata in a table's root.
 pub const METADATA_FOLDER: &str = "metadata";
@@ -89,7 +89,17 @@ pub(super) fn version_paths(folder: &str, version: i32) -> [String; 3] {
 
 /// The file of a version, by any of its names.
 pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Result<Option<String>> {
-    for path in version_paths(folder, version) {
+    first_there(store, version_paths(folder, version))
+}
+
+/// The first of these files that is there. A remote store is asked for all at once.
+pub(super) fn first_there(store: &dyn Store, paths: impl IntoIterator<Item = String>) -> Result<Option<String>> {
+    if store.is_remote() {
+        let paths: Vec<String> = paths.into_iter().collect();
+        let there = in_parallel(store, paths.len(), |i| exists(store, &paths[i]))?;
+        return Ok(paths.into_iter().zip(there).find(|(_, there)| *there).map(|(path, _)| path));
+    }
+    for path in paths {
         if exists(store, &path)? {
             return Ok(Some(path));
         }
@@ -106,8 +116,10 @@ pub(super) fn find_version(store: &dyn Store, folder: &str, version: i32) -> Res
 /// # Errors
 /// `CorruptTable` if the hint names a later version than there is; `NotFound` if there is no table, with a hint at what is there instead; `InvalidInput` for a file of another kind.
 pub fn find_metadata(store: &dyn Store, location: &str) -> Result<FoundMetadata> {
-    if let Ok(true) = exists(store, location) {
-        let name = file_name(location);
+    let name = file_name(location);
+    // Where a folder can't be confused with a file, it is not asked whether it is one.
+    let may_be_file = !store.is_remote() || name.contains('.');
+    if may_be_file && matches!(exists(store, location), Ok(true)) {
         if !(name.ends_with(".json") || name.ends_with(".gz")) {
             return Err(Error::invalid("this file is no table and no table metadata")
                 .with("path", location)
@@ -134,8 +146,8 @@ fn found(metadata_location: String) -> FoundMetadata {
 /// Follows the hint: a version's number, or as some writers have it a metadata file's name with or without ending.
 fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     let path = join(folder, VERSION_HINT);
-    let sane = store.size(&path).is_ok_and(|size| size <= LONGEST_HINT);
-    let Some(text) = sane.then(|| store.get(&path).ok()).flatten().and_then(|b| String::from_utf8(b).ok()) else {
+    let sane = store.get_tail(&path, LONGEST_HINT).ok().filter(|(_, size)| *size <= LONGEST_HINT);
+    let Some(text) = sane.and_then(|(bytes, _)| String::from_utf8(bytes).ok()) else {
         return Ok(None);
     };
     let hint = text.trim();

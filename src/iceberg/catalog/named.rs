@@ -16,7 +16,7 @@ use super::versions::{KeptBy, Versions};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
-use crate::store::{Store, open_store};
+use crate::store::{Store, StoreOptions, in_parallel, open_store};
 
 /// The property of a namespace that makes it be, and that nobody is shown.
 const EXISTS: &str = "exists";
@@ -32,6 +32,8 @@ const METADATA_PATH: &str = "write.metadata.path";
 struct Opening {
     name: String,
     properties: BTreeMap<String, String>,
+    /// Those of the properties that say how tables are stored.
+    storage: StoreOptions,
     warehouse: Option<String>,
 }
 
@@ -53,7 +55,7 @@ impl NamedCatalog {
     /// The catalog of a register. Without a warehouse, tables need a location, or a namespace that has one.
     ///
     /// # Errors
-    /// `Store` if the warehouse is a relative path and the working directory is gone.
+    /// `Store` if the warehouse is a relative path and the working directory is gone; as [`StoreOptions::of_catalog`].
     pub fn new(
         names: Arc<dyn Names>,
         name: &str,
@@ -61,12 +63,18 @@ impl NamedCatalog {
         warehouse: Option<&str>,
     ) -> Result<NamedCatalog> {
         let warehouse = warehouse.map(absolute).transpose()?.map(|w| w.trim_end_matches('/').to_owned());
-        Ok(NamedCatalog { names, opening: Arc::new(Opening { name: name.to_owned(), properties, warehouse }) })
+        let storage = StoreOptions::of_catalog(&properties).with("catalog", name)?;
+        Ok(NamedCatalog { names, opening: Arc::new(Opening { name: name.to_owned(), properties, storage, warehouse }) })
     }
 
     fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> Opened {
         let versions = Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
         Opened { store, metadata, found: found_at(path), versions }
+    }
+
+    /// The store of a location.
+    fn store(&self, location: &str) -> Result<Arc<dyn Store>> {
+        open_store(location, self.opening.storage.as_map())
     }
 
     /// The current metadata file of a table that must be there.
@@ -204,7 +212,7 @@ impl Tables for NamedCatalog {
                 .hint("Open the catalog with warehouse=, or give the table a location")
         })?;
         let location = join(&folder, &ident.name);
-        match open_store(&location)?.list(&join(&location, METADATA_FOLDER))?.is_empty() {
+        match self.store(&location)?.list(&join(&location, METADATA_FOLDER))?.is_empty() {
             true => Ok(location),
             false => Ok(format!("{location}-{}", uuid::Uuid::new_v4().simple())),
         }
@@ -212,7 +220,7 @@ impl Tables for NamedCatalog {
 
     fn load(&self, ident: &TableIdent) -> Result<Opened> {
         let path = self.current(ident)?;
-        let store = open_store(&path).with("table", ident)?;
+        let store = self.store(&path).with("table", ident)?;
         let metadata = read_metadata(store.as_ref(), &path).with("table", ident)?;
         Ok(self.opened(ident, store, metadata, path))
     }
@@ -226,14 +234,14 @@ impl Tables for NamedCatalog {
         if self.names.location(ident)?.is_some() {
             return Err(taken(ident));
         }
-        let store = open_store(&metadata_folder(&metadata))?;
+        let store = self.store(&metadata_folder(&metadata))?;
         let path = write_metadata(store.as_ref(), &metadata, 0)?;
         self.insert(ident, &path).inspect_err(|e| forget(store.as_ref(), &path, e))?;
         Ok(self.opened(ident, store, metadata, path))
     }
 
     fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<Opened> {
-        let store = open_store(metadata_location)?;
+        let store = self.store(metadata_location)?;
         let metadata = read_metadata(store.as_ref(), metadata_location)?;
         self.insert(ident, metadata_location)?;
         Ok(self.opened(ident, store, metadata, metadata_location.to_owned()))
@@ -270,7 +278,8 @@ impl Tables for NamedCatalog {
         let keeps_data = table.metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
         let data = files.data.iter().filter(|_| !keeps_data);
         let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);
-        all.into_iter().try_for_each(|path| table.store.delete(path).with("path", path))
+        let all: Vec<&String> = all.collect();
+        in_parallel(table.store.as_ref(), all.len(), |i| table.store.delete(all[i]).with("path", all[i])).map(|_| ())
     }
 }
 

@@ -43,7 +43,7 @@ fn lost() -> Error {
 
 /// Another writer's version after `from`; returns its file.
 fn other_version(names: &MemoryNames, table: &TableIdent, from: &str) -> String {
-    let store = open_store(from).unwrap();
+    let store = open_store(from, &Default::default()).unwrap();
     let base = read_metadata(store.as_ref(), from).unwrap();
     let next = base.with_metadata_log(from, base.last_updated_ms).unwrap();
     let path = write_metadata(store.as_ref(), &next, number_of(from).unwrap() + 1).unwrap();

@@ -20,11 +20,10 @@ use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch, load_manifests};
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::snapshot::Snapshot;
-use crate::store::location::normalise;
-use crate::store::{Location, Store};
+use crate::store::location::{normalise, normalised};
+use crate::store::{Location, Store, in_parallel};
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::types::FieldId;
-use crate::workers::in_parallel;
 
 /// What to do after a conflict.
 pub(crate) const RUN_AGAIN: &str = "Nothing was committed. The same change can't be committed any more, but it is safe to run the operation again: it \
@@ -129,7 +128,7 @@ pub(super) fn check(
         partitions: assumptions.partitions.as_ref().map(|all| all.iter().map(|p| partition_key(p)).collect()),
         since_number: assumptions.since.and_then(|id| base.snapshot_by_id(id)).map_or(0, |s| s.sequence_number),
     };
-    in_parallel(new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
+    in_parallel(subject.store.as_ref(), new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
 }
 
 impl Assumptions {
@@ -279,7 +278,7 @@ impl Check<'_> {
         while let Some(batch) = plan.next_batch(&|| Ok(()))? {
             for row in batch.rows.iter().map(|row| *row as usize) {
                 let path = batch.columns.path.get(row).and_then(|path| std::str::from_utf8(path).ok());
-                if let Some(path) = path.filter(|path| paths.contains(&normalise(path))) {
+                if let Some(path) = path.filter(|path| paths.contains(normalised(path).as_ref())) {
                     let what = format!("another commit {did} a data file that this change names");
                     return Err(conflict(&what, snapshot, path, &batch.group(row)?.partition, clause));
                 }

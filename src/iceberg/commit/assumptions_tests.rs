@@ -222,3 +222,32 @@ fn files_that_a_version_cannot_have_are_refused() {
         assert_eq!(done.is_ok(), fits, "v{version}");
     }
 }
+
+#[test]
+fn rows_that_move_to_another_spec_are_out_of_reach_of_deletes_of_partitions() {
+    let unpartitioned = PartitionSpec { id: 1, fields: vec![] };
+    let global = partition(&unpartitioned, &schema(), &[]);
+    let everywhere = DataFile { partition: global.clone(), ..equality("d", 1, 5) };
+    // The delete, and where the rewrite of file a puts its rows.
+    for (delete, moves, broken) in [
+        (equality("d", 1, 5), true, Some("no new equality deletes of partitions")),
+        // Whether bounds of the new files tell that no row is deleted, nobody knows any more.
+        (equality("d", 2, 5), true, Some("no new equality deletes of partitions")),
+        (everywhere, true, None),
+        (equality("d", 1, 5), false, None),
+    ] {
+        let mut setup = Setup { table: TestTable::new(2, &[schema()], &[spec(), unpartitioned.clone()]), since: None };
+        setup.commit(setup.change(Operation::Append).add_files([data("a", 1), data("b", 2)])).unwrap();
+        let since = setup.table.metadata.current_snapshot_id;
+        setup.commit(setup.change(Operation::Delete).add_files([delete])).unwrap();
+        let new = if moves { DataFile { partition: global.clone(), ..data("new", 1) } } else { data("new", 1) };
+        let rewrite = setup.change(Operation::Replace).add_files([new]).remove_files([data("a", 1)]);
+        let assumed = Assumptions { since, no_new_deletes_of_removed: true, ..Assumptions::default() };
+        let done = setup.commit(rewrite.data_sequence_number(1).assuming(assumed));
+        let clause = done.err().map(|e| {
+            assert_eq!(e.kind(), ErrorKind::CommitConflict);
+            e.context().iter().find(|(k, _)| *k == "clause").unwrap().1.clone()
+        });
+        assert_eq!(clause.as_deref(), broken, "moves: {moves}");
+    }
+}

@@ -10,9 +10,8 @@ use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::load_manifests;
 use crate::iceberg::snapshot::Snapshot;
-use crate::store::location::normalise;
-use crate::store::{Location, Store};
-use crate::workers::in_parallel;
+use crate::store::location::{normalise, normalised};
+use crate::store::{Location, Store, in_parallel};
 
 /// Those of `paths` that are live in some snapshot of the table.
 ///
@@ -46,9 +45,9 @@ fn live_in<P: AsRef<str>>(store: &dyn Store, manifests: &[ManifestFile], paths: 
         let all = 0..manifest.block_count();
         let entries = manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
         let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
-        Ok(found.filter(|p| wanted.contains(&normalise(p))).map(str::to_owned).collect())
+        Ok(found.filter(|p| wanted.contains(normalised(p).as_ref())).map(str::to_owned).collect())
     };
-    Ok(in_parallel(manifests.len(), of)?.into_iter().flatten().collect())
+    Ok(in_parallel(store, manifests.len(), of)?.into_iter().flatten().collect())
 }
 
 /// Fills in the counts that a v1 list may lack and later versions require, by counting the manifest's entries.

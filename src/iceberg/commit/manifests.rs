@@ -34,6 +34,12 @@ pub(super) fn target_bytes(base: &TableMetadata) -> Result<i64> {
 /// The sequence number of a manifest that no list has given one yet.
 pub(super) const UNASSIGNED: i64 = -1;
 
+/// An id that, but for chance, no other snapshot has.
+pub(super) fn new_snapshot_id() -> i64 {
+    let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
+    ((high ^ low) & i64::MAX as u64) as i64
+}
+
 /// Writes the metadata files of one commit, and knows which they are.
 #[derive(Debug)]
 pub(super) struct ManifestWriter {
@@ -47,12 +53,10 @@ pub(super) struct ManifestWriter {
 
 impl ManifestWriter {
     pub fn new(store: Arc<dyn Store>) -> ManifestWriter {
-        let id = uuid::Uuid::new_v4();
-        let (high, low) = id.as_u64_pair();
         ManifestWriter {
             store,
-            snapshot_id: ((high ^ low) & i64::MAX as u64) as i64,
-            commit_id: id.to_string(),
+            snapshot_id: new_snapshot_id(),
+            commit_id: uuid::Uuid::new_v4().to_string(),
             next: AtomicUsize::new(0),
             lists: AtomicUsize::new(0),
             written: Mutex::default(),

@@ -14,7 +14,7 @@ use crate::iceberg::entries::{ADDED, DELETED, EXISTING};
 use crate::iceberg::manifest_encode::ManifestEntry;
 use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::metadata::TableMetadata;
-use crate::workers::in_parallel;
+use crate::store::in_parallel;
 
 const ENABLED: &str = "commit.manifest-merge.enabled";
 const MIN_COUNT: &str = "commit.manifest.min-count-to-merge";
@@ -77,7 +77,7 @@ impl Merger {
             bin.len() < 2 || (is_newest && (bin.len() as i64) < policy.min_count)
         };
         let key = |bin: &[ManifestFile]| bin.iter().map(source_of).collect::<Vec<_>>();
-        let merged = in_parallel(bins.len(), |i| match &bins[i] {
+        let merged = in_parallel(writer.store.as_ref(), bins.len(), |i| match &bins[i] {
             bin if whole(bin) => Ok(None),
             bin => match self.known.get(&key(bin)) {
                 Some(known) => Ok(Some(known.clone())),

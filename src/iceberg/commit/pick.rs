@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::commit::manifests::ManifestWriter;
+use crate::iceberg::commit::manifests::{ManifestWriter, new_snapshot_id};
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
 use crate::iceberg::entries::{ADDED, DELETED};
 use crate::iceberg::manifest_list::ManifestContent;
@@ -31,6 +31,8 @@ const SOURCE_ID: &str = "source-snapshot-id";
 pub struct CherryPick {
     store: Arc<dyn Store>,
     snapshot_id: i64,
+    /// The id of a snapshot that does the same again.
+    own_id: i64,
     /// What does the same again, once that was needed.
     change: Option<SnapshotChange>,
 }
@@ -38,7 +40,12 @@ pub struct CherryPick {
 impl CherryPick {
     /// Of the snapshot with this id.
     pub fn new(store: Arc<dyn Store>, snapshot_id: i64) -> CherryPick {
-        CherryPick { store, snapshot_id, change: None }
+        CherryPick { store, snapshot_id, own_id: new_snapshot_id(), change: None }
+    }
+
+    /// The snapshots of which one will be on `main`: the one to publish, and one that does the same again.
+    pub fn snapshot_ids(&self) -> [i64; 2] {
+        [self.snapshot_id, self.own_id]
     }
 
     /// The change that does the same again, if one was needed so far.
@@ -63,12 +70,15 @@ impl CherryPick {
         let ancestors = base.current_snapshot_id.map(|id| base.ancestors(id)).unwrap_or_default();
         check_unpublished(&picked, &ancestors).with("snapshot", id)?;
         if picked.parent_id == base.current_snapshot_id {
-            self.change = None;
+            if let Some(mut needless) = self.change.take() {
+                needless.undo();
+            }
             return Ok(base.with_current_snapshot(id, now_ms));
         }
         if self.change.is_none() {
             let is_ancestor = picked.parent_id.is_none_or(|p| ancestors.iter().any(|a| a.id == p));
-            self.change = Some(self.redo(base, &picked, is_ancestor).with("snapshot", id)?);
+            let change = self.redo(base, &picked, is_ancestor).with("snapshot", id)?;
+            self.change = Some(change.with_snapshot_id(self.own_id));
         }
         match &mut self.change {
             Some(change) => change.prepare(base, now_ms),

@@ -7,8 +7,7 @@
 //! Source: Iceberg specification, "Manifest Entry Fields" and "Sequence Number Inheritance".
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::bounds::{may_match, must_match};
@@ -24,8 +23,8 @@ use crate::iceberg::plan::EntryScope;
 use crate::iceberg::planned::PartitionGroup;
 use crate::iceberg::specs::Specs;
 use crate::iceberg::statistics::{MetricsBounds, strict};
+use crate::store::in_parallel;
 use crate::task::{DataFile, FileContent, FileFormat, Partition};
-use crate::workers::in_parallel;
 
 /// What tells a file of a table from all others: its path, and of a deletion vector also its place in that file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -57,7 +56,8 @@ impl std::fmt::Display for FileId {
 /// The files that go: those named, those of some partitions, and those of which every row matches a filter.
 #[derive(Debug, Default)]
 pub(super) struct Removal {
-    files: HashSet<FileId>,
+    /// The named files, and how many entries of each were read. A table may list a file more than once.
+    files: HashMap<FileId, usize>,
     /// Where the named files are, by partition.
     places: BTreeMap<Vec<u8>, Place>,
     partitions: HashMap<Vec<u8>, Arc<Partition>>,
@@ -91,8 +91,8 @@ pub(super) struct Filtered {
     pub manifest: ManifestFile,
     /// Files that went from it, without their metrics.
     pub removed: Arc<Vec<DataFile>>,
-    /// Entries that went for files named twice.
-    duplicates: usize,
+    /// Further entries of such files.
+    repeated: Arc<Vec<DataFile>>,
 }
 
 /// Delete files that go because nothing is left that they could reach.
@@ -111,7 +111,9 @@ pub(super) struct Dangling {
 pub(super) struct Outcome {
     pub manifests: Vec<ManifestFile>,
     pub removed: Vec<Arc<Vec<DataFile>>>,
-    pub duplicates: usize,
+    repeated: Vec<Arc<Vec<DataFile>>>,
+    /// A named file of which more entries went than were read.
+    pub unread: Option<FileId>,
     /// Manifests of earlier snapshots that were written anew.
     pub replaced: usize,
 }
@@ -120,6 +122,11 @@ impl Outcome {
     /// The files that went.
     pub fn files(&self) -> impl Iterator<Item = &DataFile> {
         self.removed.iter().flat_map(|files| files.iter())
+    }
+
+    /// Further entries of files that one manifest lists more than once. Java counts them apart.
+    pub fn duplicates(&self) -> impl Iterator<Item = &DataFile> {
+        self.repeated.iter().flat_map(|files| files.iter())
     }
 }
 
@@ -131,14 +138,15 @@ struct Attempt<'a> {
     specs: Specs,
     filter: Arc<BoundPredicate>,
     dangling: &'a Dangling,
-    /// Named files not found yet.
-    missing: AtomicUsize,
+    /// Entries of named files that are not found yet.
+    missing: Mutex<HashMap<&'a FileId, usize>>,
 }
 
 impl Removal {
-    /// Names a file.
+    /// Names a file: a data file once for each of its entries, a delete file as often as it is met.
     pub fn add_file(&mut self, file: &DataFile) {
-        self.files.insert(FileId::of(file));
+        let entries = self.files.entry(FileId::of(file)).or_insert(0);
+        *entries = if file.content == FileContent::Data { *entries + 1 } else { 1 };
         let newest = file.sequence_number.unwrap_or(i64::MAX);
         let added = file.file_sequence_number.unwrap_or(i64::MIN);
         let new = || Place { partition: file.partition.clone(), newest, added };
@@ -195,14 +203,14 @@ impl Removal {
         let mut out = Outcome::default();
         for (m, filtered) in manifests.iter().zip(filtered) {
             out.replaced += usize::from(filtered.manifest.path != m.path);
-            out.duplicates += filtered.duplicates;
             if !filtered.removed.is_empty() {
                 out.removed.push(filtered.removed.clone());
+                out.repeated.push(filtered.repeated.clone());
             }
             self.known.insert(source_of(m), filtered.clone());
             out.manifests.push(filtered.manifest);
         }
-        self.check_found(&mut out)?;
+        out.unread = self.check_found(&out)?;
         Ok(out)
     }
 
@@ -217,8 +225,10 @@ impl Removal {
             None => BoundPredicate::False,
             Some(filter) => bind(filter, base.schema()?, true)?,
         };
-        let known = manifests.iter().filter_map(|m| self.known.get(&source_of(m)));
-        let found: usize = known.map(|f| f.removed.len()).sum();
+        let mut missing: HashMap<&FileId, usize> = self.files.iter().map(|(id, n)| (id, *n)).collect();
+        for filtered in manifests.iter().filter_map(|m| self.known.get(&source_of(m))) {
+            filtered.entries().for_each(|id| find(&mut missing, &id));
+        }
         let attempt = Attempt {
             removal: self,
             writer,
@@ -226,21 +236,20 @@ impl Removal {
             specs: Specs::new(base, base.schema()?),
             filter: Arc::new(filter),
             dangling,
-            missing: AtomicUsize::new(self.files.len().saturating_sub(found)),
+            missing: Mutex::new(missing),
         };
-        in_parallel(manifests.len(), |i| attempt.filter(&manifests[i]))
+        in_parallel(writer.store.as_ref(), manifests.len(), |i| attempt.filter(&manifests[i]))
     }
 
-    /// All named files must have been there; of those found in two manifests the second is a duplicate.
-    fn check_found(&self, out: &mut Outcome) -> Result<()> {
-        let mut found = HashSet::new();
-        for file in out.removed.iter().flat_map(|files| files.iter()) {
-            if !found.insert(FileId::of(file)) {
-                out.duplicates += 1;
-            }
+    /// All entries that were read of named files must have been there. Gives a file of which there were more.
+    fn check_found(&self, out: &Outcome) -> Result<Option<FileId>> {
+        let mut found: HashMap<FileId, usize> = HashMap::new();
+        for id in out.files().chain(out.duplicates()).map(FileId::of) {
+            *found.entry(id).or_insert(0) += 1;
         }
-        match self.files.difference(&found).min() {
-            None => Ok(()),
+        let of = |id: &FileId| found.get(id).copied().unwrap_or(0);
+        match self.files.iter().filter(|(id, n)| of(id) < **n).map(|(id, _)| id).min() {
+            None => Ok(self.files.iter().filter(|(id, n)| of(id) > **n).map(|(id, _)| id).min().cloned()),
             Some(id) => Err(Error::conflict("a file that this commit removes is not in the table any more")
                 .with("file", id)
                 .with("clause", "removed files are still there")
@@ -249,12 +258,31 @@ impl Removal {
     }
 }
 
-impl Attempt<'_> {
+/// Takes an entry off those that are missing.
+fn find(missing: &mut HashMap<&FileId, usize>, id: &FileId) {
+    match missing.get_mut(id) {
+        Some(n) if *n > 1 => *n -= 1,
+        _ => drop(missing.remove(id)),
+    }
+}
+
+impl Filtered {
+    /// The entries that went.
+    fn entries(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.removed.iter().chain(self.repeated.iter()).map(FileId::of)
+    }
+}
+
+impl<'a> Attempt<'a> {
+    fn missing(&self) -> MutexGuard<'_, HashMap<&'a FileId, usize>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn filter(&self, m: &ManifestFile) -> Result<Filtered> {
         if let Some(known) = self.removal.known.get(&source_of(m)) {
             return Ok(known.clone());
         }
-        let unchanged = || Filtered { manifest: m.clone(), removed: Arc::default(), duplicates: 0 };
+        let unchanged = || Filtered { manifest: m.clone(), removed: Arc::default(), repeated: Arc::default() };
         if !self.may_lose(m)? {
             return Ok(unchanged());
         }
@@ -270,9 +298,7 @@ impl Attempt<'_> {
         }
         let removal = self.removal;
         let holds = |p: &Place| m.min_sequence_number <= p.newest && p.added <= m.sequence_number;
-        if self.missing.load(Ordering::Relaxed) > 0
-            && removal.places.values().any(|p| holds(p) && may_hold(m, &p.partition))
-        {
+        if !self.missing().is_empty() && removal.places.values().any(|p| holds(p) && may_hold(m, &p.partition)) {
             return Ok(true);
         }
         let of_partition = |all: &HashMap<Vec<u8>, Arc<Partition>>| all.values().any(|p| may_hold(m, p));
@@ -326,10 +352,10 @@ impl Attempt<'_> {
             && columns.format.get(row) == Some(&FileFormat::Puffin);
         let number = |column: &[Option<i64>]| column.get(row).copied().flatten();
         let blob = number(&columns.content_offset).zip(number(&columns.content_size_bytes)).filter(|_| vector);
-        let named = self.removal.files.contains(&FileId { path: path.to_owned(), blob });
+        let id = FileId { path: path.to_owned(), blob };
+        let named = self.removal.files.contains_key(&id);
         if named {
-            let less = |n: usize| Some(n.saturating_sub(1));
-            let _ = self.missing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            find(&mut self.missing(), &id);
         }
         named
     }
@@ -373,21 +399,19 @@ impl Attempt<'_> {
     /// `goes` tells of each live entry whether it goes.
     fn rewrite(&self, m: &ManifestFile, goes: &[bool]) -> Result<Filtered> {
         let entries = self.writer.read(self.base, m)?.into_iter().filter(|e| e.status != DELETED);
-        let (mut written, mut removed, mut seen, mut duplicates) = (Vec::new(), Vec::new(), HashSet::new(), 0);
+        let (mut written, mut removed, mut seen, mut repeated) = (Vec::new(), Vec::new(), HashSet::new(), Vec::new());
         for (mut entry, goes) in entries.zip(goes) {
             if *goes {
                 (entry.status, entry.snapshot_id) = (DELETED, Some(self.writer.snapshot_id));
-                if seen.insert(FileId::of(&entry.file)) {
-                    removed.push(DataFile { metrics: None, ..entry.file.clone() });
-                } else {
-                    duplicates += 1;
-                }
+                let file = DataFile { metrics: None, ..entry.file.clone() };
+                let first = seen.insert(FileId::of(&file));
+                if first { removed.push(file) } else { repeated.push(file) }
             } else {
                 entry.status = EXISTING;
             }
             written.push(entry);
         }
         let manifest = self.writer.write(self.base, m.content, m.spec_id, &written)?;
-        Ok(Filtered { manifest, removed: Arc::new(removed), duplicates })
+        Ok(Filtered { manifest, removed: Arc::new(removed), repeated: Arc::new(repeated) })
     }
 }

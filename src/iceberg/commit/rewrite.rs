@@ -17,8 +17,8 @@ use crate::iceberg::manifest::Manifest;
 use crate::iceberg::manifest_encode::ManifestEntry;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
+use crate::store::in_parallel;
 use crate::task::Partition;
-use crate::workers::in_parallel;
 
 /// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
 const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };
@@ -122,12 +122,16 @@ fn rewrite(
     let mut from = 0;
     while from < total {
         let until = total.min(from + per_wave);
-        let read = in_parallel(group.len(), |i| places[i].entries(writer, base, &group[i], from, until))?;
+        let read = in_parallel(writer.store.as_ref(), group.len(), |i| {
+            places[i].entries(writer, base, &group[i], from, until)
+        })?;
         let mut entries: Vec<(u64, ManifestEntry)> = read.into_iter().flatten().collect();
         entries.sort_unstable_by_key(|(at, _)| *at);
         let entries: Vec<ManifestEntry> = entries.into_iter().map(|(_, entry)| entry).collect();
         let chunks: Vec<&[ManifestEntry]> = entries.chunks(per_manifest as usize).collect();
-        out.extend(in_parallel(chunks.len(), |i| writer.write(base, first.content, first.spec_id, chunks[i]))?);
+        out.extend(in_parallel(writer.store.as_ref(), chunks.len(), |i| {
+            writer.write(base, first.content, first.spec_id, chunks[i])
+        })?);
         from = until;
     }
     Ok(out)
@@ -135,7 +139,9 @@ fn rewrite(
 
 /// Gives every live entry its place: by partition, then in the order of the manifests.
 fn place(writer: &ManifestWriter, base: &TableMetadata, group: &[ManifestFile]) -> Result<(Vec<Places>, u64)> {
-    let counted = in_parallel(group.len(), |i| count(writer, base, &group[i]).with("path", &group[i].path))?;
+    let counted = in_parallel(writer.store.as_ref(), group.len(), |i| {
+        count(writer, base, &group[i]).with("path", &group[i].path)
+    })?;
     let mut partitions: HashMap<Vec<u8>, Arc<Partition>> = HashMap::new();
     for (key, (partition, _)) in counted.iter().flatten() {
         partitions.entry(key.clone()).or_insert_with(|| partition.clone());

@@ -91,8 +91,10 @@ impl Counts {
 pub(super) struct Summary {
     all: Counts,
     by_partition: BTreeMap<String, Counts>,
-    /// Entries removed of files that were listed more than once.
+    /// Entries removed beside the first of files that one manifest lists more than once.
     pub duplicates: usize,
+    /// Rows of such data files.
+    pub duplicate_rows: i64,
 }
 
 impl Summary {

@@ -1,0 +1,127 @@
+//! Encodes runs of bytes, and bits.
+
+use super::stream::{Compressor, StreamWriter};
+
+/// Literals of one run at most; runs of one byte are let grow as long.
+const MAX_LITERALS: usize = 128;
+
+/// A shorter run is not stored as one.
+const MIN_RUN: usize = 3;
+
+/// Encodes bytes.
+#[derive(Debug)]
+pub struct ByteRunWriter {
+    stream: StreamWriter,
+    waiting: Vec<u8>,
+}
+
+impl ByteRunWriter {
+    /// An empty stream.
+    pub fn new(compressor: &Compressor) -> Self {
+        ByteRunWriter { stream: StreamWriter::new(compressor), waiting: Vec::with_capacity(MAX_LITERALS) }
+    }
+
+    /// Appends a byte.
+    pub fn push(&mut self, byte: u8) {
+        self.waiting.push(byte);
+        if self.waiting.len() >= MAX_LITERALS {
+            self.encode();
+        }
+    }
+
+    fn encode(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut rest = waiting.as_slice();
+        while let Some(first) = rest.first() {
+            let run = rest.iter().take_while(|b| *b == first).count();
+            if run >= MIN_RUN {
+                self.stream.extend(&[(run - MIN_RUN) as u8, *first]);
+                rest = rest.get(run..).unwrap_or_default();
+                continue;
+            }
+            let next_run = rest.windows(MIN_RUN).position(|w| w.iter().all(|b| Some(b) == w.first()));
+            let (literals, later) = rest.split_at(next_run.unwrap_or(rest.len()));
+            self.stream.push((literals.len() as u8).wrapping_neg());
+            self.stream.extend(literals);
+            rest = later;
+        }
+        self.waiting = waiting;
+        self.waiting.clear();
+    }
+
+    /// Where the next byte will be: the run's place, and how many bytes of runs from there on come before.
+    pub fn position(&self, out: &mut Vec<u64>) {
+        self.stream.position(out);
+        out.push(self.waiting.len() as u64);
+    }
+
+    /// Bytes held.
+    pub fn held(&self) -> usize {
+        self.stream.held() + self.waiting.len()
+    }
+
+    /// The stream's bytes; it is empty then.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.encode();
+        self.stream.take()
+    }
+}
+
+/// Encodes bits: booleans, and which values are there.
+#[derive(Debug)]
+pub struct BitWriter {
+    bytes: ByteRunWriter,
+    current: u8,
+    used: u32,
+}
+
+impl BitWriter {
+    /// An empty stream.
+    pub fn new(compressor: &Compressor) -> Self {
+        BitWriter { bytes: ByteRunWriter::new(compressor), current: 0, used: 0 }
+    }
+
+    /// Appends a bit. The first of a byte is its highest.
+    #[inline]
+    pub fn push(&mut self, bit: bool) {
+        self.current |= u8::from(bit) << (7 - self.used);
+        self.used += 1;
+        if self.used == 8 {
+            self.bytes.push(self.current);
+            (self.current, self.used) = (0, 0);
+        }
+    }
+
+    /// Appends so many ones.
+    pub fn ones(&mut self, mut count: usize) {
+        while count > 0 {
+            if self.used == 0 && count >= 8 {
+                self.bytes.push(u8::MAX);
+                count -= 8;
+            } else {
+                self.push(true);
+                count -= 1;
+            }
+        }
+    }
+
+    /// Where the next bit will be: the byte's place, and the bits before it there.
+    pub fn position(&self, out: &mut Vec<u64>) {
+        self.bytes.position(out);
+        out.push(u64::from(self.used));
+    }
+
+    /// Bytes held.
+    pub fn held(&self) -> usize {
+        self.bytes.held()
+    }
+
+    /// The stream's bytes; it is empty then.
+    pub fn take(&mut self) -> Vec<u8> {
+        if self.used > 0 {
+            self.bytes.push(self.current);
+            (self.current, self.used) = (0, 0);
+        }
+        self.bytes.take()
+    }
+}

@@ -1,0 +1,307 @@
+//! Protocol Buffers messages: the tail of a file, the footers and indexes of its stripes.
+
+use super::super::compression::{Codec, Compression};
+use super::super::tail::{Kind, MAGIC, StreamKind, StripeInfo};
+use super::integers::zigzag;
+use super::statistics::ColumnStatistics;
+
+/// Version 0.12 of the format.
+const VERSION: [u64; 2] = [0, 12];
+
+/// What writers that have no number of their own call themselves: readers then take every fix of old mistakes for granted.
+const WRITER: u64 = u32::MAX as u64;
+
+/// The version of the last such fix.
+const WRITER_VERSION: u64 = 9;
+
+/// Days are counted as Java Iceberg counts them, which names this calendar and never converts.
+const CALENDAR: u64 = 1;
+
+/// A message that is being made.
+#[derive(Default)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut v: u64) {
+        while v >= 0x80 {
+            self.0.push(v as u8 | 0x80);
+            v >>= 7;
+        }
+        self.0.push(v as u8);
+    }
+
+    pub(super) fn number(&mut self, field: u64, v: u64) {
+        self.varint(field << 3);
+        self.varint(v);
+    }
+
+    pub(super) fn signed(&mut self, field: u64, v: i64) {
+        self.number(field, zigzag(v));
+    }
+
+    pub(super) fn double(&mut self, field: u64, v: f64) {
+        self.varint(field << 3 | 1);
+        self.0.extend_from_slice(&v.to_le_bytes());
+    }
+
+    pub(super) fn bytes(&mut self, field: u64, v: &[u8]) {
+        self.varint(field << 3 | 2);
+        self.varint(v.len() as u64);
+        self.0.extend_from_slice(v);
+    }
+
+    pub(super) fn text(&mut self, field: u64, v: &str) {
+        self.bytes(field, v.as_bytes());
+    }
+
+    pub(super) fn packed(&mut self, field: u64, v: &[u64]) {
+        let mut inner = Message::default();
+        v.iter().for_each(|v| inner.varint(*v));
+        self.bytes(field, &inner.0);
+    }
+
+    pub(super) fn message(&mut self, field: u64, put: impl FnOnce(&mut Message)) {
+        let mut inner = Message::default();
+        put(&mut inner);
+        self.bytes(field, &inner.0);
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+impl Kind {
+    fn number(self) -> u64 {
+        match self {
+            Kind::Boolean => 0,
+            Kind::Byte => 1,
+            Kind::Short => 2,
+            Kind::Int => 3,
+            Kind::Long => 4,
+            Kind::Float => 5,
+            Kind::Double => 6,
+            Kind::String => 7,
+            Kind::Binary => 8,
+            Kind::Timestamp => 9,
+            Kind::List => 10,
+            Kind::Map => 11,
+            Kind::Struct => 12,
+            Kind::Union => 13,
+            Kind::Decimal => 14,
+            Kind::Date => 15,
+            Kind::Varchar => 16,
+            Kind::Char => 17,
+            Kind::TimestampInstant => 18,
+            Kind::Other(n) => u64::from(n),
+        }
+    }
+}
+
+/// A column's type, as an entry of the list of all types.
+#[derive(Clone, Debug)]
+pub struct TypeOut {
+    /// What it is.
+    pub kind: Kind,
+    /// Where the types below it are in the list.
+    pub children: Vec<usize>,
+    /// The names of a struct's members.
+    pub names: Vec<String>,
+    /// Precision and scale of a decimal.
+    pub digits: Option<(u8, u8)>,
+    /// What is noted of it.
+    pub attributes: Vec<(&'static str, String)>,
+}
+
+impl TypeOut {
+    fn put(&self, out: &mut Message) {
+        out.number(1, self.kind.number());
+        if !self.children.is_empty() {
+            out.packed(2, &self.children.iter().map(|c| *c as u64).collect::<Vec<_>>());
+        }
+        self.names.iter().for_each(|name| out.text(3, name));
+        if let Some((precision, scale)) = self.digits {
+            out.number(5, u64::from(precision));
+            out.number(6, u64::from(scale));
+        }
+        for (key, value) in &self.attributes {
+            out.message(7, |pair| {
+                pair.text(1, key);
+                pair.text(2, value);
+            });
+        }
+    }
+}
+
+/// A stream of a stripe.
+#[derive(Clone, Debug)]
+pub struct StreamOut {
+    /// What it is for; `None` for row indexes.
+    pub kind: Option<StreamKind>,
+    /// The number of its column.
+    pub column: usize,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl StreamOut {
+    fn number(&self) -> u64 {
+        match self.kind {
+            Some(StreamKind::Present) => 0,
+            Some(StreamKind::Data) => 1,
+            Some(StreamKind::Length) => 2,
+            Some(StreamKind::DictionaryData) => 3,
+            Some(StreamKind::Secondary) => 5,
+            Some(StreamKind::Other) | None => 6,
+        }
+    }
+}
+
+/// How a column is encoded in a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EncodingOut {
+    /// Without integers.
+    Direct,
+    /// With integers as runs of version 2.
+    DirectV2,
+    /// By numbers of entries of a dictionary of so many.
+    DictionaryV2(usize),
+}
+
+/// What the footer of a stripe says.
+#[derive(Debug, Default)]
+pub struct StripeParts {
+    /// Row indexes, then data, in the order of the file.
+    pub streams: Vec<StreamOut>,
+    /// Of each column.
+    pub encodings: Vec<EncodingOut>,
+}
+
+impl StripeParts {
+    /// The stripe's footer. Timestamps are those of UTC.
+    pub fn footer(&self) -> Vec<u8> {
+        let mut out = Message::default();
+        for stream in &self.streams {
+            out.message(1, |m| {
+                m.number(1, stream.number());
+                m.number(2, stream.column as u64);
+                m.number(3, stream.bytes.len() as u64);
+            });
+        }
+        for encoding in &self.encodings {
+            out.message(2, |m| match encoding {
+                EncodingOut::Direct => m.number(1, 0),
+                EncodingOut::DirectV2 => m.number(1, 2),
+                EncodingOut::DictionaryV2(size) => {
+                    m.number(1, 3);
+                    m.number(2, *size as u64);
+                }
+            });
+        }
+        out.text(3, "UTC");
+        out.into_bytes()
+    }
+}
+
+/// Where a group of rows begins in the streams of a column, and what it holds.
+#[derive(Clone, Debug)]
+pub struct IndexEntry {
+    /// In the order of the streams.
+    pub positions: Vec<u64>,
+    /// Of the group.
+    pub statistics: ColumnStatistics,
+}
+
+/// The row index of a column.
+pub fn row_index(entries: &[IndexEntry]) -> Vec<u8> {
+    let mut out = Message::default();
+    for entry in entries {
+        out.message(1, |m| {
+            m.packed(1, &entry.positions);
+            m.bytes(2, &entry.statistics.message(None));
+        });
+    }
+    out.into_bytes()
+}
+
+/// The statistics of all stripes, by column.
+pub fn stripe_statistics(stripes: &[Vec<ColumnStatistics>]) -> Vec<u8> {
+    let mut out = Message::default();
+    for stripe in stripes {
+        out.message(1, |m| stripe.iter().for_each(|column| m.bytes(1, &column.message(None))));
+    }
+    out.into_bytes()
+}
+
+/// What the footer of a file says.
+#[derive(Debug)]
+pub struct FooterParts<'a> {
+    /// All types; a column's number is its place here.
+    pub types: &'a [TypeOut],
+    /// In the order of their rows.
+    pub stripes: &'a [StripeInfo],
+    /// What the writer notes.
+    pub metadata: &'a [(String, String)],
+    /// Of each column: statistics and bytes in the file.
+    pub statistics: &'a [(ColumnStatistics, u64)],
+    /// Rows of a group of a row index.
+    pub group_rows: u64,
+}
+
+impl FooterParts<'_> {
+    /// The footer's message.
+    pub fn footer(&self) -> Vec<u8> {
+        let mut out = Message::default();
+        let (header, end) = (MAGIC.len() as u64, self.stripes.last().and_then(StripeInfo::end));
+        out.number(1, header);
+        out.number(2, end.unwrap_or(header));
+        for stripe in self.stripes {
+            out.message(3, |m| {
+                m.number(1, stripe.offset);
+                m.number(2, stripe.index_length);
+                m.number(3, stripe.data_length);
+                m.number(4, stripe.footer_length);
+                m.number(5, stripe.rows);
+            });
+        }
+        self.types.iter().for_each(|ty| out.message(4, |m| ty.put(m)));
+        for (key, value) in self.metadata {
+            out.message(5, |m| {
+                m.text(1, key);
+                m.text(2, value);
+            });
+        }
+        out.number(6, self.stripes.iter().map(|s| s.rows).sum());
+        self.statistics.iter().for_each(|(column, bytes)| out.bytes(7, &column.message(Some(*bytes))));
+        out.number(8, self.group_rows);
+        out.number(9, WRITER);
+        out.number(11, CALENDAR);
+        out.text(12, concat!("frazil ", env!("CARGO_PKG_VERSION")));
+        out.into_bytes()
+    }
+
+    /// The postscript behind a footer and metadata of these lengths, with the byte that says how long it is.
+    pub fn postscript(compression: Compression, footer_length: u64, metadata_length: u64) -> Vec<u8> {
+        let mut out = Message::default();
+        out.number(1, footer_length);
+        let codec = match compression.codec {
+            Codec::None => 0,
+            Codec::Zlib => 1,
+            Codec::Snappy => 2,
+            Codec::Lz4 => 4,
+            Codec::Zstd => 5,
+        };
+        out.number(2, codec);
+        if compression.codec != Codec::None {
+            out.number(3, compression.block_size as u64);
+        }
+        out.packed(4, &VERSION);
+        out.number(5, metadata_length);
+        out.number(6, WRITER_VERSION);
+        out.bytes(8000, MAGIC);
+        let mut out = out.into_bytes();
+        // A handful of numbers: far less than 256 bytes.
+        out.push(out.len() as u8);
+        out
+    }
+}

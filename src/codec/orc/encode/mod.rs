@@ -1,0 +1,21 @@
+//! The other way round: streams, statistics and tails as bytes.
+//!
+//! A [`StreamWriter`] compresses what is put into it chunk by chunk; [`IntegerWriter`], [`ByteRunWriter`] and [`BitWriter`]
+//! encode for it. Each knows its position, which row indexes are made of. [`tail`](self) messages are written by the types
+//! that describe them: [`FooterParts`], [`StripeParts`], [`ColumnStatistics`].
+//!
+//! Everything is version 0.12 of the format, with integers as runs of version 2.
+
+mod bytes;
+mod integers;
+mod messages;
+mod statistics;
+mod stream;
+
+pub use bytes::{BitWriter, ByteRunWriter};
+pub use integers::IntegerWriter;
+pub use messages::{
+    EncodingOut, FooterParts, IndexEntry, StreamOut, StripeParts, TypeOut, row_index, stripe_statistics,
+};
+pub use statistics::{ColumnStatistics, Cut, KindStatistics};
+pub use stream::{Compressor, StreamWriter};

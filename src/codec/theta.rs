@@ -1,0 +1,294 @@
+//! Theta sketches: estimates of how many distinct values there are, as blobs of statistics files hold them.
+//!
+//! An [`AlphaSketch`] takes values one by one and keeps about 4,096 of their hashes; [`ThetaSketch`] is what it comes to:
+//! the hashes below a threshold, theta, which is that share of all hashes that there could be. Sketches of parts unite to
+//! one of the whole, in any order.
+//!
+//! ```
+//! use frazil::codec::theta::AlphaSketch;
+//!
+//! let mut sketch = AlphaSketch::default();
+//! for word in ["a", "b", "a"] {
+//!     sketch.update(word.as_bytes());
+//! }
+//! assert_eq!(sketch.finish().estimate(), 2.0);
+//! ```
+//!
+//! Source: Puffin specification, "apache-datasketches-theta-v1"; the Apache DataSketches documentation, "Theta Sketch
+//! Framework" (Alpha sketch, union, compact serialised form); Austin Appleby's MurmurHash3.
+
+use hashbrown::HashSet;
+
+/// The type of such blobs.
+pub const THETA_SKETCH: &str = "apache-datasketches-theta-v1";
+
+/// Hashes that a sketch keeps, about: DataSketches' default.
+const NOMINAL: usize = 4096;
+
+/// Theta where nothing was left out yet: above every hash of 63 bits.
+const ALL: u64 = i64::MAX as u64;
+
+/// DataSketches' default seed of hashes.
+const SEED: u64 = 9001;
+
+/// What says in the serialised form which seed it was: 16 bits of the hash of [`SEED`].
+const SEED_HASH: u16 = 0x93cc;
+
+/// Hashes above theta are thrown out once there are so many entries.
+const CROWDED: usize = 2 * NOMINAL;
+
+/// A sketch that takes values. Each that is new lowers theta by a fixed factor once there are enough of them, so no
+/// value costs more than a look-up.
+#[derive(Clone, Debug)]
+pub struct AlphaSketch {
+    /// Below theta when they came.
+    hashes: HashSet<u64, AsIs>,
+    theta: u64,
+    entered: usize,
+}
+
+impl Default for AlphaSketch {
+    fn default() -> Self {
+        AlphaSketch { hashes: HashSet::default(), theta: ALL, entered: 0 }
+    }
+}
+
+impl AlphaSketch {
+    /// Takes a value by its bytes. One without bytes does not count, as in DataSketches.
+    #[inline]
+    pub fn update(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            self.enter(murmur3_low(bytes) >> 1);
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, hash: u64) {
+        if hash >= self.theta || hash == 0 || !self.hashes.insert(hash) {
+            return;
+        }
+        self.entered += 1;
+        if self.entered > NOMINAL {
+            const ALPHA: f64 = NOMINAL as f64 / (NOMINAL as f64 + 1.0);
+            self.theta = (self.theta as f64 * ALPHA) as u64;
+            if self.hashes.len() >= CROWDED {
+                let theta = self.theta;
+                self.hashes.retain(|h| *h < theta);
+            }
+        }
+    }
+
+    /// The sketch of the values so far.
+    pub fn finish(self) -> ThetaSketch {
+        ThetaSketch::of(self.hashes.into_iter().collect(), self.theta)
+    }
+}
+
+/// A sketch that is complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThetaSketch {
+    /// Ascending, below theta.
+    hashes: Vec<u64>,
+    theta: u64,
+}
+
+impl Default for ThetaSketch {
+    fn default() -> Self {
+        ThetaSketch { hashes: Vec::new(), theta: ALL }
+    }
+}
+
+impl ThetaSketch {
+    /// Of hashes of which those below `theta` count; if there are more than enough, a lower theta leaves just enough.
+    fn of(mut hashes: Vec<u64>, mut theta: u64) -> ThetaSketch {
+        hashes.retain(|h| *h < theta);
+        hashes.sort_unstable();
+        hashes.dedup();
+        if let Some(first_too_many) = hashes.get(NOMINAL) {
+            theta = *first_too_many;
+            hashes.truncate(NOMINAL);
+        }
+        ThetaSketch { hashes, theta }
+    }
+
+    /// The sketch of all values of both.
+    #[must_use]
+    pub fn union(mut self, other: ThetaSketch) -> ThetaSketch {
+        self.hashes.extend(other.hashes);
+        ThetaSketch::of(self.hashes, self.theta.min(other.theta))
+    }
+
+    /// How many distinct values there are: exact as long as there are no more than 4,096, else within 5 % with 99.7 %
+    /// confidence.
+    pub fn estimate(&self) -> f64 {
+        self.hashes.len() as f64 * (i64::MAX as f64 / self.theta as f64)
+    }
+
+    /// The serialised form: compact, in order.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        const VERSION: u8 = 3;
+        const FAMILY_COMPACT: u8 = 3;
+        const READ_ONLY_COMPACT_ORDERED: u8 = 2 | 8 | 16;
+        const EMPTY: u8 = 4;
+        const SINGLE: u8 = 32;
+        let exact = self.theta == ALL;
+        let (longs, flag) = match (exact, self.hashes.len()) {
+            (true, 0) => (1, EMPTY),
+            (true, 1) => (1, SINGLE),
+            (true, _) => (2, 0),
+            (false, _) => (3, 0),
+        };
+        let mut out = vec![longs, VERSION, FAMILY_COMPACT, 0, 0, READ_ONLY_COMPACT_ORDERED | flag];
+        out.extend(if flag == EMPTY { 0 } else { SEED_HASH }.to_le_bytes());
+        if longs > 1 {
+            out.extend((self.hashes.len() as u32).to_le_bytes());
+            // The share of values that were sampled at all.
+            out.extend(1.0f32.to_le_bytes());
+        }
+        if longs > 2 {
+            out.extend(self.theta.to_le_bytes());
+        }
+        out.extend(self.hashes.iter().flat_map(|h| h.to_le_bytes()));
+        out
+    }
+}
+
+/// Hashes are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+struct AsIs;
+
+impl std::hash::BuildHasher for AsIs {
+    type Hasher = Known;
+
+    fn build_hasher(&self) -> Known {
+        Known(0)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Known(u64);
+
+impl std::hash::Hasher for Known {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.0 = self.0.rotate_left(8) ^ u64::from(*b));
+    }
+
+    /// The table looks at the highest and the lowest bits; those that all hashes below theta share are turned away.
+    fn write_u64(&mut self, v: u64) {
+        self.0 = v ^ (v << 32);
+    }
+}
+
+const C1: u64 = 0x87c3_7b91_1142_53d5;
+const C2: u64 = 0x4cf5_ad43_2745_937f;
+
+#[inline]
+fn mix_k1(k: u64) -> u64 {
+    k.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2)
+}
+
+#[inline]
+fn mix_k2(k: u64) -> u64 {
+    k.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
+}
+
+#[inline]
+fn mix_end(mut h: u64) -> u64 {
+    h = (h ^ (h >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    h = (h ^ (h >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    h ^ (h >> 33)
+}
+
+/// The first 64 bits of 128-bit Murmur3 (x64) with [`SEED`].
+#[inline]
+fn murmur3_low(bytes: &[u8]) -> u64 {
+    let (blocks, tail) = bytes.as_chunks::<16>();
+    let (mut h1, mut h2) = (SEED, SEED);
+    for block in blocks {
+        let word = u128::from_le_bytes(*block);
+        h1 = (h1 ^ mix_k1(word as u64)).rotate_left(27).wrapping_add(h2);
+        h1 = h1.wrapping_mul(5).wrapping_add(0x52dc_e729);
+        h2 = (h2 ^ mix_k2((word >> 64) as u64)).rotate_left(31).wrapping_add(h1);
+        h2 = h2.wrapping_mul(5).wrapping_add(0x3849_5ab5);
+    }
+    let mut last = [0; 16];
+    for (to, from) in last.iter_mut().zip(tail) {
+        *to = *from;
+    }
+    // Nothing mixes to nothing.
+    let word = u128::from_le_bytes(last);
+    h1 ^= mix_k1(word as u64);
+    h2 ^= mix_k2((word >> 64) as u64);
+    h1 ^= bytes.len() as u64;
+    h2 ^= bytes.len() as u64;
+    h1 = h1.wrapping_add(h2);
+    h2 = h2.wrapping_add(h1);
+    mix_end(h1).wrapping_add(mix_end(h2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn sketch(values: std::ops::Range<u64>) -> ThetaSketch {
+        let mut out = AlphaSketch::default();
+        values.for_each(|v| out.update(&v.to_le_bytes()));
+        out.finish()
+    }
+
+    #[test]
+    fn the_seed_hash_is_that_of_the_seed() {
+        let oracle = murmur3::murmur3_x64_128(&mut std::io::Cursor::new(SEED.to_le_bytes()), 0).unwrap();
+        assert_eq!(oracle as u16, SEED_HASH);
+    }
+
+    #[test]
+    fn few_values_are_counted() {
+        assert_eq!(sketch(0..0), ThetaSketch::default());
+        assert_eq!(sketch(0..0).to_bytes(), [1, 3, 3, 0, 0, 30, 0, 0]);
+        let one = sketch(5..6);
+        assert_eq!(one.to_bytes()[..8], [1, 3, 3, 0, 0, 58, 0xcc, 0x93]);
+        assert_eq!(one.to_bytes().len(), 16);
+        for n in [1, 2, 100, 4096] {
+            assert_eq!(sketch(0..n).union(sketch(n / 2..n)).estimate(), n as f64);
+        }
+        let mut empty = AlphaSketch::default();
+        empty.update(b"");
+        assert_eq!(empty.finish().estimate(), 0.0);
+    }
+
+    #[test]
+    fn many_values_are_estimated() {
+        for n in [5_000u64, 100_000, 1_000_000] {
+            let whole = sketch(0..n);
+            assert!((whole.estimate() / n as f64 - 1.0).abs() < 0.05, "{n}: {}", whole.estimate());
+            assert!(whole.hashes.len() <= NOMINAL);
+            let parts = sketch(0..n / 3).union(sketch(n / 4..n / 2)).union(sketch(n / 2..n));
+            assert!((parts.estimate() / n as f64 - 1.0).abs() < 0.05, "{n}: {}", parts.estimate());
+            let bytes = whole.to_bytes();
+            assert_eq!(bytes.len(), 24 + 8 * whole.hashes.len());
+            assert_eq!(bytes[..8], [3, 3, 3, 0, 0, 26, 0xcc, 0x93]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn hashes_equal_the_murmur3_crate(bytes in proptest::collection::vec(any::<u8>(), 0..70)) {
+            let oracle = murmur3::murmur3_x64_128(&mut std::io::Cursor::new(&bytes), SEED as u32).unwrap();
+            prop_assert_eq!(murmur3_low(&bytes), oracle as u64);
+        }
+
+        #[test]
+        fn unions_do_not_depend_on_the_order(parts in proptest::collection::vec((0u64..20_000, 0u64..9_000), 1..5)) {
+            let of = |(start, count): &(u64, u64)| sketch(*start..start + count);
+            let forth = parts.iter().map(of).fold(ThetaSketch::default(), ThetaSketch::union);
+            let back = parts.iter().rev().map(of).fold(ThetaSketch::default(), |a, b| b.union(a));
+            prop_assert_eq!(forth, back);
+        }
+    }
+}

@@ -1,0 +1,441 @@
+//! The rows of a Parquet file of which only flat columns are read.
+//!
+//! Of each batch the columns that the filter and deletes by key ask about are decoded first; then it is known which rows
+//! stay, and of the other columns just these are copied out of their pages. So rows that are left out cost hardly anything,
+//! where the decoder of the parquet crate would copy all rows twice.
+//!
+//! What is encoded in a way that [`flat_column`](super::flat_column) does not read is left to that decoder: whole files
+//! where the footer tells ([`FlatPlan::of`]), else the rest of the file.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter;
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::basic::Encoding;
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::filter_columns::FilterColumns;
+use super::flat_column::{Codec, FlatColumn, Kept};
+use super::flat_values::{Kind, Step, Stop};
+use super::groups_ahead::GroupsAhead;
+use super::parquet_file::{ParquetFile, start};
+use super::parquet_read::{ParquetBatches, Plan, SHRINK};
+use super::positions::{RowPositions, Upcoming};
+use super::task_reader::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
+use crate::error::{Error, Result};
+
+/// A plan to read flat columns.
+pub(crate) struct FlatPlan {
+    /// Every column that is read.
+    columns: Vec<Flat>,
+}
+
+/// A column.
+#[derive(Clone)]
+struct Flat {
+    leaf: usize,
+    /// Its place among the columns of the file's schema.
+    root: usize,
+    kind: Arc<Kind>,
+    optional: bool,
+}
+
+impl FlatPlan {
+    /// Plans to read these leaf columns; `None` if not all of them can be read here, or pages are to be skipped by an index.
+    pub(crate) fn of(plan: &Plan, leaves: &BTreeSet<usize>) -> Option<FlatPlan> {
+        let selects_all = plan.selection.as_ref().is_none_or(|s| s.iter().all(|selector| !selector.skip));
+        if leaves.is_empty() || !selects_all {
+            return None;
+        }
+        let columns = leaves.iter().map(|&leaf| flat(&plan.metadata, leaf)).collect::<Option<Vec<_>>>()?;
+        let chunks = plan.row_groups().flat_map(|group| columns.iter().map(|c| group.columns().get(c.leaf)));
+        chunks.into_iter().all(|chunk| chunk.is_some_and(is_readable)).then_some(FlatPlan { columns })
+    }
+
+    /// Starts to decode.
+    pub(crate) fn start(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+        let leaves = request.leaves.clone();
+        let batches = Box::new(self.batches(file, plan, part, request)?);
+        Ok(Started { batches, leaves, test: None, keys_tested: true })
+    }
+
+    fn batches(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<FlatBatches> {
+        let batch_rows = plan.batch_rows(request.batch_rows);
+        let positions = match request.needs_positions() {
+            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, None)?),
+            false => None,
+        };
+        let Request { leaves, test, keys, tells_positions, .. } = request;
+        let asked = test.leaves() | keys.leaves();
+        let (early, late): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|c| asked.contains(&c.leaf));
+        let (mut early, mut late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
+        // Only of the columns that every row group is begun with it is known that they are needed.
+        let first = if early.flats.is_empty() { &mut late } else { &mut early };
+        let first_leaves = first.flats.iter().map(|flat| flat.leaf).collect();
+        first.ahead = GroupsAhead::new(plan.metadata.metadata(), &plan.groups, &first_leaves);
+        let place = |leaf: &usize| {
+            let at = |side: &Side| side.flats.iter().position(|flat| flat.leaf == *leaf);
+            at(&early).map(Slot::Early).or_else(|| at(&late).map(Slot::Late))
+        };
+        let slots = leaves.iter().filter_map(place).collect();
+        let wanted: Vec<Flat> = self.columns.into_iter().filter(|c| leaves.contains(&c.leaf)).collect();
+        let rows = Rows {
+            schema: schema(&plan.metadata, &wanted),
+            test: test.place(part.columns, &asked),
+            keys: keys.place(part.columns, &asked),
+            slots,
+            tells_positions,
+        };
+        let groups = plan.groups.clone().into_iter();
+        let reading = Reading { file, plan, groups, early, late, positions, group: None };
+        Ok(FlatBatches { rows, batch_rows, state: State::Flat(Box::new(reading)) })
+    }
+}
+
+/// What is known of a leaf column that can be read here: a column of the top level, whose values are rows.
+fn flat(metadata: &ArrowReaderMetadata, leaf: usize) -> Option<Flat> {
+    let columns = metadata.parquet_schema();
+    let column = columns.columns().get(leaf)?;
+    if column.max_rep_level() > 0 || column.max_def_level() > 1 || column.path().parts().len() != 1 {
+        return None;
+    }
+    let root = columns.get_column_root_idx(leaf);
+    let kind = Kind::of(column, metadata.schema().fields().get(root)?.data_type())?;
+    Some(Flat { leaf, root, kind: Arc::new(kind), optional: column.max_def_level() == 1 })
+}
+
+/// Whether its pages can be read here, by what the footer says.
+fn is_readable(chunk: &ColumnChunkMetaData) -> bool {
+    use Encoding as E;
+    #[expect(deprecated)]
+    const BIT_PACKED: Encoding = Encoding::BIT_PACKED;
+    // Java names BIT_PACKED for levels that are not there.
+    let known = |e| matches!(e, E::PLAIN | E::PLAIN_DICTIONARY | E::RLE | E::RLE_DICTIONARY | BIT_PACKED);
+    chunk.encodings().all(known) && Codec::is_known(chunk.compression())
+}
+
+fn schema(metadata: &ArrowReaderMetadata, columns: &[Flat]) -> SchemaRef {
+    let fields = columns.iter().filter_map(|c| metadata.schema().fields().get(c.root).cloned());
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Columns that are decoded together.
+struct Side {
+    flats: Vec<Flat>,
+    schema: SchemaRef,
+    columns: Vec<FlatColumn>,
+    ahead: GroupsAhead,
+    /// Rows of the open row group that it is behind.
+    behind: usize,
+    is_open: bool,
+}
+
+impl Side {
+    fn new(metadata: &ArrowReaderMetadata, flats: Vec<Flat>) -> Side {
+        let (schema, ahead) = (schema(metadata, &flats), GroupsAhead::none());
+        Side { schema, flats, columns: Vec::new(), ahead, behind: 0, is_open: false }
+    }
+
+    /// Fetches its column chunks of a row group. Returns the bytes that strings of a row have in memory, as
+    /// [`ParquetFile::dictionary_row_bytes`].
+    fn open(&mut self, file: &ParquetFile, group: usize) -> Result<u64> {
+        let group =
+            file.footer().row_groups().get(group).ok_or_else(|| Error::internal("there is no such row group"))?;
+        let chunk = |flat: &Flat| {
+            let chunk = group.columns().get(flat.leaf)?;
+            let first = u64::try_from(start(chunk)).ok()?;
+            Some((chunk, first..first.checked_add(u64::try_from(chunk.compressed_size()).ok()?)?))
+        };
+        let chunks = self.flats.iter().map(chunk).collect::<Option<Vec<_>>>();
+        let chunks = chunks.ok_or_else(|| Error::corrupt("a column chunk lies outside of the file"))?;
+        let ranges: Vec<_> = chunks.iter().map(|(_, range)| range.clone()).collect();
+        let pages = self.ahead.pages(file, &ranges)?;
+        let row_bytes = file.dictionary_row_bytes(&ranges, &pages);
+        self.is_open = true;
+        let mut kept = std::mem::take(&mut self.columns).into_iter();
+        for ((flat, (chunk, _)), bytes) in self.flats.iter().zip(chunks).zip(pages) {
+            let column = match kept.next() {
+                Some(mut column) => column.continue_with(chunk.compression(), bytes).map(|()| column),
+                None => FlatColumn::new(flat.kind.clone(), flat.optional, chunk.compression(), bytes),
+            };
+            self.columns.push(column.ok_or_else(|| Error::internal("a codec is not known any more"))?);
+        }
+        Ok(row_bytes)
+    }
+
+    /// The next rows.
+    fn read(&mut self, kept: &Kept) -> Step<Vec<ArrayRef>> {
+        if self.behind > 0 {
+            let missed = Kept::none(std::mem::take(&mut self.behind));
+            self.columns.iter_mut().try_for_each(|column| column.read(&missed).map(|_| ()))?;
+        }
+        self.columns.iter_mut().map(|column| column.read(kept)).collect()
+    }
+
+    /// Goes back to the open row group's first rows, of which so many were given.
+    fn restart(&mut self, given: usize) {
+        self.columns.iter_mut().for_each(FlatColumn::restart);
+        self.behind = given;
+    }
+
+    /// Checks that it is at its end, if that can be told.
+    fn close(&mut self) -> Step<()> {
+        if self.is_open && self.behind == 0 {
+            self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
+        }
+        (self.is_open, self.behind) = (false, 0);
+        Ok(())
+    }
+}
+
+/// Where a wanted column comes from.
+#[derive(Clone, Copy)]
+enum Slot {
+    /// From those that decide which rows stay.
+    Early(usize),
+    Late(usize),
+}
+
+/// Which rows are wanted, and what of them.
+struct Rows {
+    schema: SchemaRef,
+    test: RowTest,
+    /// Of deletes by key.
+    keys: FilterColumns,
+    slots: Vec<Slot>,
+    tells_positions: bool,
+}
+
+impl Rows {
+    /// The rows that stay, by the columns that decide.
+    fn kept(&self, early: &RecordBatch, positions: &RowPositions) -> Result<BooleanBuffer> {
+        self.test.keep_keys(&self.keys, early, self.test.keep(early, positions)?)
+    }
+
+    /// The wanted columns of those rows.
+    fn batch(&self, early: &[ArrayRef], late: &[ArrayRef], kept: &BooleanBuffer, count: usize) -> Result<RecordBatch> {
+        let kept = (count < kept.len()).then(|| BooleanArray::new(kept.clone(), None));
+        let absent = || Error::internal("a column was decoded but is not there");
+        let column = |slot: &Slot| match (slot, &kept) {
+            (Slot::Early(at), None) => early.get(*at).cloned().ok_or_else(absent),
+            (Slot::Early(at), Some(kept)) => filter(early.get(*at).ok_or_else(absent)?, kept)
+                .map_err(|e| Error::internal("rows cannot be filtered").because(e)),
+            (Slot::Late(at), _) => late.get(*at).cloned().ok_or_else(absent),
+        };
+        let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;
+        batch(self.schema.clone(), columns, count)
+    }
+
+    fn positions(&self, all: RowPositions, kept: &BooleanBuffer, count: usize) -> RowPositions {
+        match self.tells_positions {
+            true if count < kept.len() => all.filter(kept),
+            true => all,
+            false => RowPositions::default(),
+        }
+    }
+}
+
+fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, columns, &options)
+        .map_err(|e| Error::corrupt("the Parquet data contradicts its schema").because(e))
+}
+
+/// Streams a file's batches.
+struct FlatBatches {
+    rows: Rows,
+    /// Most rows of a batch.
+    batch_rows: usize,
+    state: State,
+}
+
+enum State {
+    Flat(Box<Reading>),
+    /// The rest is left to the parquet crate: where the columns that decide, and the others, are in its batches.
+    Crate(Box<ParquetBatches>, Vec<usize>, Vec<usize>),
+    Ended,
+}
+
+/// What is being decoded.
+struct Reading {
+    file: ParquetFile,
+    plan: Plan,
+    groups: std::vec::IntoIter<usize>,
+    early: Side,
+    late: Side,
+    /// Of rows to come, if they matter.
+    positions: Option<Upcoming>,
+    group: Option<Group>,
+}
+
+/// The open row group.
+#[derive(Clone, Copy)]
+struct Group {
+    index: usize,
+    given: usize,
+    left: usize,
+}
+
+impl FlatBatches {
+    fn next_batch(&mut self) -> Result<Option<(RecordBatch, RowPositions)>> {
+        loop {
+            let reading = match &mut self.state {
+                State::Flat(reading) => reading,
+                State::Crate(batches, early, late) => {
+                    let Some((batch, positions)) = batches.next().transpose()? else { return Ok(None) };
+                    return rest(&self.rows, &batch, positions, early, late).map(Some);
+                }
+                State::Ended => return Ok(None),
+            };
+            match reading.step(&self.rows, &mut self.batch_rows) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => self.state = State::Ended,
+                Err(Stop::Damaged(e)) => return Err(e),
+                Err(Stop::TooLarge) if self.batch_rows > 1 => {
+                    self.batch_rows = (self.batch_rows / SHRINK).max(1);
+                    reading.restart();
+                }
+                Err(Stop::TooLarge) => return Err(too_large()),
+                Err(Stop::Foreign) => self.leave_rest()?,
+            }
+        }
+    }
+
+    /// Leaves the rest of the file to the parquet crate.
+    fn leave_rest(&mut self) -> Result<()> {
+        let State::Flat(reading) = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        let Reading { file, mut plan, groups, early, late, group, .. } = *reading;
+        plan.groups = group.iter().map(|group| group.index).chain(groups).collect();
+        plan.selection = None;
+        let places = |side: Side| {
+            let place = |flat: &Flat| plan.leaves.iter().position(|leaf| *leaf == flat.leaf);
+            side.flats.iter().filter_map(place).collect::<Vec<_>>()
+        };
+        let (early, late) = (places(early), places(late));
+        let given = group.map_or(0, |group| group.given as u64);
+        let batches = ParquetBatches::after(file, plan, self.batch_rows, given)?;
+        self.state = State::Crate(Box::new(batches), early, late);
+        Ok(())
+    }
+}
+
+/// What of a batch of all columns is wanted.
+fn rest(
+    rows: &Rows,
+    all: &RecordBatch,
+    positions: RowPositions,
+    early: &[usize],
+    late: &[usize],
+) -> Result<(RecordBatch, RowPositions)> {
+    let part = |places: &[usize]| {
+        all.project(places).map_err(|e| Error::internal("a column was decoded but is not there").because(e))
+    };
+    let (early, late) = (part(early)?, part(late)?);
+    let kept = rows.kept(&early, &positions)?;
+    let count = kept.count_set_bits();
+    let mut late = late.columns().to_vec();
+    if count < kept.len() {
+        let mask = BooleanArray::new(kept.clone(), None);
+        let filtered = late.iter().map(|column| filter(column, &mask)).collect::<Result<Vec<_>, _>>();
+        late = filtered.map_err(|e| Error::internal("rows cannot be filtered").because(e))?;
+    }
+    Ok((rows.batch(early.columns(), &late, &kept, count)?, rows.positions(positions, &kept, count)))
+}
+
+impl Reading {
+    /// The next rows that stay, of the next batch; there may be none.
+    fn step(&mut self, rows: &Rows, batch_rows: &mut usize) -> Step<Option<(RecordBatch, RowPositions)>> {
+        let Some(group) = self.open(batch_rows)? else { return Ok(None) };
+        let count = group.left.min(*batch_rows);
+        let early = self.early.read(&Kept::all(count))?;
+        let mut upcoming = self.positions.clone();
+        let positions = upcoming.as_mut().map_or_else(|| Ok(RowPositions::default()), |all| all.take(count))?;
+        let decided = batch(self.early.schema.clone(), early, count)?;
+        let mask = rows.kept(&decided, &positions)?;
+        let kept = Kept::of(&mask);
+        let late = match kept.count() {
+            0 => {
+                self.late.behind += count;
+                let empty = |flat: &Flat| arrow::array::new_empty_array(&flat.kind.data_type);
+                self.late.flats.iter().map(empty).collect()
+            }
+            _ => {
+                if !self.late.is_open {
+                    let row_bytes = self.late.open(&self.file, group.index)?;
+                    if narrow(batch_rows, row_bytes) {
+                        self.restart();
+                        return self.step(rows, batch_rows);
+                    }
+                }
+                self.late.read(&kept)?
+            }
+        };
+        let found = rows.batch(decided.columns(), &late, &mask, kept.count())?;
+        let positions = rows.positions(positions, &mask, kept.count());
+        (self.positions, self.group) = (upcoming, None);
+        match group.left - count {
+            0 => {
+                self.early.close()?;
+                self.late.close()?;
+            }
+            left => self.group = Some(Group { given: group.given + count, left, ..group }),
+        }
+        Ok(Some((found, positions)))
+    }
+
+    /// The row group to read from; `None` at the end.
+    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<Group>> {
+        while self.group.is_none() {
+            let Some(index) = self.groups.next() else { return Ok(None) };
+            let rows = self.plan.metadata.metadata().row_groups().get(index).map_or(0, |group| group.num_rows());
+            let left = usize::try_from(rows).unwrap_or(0);
+            let mut row_bytes = self.early.open(&self.file, index)?;
+            // Where nothing has to be decided first, all columns are needed.
+            if self.early.flats.is_empty() {
+                row_bytes = row_bytes.saturating_add(self.late.open(&self.file, index)?);
+            }
+            narrow(batch_rows, row_bytes);
+            if left == 0 {
+                self.early.close()?;
+                self.late.close()?;
+                continue;
+            }
+            self.group = Some(Group { index, given: 0, left });
+        }
+        Ok(self.group)
+    }
+
+    /// Goes back to the first row that was not given yet.
+    fn restart(&mut self) {
+        let given = self.group.map_or(0, |group| group.given);
+        self.early.restart(given);
+        self.late.restart(given);
+    }
+}
+
+/// Makes batches smaller if rows of so many bytes ask for it.
+fn narrow(batch_rows: &mut usize, row_bytes: u64) -> bool {
+    let most = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(usize::MAX).max(1);
+    let is_larger = *batch_rows / 2 > most;
+    if is_larger {
+        *batch_rows = most;
+    }
+    is_larger
+}
+
+impl Iterator for FlatBatches {
+    type Item = Result<(RecordBatch, RowPositions)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+#[cfg(test)]
+#[path = "flat_read_tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+//! Clients of object stores, made of options and environment variables.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::limit::LimitStore;
+use object_store::{BackoffConfig, ClientConfigKey, ClientOptions, ObjectStore, RetryConfig};
+
+use super::failure::failure;
+use super::options::{StoreOptions, flag};
+use super::place::{Bucket, Service};
+use crate::error::{Error, Result};
+
+/// Requests under way at once to one bucket.
+const MOST_REQUESTS: usize = 64;
+
+/// The clients of one bucket.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    /// Tries requests again.
+    pub patient: Arc<dyn ObjectStore>,
+    /// Makes each request once: for what must not be done twice unnoticed.
+    pub once: Arc<dyn ObjectStore>,
+}
+
+/// Connects to a bucket; nothing is asked yet.
+///
+/// # Errors
+/// `InvalidInput` for options that contradict each other or the URI, and for plain HTTP to another machine that nobody allowed.
+pub(super) fn connect(bucket: &Bucket, options: &StoreOptions) -> Result<Client> {
+    // The provider of cryptography that was built in; one that the process has already is as good.
+    rustls::crypto::ring::default_provider().install_default().unwrap_or(());
+    let (max_retries, retry_timeout) = options.retries()?;
+    let backoff =
+        BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(3), base: 2.0 };
+    let patient = RetryConfig { backoff: backoff.clone(), max_retries, retry_timeout };
+    let once = RetryConfig { backoff, max_retries: 0, retry_timeout };
+    Ok(Client { patient: client(bucket, options, patient)?, once: client(bucket, options, once)? })
+}
+
+fn client(bucket: &Bucket, options: &StoreOptions, retry: RetryConfig) -> Result<Arc<dyn ObjectStore>> {
+    let settings = settings(bucket, options)?;
+    let built = match bucket.service {
+        Service::S3 => s3(bucket, settings, retry)?.build().map(limited),
+        Service::Gcs => gcs(bucket, settings, retry)?.build().map(limited),
+        Service::Azure => azure(bucket, settings, retry)?.build().map(limited),
+    };
+    built.map_err(|e| {
+        let e = failure("reach", &bucket.name, e, options.secrets());
+        let why = std::error::Error::source(&e).map(ToString::to_string).unwrap_or_default();
+        Error::invalid(format!("the options of the object store do not fit: {why}")).with("bucket", &bucket.name)
+    })
+}
+
+fn limited<S: ObjectStore>(store: S) -> Arc<dyn ObjectStore> {
+    Arc::new(LimitStore::new(store, MOST_REQUESTS))
+}
+
+/// What is common to all clients.
+fn client_options() -> ClientOptions {
+    ClientOptions::new()
+        .with_connect_timeout(Duration::from_secs(3))
+        .with_read_timeout(Duration::from_secs(30))
+        .with_timeout(Duration::from_secs(180))
+}
+
+/// The settings of a bucket: the environment's, then those given, which go before them. Credentials that are given stand
+/// alone: a session token of the environment belongs to the keys there.
+fn settings(bucket: &Bucket, options: &StoreOptions) -> Result<Vec<(String, String)>> {
+    const CREDENTIALS: [&str; 13] = [
+        "access_key_id",
+        "secret_access_key",
+        "session_token",
+        "token",
+        "skip_signature",
+        "account_key",
+        "access_key",
+        "sas_token",
+        "sas_key",
+        "client_secret",
+        "service_account",
+        "bearer_token",
+        "credentials",
+    ];
+    let is_credential = |name: &str| CREDENTIALS.iter().any(|part| name.ends_with(part));
+    let given = options.settings(bucket.service, bucket.account.as_deref())?;
+    let own = given.iter().any(|(name, _)| is_credential(name));
+    let prefix = match bucket.service {
+        Service::S3 => "AWS_",
+        Service::Gcs => "GOOGLE_",
+        Service::Azure => "AZURE_",
+    };
+    let mut all = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let (Ok(name), Ok(value)) = (name.into_string(), value.into_string()) else { continue };
+        let lower = name.to_ascii_lowercase();
+        let shared = lower.contains("web_identity") || lower.contains("role_arn");
+        if name.starts_with(prefix) && !value.is_empty() && !(own && (is_credential(&lower) || shared)) {
+            all.push((lower, value));
+        }
+    }
+    all.sort();
+    all.extend(given);
+    Ok(all)
+}
+
+fn s3(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<AmazonS3Builder> {
+    let mut builder = AmazonS3Builder::new().with_client_options(client_options()).with_retry(retry);
+    let mut endpoint = None;
+    let (mut virtual_host, mut http) = (false, false);
+    for (name, value) in settings {
+        let Ok(key) = name.parse::<AmazonS3ConfigKey>() else { continue };
+        match key {
+            // The bucket is told by the path.
+            AmazonS3ConfigKey::Bucket => continue,
+            AmazonS3ConfigKey::Endpoint | AmazonS3ConfigKey::S3Endpoint => {
+                endpoint = Some(value);
+                continue;
+            }
+            AmazonS3ConfigKey::VirtualHostedStyleRequest => virtual_host = flag(&name, &value)?,
+            AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp) => http = flag(&name, &value)?,
+            _ => {}
+        }
+        builder = builder.with_config(key, value);
+    }
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_allow_http(allows_http(&endpoint, http)?);
+        let endpoint = match endpoint.split_once("://") {
+            Some((scheme, host)) if virtual_host && !host.starts_with(&format!("{}.", bucket.name)) => {
+                format!("{scheme}://{}.{host}", bucket.name)
+            }
+            _ => endpoint,
+        };
+        builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint.trim_end_matches('/'));
+    }
+    Ok(builder.with_bucket_name(&bucket.name))
+}
+
+fn gcs(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<GoogleCloudStorageBuilder> {
+    // The token of a machine's service account is asked for by plain HTTP.
+    let options = client_options().with_allow_http(true);
+    let mut builder = GoogleCloudStorageBuilder::new().with_client_options(options).with_retry(retry);
+    let (mut endpoint, mut http) = (None, false);
+    for (name, value) in settings {
+        let Ok(key) = name.parse::<GoogleConfigKey>() else { continue };
+        match key {
+            GoogleConfigKey::Bucket => continue,
+            GoogleConfigKey::BaseUrl => endpoint = Some(value.clone()),
+            GoogleConfigKey::Client(ClientConfigKey::AllowHttp) => {
+                http = flag(&name, &value)?;
+                continue;
+            }
+            _ => {}
+        }
+        builder = builder.with_config(key, value);
+    }
+    if let Some(endpoint) = endpoint {
+        allows_http(&endpoint, http)?;
+    }
+    Ok(builder.with_bucket_name(&bucket.name))
+}
+
+fn azure(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -> Result<MicrosoftAzureBuilder> {
+    let mut builder = MicrosoftAzureBuilder::new().with_client_options(client_options()).with_retry(retry);
+    let (mut endpoint, mut http) = (None, false);
+    for (name, value) in settings {
+        let Ok(key) = name.parse::<AzureConfigKey>() else { continue };
+        match key {
+            AzureConfigKey::ContainerName => continue,
+            AzureConfigKey::Endpoint => endpoint = Some(value.clone()),
+            AzureConfigKey::Client(ClientConfigKey::AllowHttp) => http = flag(&name, &value)?,
+            AzureConfigKey::UseEmulator => http |= flag(&name, &value)?,
+            _ => {}
+        }
+        builder = builder.with_config(key, value);
+    }
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_allow_http(allows_http(&endpoint, http)?);
+    }
+    if let Some(account) = &bucket.account {
+        builder = builder.with_account(account);
+    }
+    Ok(builder.with_container_name(&bucket.name))
+}
+
+/// Whether an endpoint is asked by plain HTTP.
+///
+/// # Errors
+/// `InvalidInput` if it is, on another machine, and nobody has allowed it.
+fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
+    let Some(rest) = endpoint.strip_prefix("http://") else { return Ok(allowed) };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    let address = host.parse::<std::net::IpAddr>();
+    if allowed || host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|a| a.is_loopback()) {
+        return Ok(true);
+    }
+    Err(Error::invalid("the endpoint is on another machine and not encrypted")
+        .with("endpoint", endpoint)
+        .hint("Use https://, or allow it by the storage option allow_http='true'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::store::place::place;
+
+    fn made(uri: &str, given: &[(&str, &str)]) -> Result<Client> {
+        let options = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        connect(&place(uri).unwrap().bucket, &StoreOptions::new(&options).unwrap())
+    }
+
+    #[test]
+    fn clients_of_all_services() {
+        let keys = [("s3.access-key-id", "k"), ("s3.secret-access-key", "s")];
+        assert!(made("s3://b/k", &keys).is_ok());
+        let near =
+            [keys[0], keys[1], ("s3.endpoint", "http://localhost:9000"), ("s3.force-virtual-addressing", "true")];
+        assert!(made("s3://b/k", &near).is_ok());
+        assert!(made("gs://b/k", &[("gcs.oauth2.token", "t")]).is_ok());
+        assert!(made("abfss://c@acct.dfs.core.windows.net/k", &[("adls.account-key", "a2V5")]).is_ok());
+        assert!(made("az://c/k", &[("adls.account-name", "acct"), ("adls.sas-token", "sv=1&sig=x")]).is_ok());
+        let missing = made("s3://b/k", &[("s3.access-key-id", "k")]);
+        assert_eq!(missing.unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            made("s3://b/k", &[("aws_imdsv1_fallback", "perhaps")]).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
+    }
+
+    #[test]
+    fn plain_http_stays_on_this_machine() {
+        for near in ["http://localhost:1", "http://127.0.0.1", "http://[::1]:9000/x", "https://far.example"] {
+            assert!(allows_http(near, false).is_ok(), "{near}");
+        }
+        for far in ["http://far.example", "http://10.0.0.1:9000", "http://localhost.evil.example"] {
+            assert!(allows_http(far, false).is_err(), "{far}");
+            assert!(allows_http(far, true).unwrap());
+        }
+    }
+}

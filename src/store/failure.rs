@@ -1,0 +1,184 @@
+//! What went wrong at an object store, in the words of this crate and without secrets.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use object_store::Error as StoreError;
+use object_store::client::{HttpError, HttpErrorKind};
+
+use crate::error::{Error, ErrorKind};
+
+/// Text of an answer that is shown at most.
+const MOST_TEXT: usize = 300;
+
+/// The reason of an error, as far as it may be shown.
+#[derive(Debug)]
+pub(super) struct Failure {
+    text: String,
+    /// Whether the store answered, and that it has not done and will not do what it was asked; or was never asked.
+    refused: bool,
+    /// Whether it was never asked.
+    unsent: bool,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl StdError for Failure {}
+
+/// What the parts of an error tell together.
+#[derive(Debug, Default)]
+struct Told {
+    /// Of the answer, if there was one.
+    status: Option<u16>,
+    /// That of the connection.
+    http: Option<HttpErrorKind>,
+    text: String,
+}
+
+fn told(e: &StoreError) -> Told {
+    let mut told = Told::default();
+    let mut cause: Option<&dyn StdError> = Some(e);
+    let mut deepest = String::new();
+    while let Some(this) = cause {
+        if let Some(http) = this.downcast_ref::<HttpError>() {
+            told.http = Some(http.kind());
+        }
+        deepest = this.to_string();
+        if told.status.is_none() {
+            told.status = status_in(&deepest);
+        }
+        if let Some(answer) = answer_in(&deepest) {
+            told.text = answer;
+        }
+        cause = this.source();
+    }
+    if told.text.is_empty() {
+        told.text = match told.status {
+            Some(status) => format!("status {status}"),
+            None => deepest,
+        };
+    } else if let Some(status) = told.status {
+        told.text = format!("{}: {}", status, told.text);
+    }
+    if told.text.len() > MOST_TEXT {
+        let end = (0..=MOST_TEXT).rev().find(|at| told.text.is_char_boundary(*at)).unwrap_or(0);
+        told.text.truncate(end);
+        told.text.push('…');
+    }
+    told
+}
+
+/// The status that an error of `object_store` speaks of, whose type is private there.
+fn status_in(text: &str) -> Option<u16> {
+    let (_, rest) = text.split_once("status code: ")?;
+    rest.get(..3)?.parse().ok()
+}
+
+/// Code and message of an answer in XML. Other parts of it may hold keys of the user.
+fn answer_in(text: &str) -> Option<String> {
+    let element = |name: &str| {
+        let (_, rest) = text.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once("</")?.0.trim().lines().next().unwrap_or_default().to_owned())
+    };
+    match (element("Code")?, element("Message")) {
+        (code, Some(message)) if !message.is_empty() => Some(format!("{code}, {message}")),
+        (code, _) => Some(code),
+    }
+}
+
+/// The crate's error for one of a store, which failed to `action` (`read`, `write`, …) what is at `path`.
+pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl Iterator<Item = &'s str>) -> Error {
+    let told = told(&e);
+    let kind = match (&e, told.status) {
+        (StoreError::NotFound { .. }, _) | (_, Some(404)) => ErrorKind::NotFound,
+        (StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
+            ErrorKind::PermissionDenied
+        }
+        (StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }, _) => ErrorKind::AlreadyExists,
+        (StoreError::UnknownConfigurationKey { .. }, _) => ErrorKind::InvalidInput,
+        (StoreError::NotImplemented { .. } | StoreError::NotSupported { .. }, _) => ErrorKind::Unsupported,
+        _ => ErrorKind::Store,
+    };
+    let unsent = told.http == Some(HttpErrorKind::Connect);
+    // Of the answers with other numbers, 408 and 429 were told apart by trying again.
+    let refused = unsent || told.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
+    let mut text = told.text;
+    text.truncate(text.trim_end_matches('.').len());
+    for secret in secrets {
+        text = text.replace(secret, "***");
+    }
+    let no_bucket = text.contains("NoSuchBucket") || text.contains("ContainerNotFound");
+    let message = match no_bucket {
+        true => format!("cannot {action} the object: there is no such bucket"),
+        false if unsent => "cannot connect to the object store".to_owned(),
+        false => format!("cannot {action} the object"),
+    };
+    let error = Error::new(kind, message).with("path", path);
+    let error = match kind {
+        ErrorKind::NotFound if no_bucket => error.hint("Check the location, and the endpoint and region of the store"),
+        ErrorKind::NotFound => error.hint("Check the path; if the table was copied, open it with moved=True"),
+        ErrorKind::PermissionDenied => {
+            error.hint("Check the credentials in storage_options or the environment, and what they may do")
+        }
+        _ if text.contains("incorrectly configured region") => error.hint("Set the region of the bucket: s3.region"),
+        _ if unsent => error.hint("Check the endpoint in storage_options or the environment, and the network"),
+        _ => error,
+    };
+    error.because(Failure { text, refused, unsent })
+}
+
+/// The status of the answer that an error tells of.
+pub(super) fn status(e: &StoreError) -> Option<u16> {
+    told(e).status
+}
+
+/// Whether an error says that the store could not be asked at all.
+pub(super) fn is_unsent(e: &Error) -> bool {
+    StdError::source(e).and_then(|source| source.downcast_ref::<Failure>()).is_some_and(|failure| failure.unsent)
+}
+
+/// Whether an error says that the store refused what it was asked, or was never asked.
+pub(super) fn is_refusal(e: &Error) -> bool {
+    let failure = StdError::source(e).and_then(|source| source.downcast_ref::<Failure>());
+    failure.map_or(matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported), |failure| failure.refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generic(text: &str) -> StoreError {
+        StoreError::Generic { store: "S3", source: text.to_owned().into() }
+    }
+
+    #[test]
+    fn answers_are_shown_without_secrets() {
+        let body = "Server returned non-2xx status code: 403 Forbidden: <Error><Code>InvalidAccessKeyId</Code>\
+                    <Message>No such key sesame</Message><AWSAccessKeyId>AKIA</AWSAccessKeyId></Error>";
+        let e = failure("read", "s3://b/k", generic(body), ["sesame"].into_iter());
+        assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+        assert!(e.to_string().contains("403: InvalidAccessKeyId, No such key ***"), "{e}");
+        assert!(!e.to_string().contains("AKIA") && is_refusal(&e));
+    }
+
+    #[test]
+    fn certain_refusals_and_unknown_outcomes() {
+        let status =
+            |code: u16| failure("write", "p", generic(&format!("status code: {code} X: ")), std::iter::empty());
+        for code in [400, 403, 404, 405] {
+            assert!(is_refusal(&status(code)), "{code}");
+        }
+        for code in [409, 500, 503] {
+            assert!(!is_refusal(&status(code)), "{code}");
+        }
+        assert!(!is_refusal(&failure("write", "p", generic("timed out"), std::iter::empty())));
+        assert!(is_refusal(&Error::invalid("x")) && !is_refusal(&Error::internal("interrupted")));
+        let http = HttpError::new(HttpErrorKind::Connect, std::io::Error::other("refused"));
+        let e = failure("write", "p", StoreError::Generic { store: "S3", source: Box::new(http) }, std::iter::empty());
+        assert!(is_refusal(&e) && e.message().contains("connect"), "{e}");
+    }
+}

@@ -1,0 +1,306 @@
+//! Object stores: Amazon S3 and what speaks like it, Google Cloud Storage, Azure.
+//!
+//! There are no folders: a folder is what keys have in common up to a slash. One that must be there though it is empty
+//! (a namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
+//!
+//! Each call waits on its thread while the requests run on the runtime of the process, and can be interrupted
+//! ([`crate::workers::asking`]).
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{Error as StoreError, GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt, PutPayload};
+
+use super::connect::{Client, connect};
+use super::failure::{failure, is_refusal, status};
+use super::location::{join, normalise};
+use super::object_writer::ObjectWriter;
+use super::options::StoreOptions;
+use super::place::{Bucket, Service, place};
+use super::put_once::put_once;
+use super::ranges::{cut_out, requests};
+use super::runtime::{Pending, PerProcess, start, wait};
+use super::{Fetching, FileInfo, Store, StoreWriter};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Requests under way at once for the ranges of one call.
+const RANGES_AT_ONCE: usize = 8;
+
+/// The hidden object that makes an empty folder be there.
+const FOLDER_MARK: &str = ".frazil-folder";
+
+/// How buckets are connected to.
+type Connect = Arc<dyn Fn(&Bucket) -> Result<Client> + Send + Sync>;
+
+/// The store of `s3:`, `gs:`, `abfs:` and their like.
+pub struct ObjectFiles {
+    options: Arc<StoreOptions>,
+    connect: Connect,
+    /// Connections of this process, by bucket.
+    clients: PerProcess<Arc<Mutex<HashMap<Bucket, Client>>>>,
+}
+
+impl std::fmt::Debug for ObjectFiles {
+    /// Without the values of options, which are secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ObjectFiles({:?})", self.options)
+    }
+}
+
+/// An object, and what asks for it.
+#[derive(Clone)]
+pub(super) struct Object {
+    /// As the caller has it.
+    pub path: String,
+    pub key: Path,
+    pub client: Client,
+    pub options: Arc<StoreOptions>,
+    pub service: Service,
+}
+
+impl Object {
+    /// The crate's error for one of the store.
+    pub(super) fn failed(&self, action: &str, e: StoreError) -> Error {
+        failure(action, &self.path, e, self.options.secrets())
+    }
+
+    /// Asks for something and waits for it.
+    pub(super) fn ask<T, F>(&self, action: &str, request: impl FnOnce(Arc<dyn ObjectStore>, Path) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = object_store::Result<T>> + Send + 'static,
+    {
+        let asked = wait(request(self.client.patient.clone(), self.key.clone()));
+        asked.map_err(|e| e.with("path", &self.path))?.map_err(|e| self.failed(action, e))
+    }
+}
+
+impl ObjectFiles {
+    /// With these options.
+    pub fn new(options: StoreOptions) -> ObjectFiles {
+        let options = Arc::new(options);
+        let given = options.clone();
+        ObjectFiles::connected(options, Arc::new(move |bucket| connect(bucket, &given)))
+    }
+
+    pub(super) fn connected(options: Arc<StoreOptions>, connect: Connect) -> ObjectFiles {
+        ObjectFiles { options, connect, clients: PerProcess::new() }
+    }
+
+    fn object(&self, path: &str) -> Result<Object> {
+        let place = place(path)?;
+        let clients = self.clients.get(|| Ok(Arc::default()))?;
+        let mut clients = clients.lock().unwrap_or_else(PoisonError::into_inner);
+        let service = place.bucket.service;
+        let client = match clients.get(&place.bucket) {
+            Some(client) => client.clone(),
+            None => {
+                let client = (self.connect)(&place.bucket).map_err(|e| e.with("path", path))?;
+                clients.insert(place.bucket, client.clone());
+                client
+            }
+        };
+        Ok(Object { path: path.to_owned(), key: place.key, client, options: self.options.clone(), service })
+    }
+
+    /// What is directly in a folder: objects and folders.
+    fn listed(&self, folder: &str) -> Result<(Path, object_store::ListResult)> {
+        let object = self.object(folder)?;
+        let listed = object.ask("list", |store, key| async move {
+            let prefix = (!key.is_root()).then_some(&key);
+            store.list_with_delimiter(prefix).await
+        })?;
+        Ok((object.key, listed))
+    }
+}
+
+/// An error for an answer with fewer bytes than there should be.
+fn cut_off(path: &str, range: &Range<u64>, size: u64) -> Error {
+    let message =
+        format!("the file ends at byte {size}, before byte {} that is wanted from byte {}", range.end, range.start);
+    Error::corrupt(message).with("path", path)
+}
+
+/// One range of an object, and the object's size.
+async fn one_range(store: &dyn ObjectStore, key: &Path, range: GetRange) -> object_store::Result<(Vec<u8>, u64)> {
+    let got: GetResult = store.get_opts(key, GetOptions { range: Some(range), ..GetOptions::default() }).await?;
+    let size = got.meta.size;
+    Ok((got.bytes().await?.into(), size))
+}
+
+/// Several ranges, each by a request.
+async fn each_range(store: Arc<dyn ObjectStore>, key: Path, requests: Vec<Range<u64>>) -> Answers {
+    let (store, key) = (&store, &key);
+    let answers = requests.into_iter().map(|range| one_range(store.as_ref(), key, GetRange::Bounded(range)));
+    futures_util::stream::iter(answers).buffered(RANGES_AT_ONCE).try_collect().await
+}
+
+/// The bytes of each request, and the size of the object.
+type Answers = object_store::Result<Vec<(Vec<u8>, u64)>>;
+
+/// Ranges that are being fetched.
+struct Ranges {
+    object: Object,
+    ranges: Vec<Range<u64>>,
+    requests: Vec<Range<u64>>,
+    answers: Pending<Answers>,
+}
+
+impl Ranges {
+    fn start(object: Object, ranges: &[Range<u64>]) -> Result<Ranges> {
+        let requests = requests(ranges);
+        let answers = start(each_range(object.client.patient.clone(), object.key.clone(), requests.clone()))?;
+        Ok(Ranges { object, ranges: ranges.to_vec(), requests, answers })
+    }
+}
+
+impl Fetching for Ranges {
+    fn finish(self: Box<Self>) -> Result<Vec<Vec<u8>>> {
+        let Ranges { object, ranges, requests, answers } = *self;
+        let answers = answers.wait().map_err(|e| e.with("path", &object.path))?;
+        let answers = answers.map_err(|e| out_of_range(&object, ranges.last(), e))?;
+        let size = answers.first().map_or(0, |(_, size)| *size);
+        let answers: Vec<Vec<u8>> = answers.into_iter().map(|(bytes, _)| bytes).collect();
+        if let ([request], [range]) = (requests.as_slice(), ranges.as_slice())
+            && request == range
+            && answers.first().is_some_and(|a| a.len() as u64 == range.end - range.start)
+        {
+            return Ok(answers);
+        }
+        let cut = |range| cut_out(&requests, &answers, range).ok_or_else(|| cut_off(&object.path, range, size));
+        ranges.iter().map(cut).collect()
+    }
+}
+
+/// Of an error, whether it is that the object ends before the range.
+fn out_of_range(object: &Object, range: Option<&Range<u64>>, e: StoreError) -> Error {
+    let ended = status(&e) == Some(416) || e.to_string().contains("object was only");
+    let error = object.failed("read", e);
+    match range {
+        Some(range) if ended && error.kind() == ErrorKind::Store => {
+            Error::corrupt(format!("the file ends before byte {} that is wanted from byte {}", range.end, range.start))
+                .with("path", &object.path)
+                .because(error)
+        }
+        _ => error,
+    }
+}
+
+impl Store for ObjectFiles {
+    fn get(&self, path: &str) -> Result<Vec<u8>> {
+        let bytes = self.object(path)?.ask("read", |store, key| async move { store.get(&key).await?.bytes().await })?;
+        Ok(bytes.into())
+    }
+
+    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let range = offset..offset.checked_add(length as u64).ok_or_else(|| cut_off(path, &(offset..u64::MAX), 0))?;
+        let mut ranges = self.get_ranges(path, &[range])?;
+        ranges.pop().ok_or_else(|| Error::internal("the store gave no bytes for a range"))
+    }
+
+    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        Box::new(Ranges::start(self.object(path)?, ranges)?).finish()
+    }
+
+    fn get_tail(&self, path: &str, length: u64) -> Result<(Vec<u8>, u64)> {
+        let object = self.object(path)?;
+        if object.service == Service::Azure {
+            // It can't be asked for the end of an object.
+            let size = self.size(path)?;
+            let length = size.min(length);
+            return Ok((self.get_range(path, size - length, length as usize)?, size));
+        }
+        let tail = object.ask("read", move |store, key| async move {
+            one_range(store.as_ref(), &key, GetRange::Suffix(length)).await
+        });
+        match tail {
+            // An empty object has no end to ask for.
+            Err(e) if e.kind() == ErrorKind::Store && self.size(path)? == 0 => Ok((Vec::new(), 0)),
+            tail => tail,
+        }
+    }
+
+    fn fetch_ahead(&self, path: &str, ranges: &[Range<u64>]) -> Option<Box<dyn Fetching>> {
+        Some(Box::new(Ranges::start(self.object(path).ok()?, ranges).ok()?))
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn options(&self) -> BTreeMap<String, String> {
+        self.options.as_map().clone()
+    }
+
+    fn size(&self, path: &str) -> Result<u64> {
+        self.object(path)?.ask("look at", |store, key| async move { Ok(store.head(&key).await?.size) })
+    }
+
+    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        put_once(&self.object(path)?, bytes)
+    }
+
+    fn refused(&self, error: &Error) -> bool {
+        is_refusal(error)
+    }
+
+    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let payload = PutPayload::from(bytes.to_vec());
+        self.object(path)?.ask("write", |store, key| async move { store.put(&key, payload).await })?;
+        Ok(())
+    }
+
+    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
+        Ok(Box::new(ObjectWriter::new(self.object(path)?)))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
+        let (key, listed) = self.listed(folder)?;
+        let file = |meta: object_store::ObjectMeta| {
+            // Some tools mark a folder by an empty object with its name and a slash.
+            let name = meta.location.filename().filter(|name| *name != FOLDER_MARK && meta.location != key)?;
+            Some(FileInfo {
+                path: join(folder, name),
+                size_bytes: meta.size,
+                modified_ms: meta.last_modified.timestamp_millis(),
+            })
+        };
+        Ok(listed.objects.into_iter().filter_map(file).collect())
+    }
+
+    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        let (_, listed) = self.listed(folder)?;
+        let mut names: Vec<String> =
+            listed.common_prefixes.iter().filter_map(|p| p.filename().map(str::to_owned)).collect();
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn make_folder(&self, folder: &str) -> Result<()> {
+        self.put(&join(folder, FOLDER_MARK), b"")
+    }
+
+    fn real_folder(&self, folder: &str) -> String {
+        normalise(folder)
+    }
+
+    fn delete(&self, path: &str) -> Result<()> {
+        let deleted = self.object(path)?.ask("delete", |store, key| async move { store.delete(&key).await });
+        match deleted {
+            Err(e) if e.kind() == ErrorKind::NotFound && !e.message().contains("bucket") => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    fn delete_folder(&self, folder: &str) -> Result<()> {
+        self.delete(&join(folder, FOLDER_MARK))
+    }
+}
+
+#[cfg(test)]
+#[path = "object_tests.rs"]
+mod tests;

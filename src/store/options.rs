@@ -1,0 +1,380 @@
+//! Storage options: what they are called, by PyIceberg and Java, by `object_store` and Polars, and what they mean.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use object_store::aws::AmazonS3ConfigKey;
+use object_store::azure::AzureConfigKey;
+use object_store::gcp::GoogleConfigKey;
+
+use super::place::Service;
+use crate::error::{Error, Result};
+use crate::types::near::near;
+
+/// How often a request is tried again unless the option `max_retries` says otherwise.
+const RETRIES: usize = 6;
+
+/// Time after which a request is not tried again unless the option `retry_timeout` says otherwise.
+const RETRY_TIME: Duration = Duration::from_secs(15);
+
+/// What an option of PyIceberg or Java means in the words of `object_store`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Means {
+    /// The same as this option.
+    Is(&'static str),
+    /// The opposite of this flag.
+    Not(&'static str),
+    /// This duration, in seconds.
+    Seconds(&'static str),
+    /// Something that makes no difference here.
+    Nothing,
+    /// Something that is not done, unless the value is `false`.
+    Unsupported,
+}
+
+use Means::{Is, Not, Nothing, Seconds, Unsupported};
+
+/// Names with a dot, each for one service. `client.*` are those that PyIceberg shares among Amazon's services.
+const DOTTED: [(&str, Service, Means); 66] = [
+    ("s3.endpoint", Service::S3, Is("aws_endpoint_url_s3")),
+    ("s3.access-key-id", Service::S3, Is("aws_access_key_id")),
+    ("s3.secret-access-key", Service::S3, Is("aws_secret_access_key")),
+    ("s3.session-token", Service::S3, Is("aws_session_token")),
+    ("s3.region", Service::S3, Is("aws_region")),
+    ("s3.anonymous", Service::S3, Is("aws_skip_signature")),
+    ("s3.force-virtual-addressing", Service::S3, Is("aws_virtual_hosted_style_request")),
+    ("s3.path-style-access", Service::S3, Not("aws_virtual_hosted_style_request")),
+    ("s3.proxy-uri", Service::S3, Is("proxy_url")),
+    ("s3.connect-timeout", Service::S3, Seconds("connect_timeout")),
+    ("s3.request-timeout", Service::S3, Seconds("read_timeout")),
+    ("s3.server-side-encryption", Service::S3, Is("aws_server_side_encryption")),
+    ("s3.sse-kms-key-id", Service::S3, Is("aws_sse_kms_key_id")),
+    ("s3.resolve-region", Service::S3, Nothing),
+    ("s3.retry-strategy-impl", Service::S3, Nothing),
+    ("s3.checksum-enabled", Service::S3, Nothing),
+    ("s3.delete-enabled", Service::S3, Nothing),
+    ("s3.preload-client-enabled", Service::S3, Nothing),
+    ("s3.use-arn-region-enabled", Service::S3, Nothing),
+    ("s3.multipart.size", Service::S3, Nothing),
+    ("s3.remote-signing-enabled", Service::S3, Unsupported),
+    ("s3.access-grants.enabled", Service::S3, Unsupported),
+    ("s3.signer", Service::S3, Unsupported),
+    ("s3.signer.uri", Service::S3, Unsupported),
+    ("s3.signer.endpoint", Service::S3, Unsupported),
+    ("s3.role-arn", Service::S3, Unsupported),
+    ("s3.role-session-name", Service::S3, Unsupported),
+    ("s3.profile-name", Service::S3, Unsupported),
+    ("client.access-key-id", Service::S3, Is("aws_access_key_id")),
+    ("client.secret-access-key", Service::S3, Is("aws_secret_access_key")),
+    ("client.session-token", Service::S3, Is("aws_session_token")),
+    ("client.region", Service::S3, Is("aws_region")),
+    ("client.role-arn", Service::S3, Unsupported),
+    ("client.role-session-name", Service::S3, Unsupported),
+    ("client.profile-name", Service::S3, Unsupported),
+    ("gcs.oauth2.token", Service::Gcs, Is("google_bearer_token")),
+    ("gcs.oauth2.token-expires-at", Service::Gcs, Nothing),
+    ("gcs.service.host", Service::Gcs, Is("google_base_url")),
+    ("gcs.no-auth", Service::Gcs, Is("google_skip_signature")),
+    ("gcs.credentials.file", Service::Gcs, Is("google_service_account")),
+    ("gcs.credentials.json", Service::Gcs, Is("google_service_account_key")),
+    ("gcs.project-id", Service::Gcs, Nothing),
+    ("gcs.access", Service::Gcs, Nothing),
+    ("gcs.consistency", Service::Gcs, Nothing),
+    ("gcs.cache-timeout", Service::Gcs, Nothing),
+    ("gcs.default-bucket-location", Service::Gcs, Nothing),
+    ("gcs.version-aware", Service::Gcs, Nothing),
+    ("gcs.session-kwargs", Service::Gcs, Unsupported),
+    ("gcs.requester-pays", Service::Gcs, Unsupported),
+    ("gcs.user-project", Service::Gcs, Unsupported),
+    ("adls.account-name", Service::Azure, Is("azure_storage_account_name")),
+    ("adls.account-key", Service::Azure, Is("azure_storage_account_key")),
+    ("adls.sas-token", Service::Azure, Is("azure_storage_sas_token")),
+    ("adls.tenant-id", Service::Azure, Is("azure_storage_tenant_id")),
+    ("adls.client-id", Service::Azure, Is("azure_storage_client_id")),
+    ("adls.client-secret", Service::Azure, Is("azure_storage_client_secret")),
+    ("adls.token", Service::Azure, Is("azure_storage_token")),
+    ("adls.anon", Service::Azure, Is("azure_skip_signature")),
+    ("adls.account-host", Service::Azure, Is("azure_storage_endpoint")),
+    ("adls.blob-storage-authority", Service::Azure, Is("azure_storage_endpoint")),
+    ("adls.blob-storage-scheme", Service::Azure, Nothing),
+    ("adls.dfs-storage-authority", Service::Azure, Nothing),
+    ("adls.dfs-storage-scheme", Service::Azure, Nothing),
+    ("adls.connection-string", Service::Azure, Unsupported),
+    ("adls.credential", Service::Azure, Unsupported),
+    ("adls.read.block-size-bytes", Service::Azure, Nothing),
+];
+
+/// SAS tokens of single accounts: the account's host follows.
+const SAS_OF_ACCOUNT: &str = "adls.sas-token.";
+
+/// Options that are ours.
+const OWN: [&str; 2] = ["max_retries", "retry_timeout"];
+
+/// Names without a dot that stand in hints, beside those with one.
+const PLAIN: [&str; 14] = [
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "aws_region",
+    "aws_endpoint_url",
+    "endpoint_url",
+    "allow_http",
+    "google_service_account",
+    "azure_storage_account_name",
+    "azure_storage_account_key",
+    "azure_storage_sas_token",
+    "timeout",
+    "connect_timeout",
+    "proxy_url",
+];
+
+/// The options of a store.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct StoreOptions(BTreeMap<String, String>);
+
+impl std::fmt::Debug for StoreOptions {
+    /// Without the values, which are secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl StoreOptions {
+    /// Takes options by any of their names, in any case.
+    ///
+    /// # Errors
+    /// `InvalidInput` for one that no store has, with names that are near; `Unsupported` for one that is not done.
+    pub fn new(options: &BTreeMap<String, String>) -> Result<StoreOptions> {
+        let mut out = BTreeMap::new();
+        for (name, value) in options {
+            let lower = name.to_ascii_lowercase();
+            match dotted(&lower) {
+                Some((_, Unsupported)) if !value.eq_ignore_ascii_case("false") => {
+                    return Err(Error::unsupported(format!("the storage option '{name}' is not supported yet")));
+                }
+                None if !is_plain(&lower) => return Err(unknown(name)),
+                _ => {}
+            }
+            out.insert(lower, value.clone());
+        }
+        Ok(StoreOptions(out))
+    }
+
+    /// Those among the properties of a catalog: names of other things than stores stay out.
+    ///
+    /// # Errors
+    /// As [`StoreOptions::new`], for names that begin as those of a store.
+    pub fn of_catalog(properties: &BTreeMap<String, String>) -> Result<StoreOptions> {
+        const BEGINNINGS: [&str; 7] = ["s3.", "gcs.", "adls.", "client.", "aws_", "google_", "azure_"];
+        let is_ours = |name: &&String| {
+            let name = name.to_ascii_lowercase();
+            let shared = name.starts_with("client.") && dotted(&name).is_none();
+            (BEGINNINGS.iter().any(|b| name.starts_with(b)) && !shared)
+                || OWN.contains(&name.as_str())
+                || name == "allow_http"
+        };
+        let ours = properties.iter().filter(|(name, _)| is_ours(name));
+        StoreOptions::new(&ours.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// As they were given.
+    pub fn as_map(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
+    /// The settings of a service, for an account where there are several.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a value that is no number of seconds or no flag.
+    pub(super) fn settings(&self, service: Service, account: Option<&str>) -> Result<Vec<(String, String)>> {
+        let mut out = Vec::new();
+        for (name, value) in &self.0 {
+            if let Some(host) = name.strip_prefix(SAS_OF_ACCOUNT) {
+                let of = host.split('.').next();
+                if service == Service::Azure && (account.is_none() || of == account) {
+                    out.push(("azure_storage_sas_token".to_owned(), value.clone()));
+                }
+                continue;
+            }
+            match dotted(name) {
+                Some((of, means)) if of == service => out.extend(meant(name, means, value)?),
+                None if knows(service, name) => out.push((name.clone(), value.clone())),
+                _ => {}
+            }
+        }
+        Ok(out)
+    }
+
+    /// How often a request is tried again, and for how long.
+    ///
+    /// # Errors
+    /// `InvalidInput` for values that are no numbers.
+    pub(super) fn retries(&self) -> Result<(usize, Duration)> {
+        let retries = match self.0.get("max_retries") {
+            Some(text) => text.parse().map_err(|_| wrong("max_retries", text, "a number"))?,
+            None => RETRIES,
+        };
+        let time = match self.0.get("retry_timeout") {
+            Some(text) => seconds("retry_timeout", text)?,
+            None => RETRY_TIME,
+        };
+        Ok((retries, time))
+    }
+
+    /// The values that nobody may see.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
+        const SECRET: [&str; 6] = ["key", "secret", "token", "password", "credential", "proxy"];
+        let is_secret = |name: &str| SECRET.iter().any(|part| name.contains(part));
+        self.0.iter().filter(move |(name, value)| is_secret(name) && value.len() > 3).map(|(_, value)| value.as_str())
+    }
+}
+
+/// What a name with a dot means.
+fn dotted(name: &str) -> Option<(Service, Means)> {
+    if name.strip_prefix(SAS_OF_ACCOUNT).is_some_and(|account| !account.is_empty()) {
+        return Some((Service::Azure, Nothing));
+    }
+    DOTTED.iter().find(|(known, ..)| *known == name).map(|(_, service, means)| (*service, *means))
+}
+
+/// Whether a service has an option of this name. The bucket is told by the path.
+fn knows(service: Service, name: &str) -> bool {
+    match service {
+        Service::S3 => AmazonS3ConfigKey::from_str(name).is_ok_and(|key| key != AmazonS3ConfigKey::Bucket),
+        Service::Gcs => GoogleConfigKey::from_str(name).is_ok_and(|key| key != GoogleConfigKey::Bucket),
+        Service::Azure => AzureConfigKey::from_str(name).is_ok_and(|key| key != AzureConfigKey::ContainerName),
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    OWN.contains(&name) || [Service::S3, Service::Gcs, Service::Azure].into_iter().any(|service| knows(service, name))
+}
+
+fn meant(name: &str, means: Means, value: &str) -> Result<Option<(String, String)>> {
+    Ok(match means {
+        Is("azure_storage_endpoint") if !value.contains("://") => {
+            Some(("azure_storage_endpoint".to_owned(), format!("https://{value}")))
+        }
+        Is(key) => Some((key.to_owned(), value.to_owned())),
+        Not(key) => Some((key.to_owned(), (!flag(name, value)?).to_string())),
+        Seconds(key) => Some((key.to_owned(), format!("{}ms", seconds(name, value)?.as_millis()))),
+        Nothing | Unsupported => None,
+    })
+}
+
+fn seconds(name: &str, value: &str) -> Result<Duration> {
+    let number = value.strip_suffix('s').unwrap_or(value).trim().parse::<f64>().ok();
+    let duration = number.filter(|n| *n > 0.0).and_then(|n| Duration::try_from_secs_f64(n).ok());
+    duration.ok_or_else(|| wrong(name, value, "a number of seconds"))
+}
+
+/// The value of a flag.
+///
+/// # Errors
+/// `InvalidInput` if it is none.
+pub(super) fn flag(name: &str, value: &str) -> Result<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" | "t" | "y" => Ok(true),
+        "false" | "0" | "no" | "off" | "f" | "n" => Ok(false),
+        _ => Err(wrong(name, value, "true or false")),
+    }
+}
+
+fn wrong(name: &str, value: &str, what: &str) -> Error {
+    Error::invalid(format!("the storage option {name} is '{value}', not {what}"))
+}
+
+fn unknown(name: &str) -> Error {
+    let known: Vec<String> = DOTTED.iter().map(|(n, ..)| *n).chain(PLAIN).chain(OWN).map(str::to_owned).collect();
+    let near = near(&known, name);
+    let error = Error::invalid(format!("there is no storage option '{name}'"));
+    match near.is_empty() {
+        true => error
+            .hint("The names are those of PyIceberg (s3.endpoint, s3.region, …) and of object_store (aws_region, …)"),
+        false => {
+            error.hint(format!("Is {} meant?", near.iter().map(|n| format!("'{n}'")).collect::<Vec<_>>().join(" or ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn options(given: &[(&str, &str)]) -> Result<StoreOptions> {
+        StoreOptions::new(&given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect())
+    }
+
+    #[test]
+    fn the_names_of_others_are_understood() {
+        let given = options(&[
+            ("s3.endpoint", "http://127.0.0.1:9"),
+            ("AWS_REGION", "eu-west-1"),
+            ("s3.path-style-access", "true"),
+            ("s3.connect-timeout", "2.5"),
+            ("adls.account-host", "acct.blob.example"),
+            ("adls.sas-token.acct.dfs.core.windows.net", "sv=1"),
+            ("gcs.project-id", "p"),
+            ("timeout", "9s"),
+        ])
+        .unwrap();
+        let text = |settings: Vec<(String, String)>| -> Vec<String> {
+            settings.into_iter().map(|(k, v)| format!("{k}={v}")).collect()
+        };
+        let s3 = text(given.settings(Service::S3, None).unwrap());
+        let expected = [
+            "aws_region=eu-west-1",
+            "connect_timeout=2500ms",
+            "aws_endpoint_url_s3=http://127.0.0.1:9",
+            "aws_virtual_hosted_style_request=false",
+            "timeout=9s",
+        ];
+        assert_eq!(s3, expected);
+        let azure = text(given.settings(Service::Azure, Some("acct")).unwrap());
+        assert_eq!(
+            azure,
+            ["azure_storage_endpoint=https://acct.blob.example", "azure_storage_sas_token=sv=1", "timeout=9s"]
+        );
+        assert_eq!(text(given.settings(Service::Azure, Some("other")).unwrap()).len(), 2);
+        assert_eq!(text(given.settings(Service::Gcs, None).unwrap()), ["timeout=9s"]);
+        // Each meaning is an option that object_store has.
+        for (name, service, means) in DOTTED {
+            if let Is(key) | Not(key) | Seconds(key) = means {
+                assert!(knows(service, key), "{name}");
+            }
+        }
+        assert!(PLAIN.iter().all(|name| is_plain(name)));
+    }
+
+    #[test]
+    fn what_no_store_has_is_refused() {
+        let e = options(&[("s3.acess-key-id", "x")]).unwrap_err();
+        assert_eq!((e.kind(), e.hint_text()), (ErrorKind::InvalidInput, Some("Is 's3.access-key-id' meant?")));
+        for bad in ["bucket", "colour", "s3."] {
+            assert_eq!(options(&[(bad, "x")]).unwrap_err().kind(), ErrorKind::InvalidInput, "{bad}");
+        }
+        assert_eq!(options(&[("s3.signer", "x")]).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert!(options(&[("s3.remote-signing-enabled", "false")]).is_ok());
+        let seconds = options(&[("s3.connect-timeout", "soon")]).unwrap().settings(Service::S3, None);
+        assert_eq!(seconds.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn a_catalog_has_other_properties_too() {
+        let given = [("type", "sql"), ("uri", "x"), ("token", "t"), ("s3.region", "r"), ("client.pool", "3")];
+        let given: BTreeMap<String, String> = given.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+        let options = StoreOptions::of_catalog(&given).unwrap();
+        assert_eq!(options.as_map().keys().collect::<Vec<_>>(), ["s3.region"]);
+        let wrong = BTreeMap::from([("s3.regoin".to_owned(), "r".to_owned())]);
+        assert!(StoreOptions::of_catalog(&wrong).is_err());
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let given = options(&[("s3.secret-access-key", "hush-hush"), ("s3.region", "eu")]).unwrap();
+        assert_eq!(format!("{given:?}"), r#"{"s3.region", "s3.secret-access-key"}"#);
+        assert_eq!(given.secrets().collect::<Vec<_>>(), ["hush-hush"]);
+    }
+}

@@ -1,0 +1,116 @@
+//! Where an object is: service, account, bucket and key, out of the URI that a table records.
+
+use object_store::path::Path;
+
+use super::location::scheme;
+use crate::error::{Error, Result};
+
+/// A kind of object store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Service {
+    /// Amazon S3 and what speaks like it.
+    S3,
+    /// Google Cloud Storage.
+    Gcs,
+    /// Azure Blob Storage and Data Lake Storage.
+    Azure,
+}
+
+impl Service {
+    /// The service of a URI's scheme.
+    pub(super) fn of_scheme(scheme: &str) -> Option<Service> {
+        Some(match scheme {
+            "s3" | "s3a" | "s3n" => Service::S3,
+            "gs" | "gcs" => Service::Gcs,
+            "abfs" | "abfss" | "wasb" | "wasbs" | "az" | "azure" => Service::Azure,
+            _ => return None,
+        })
+    }
+}
+
+/// A bucket (S3, GCS) or container (Azure).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Bucket {
+    pub service: Service,
+    /// Azure's storage account, where the URI names it.
+    pub account: Option<String>,
+    pub name: String,
+}
+
+/// An object, or a folder of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub bucket: Bucket,
+    /// Its key: as it is recorded, nothing is decoded.
+    pub key: Path,
+}
+
+/// The place of `scheme://bucket/key`, or with Azure's accounts `abfss://container@account.dfs.core.windows.net/key`.
+///
+/// # Errors
+/// `InvalidInput` for what is no such URI; `Unsupported` for keys that can't be asked for: with empty parts, `.` or `..`.
+pub(super) fn place(uri: &str) -> Result<Place> {
+    let wrong = |why: &str| Error::invalid(format!("the URI {why}")).with("path", uri);
+    let service = scheme(uri).and_then(Service::of_scheme).ok_or_else(|| wrong("is not one of an object store"))?;
+    let rest = uri.split_once("://").ok_or_else(|| wrong("lacks '//' after its scheme"))?.1;
+    let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+    let (name, account) = match authority.split_once('@') {
+        Some((container, host)) if service == Service::Azure => {
+            let account = host.split_once('.').map_or(host, |(account, _)| account);
+            (container, Some(account.to_owned()))
+        }
+        _ => (authority, None),
+    };
+    // They become part of a host name or path, so that nothing else may be in them.
+    let plain = |name: &str| {
+        let ok = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'$');
+        !name.is_empty() && name.bytes().all(ok) && !name.starts_with('.')
+    };
+    if !plain(name) || account.as_deref().is_some_and(|account| !plain(account)) {
+        return Err(wrong("names no bucket"));
+    }
+    let key = Path::parse(key).map_err(|e| {
+        Error::unsupported("the key of an object has an empty part, '.', '..' or a control character")
+            .with("path", uri.escape_debug())
+            .because(e)
+    })?;
+    Ok(Place { bucket: Bucket { service, account, name: name.to_owned() }, key })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn parts(uri: &str) -> (Service, Option<String>, String, String) {
+        let Place { bucket, key } = place(uri).unwrap();
+        (bucket.service, bucket.account, bucket.name, key.to_string())
+    }
+
+    #[test]
+    fn uris_of_all_services() {
+        let s3 = |key: &str| (Service::S3, None, "b-1.x".to_owned(), key.to_owned());
+        for scheme in ["s3", "s3a", "s3n"] {
+            assert_eq!(parts(&format!("{scheme}://b-1.x/a/k=1 %2F+/x?#~.parquet")), s3("a/k=1 %2F+/x?#~.parquet"));
+        }
+        assert_eq!(parts("s3://b-1.x"), s3(""));
+        assert_eq!(parts("s3://b-1.x/a/"), s3("a"));
+        assert_eq!(parts("gs://b/k"), (Service::Gcs, None, "b".into(), "k".into()));
+        let azure = (Service::Azure, Some("acct".to_owned()), "c".to_owned(), "k".to_owned());
+        assert_eq!(parts("abfss://c@acct.dfs.core.windows.net/k"), azure);
+        assert_eq!(parts("wasbs://c@acct.blob.core.windows.net/k"), azure);
+        assert_eq!(parts("az://c/k"), (Service::Azure, None, "c".into(), "k".into()));
+    }
+
+    #[test]
+    fn what_is_no_place_is_refused() {
+        for bad in
+            ["s3:/b/k", "s3://", "s3:///k", "s3://b@c/k", "s3://b:80/k", "s3://b#/k", "s3://.b/k", "/a/b", "hdfs://a/b"]
+        {
+            assert_eq!(place(bad).unwrap_err().kind(), ErrorKind::InvalidInput, "{bad}");
+        }
+        for bad in ["s3://b/a//k", "s3://b/a/../k", "s3://b/a/./k", "s3://b/a\nk"] {
+            assert_eq!(place(bad).unwrap_err().kind(), ErrorKind::Unsupported, "{bad}");
+        }
+    }
+}

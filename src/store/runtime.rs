@@ -1,0 +1,178 @@
+//! The asynchronous runtime behind network stores, and how blocking calls wait for it.
+//!
+//! A runtime and the connections made on it are of no use in a forked process: their threads are not there, and what they
+//! hold is shared with the parent. So everything that lives longer than a call is kept by process ([`PerProcess`]): a fork
+//! makes its own, and never touches or drops what it inherited.
+
+use std::future::Future;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+use crate::error::{Error, Result};
+use crate::workers;
+
+/// Threads that move bytes; what is done with them happens on the threads that wait.
+const THREADS: usize = 2;
+
+/// How often one that waits asks whether to go on.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How long a lock may be held by others before it is taken for one whose holder a fork left behind.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+static RUNTIME: PerProcess<Arc<Runtime>> = PerProcess::new();
+
+/// A value that each process makes for itself.
+pub(super) struct PerProcess<T> {
+    slot: Mutex<Option<(u32, T)>>,
+}
+
+impl<T: Clone> PerProcess<T> {
+    /// None is made yet.
+    pub(super) const fn new() -> PerProcess<T> {
+        PerProcess { slot: Mutex::new(None) }
+    }
+
+    /// The value of this process, made by `make` at first.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(super) fn get(&self, make: impl FnOnce() -> Result<T>) -> Result<T> {
+        let Some(mut slot) = self.lock() else { return make() };
+        let process = std::process::id();
+        match &*slot {
+            Some((owner, value)) if *owner == process => Ok(value.clone()),
+            _ => {
+                let value = make()?;
+                // What the parent made must not be dropped: it would close connections that the parent uses.
+                std::mem::forget(slot.replace((process, value.clone())));
+                Ok(value)
+            }
+        }
+    }
+
+    /// `None` if the lock can't be had: at the moment of a fork another thread held it.
+    fn lock(&self) -> Option<MutexGuard<'_, Option<(u32, T)>>> {
+        let began = Instant::now();
+        loop {
+            match self.slot.try_lock() {
+                Ok(slot) => return Some(slot),
+                Err(TryLockError::Poisoned(slot)) => return Some(slot.into_inner()),
+                Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+}
+
+impl<T> Drop for PerProcess<T> {
+    fn drop(&mut self) {
+        let slot = match self.slot.get_mut() {
+            Ok(slot) => slot,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if slot.as_ref().is_some_and(|(owner, _)| *owner != std::process::id()) {
+            std::mem::forget(slot.take());
+        }
+    }
+}
+
+/// Work under way on the runtime. Dropped, it is given up.
+pub(super) struct Pending<T> {
+    /// `None` when it was waited for.
+    inner: Option<(Receiver<T>, JoinHandle<()>)>,
+    process: u32,
+}
+
+/// Starts work on the runtime.
+///
+/// # Errors
+/// `Store` if the runtime's threads can't be started.
+pub(super) fn start<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<Pending<T>> {
+    let runtime = RUNTIME.get(make)?;
+    let (tell, told) = sync_channel(1);
+    let task = runtime.spawn(async move {
+        // Nobody listens if it was given up.
+        tell.send(work.await).unwrap_or(());
+    });
+    Ok(Pending { inner: Some((told, task)), process: std::process::id() })
+}
+
+/// Starts work and waits for it.
+///
+/// # Errors
+/// As [`start`] and [`Pending::wait`].
+pub(super) fn wait<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    start(work)?.wait()
+}
+
+fn make() -> Result<Arc<Runtime>> {
+    let runtime = Builder::new_multi_thread().worker_threads(THREADS).thread_name("frazil-io").enable_all().build();
+    Ok(Arc::new(runtime.map_err(|e| Error::store("no threads can be started for the network").because(e))?))
+}
+
+impl<T> Pending<T> {
+    /// What it gives. Asks meanwhile whether to go on ([`workers::asking`]), and gives it up if not.
+    ///
+    /// # Errors
+    /// What that gives; `Internal` if the work panicked.
+    pub(super) fn wait(mut self) -> Result<T> {
+        let gone = || Error::internal("a request to the store ended without a result");
+        let Some((told, _)) = self.inner.as_ref().filter(|_| self.process == std::process::id()) else {
+            return Err(gone());
+        };
+        loop {
+            match told.recv_timeout(PAUSE) {
+                Ok(done) => {
+                    self.inner = None;
+                    return Ok(done);
+                }
+                Err(RecvTimeoutError::Timeout) => workers::go_on()?,
+                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+            }
+        }
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        let Some(inner) = self.inner.take() else { return };
+        if self.process == std::process::id() {
+            inner.1.abort();
+        } else {
+            // It belongs to the parent's runtime.
+            std::mem::forget(inner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_and_can_be_told_to_stop() {
+        assert_eq!(wait(async { 7 }).unwrap(), 7);
+        let began = Instant::now();
+        let stop = Arc::new(|| Err(Error::invalid("stop")));
+        let stopped = workers::asking(Some(stop), || wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
+        assert_eq!(stopped.unwrap_err().message(), "stop");
+        assert!(began.elapsed() < Duration::from_secs(10));
+        assert_eq!(wait(async { panic!("broken") }).unwrap_err().kind(), crate::error::ErrorKind::Internal);
+    }
+
+    #[test]
+    fn a_value_is_made_once_a_process() {
+        let kept = PerProcess::new();
+        assert_eq!(kept.get(|| Ok(1)).unwrap(), 1);
+        assert_eq!(kept.get(|| Ok(2)).unwrap(), 1);
+        *kept.slot.lock().unwrap() = Some((0, 5));
+        assert_eq!(kept.get(|| Ok(3)).unwrap(), 3);
+        let failing: PerProcess<u8> = PerProcess::new();
+        assert!(failing.get(|| Err(Error::invalid("no"))).is_err());
+    }
+}
