@@ -448,10 +448,13 @@ class Table(RowChanges):
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """
         files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]
+        for file in files:
+            if not isinstance(file, (_core.DataFile, _core.DeleteFile)):
+                raise InvalidInputError(f"replaced must be files or tasks of a scan, not {file!r}")
         version = arguments.at_version(at)
         self._core = self._core.commit_rewrite(
             [file for file in files if isinstance(file, _core.DataFile)],
-            [file for file in files if not isinstance(file, _core.DataFile)],
+            [file for file in files if isinstance(file, _core.DeleteFile)],
             list(messages),
             version.get("snapshot_id"),
             version.get("reference"),

@@ -89,6 +89,26 @@ fn a_compaction_of_which_nobody_knows_keeps_all_files() {
     assert_eq!((e.kind(), setup.files("data")), (ErrorKind::CommitStateUnknown, 4));
 }
 
+/// Equality deletes reach the new files as they reached the old ones; but not those that have become positions meanwhile.
+#[test]
+fn equality_deletes_are_no_conflict_unless_they_become_positions() {
+    let delete = |table: &Table| {
+        let change = RowChange::DeleteKeys(vec![table.schema().fields[0].name.clone()]);
+        table.change_rows(&change, Some(rows(table, 3..5)), &CommitOptions::default(), GO_ON).unwrap()
+    };
+    for version in ["2", "3"] {
+        let (_setup, done) = race(version, |table| drop(delete(table)));
+        assert_eq!(ids(&done.unwrap()), 18, "{version}");
+        let (setup, done) = race(version, |table| {
+            let options = super::super::deletes::DeleteOptions::default();
+            let (_, done) = delete(table).convert_equality_deletes(&options, GO_ON).unwrap();
+            assert_eq!((done.rewritten_files, done.added_files), (1, 1));
+        });
+        assert_eq!(done.unwrap_err().kind(), ErrorKind::CommitConflict, "{version}");
+        assert_eq!(ids(&setup.table.refresh().unwrap()), 18, "{version}");
+    }
+}
+
 #[test]
 fn an_upgrade_meanwhile_is_a_conflict() {
     let (setup, done) = race("2", |table| drop(table.evolve(&[Evolution::Upgrade(3)]).unwrap()));

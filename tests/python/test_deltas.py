@@ -326,6 +326,8 @@ def test_rewrites_that_are_none(make: Make, catalog: fz.Catalog) -> None:
         table.writer().rewrite(rows([1, 2]))
     with pytest.raises(fz.InvalidInputError, match="at least one file"):
         table.commit_rewrite([], [table.writer().rewrite(full)])
+    with pytest.raises(fz.InvalidInputError, match="tasks of a scan"):
+        table.commit_rewrite([task.data_file.path], [])  # type: ignore[list-item]
     more = table.writer().rewrite(pa.concat_tables([full, full]))
     with pytest.raises(fz.InvalidInputError, match="must not add rows"):
         table.commit_rewrite([task], [more])
