@@ -80,7 +80,7 @@ impl RowChange {
         !matches!(self, RowChange::Delete(_) | RowChange::Update(..))
     }
 
-    /// The change of files that this comes to on a version; `None` if it changes nothing.
+    /// The change of files that this comes to on a version; `None` if it changes nothing and looked at nothing.
     fn plan(&self, view: &View, rows: Option<RowReader>, go_on: GoOn) -> Result<Option<SnapshotChange>> {
         let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
         match self {
@@ -124,7 +124,7 @@ impl Table {
         // Refused before anything is written.
         options.check(&newest)?;
         let view = View::new(newest.clone(), options.branch.as_deref())?;
-        match change.plan(&view, rows, go_on)? {
+        match change.plan(&view, rows, go_on)?.filter(|change| !change.only_checks()) {
             Some(change) => transaction::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result(),
             None => Ok(newest),
         }

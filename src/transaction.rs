@@ -86,6 +86,11 @@ pub(crate) trait Change: Send {
         false
     }
 
+    /// Whether it leaves the table as it is.
+    fn only_checks(&self) -> bool {
+        false
+    }
+
     /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
     fn undo(&mut self) {}
 
@@ -107,6 +112,10 @@ impl Change for SnapshotChange {
 
     fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
         metadata.snapshot_by_id(self.snapshot_id()).is_some()
+    }
+
+    fn only_checks(&self) -> bool {
+        SnapshotChange::only_checks(self)
     }
 
     fn undo(&mut self) {

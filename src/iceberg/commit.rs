@@ -118,6 +118,8 @@ pub struct SnapshotChange {
     summary: BTreeMap<String, String>,
     files_id: Option<String>,
     owns_files: bool,
+    /// Whether it makes no snapshot: it found nothing to do, and relies on that.
+    only_checks: bool,
     /// Snapshots of the same transaction.
     own: HashSet<i64>,
     writer: ManifestWriter,
@@ -155,6 +157,7 @@ impl SnapshotChange {
             summary: BTreeMap::new(),
             files_id: None,
             owns_files: false,
+            only_checks: false,
             own: HashSet::new(),
             writer: ManifestWriter::new(store),
             mergers: Default::default(),
@@ -170,6 +173,18 @@ impl SnapshotChange {
         let id = files_id(&files.iter().collect::<Vec<_>>());
         let change = SnapshotChange::new(store, Operation::Append).add_files(files);
         SnapshotChange { files_id: Some(id), ..change }
+    }
+
+    /// Makes no snapshot, but conflicts as one would: what a transaction found nothing to do for must stay so until it is
+    /// committed, or it would come after commits that it did not see.
+    #[must_use]
+    pub fn only_checking(self) -> Self {
+        SnapshotChange { only_checks: true, ..self }
+    }
+
+    /// Whether it makes no snapshot.
+    pub fn only_checks(&self) -> bool {
+        self.only_checks
     }
 
     /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these files.
@@ -327,6 +342,9 @@ impl SnapshotChange {
         self.check_files(base)?;
         let parent = self.parent(base)?;
         self.check_assumptions(base, parent.as_ref())?;
+        if self.only_checks {
+            return Ok(base.clone());
+        }
         let mut tree = self.tree(base, parent.as_deref())?;
         let sequence_number = base.next_sequence_number();
         for m in tree.manifests.iter_mut().filter(|m| m.sequence_number == UNASSIGNED) {

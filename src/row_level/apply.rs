@@ -126,15 +126,15 @@ impl Effect {
         }
     }
 
-    /// The change of a command that read the rows matching `filter`; `None` if nothing is done.
+    /// The change of a command that read the rows matching `filter`.
     ///
     /// # Errors
     /// As [`View::assumptions`].
-    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<Option<SnapshotChange>> {
-        if self.added.is_empty() && self.removed.is_empty() {
-            return Ok(None);
-        }
+    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotChange> {
         let assumed = view.assumptions(command, filter, self.required)?;
+        if self.added.is_empty() && self.removed.is_empty() {
+            return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
+        }
         let removes = !self.removed.is_empty() || self.added.has_deletes();
         let operation = match (self.added.has_data(), removes) {
             (true, false) => Operation::Append,
@@ -142,7 +142,7 @@ impl Effect {
             (false, _) => Operation::Delete,
         };
         let change = view.change(operation).remove_files(self.removed).add_files(self.added.take()).owning_files();
-        Ok(Some(change.assuming(assumed)))
+        Ok(change.assuming(assumed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Deleting the rows that match a filter.
 
-use super::apply::{Hits, Remove, apply};
+use super::apply::{Effect, Hits, Remove, apply};
 use super::live::LiveRows;
 use super::plan::{Touched, whole_files};
 use super::view::{Command, Isolation, View};
@@ -22,12 +22,12 @@ pub(super) enum Removal {
 
 pub(super) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Option<SnapshotChange>> {
     match find(view, filter, go_on)? {
-        Removal::Whole(0) => Ok(None),
+        Removal::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
         Removal::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
         Removal::Named(files, hits) => {
             let mut effect = apply(view, view.mode(Command::Delete)?, hits, &Remove, go_on)?;
             effect.removed.extend(files);
-            effect.change(view, Command::Delete, filter.clone())
+            effect.change(view, Command::Delete, filter.clone()).map(Some)
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::RowReader;
-use super::apply::{Remove, apply};
+use super::apply::{Effect, Remove, apply};
 use super::delete::{Removal, find};
 use super::rewrite::NewFiles;
 use super::view::{Command, Mode, View};
@@ -23,7 +23,9 @@ pub(super) fn overwrite(
     let mut written = NewFiles::new(view.store());
     written.add(view.table.write(rows, 0)?.files);
     match removal {
-        Removal::Whole(0) if written.is_empty() => Ok(None),
+        Removal::Whole(0) if written.is_empty() => {
+            Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some)
+        }
         Removal::Whole(_) => {
             let operation = if written.is_empty() { Operation::Delete } else { Operation::Overwrite };
             let change = view.change(operation).remove_where(filter);
@@ -33,7 +35,7 @@ pub(super) fn overwrite(
             let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove, go_on)?;
             effect.added.join(written);
             effect.removed.extend(files);
-            effect.change(view, Command::Delete, filter.clone())
+            effect.change(view, Command::Delete, filter.clone()).map(Some)
         }
     }
 }

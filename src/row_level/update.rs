@@ -65,7 +65,7 @@ pub(super) fn with_counts(
         ("frazil.rows-deleted", counts.deleted),
     ];
     let summary = summary.map(|(key, n)| (key.to_owned(), n.to_string()));
-    Ok(effect.change(view, command, filter)?.map(|change| change.with_summary(summary)))
+    Ok(Some(effect.change(view, command, filter)?.with_summary(summary)))
 }
 
 fn plan(view: &View, assigned: &[(String, Assigned)]) -> Result<Vec<New>> {

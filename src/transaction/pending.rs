@@ -230,7 +230,7 @@ impl Transaction {
     /// As [`Transaction::commit`], but for a lost race.
     pub fn dry_run(&mut self) -> Result<DryRun> {
         self.close_append()?;
-        if self.changes.is_empty() {
+        if self.changes.iter().all(|c| c.only_checks()) {
             return Ok(DryRun::default());
         }
         let base = reload(&self.table)?;
@@ -271,7 +271,7 @@ impl Transaction {
     /// whether the commit happened; the store's.
     pub fn commit(mut self) -> Result<Table> {
         self.close_append()?;
-        if self.changes.is_empty() {
+        if self.changes.iter().all(|c| c.only_checks()) {
             return self.table.refresh();
         }
         // Their files are the commit's from now on, however it ends.

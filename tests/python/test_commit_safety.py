@@ -355,3 +355,40 @@ def test_added_files_stay_when_a_transaction_is_given_up(table: fz.Table, tmp_pa
     table.transaction().add_files([tmp_path / "seven.parquet"]).abort()
     assert (tmp_path / "seven.parquet").exists()
     assert files(table) == before
+
+
+# ---------------------------------------------------------------- what a transaction found nothing to do for
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("change", ["update", "delete", "merge"])
+def test_what_a_transaction_did_not_find_must_not_come(tmp_path: pathlib.Path, mode: str, change: str) -> None:
+    table = create(tmp_path, 2, mode).append(ids_table(1, 2))
+
+    def change_nothing(tx: fz.Transaction) -> None:
+        if change == "update":
+            tx.update("id = 7", {"id": 8})
+        elif change == "delete":
+            tx.delete("id = 7")
+        else:
+            tx.merge(ids_table(7), on=["id"], when_matched_update=True)
+
+    # Both are there, or the row would have to be changed.
+    tx = table.transaction()
+    change_nothing(tx)
+    tx.append(ids_table(3))
+    table.append(ids_table(7))
+    with pytest.raises(fz.CommitConflictError, match="id"):
+        tx.commit()
+    assert ids(table) == [1, 2, 7]
+    # Other rows don't matter, nor does anything to a transaction that changes nothing.
+    with table.transaction() as tx:
+        tx.delete("id = 70")
+        tx.append(ids_table(3))
+        table.append(ids_table(8))
+    with table.transaction() as tx:
+        tx.delete("id = 71")
+        assert tx.dry_run().snapshots == 0
+        table.append(ids_table(71))
+    assert ids(table) == [1, 2, 3, 7, 8, 71]
+    assert [s.operation for s in table.refresh().snapshots] == ["append"] * 5

@@ -210,7 +210,6 @@ class Clients:
         self.transaction: fz.Transaction | None = None
         self.in_transaction: list[tuple[random.Random, list[Row]]] = []
         self.before: list[Row] = []
-        self.beside: list[tuple[int, list[Row]]] = []
         self.done: list[str] = []
 
     def step(self, seed: int, data: list[Row]) -> None:
@@ -218,9 +217,9 @@ class Clients:
         table = draw.choice(self.tables)
         if self.transaction is None and draw.random() < 0.3:
             self.transaction, self.in_transaction = table.transaction(), []
-            self.before, self.beside = list(self.model.rows), []
+            self.before = list(self.model.rows)
         elif self.transaction is not None and draw.random() < 0.25:
-            self.interfere(table, seed, data)
+            self.interfere(table, random.Random(seed), data)
             return
         if self.transaction is not None:
             self.in_transaction.append((random.Random(seed), data))
@@ -229,30 +228,27 @@ class Clients:
         if self.transaction is not None and draw.random() < 0.4:
             self.commit()
 
-    def interfere(self, table: fz.Table, seed: int, data: list[Row]) -> None:
+    def interfere(self, table: fz.Table, draw: random.Random, data: list[Row]) -> None:
         """Commits beside the transaction, which comes after it, if at all."""
         ours, self.model.rows = self.model.rows, self.before
-        self.done.append("beside it " + self.model.step(table, random.Random(seed), data))
-        self.beside.append((seed, data))
+        self.done.append("beside it " + self.model.step(table, draw, data))
         self.before, self.model.rows = self.model.rows, ours
 
     def commit(self) -> None:
         if self.transaction is None:
             return
-        alone, self.model.rows = self.model.rows, self.before
+        self.model.rows = self.before
+        others = self.tables[0].refresh().metadata_location
         try:
-            self.transaction.commit()
+            committed = self.transaction.commit()
         except fz.CommitConflictError:
             self.done.append("conflict")
         else:
             self.done.append("commit")
-            for draw, data in self.in_transaction:
+            # What changed nothing counts as the earlier one.
+            steps = self.in_transaction if committed.metadata_location != others else []
+            for draw, data in steps:
                 self.model.step(Nobody(), draw, data)
-            if multiset(rows_at(self.tables[0].refresh(), None)) != multiset(self.model.rows):
-                # What found nothing to change relies on nothing: then the transaction counts as the earlier one.
-                self.model.rows = alone
-                for seed, data in self.beside:
-                    self.model.step(Nobody(), random.Random(seed), data)
         self.transaction = None
 
 
