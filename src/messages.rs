@@ -13,8 +13,8 @@ use crate::transaction::{self, CommitOptions, Verdict};
 
 impl Table {
     /// Commits the files of writers as one append, or as one row delta if there are deletes among them: they reach what was
-    /// committed before, not the rows that come with them. Without any files nothing is committed; messages that the branch
-    /// already has are not committed again.
+    /// committed before, not the rows that come with them. Without any files nothing is committed; neither are the very same
+    /// messages that the branch has from one commit already.
     ///
     /// # Errors
     /// `InvalidInput` for messages of another table or whose files are gone; `CommitConflict` if a data file whose rows are

@@ -12,6 +12,7 @@ use crate::iceberg::catalog::filesystem::FoundMetadata;
 use crate::iceberg::commit::{CherryPick, SnapshotChange, WAP_ID};
 use crate::iceberg::metadata::TableMetadata;
 use crate::table::{Table, check_same_table};
+use crate::workers::asking;
 
 pub use self::pending::{DryRun, Transaction};
 
@@ -227,7 +228,8 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
     let verdict = attempts(table, &mut changes);
     match &verdict {
         Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
-        Verdict::Failed(_) => changes.iter_mut().for_each(|c| c.clean_up()),
+        // Also after an interrupt, which has made itself heard.
+        Verdict::Failed(_) => asking(None, || changes.iter_mut().for_each(|c| c.clean_up())),
         Verdict::Unknown(_) => {}
     }
     verdict

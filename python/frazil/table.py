@@ -408,7 +408,8 @@ class Table(RowChanges):
         """Commits what writers wrote in one snapshot; returns the table, now at its new version.
 
         It is an append, or a row delta if there are deletes among it: they reach what was committed before, not the
-        rows that come with them. Messages that the branch has already are not committed again.
+        rows that come with them. The very same messages, committed to the branch once more, change nothing; some of
+        them with others would add their rows again.
 
         Args:
             messages: What the methods of `Writer` returned, perhaps in other processes.
@@ -427,7 +428,7 @@ class Table(RowChanges):
         self,
         replaced: Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask],
         messages: Iterable[_core.CommitMessage],
-        at: At | None = None,
+        at: At,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Table:
@@ -437,9 +438,10 @@ class Table(RowChanges):
         files are as old as the version that was read, so that equality deletes made since still reach their rows.
 
         Args:
-            replaced: Files that go, as a scan gives them; of a task, its data file.
+            replaced: Files that go, as a scan gives them; of a task, its data file. Delete files only if all data files
+                that they reach go too, or others take their place.
             messages: What `Writer.rewrite` returned. None at all is fine if no row is left.
-            at: The version that the rows were read at; None is the one that this table object knows.
+            at: The version that the rows were read at, as the scan's `snapshot_id` says. What was deleted since is seen.
             branch: As for `append`.
             snapshot_properties: As for `append`.
 

@@ -52,6 +52,11 @@ impl Kept {
         Kept { rows, count: 0, spans: Vec::new() }
     }
 
+    /// Of how many rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// How many rows are kept.
     pub(crate) fn count(&self) -> usize {
         self.count

@@ -29,6 +29,9 @@ use super::positions::{RowPositions, Upcoming};
 use super::task_reader::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
+/// Rows that a column which is behind passes over at once.
+const MISSED_ROWS: usize = 65_536;
+
 /// A plan to read flat columns.
 pub(crate) struct FlatPlan {
     /// Every column that is read.
@@ -170,8 +173,10 @@ impl Side {
 
     /// The next rows.
     fn read(&mut self, kept: &Kept) -> Step<Vec<ArrayRef>> {
-        if self.behind > 0 {
-            let missed = Kept::none(std::mem::take(&mut self.behind));
+        while self.behind > 0 {
+            // Not all at once: what pages are passed over costs memory by the row.
+            let missed = Kept::none(self.behind.min(MISSED_ROWS));
+            self.behind -= missed.rows();
             self.columns.iter_mut().try_for_each(|column| column.read(&missed).map(|_| ()))?;
         }
         self.columns.iter_mut().map(|column| column.read(kept)).collect()

@@ -247,13 +247,16 @@ struct Piece {
     rows: RecordBatch,
 }
 
+/// Numbers of partitions, each with how many rows in turn are of it.
+type Partitions = Vec<(u32, usize)>;
+
 /// Sorted rows that were put away. The file goes when this is dropped.
 #[derive(Debug)]
 struct Run {
     path: String,
     schema: SchemaRef,
-    /// Of each piece: offset, bytes, and the partitions of its rows.
-    pieces: Vec<(u64, usize, UInt32Array)>,
+    /// Of each piece: offset, bytes, and its partitions, each with the number of rows.
+    pieces: Vec<(u64, usize, Partitions)>,
 }
 
 impl Drop for Run {
@@ -275,7 +278,9 @@ impl Run {
             let bytes = encode(&rows).map_err(failed)?;
             sink.write_all(&bytes)
                 .map_err(|e| Error::store("cannot put sorted rows away").with("path", &run.path).because(e))?;
-            run.pieces.push((offset, bytes.len(), numbers));
+            let partitions =
+                numbers.values().chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len())));
+            run.pieces.push((offset, bytes.len(), partitions.collect()));
             offset += bytes.len() as u64;
         }
         StoreWriter::finish(sink)?;
@@ -283,14 +288,15 @@ impl Run {
     }
 
     fn read(&self, piece: usize) -> Result<Option<Piece>> {
-        let Some((offset, length, numbers)) = self.pieces.get(piece) else { return Ok(None) };
+        let Some((offset, length, partitions)) = self.pieces.get(piece) else { return Ok(None) };
         let bytes = LocalStore.get_range(&self.path, *offset, *length)?;
         let mut reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(failed)?;
         let lost = || Error::internal("sorted rows were not found again").with("path", &self.path);
         let rows = reader.next().ok_or_else(lost)?.map_err(failed)?;
         // The schema's metadata need not survive.
         let rows = RecordBatch::try_new(self.schema.clone(), rows.columns().to_vec()).map_err(failed)?;
-        Ok(Some(Piece { numbers: numbers.clone(), rows }))
+        let numbers = partitions.iter().flat_map(|(number, rows)| std::iter::repeat_n(*number, *rows));
+        Ok(Some(Piece { numbers: UInt32Array::from_iter_values(numbers), rows }))
     }
 }
 

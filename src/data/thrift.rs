@@ -122,6 +122,11 @@ pub(crate) fn page_header(bytes: &[u8]) -> Walk<PageHeader> {
         _ => cursor.skip(kind, MAX_DEPTH),
     })?;
     header.length = cursor.at;
+    // The format has 32 bits for them; decoders rely on it.
+    let counts = [header.uncompressed, header.compressed, header.values, header.level_bytes[0], header.level_bytes[1]];
+    if counts.iter().any(|n| i32::try_from(*n).is_err()) {
+        return Err("a page header has a number that is out of range");
+    }
     Ok(header)
 }
 

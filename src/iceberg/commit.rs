@@ -525,7 +525,7 @@ impl SnapshotChange {
         };
         assumptions::check_specs(&self.assumptions, &data)?;
         let data = self.data_removal.apply(&self.writer, base, data, &Dangling::default())?;
-        if let Some(id) = data.unread.as_ref().filter(|_| !self.added_data.is_empty()) {
+        if let Some(id) = &data.unread {
             return Err(Error::conflict("the table lists a file more often than this change has read it")
                 .with("file", id)
                 .with("clause", "all rows of removed files are written anew")

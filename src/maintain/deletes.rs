@@ -103,6 +103,8 @@ impl Table {
         if equality.is_empty() || options.dry_run {
             return Ok((newest, counted(&equality, &[])));
         }
+        // Refused before anything is written.
+        options.commit.check(&newest)?;
         let (change, added, mut removed) = settle(&newest, options.commit.branch.as_deref(), equality, go_on)?;
         removed.retain(|f| f.content != FileContent::Data);
         let change = options.commit.apply(change, &newest)?;

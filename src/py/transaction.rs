@@ -31,6 +31,16 @@ impl From<transaction::Transaction> for Transaction {
     }
 }
 
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        // It removes files, which may take long; others go on meanwhile.
+        if inner.is_some() {
+            let _ = Python::try_attach(|py| py.detach(move || drop(inner)));
+        }
+    }
+}
+
 fn ended() -> Error {
     Error::invalid("the transaction has ended").hint("Begin another with table.transaction()")
 }

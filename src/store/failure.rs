@@ -104,8 +104,11 @@ pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl
         _ => ErrorKind::Store,
     };
     let unsent = told.http == Some(HttpErrorKind::Connect);
-    // Of the answers with other numbers, 408 and 429 were told apart by trying again.
-    let refused = unsent || told.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
+    let is_setting = matches!(kind, ErrorKind::InvalidInput | ErrorKind::Unsupported);
+    // A request that came too late (408) may have been carried out.
+    let refused = unsent
+        || is_setting
+        || told.status.is_some_and(|s| (400..500).contains(&s) && s != 408 && s != 409 && s != 412);
     let mut text = told.text;
     text.truncate(text.trim_end_matches('.').len());
     for secret in secrets {

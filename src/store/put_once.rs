@@ -40,15 +40,19 @@ pub(super) fn put_once(object: &Object, bytes: &[u8]) -> Result<()> {
                 match there(object)? {
                     Some(found) if in_doubt && found == bytes => return Ok(()),
                     Some(_) => return Err(taken(object)),
-                    None => object.failed("write", e),
+                    None => {
+                        let error = Error::store("others write the object at the same time").with("path", &object.path);
+                        error.because(object.failed("write", e))
+                    }
                 }
             }
             Err(e) => {
+                let is_throttled = status(&e) == Some(429);
                 let error = object.failed("write", e);
-                if is_refusal(&error) && !is_unsent(&error) {
+                if is_refusal(&error) && !is_unsent(&error) && !is_throttled {
                     return Err(doubted(error, in_doubt));
                 }
-                in_doubt |= !is_unsent(&error);
+                in_doubt |= !is_unsent(&error) && !is_throttled;
                 error
             }
         };

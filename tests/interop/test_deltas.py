@@ -87,7 +87,8 @@ def test_rewrites_by_messages(java: Java, version: int) -> None:
         table.writer(i).rewrite(table.scan(w, select=columns).to_arrow()) for i, w in enumerate(["id < 3", "id >= 3"])
     ]
     java.insert(name, "(5, 'b', 0)")
-    table.commit_rewrite(tasks, messages)
+    assert table.snapshot is not None
+    table.commit_rewrite(tasks, messages, at=table.snapshot.id)
     java.sql(f"refresh table ice.{NAMESPACE}.{name}")
     assert_same_rows(java.read(name, "id < 5", columns=", ".join(columns)), before, "rewritten")
     check(java, table, name, "rewritten")

@@ -307,7 +307,9 @@ def test_files_are_replaced_by_messages(make: Make, version: int) -> None:
     if version > 1:
         table.delete_keys(rows([2]), on=["id"])
     table.append(rows([4]))
-    planned.commit_rewrite(tasks, [message], snapshot_properties={"by": "me"})
+    assert planned.snapshot is not None
+    version_read = planned.snapshot.id
+    planned.commit_rewrite(tasks, [message], at=version_read, snapshot_properties={"by": "me"})
     assert planned.snapshot is not None
     assert (planned.snapshot.operation, planned.snapshot.summary["by"]) == ("replace", "me")
     expected = [i for i in (1, 2, 3, 4) if version == 1 or i != 2]
@@ -315,29 +317,33 @@ def test_files_are_replaced_by_messages(make: Make, version: int) -> None:
     assert after.equals(before.filter(pa.compute.is_in(before["id"], pa.array(expected))))
     assert [r[0] for r in read(table)] == expected
     with pytest.raises(fz.CommitConflictError):
-        fz.open_table(table.location).commit_rewrite(tasks, [planned.writer().rewrite(before)])
+        fz.open_table(table.location).commit_rewrite(
+            tasks, [planned.writer().rewrite(before)], at=version_read
+        )
 
 
 def test_rewrites_that_are_none(make: Make, catalog: fz.Catalog) -> None:
     table = make(3).append(rows([1, 2]))
     (task,) = table.scan().plan_files()
+    assert table.snapshot is not None
+    at = table.snapshot.id
     full = table.scan(select=["id", "g", "v", "_row_id", "_last_updated_sequence_number"]).to_arrow()
     with pytest.raises(fz.InvalidInputError, match="identity"):
         table.writer().rewrite(rows([1, 2]))
     with pytest.raises(fz.InvalidInputError, match="at least one file"):
-        table.commit_rewrite([], [table.writer().rewrite(full)])
+        table.commit_rewrite([], [table.writer().rewrite(full)], at=at)
     with pytest.raises(fz.InvalidInputError, match="tasks of a scan"):
-        table.commit_rewrite([task.data_file.path], [])  # type: ignore[list-item]
+        table.commit_rewrite([task.data_file.path], [], at=at)  # type: ignore[list-item]
     more = table.writer().rewrite(pa.concat_tables([full, full]))
     with pytest.raises(fz.InvalidInputError, match="must not add rows"):
-        table.commit_rewrite([task], [more])
+        table.commit_rewrite([task], [more], at=at)
     with pytest.raises(fz.InvalidInputError, match="no rewrite"):
-        table.commit_rewrite([task], [table.writer().delete_keys(rows([1]), on=["id"])])
+        table.commit_rewrite([task], [table.writer().delete_keys(rows([1]), on=["id"])], at=at)
     other = catalog.create_table("db.other", SCHEMA).append(rows([1]))
     with pytest.raises(fz.InvalidInputError, match="another table"):
-        table.commit_rewrite([task], [other.writer().write(rows([1]))])
+        table.commit_rewrite([task], [other.writer().write(rows([1]))], at=at)
     with pytest.raises(fz.CommitConflictError, match="not in the table"):
-        table.commit_rewrite(list(other.scan().plan_files()), [])
+        table.commit_rewrite(list(other.scan().plan_files()), [], at=at)
     old = table.snapshot
     assert old is not None
     table.delete_positions(places(table, "id = 1"))

@@ -93,9 +93,12 @@ def append(df: DataFrame, table: Table | str | os.PathLike[str]) -> None:
     location = table.writable_location() if isinstance(table, Table) else os.fspath(table)
     df.sparkSession.dataSource.register(_data_source())
     writer = df.write.format("frazil").mode("append")
-    if isinstance(table, Table) and "catalog" in json.loads(handle := table._core.to_json()):
-        # The name keeps Spark from showing it: there may be passwords in it.
-        writer = writer.option(HANDLE, handle)
+    if isinstance(table, Table):
+        handle = table._core.to_json()
+        members = json.loads(handle)
+        if members.get("catalog") or members.get("storage-options"):
+            # The name keeps Spark from showing it: there may be passwords in it.
+            writer = writer.option(HANDLE, handle)
     writer.save(location)
 
 

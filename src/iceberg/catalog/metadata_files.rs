@@ -146,7 +146,12 @@ fn found(metadata_location: String) -> FoundMetadata {
 /// Follows the hint: a version's number, or as some writers have it a metadata file's name with or without ending.
 fn by_hint(store: &dyn Store, folder: &str) -> Result<Option<String>> {
     let path = join(folder, VERSION_HINT);
-    let sane = store.get_tail(&path, LONGEST_HINT).ok().filter(|(_, size)| *size <= LONGEST_HINT);
+    let found = match store.get_tail(&path, LONGEST_HINT) {
+        // A store that does not answer now may well have a hint.
+        Err(e) if store.is_remote() && e.kind() != ErrorKind::NotFound => return Err(e),
+        found => found.ok(),
+    };
+    let sane = found.filter(|(_, size)| *size <= LONGEST_HINT);
     let Some(text) = sane.and_then(|(bytes, _)| String::from_utf8(bytes).ok()) else {
         return Ok(None);
     };

@@ -265,15 +265,17 @@ impl KindStatistics {
                 m.double(3, *sum);
             }),
             K::Double { .. } => {}
-            K::Text { range, bytes } => out.message(4, |m| {
-                let (low, high) = range.as_ref().map_or((None, None), |(low, high)| (low.whole(), high.whole()));
-                // One without the other would stand for a bound of its own.
-                if let (Some(low), Some(high)) = (low, high) {
-                    m.text(1, low);
-                    m.text(2, high);
+            K::Text { range, bytes } => {
+                let ends = range.as_ref().map(|(low, high)| (low.whole(), high.whole()));
+                // Without both ends Java takes it that there are no values, and passes the rows over: then nothing is said.
+                if let Some((Some(low), Some(high))) = ends {
+                    out.message(4, |m| {
+                        m.text(1, low);
+                        m.text(2, high);
+                        m.signed(3, *bytes as i64);
+                    });
                 }
-                m.signed(3, *bytes as i64);
-            }),
+            }
             K::Boolean { true_count } => out.message(5, |m| m.packed(1, &[*true_count])),
             K::Decimal { range, scale } => out.message(6, |m| {
                 if let Some((low, high)) = range {
