@@ -222,6 +222,7 @@ impl PlanPart {
             filter: scan.filter.clone(),
             entries: EntryScope::Live,
             column_metrics,
+            all_deletes: false,
             metric_fields: Vec::new(),
             budget: Arc::default(),
             cache: None,

@@ -51,6 +51,8 @@ pub struct Scan {
     case_sensitive: bool,
     max_plan_bytes: Option<u64>,
     plan_cache: Option<Arc<PlanCache>>,
+    /// Whether tasks have the deletes of all rows of their files.
+    all_deletes: bool,
 }
 
 impl Scan {
@@ -86,6 +88,7 @@ impl Scan {
             case_sensitive: options.case_sensitive,
             max_plan_bytes: options.max_plan_bytes,
             plan_cache: options.plan_cache,
+            all_deletes: false,
         };
         let scan = match request.filter {
             Some(filter) => scan.filter(filter)?,
@@ -95,6 +98,13 @@ impl Scan {
             Some(columns) => scan.select(&columns),
             None => Ok(scan),
         }
+    }
+
+    /// Gives tasks the deletes of all rows of their files, not of those alone that the filter may keep: whoever writes a file
+    /// anew writes the others too.
+    pub(crate) fn with_all_deletes(self) -> Scan {
+        // The cache knows of no plans like that.
+        Scan { all_deletes: true, plan_cache: None, ..self }
     }
 
     /// Keeps only rows that this filter keeps as well.
@@ -230,6 +240,7 @@ impl Scan {
             filter: self.filter.clone(),
             entries: EntryScope::Live,
             column_metrics: false,
+            all_deletes: self.all_deletes,
             metric_fields: Vec::new(),
             budget: Arc::new(ReadBudget::new(self.max_plan_bytes)),
             cache: self.plan_cache.clone(),

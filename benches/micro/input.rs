@@ -179,6 +179,7 @@ pub fn planned(filter: BoundPredicate, deletes: Option<Vec<DataFile>>) -> Planne
         filter: Arc::new(filter),
         entries: EntryScope::default(),
         column_metrics: false,
+        all_deletes: false,
         cache: None,
         metric_fields: Vec::new(),
         budget: Arc::default(),

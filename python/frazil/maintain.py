@@ -233,7 +233,8 @@ class Maintain:
 
         Args:
             older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days.
-            location: The folder to look in; None is the table's. It must not hold more than the table.
+            location: The folder to look in: the table's, one in it, or one that a property of the table names
+                (`write.data.path`). None is the table's.
             dry_run: Only tell what would go.
             prefix_mismatch: What to do about a file that the table records with another scheme or authority: refuse
                 to go on, leave it, or delete it.
@@ -241,8 +242,8 @@ class Maintain:
             equal_authorities: Authorities that mean the same as another.
 
         Raises:
-            InvalidInputError: Prefixes do not match, `location` holds more than the table, or the property
-                `gc.enabled` is false. Nothing was deleted.
+            InvalidInputError: Prefixes do not match, `location` is not the table's, or the property `gc.enabled` is
+                false. Nothing was deleted.
         """
         result = self._run(
             "remove_orphan_files",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import arguments
@@ -158,7 +159,7 @@ class Refs(RefChanges, Mapping[str, Ref]):
     """
 
     def __init__(self, table: Table) -> None:
-        super().__init__(lambda change: evolve(table, change))
+        super().__init__(partial(evolve, table))
         self._table = table
 
     def _all(self) -> dict[str, Ref]:

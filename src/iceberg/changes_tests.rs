@@ -260,6 +260,7 @@ impl World {
             schema,
             entries: EntryScope::Live,
             column_metrics: false,
+            all_deletes: false,
             cache: None,
             metric_fields: Vec::new(),
             budget: Arc::default(),

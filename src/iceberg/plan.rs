@@ -67,6 +67,9 @@ pub struct PlanInput {
     pub budget: Arc<ReadBudget>,
     /// Whether files get their column metrics (still encoded).
     pub column_metrics: bool,
+    /// Whether files get the deletes of all their rows, not of those alone that the filter may keep: for who writes files
+    /// anew, rows that the filter does not keep too.
+    pub all_deletes: bool,
     /// Where decoded manifests are kept.
     pub cache: Option<Arc<PlanCache>>,
 }
@@ -423,6 +426,14 @@ impl Plan {
         Ok(batch)
     }
 
+    /// What the entries of a manifest are judged by.
+    pub(super) fn filter_of(&self, content: ManifestContent) -> Arc<BoundPredicate> {
+        match self.input.all_deletes && content == ManifestContent::Deletes {
+            true => Arc::new(BoundPredicate::True),
+            false => self.input.filter.clone(),
+        }
+    }
+
     /// Decodes and judges one stretch of a manifest.
     pub(super) fn decode_piece(
         &self,
@@ -438,14 +449,15 @@ impl Plan {
             return Err(Error::corrupt("a data manifest lists a delete file"));
         }
         let spec = self.specs.get(file.spec_id)?;
+        let filter = self.filter_of(file.content);
         let mut groups = Vec::with_capacity(columns.partitions.len());
         for tuple in &columns.partitions {
             let schema = &self.input.schema;
             let partition = partition_of(&spec.spec, schema, &manifest.spec_fields, &manifest.partition_types, tuple);
-            groups.push(spec.group(partition, &self.input.filter, file.content));
+            groups.push(spec.group(partition, &filter, file.content));
         }
         let mut batch = PlannedBatch { columns, groups, ..PlannedBatch::default() };
-        batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);
+        batch.rows = survivors(&batch, &self.input.entries, &filter);
         let mut seen = PlanCounters::default();
         count(&batch, &mut seen);
         batch.seen = seen;

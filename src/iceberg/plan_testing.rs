@@ -172,6 +172,7 @@ impl TestTable {
             filter: Arc::new(filter),
             entries: EntryScope::Live,
             column_metrics: false,
+            all_deletes: false,
             metric_fields: Vec::new(),
             budget: Arc::default(),
             cache: None,

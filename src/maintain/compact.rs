@@ -87,6 +87,7 @@ impl Table {
             at: options.commit.branch.clone().map(At::Ref),
             ..ScanRequest::default()
         })?;
+        let scan = scan.with_all_deletes();
         let groups = sizes.groups(&scan, newest.partition_spec().id, go_on)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
         let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };

@@ -66,7 +66,7 @@ impl Table {
     /// such names; links are not followed, and folders of tables within this one's are left alone.
     ///
     /// # Errors
-    /// `InvalidInput` if the property `gc.enabled` is false, for a folder that holds more than the table, or files that are
+    /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or files that are
     /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; what `go_on`
     /// gives. Nothing is deleted then.
     pub fn remove_orphan_files(&self, options: &OrphanOptions, go_on: GoOn) -> Result<(Table, Orphans)> {
@@ -110,20 +110,26 @@ impl Table {
     }
 }
 
-/// A folder above the table's would make orphans of what else is in it.
+/// Properties that name folders of the table's own outside of its location.
+const OWN_FOLDERS: [&str; 4] =
+    ["write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path"];
+
+/// In a folder that is not the table's, whatever is there would be taken for orphans.
 fn check_location(table: &Table, location: &str) -> Result<()> {
-    let parts = |path: &str| -> Vec<String> { path.split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect() };
     let store = &table.inner.store;
-    let (at, own) = (parts(&store.real_folder(location)), parts(&store.real_folder(table.location())));
-    if at.len() < own.len() && own.starts_with(&at) {
-        return Err(Error::invalid(
-            "this folder holds more than the table, so files of others would be taken for orphans",
-        )
-        .with("location", location)
-        .with("table", table.location())
-        .hint("Give the table's folder, one in it, or one that only this table writes to"));
+    let parts = |path: &str| -> Vec<String> {
+        store.real_folder(path).split('/').filter(|p| !p.is_empty()).map(str::to_owned).collect()
+    };
+    let properties = &table.inner.metadata.properties;
+    let named = OWN_FOLDERS.iter().filter_map(|name| properties.get(*name)).map(String::as_str);
+    let at = parts(location);
+    match std::iter::once(table.location()).chain(named).any(|own| at.starts_with(&parts(own))) {
+        true => Ok(()),
+        false => Err(Error::invalid("this folder is not the table's, so files of others would be taken for orphans")
+            .with("location", location)
+            .with("table", table.location())
+            .hint("Give the table's folder, one in it, or one that the property write.data.path names")),
     }
-    Ok(())
 }
 
 /// Names of folders that are shown although they look hidden: those of partition fields.

@@ -95,7 +95,8 @@ impl View {
         // Metadata columns say nothing about the rows of other commits.
         bind(&filter, self.table.schema(), true)?;
         let at = self.branch.clone().map(At::Ref);
-        self.table.scan(ScanRequest { filter: Some(filter), at, ..ScanRequest::default() })
+        let scan = self.table.scan(ScanRequest { filter: Some(filter), at, ..ScanRequest::default() })?;
+        Ok(scan.with_all_deletes())
     }
 
     fn property(&self, command: Command, what: &str) -> Option<(String, String)> {

@@ -189,10 +189,17 @@ fn azure(bucket: &Bucket, settings: Vec<(String, String)>, retry: RetryConfig) -
 /// Whether an endpoint is asked by plain HTTP.
 ///
 /// # Errors
-/// `InvalidInput` if it is, on another machine, and nobody has allowed it.
+/// `InvalidInput` if it is, on another machine, and nobody has allowed it; for an endpoint that is no URL.
 fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
-    let Some(rest) = endpoint.strip_prefix("http://") else { return Ok(allowed) };
+    if endpoint.starts_with("https://") {
+        return Ok(allowed);
+    }
+    let Some(rest) = endpoint.strip_prefix("http://") else {
+        return Err(Error::invalid("the endpoint is no URL of HTTP").hint("Begin it with https:// or http://"));
+    };
     let authority = rest.split('/').next().unwrap_or_default();
+    // Before an @ stands who asks, not who is asked.
+    let authority = authority.rsplit('@').next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(v6) => v6.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
@@ -202,7 +209,7 @@ fn allows_http(endpoint: &str, allowed: bool) -> Result<bool> {
         return Ok(true);
     }
     Err(Error::invalid("the endpoint is on another machine and not encrypted")
-        .with("endpoint", endpoint)
+        .with("endpoint", authority)
         .hint("Use https://, or allow it by the storage option allow_http='true'"))
 }
 

@@ -317,9 +317,7 @@ def test_files_are_replaced_by_messages(make: Make, version: int) -> None:
     assert after.equals(before.filter(pa.compute.is_in(before["id"], pa.array(expected))))
     assert [r[0] for r in read(table)] == expected
     with pytest.raises(fz.CommitConflictError):
-        fz.open_table(table.location).commit_rewrite(
-            tasks, [planned.writer().rewrite(before)], at=version_read
-        )
+        fz.open_table(table.location).commit_rewrite(tasks, [planned.writer().rewrite(before)], at=version_read)
 
 
 def test_rewrites_that_are_none(make: Make, catalog: fz.Catalog) -> None:
@@ -358,3 +356,36 @@ def test_united_vectors_are_committed_once(make: Make) -> None:
     table.commit(messages).commit(messages)
     assert len(table.snapshots) == 2
     assert [r[0] for r in read(table)] == [2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+@pytest.mark.parametrize("change", ["update", "delete", "overwrite", "upsert", "merge", "compact", "transaction"])
+def test_rows_deleted_by_key_stay_so_when_their_file_is_written_anew(
+    make: Make, version: int, mode: str, change: str
+) -> None:
+    """The filter of the change does not reach the deleted key, but the file that it makes anew holds it."""
+    table = make(version)
+    table.set_properties({f"write.{command}.mode": mode for command in ("delete", "update", "merge")})
+    table.append(rows([1, 2, 3])).delete_keys(rows([1]), on=["id"])
+    expected = [2, 3]
+    if change == "update":
+        table.update("id > 2", {"v": 9})
+    elif change == "delete":
+        table.delete("id > 2")
+        expected = [2]
+    elif change == "overwrite":
+        table.overwrite(rows([7]), where="id > 2")
+        expected = [2, 7]
+    elif change == "upsert":
+        table.upsert(rows([3]), on=["id"])
+    elif change == "merge":
+        table.merge(rows([3]), on=["id"], when_matched_delete=True)
+        expected = [2]
+    elif change == "compact":
+        table.maintain.compact(where="id > 2", rewrite_all=True)
+    else:
+        with table.transaction() as tx:
+            tx.update("id > 2", {"v": 9})
+    assert [r[0] for r in read(table)] == expected
+    assert [r[0] for r in read(fz.open_table(table.location))] == expected

@@ -188,8 +188,12 @@ def test_links_are_not_followed_and_do_not_hide_what_is_live(tmp_path: pathlib.P
 def test_orphan_removal_refuses(table: fz.Table, tmp_path: pathlib.Path) -> None:
     table.append(rows(1))
     make_old(table)
-    with pytest.raises(fz.InvalidInputError, match="more than the table"):
-        table.maintain.remove_orphan_files(location=str(tmp_path))
+    beside = fz.catalog("c", warehouse=tmp_path / "beside")
+    beside.create_namespace("db")
+    other = beside.create_table("db.t", rows(1).schema).append(rows(1))
+    for folder in (str(tmp_path), other.location, other.location + "/data", str(tmp_path / "elsewhere")):
+        with pytest.raises(fz.InvalidInputError, match="not the table's"):
+            table.maintain.remove_orphan_files(location=folder)
     with pytest.raises(fz.InvalidInputError, match="prefix_mismatch"):
         table.maintain.remove_orphan_files(prefix_mismatch="maybe")  # type: ignore[arg-type]
     orphans = put(table, "x")

@@ -230,6 +230,7 @@ impl Check<'_> {
             metric_fields: Vec::new(),
             budget: Arc::default(),
             column_metrics: false,
+            all_deletes: false,
             cache: None,
         })
     }
