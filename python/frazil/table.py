@@ -441,7 +441,7 @@ class Table(RowChanges):
             replaced: Files that go, as a scan gives them; of a task, its data file. Delete files only if all data files
                 that they reach go too, or others take their place.
             messages: What `Writer.rewrite` returned. None at all is fine if no row is left.
-            at: The version that the rows were read at, as the scan's `snapshot_id` says. What was deleted since is seen.
+            at: The version that the rows were read at, as the scan's `snapshot_id` says. Later deletes are seen.
             branch: As for `append`.
             snapshot_properties: As for `append`.
 
