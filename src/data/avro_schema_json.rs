@@ -8,8 +8,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json, json};
 
 use super::parquet_schema::avro_name;
+use crate::codec::avro::primitive::primitive_type;
 use crate::error::{Error, Result};
-use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
+use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// The schema of rows of `schema`.
 ///
@@ -71,7 +72,7 @@ fn of_type(f: &Field, named: &mut HashSet<String>) -> Result<Json> {
             let parts = [part("metadata"), part("value")];
             json!({"type": "record", "name": format!("r{}", f.id), "fields": parts, "logicalType": "variant"})
         }
-        Type::Primitive(p) => primitive(p, named),
+        Type::Primitive(p) => primitive_type(p, named),
         Type::Struct(fields) => record(&format!("r{}", f.id), fields, named)?,
         Type::List(element) => {
             json!({"type": "array", "items": optional(element, named)?, "element-id": element.id})
@@ -90,47 +91,6 @@ fn of_type(f: &Field, named: &mut HashSet<String>) -> Result<Json> {
             json!({"type": "array", "items": entry, "logicalType": "map"})
         }
     })
-}
-
-fn primitive(p: &PrimitiveType, named: &mut HashSet<String>) -> Json {
-    use PrimitiveType as P;
-    let timestamp = |unit: &str, utc: bool| json!({"type": "long", "logicalType": unit, "adjust-to-utc": utc});
-    match p {
-        P::Boolean => json!("boolean"),
-        P::Int => json!("int"),
-        P::Long => json!("long"),
-        P::Float => json!("float"),
-        P::Double => json!("double"),
-        P::Date => json!({"type": "int", "logicalType": "date"}),
-        P::Time => json!({"type": "long", "logicalType": "time-micros"}),
-        P::Timestamp => timestamp("timestamp-micros", false),
-        P::Timestamptz => timestamp("timestamp-micros", true),
-        P::TimestampNs => timestamp("timestamp-nanos", false),
-        P::TimestamptzNs => timestamp("timestamp-nanos", true),
-        P::String => json!("string"),
-        P::Binary | P::Geometry { .. } | P::Geography { .. } => json!("bytes"),
-        P::Uuid => fixed("uuid_fixed".to_owned(), 16, json!({"logicalType": "uuid"}), named),
-        P::Fixed(n) => fixed(format!("fixed_{n}"), *n as usize, json!({}), named),
-        P::Decimal { precision, scale } => {
-            let logical = json!({"logicalType": "decimal", "precision": precision, "scale": scale});
-            let size = decimal::bytes_of_precision(*precision);
-            fixed(format!("decimal_{precision}_{scale}"), size, logical, named)
-        }
-        // A variant is a record.
-        P::Unknown | P::Variant => json!("null"),
-    }
-}
-
-/// A fixed type, or its name where the schema has it already.
-fn fixed(name: String, size: usize, logical: Json, named: &mut HashSet<String>) -> Json {
-    if !named.insert(name.clone()) {
-        return json!(name);
-    }
-    let mut out = json!({"type": "fixed", "name": name, "size": size});
-    if let (Some(out), Json::Object(logical)) = (out.as_object_mut(), logical) {
-        out.extend(logical);
-    }
-    out
 }
 
 #[cfg(test)]

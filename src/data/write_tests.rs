@@ -1,3 +1,4 @@
+use super::super::file_write::tests::LEAVES;
 use super::*;
 use crate::error::ErrorKind;
 use crate::store::local::LocalStore;
@@ -181,28 +182,8 @@ fn every_type_round_trips() {
     let map =
         Type::Map(Arc::new(Field::new(23, "key", true, P::String)), Arc::new(Field::new(24, "value", false, P::Long)));
     let inner: Arc<[Field]> = vec![Field::new(26, "x y", false, P::Date), Field::new(28, "r", true, P::Int)].into();
-    let leaves = [
-        P::Boolean,
-        P::Int,
-        P::Long,
-        P::Float,
-        P::Double,
-        P::Date,
-        P::Time,
-        P::Timestamp,
-        P::Timestamptz,
-        P::TimestampNs,
-        P::TimestamptzNs,
-        P::String,
-        P::Binary,
-        P::Uuid,
-        P::Fixed(5),
-        P::Decimal { precision: 9, scale: 2 },
-        P::Decimal { precision: 18, scale: 0 },
-        P::Decimal { precision: 38, scale: 10 },
-    ];
     let mut fields: Vec<Field> =
-        leaves.into_iter().enumerate().map(|(i, ty)| Field::new(i as i32 + 1, format!("c{i}"), false, ty)).collect();
+        LEAVES.iter().enumerate().map(|(i, ty)| Field::new(i as i32 + 1, format!("c{i}"), false, ty.clone())).collect();
     fields.extend([
         Field::new(20, "list", false, list),
         Field::new(22, "map", false, map),

@@ -2,8 +2,11 @@
 //!
 //! Source: Iceberg specification, "Manifests" and "Manifest Lists"; names of partition fields as in Java's Avro mapping.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value as Json, json};
 
+use crate::codec::avro::primitive::primitive_type;
 use crate::types::{PartitionField, PrimitiveType};
 
 /// A field of a record. An optional one is a union with null and has the default null.
@@ -164,7 +167,7 @@ fn file_fields(format_version: u8, fields: &[PartitionField], types: &[Primitive
 }
 
 fn partition_record(fields: &[PartitionField], types: &[PrimitiveType]) -> Json {
-    let mut named = Vec::new();
+    let mut named = HashSet::new();
     let members = fields.iter().zip(types).map(|(f, ty)| {
         let name = sanitize(&f.name);
         let mut out = field(&name, partition_type(ty, &mut named), None, true, f.field_id);
@@ -182,58 +185,13 @@ fn partition_record(fields: &[PartitionField], types: &[PrimitiveType]) -> Json 
     record("r102", members)
 }
 
-/// The Avro type of a partition value. A named type is defined once and then referred to.
-fn partition_type(ty: &PrimitiveType, named: &mut Vec<String>) -> Json {
-    use PrimitiveType as P;
-    let timestamp = |unit: &str, utc: bool| json!({"type": "long", "logicalType": unit, "adjust-to-utc": utc});
-    let mut fixed = |name: String, size: usize| {
-        if named.contains(&name) {
-            return (json!(name), true);
-        }
-        let definition = json!({"type": "fixed", "name": name, "size": size});
-        named.push(name);
-        (definition, false)
-    };
+/// The Avro type of a partition value.
+fn partition_type(ty: &PrimitiveType, named: &mut HashSet<String>) -> Json {
     match ty {
-        P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => json!("null"),
-        P::Boolean => json!("boolean"),
-        P::Int => json!("int"),
-        P::Long => json!("long"),
-        P::Float => json!("float"),
-        P::Double => json!("double"),
-        P::String => json!("string"),
-        P::Binary => json!("bytes"),
-        P::Date => json!({"type": "int", "logicalType": "date"}),
-        P::Time => json!({"type": "long", "logicalType": "time-micros"}),
-        P::Timestamp => timestamp("timestamp-micros", false),
-        P::Timestamptz => timestamp("timestamp-micros", true),
-        P::TimestampNs => timestamp("timestamp-nanos", false),
-        P::TimestamptzNs => timestamp("timestamp-nanos", true),
-        P::Fixed(n) => fixed(format!("fixed_{n}"), *n as usize).0,
-        P::Uuid => {
-            let (mut out, known) = fixed("uuid_fixed".into(), 16);
-            if let (Json::Object(o), false) = (&mut out, known) {
-                o.insert("logicalType".into(), json!("uuid"));
-            }
-            out
-        }
-        P::Decimal { precision, scale } => {
-            let (mut out, known) = fixed(format!("decimal_{precision}_{scale}"), decimal_length(*precision));
-            if let (Json::Object(o), false) = (&mut out, known) {
-                o.insert("logicalType".into(), json!("decimal"));
-                o.insert("precision".into(), json!(precision));
-                o.insert("scale".into(), json!(scale));
-            }
-            out
-        }
+        // No transform makes such a value.
+        PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => json!("null"),
+        ty => primitive_type(ty, named),
     }
-}
-
-/// Fewest bytes that hold every unscaled value of so many digits.
-pub fn decimal_length(precision: u8) -> usize {
-    let largest = 10u128.saturating_pow(u32::from(precision)) - 1;
-    // One bit more for the sign.
-    (128 - largest.leading_zeros() as usize + 1).div_ceil(8)
 }
 
 /// A name that Avro allows: what is no letter, digit or underscore becomes `_x` and its UTF-16 code in hexadecimal
@@ -268,6 +226,7 @@ mod tests {
     use super::*;
     use crate::codec::avro::Node;
     use crate::types::Transform;
+    use crate::types::decimal::bytes_of_precision;
 
     #[test]
     fn names_become_what_java_makes_of_them() {
@@ -290,7 +249,7 @@ mod tests {
     fn decimal_lengths() {
         // 2^(8n-1) - 1 has 2, 4, 6, 9, 11, 14, 16, 18 … digits in full.
         for (precision, length) in [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (9, 4), (18, 8), (19, 9), (38, 16)] {
-            assert_eq!(decimal_length(precision), length, "{precision}");
+            assert_eq!(bytes_of_precision(precision), length, "{precision}");
         }
     }
 

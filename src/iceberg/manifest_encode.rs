@@ -3,7 +3,7 @@
 //! Source: Iceberg specification, "Manifests" and "Manifest Lists".
 
 use super::entries::{ADDED, DELETED, EXISTING};
-use super::manifest_avro::{decimal_length, manifest_entry_schema};
+use super::manifest_avro::manifest_entry_schema;
 use super::manifest_list::{FieldSummary, ManifestContent};
 use super::partition::spec_fields_to_json;
 use crate::codec::avro::encode::{
@@ -12,6 +12,7 @@ use crate::codec::avro::encode::{
 use crate::codec::avro::{Codec, ContainerWriter};
 use crate::error::{Error, Result, ResultExt};
 use crate::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileMetrics};
+use crate::types::decimal::bytes_of_precision;
 use crate::types::schema_json::schema_to_json;
 use crate::types::value::encode_bound;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
@@ -289,7 +290,7 @@ fn put_partition_value(out: &mut Vec<u8>, value: Option<ValueRef<'_>>, ty: &Prim
         (ValueRef::Decimal(v), P::Decimal { precision, .. }) => {
             let too_wide = v.unsigned_abs() >= 10u128.saturating_pow(u32::from(*precision));
             let bytes = v.to_be_bytes();
-            let tail = bytes.get(16usize.saturating_sub(decimal_length(*precision))..).filter(|_| !too_wide);
+            let tail = bytes.get(16usize.saturating_sub(bytes_of_precision(*precision))..).filter(|_| !too_wide);
             out.extend_from_slice(tail.ok_or_else(|| misfit(value))?);
         }
         _ => return Err(misfit(value)),

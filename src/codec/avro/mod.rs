@@ -23,6 +23,7 @@
 pub mod container;
 pub mod decode;
 pub mod encode;
+pub mod primitive;
 pub mod schema;
 
 pub use container::{Block, Codec, Container, Inflater};
