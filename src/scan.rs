@@ -73,6 +73,7 @@ impl Scan {
             name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
             keep_deleted: false,
             batch_rows: options.batch_rows,
+            paimon: None,
         };
         let scan = Scan {
             table: table.clone(),

@@ -23,6 +23,7 @@ fn task(name: &str, size: i64, offsets: Option<Vec<i64>>) -> ScanTask {
         deletes: vec![],
         residual: Arc::new(BoundPredicate::True),
         change: None,
+        merge: None,
     }
 }
 

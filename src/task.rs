@@ -242,6 +242,33 @@ pub struct DataFile {
     pub content_offset: Option<i64>,
     /// The length of a deletion vector in its Puffin file.
     pub content_size_bytes: Option<i64>,
+    /// What Paimon records of a data file beside all that.
+    pub leveled: Option<Box<LeveledFile>>,
+}
+
+/// A data file's place in the bucket of a Paimon table (Paimon specification, "Data file metadata").
+#[derive(Clone, Debug, PartialEq)]
+pub struct LeveledFile {
+    /// The bucket; 0 where a table has none, -2 where rows wait to be given one.
+    pub bucket: i32,
+    /// Buckets of the partition when it was written.
+    pub total_buckets: i32,
+    /// The level in the bucket's tree of sorted runs; files of level 0 may overlap each other.
+    pub level: i32,
+    /// The schema it was written with: its columns are that schema's, by name.
+    pub schema_id: i64,
+    /// Its least key, a binary row of the primary key without partition columns; empty in tables without keys.
+    pub min_key: Vec<u8>,
+    /// Its greatest key.
+    pub max_key: Vec<u8>,
+    /// The least sequence number of its rows.
+    pub min_sequence_number: i64,
+    /// The greatest sequence number of its rows.
+    pub max_sequence_number: i64,
+    /// How many of its rows take others away; `None` where that was not recorded.
+    pub delete_row_count: Option<i64>,
+    /// The columns it has, if not all of its schema.
+    pub write_columns: Option<Vec<String>>,
 }
 
 impl DataFile {
@@ -271,6 +298,7 @@ impl DataFile {
             referenced_data_file: None,
             content_offset: None,
             content_size_bytes: None,
+            leveled: None,
         }
     }
 }
@@ -297,6 +325,16 @@ pub struct ScanTask {
     pub residual: Arc<BoundPredicate>,
     /// In a changelog: what happened to its rows.
     pub change: Option<Box<Change>>,
+    /// Files that have to be read together, this one (the first of them) included: their rows are merged by key.
+    pub merge: Option<Arc<MergeSection>>,
+}
+
+/// Data files of one bucket whose keys overlap: of rows with one key, one remains.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeSection {
+    /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own, without
+    /// section.
+    pub runs: Vec<Vec<ScanTask>>,
 }
 
 /// Whether a commit added rows or removed them.
@@ -373,6 +411,20 @@ pub struct ReadContext {
     pub keep_deleted: bool,
     /// Most rows in a batch.
     pub batch_rows: usize,
+    /// What else the data files of a Paimon table are read by.
+    pub paimon: Option<Arc<PaimonContext>>,
+}
+
+/// How the data files of a Paimon table are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PaimonContext {
+    /// The table's schemas by id, since files are of the schema they were written with.
+    pub schemas: BTreeMap<i64, Arc<Schema>>,
+    /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in tables
+    /// without one.
+    pub key: Vec<FieldId>,
+    /// The table's options, overridden by those of the scan: they say how rows with one key become one.
+    pub options: BTreeMap<String, String>,
 }
 
 /// Tasks for one reader, with all that it needs: pickles to an executor.

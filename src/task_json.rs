@@ -23,6 +23,8 @@ use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_jso
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 
+mod paimon;
+
 /// Whether to write only the specification's members or all that a reader in another process needs.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
@@ -114,6 +116,7 @@ pub fn context_to_json(c: &ReadContext) -> Json {
         "name-mapping": c.name_mapping,
         "keep-deleted": c.keep_deleted,
         "batch-rows": c.batch_rows,
+        "paimon": c.paimon.as_deref().map(paimon::context_object),
     })
 }
 
@@ -170,6 +173,7 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
         name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
         keep_deleted: c.get("keep-deleted").and_then(Json::as_bool).unwrap_or(false),
         batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
+        paimon: c.get("paimon").filter(|p| !p.is_null()).map(paimon::context_of).transpose()?.map(Arc::new),
     })
 }
 
@@ -240,6 +244,9 @@ fn task_object(task: &ScanTask, form: Form) -> Result<Map<String, Json>> {
     if let Some(change) = task.change.as_ref().filter(|_| form == Form::Complete) {
         out.insert("change".into(), change_object(change)?);
     }
+    if let Some(section) = task.merge.as_ref().filter(|_| form == Form::Complete) {
+        out.insert("merge".into(), paimon::section_object(section)?);
+    }
     Ok(out)
 }
 
@@ -270,7 +277,7 @@ fn commit_object(id: i64, commit: &CommitChanges) -> Result<Json> {
     }))
 }
 
-/// All files that a task names.
+/// All files that a task names, but for those it is merged with, which are of the same partition.
 fn files_of(task: &ScanTask) -> impl Iterator<Item = &Arc<DataFile>> {
     let removed_by = task.change.iter().filter_map(|c| c.removed_by.as_ref()).flatten();
     std::iter::once(&task.data_file).chain(task.deletes.iter().chain(removed_by).map(|d| &d.file))
@@ -334,6 +341,7 @@ fn file_object(f: &DataFile, form: Form) -> Result<Json> {
         optional("sequence-number", f.sequence_number.map(|v| json!(v)));
         optional("file-sequence-number", f.file_sequence_number.map(|v| json!(v)));
         optional("snapshot-id", f.snapshot_id.map(|v| json!(v)));
+        optional("leveled", f.leveled.as_deref().map(paimon::leveled_object));
     }
     Ok(Json::Object(out))
 }
@@ -439,6 +447,7 @@ fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Resul
         None => BoundPredicate::True,
     };
     let change = j.get("change").filter(|c| !c.is_null()).map(|c| change_of(c, specs)).transpose()?;
+    let merge = j.get("merge").map(|m| paimon::section_of(m, specs, schema)).transpose()?;
     Ok(ScanTask {
         data_file: Arc::new(file_of(member(j, "data-file")?, specs)?),
         start: int_of(j, "start")?,
@@ -446,6 +455,7 @@ fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Resul
         deletes: deletes_of(j, "delete-files", specs)?.unwrap_or_default(),
         residual: Arc::new(residual),
         change: change.map(Box::new),
+        merge: merge.map(Arc::new),
     })
 }
 
@@ -532,6 +542,7 @@ fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
         referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
         content_offset: long("content-offset"),
         content_size_bytes: long("content-size-in-bytes"),
+        leveled: j.get("leveled").map(paimon::leveled_of).transpose()?.map(Box::new),
     })
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::task::{LeveledFile, MergeSection, PaimonContext};
 use crate::types::Field;
 
 fn file() -> DataFile {
@@ -33,6 +34,7 @@ fn file() -> DataFile {
         referenced_data_file: None,
         content_offset: None,
         content_size_bytes: None,
+        leveled: None,
     }
 }
 
@@ -48,6 +50,7 @@ fn split() -> Split {
         deletes: vec![DeleteRef { file: Arc::new(delete) }],
         residual: Arc::new(BoundPredicate::True),
         change: None,
+        merge: None,
     };
     let context = ReadContext {
         projection: schema.clone(),
@@ -60,6 +63,7 @@ fn split() -> Split {
         name_mapping: Some("[]".into()),
         keep_deleted: true,
         batch_rows: 100,
+        paimon: None,
     };
     Split { context: Arc::new(context), tasks: vec![task] }
 }
@@ -89,6 +93,35 @@ fn changes_survive_the_journey_and_have_no_form_of_the_specification() {
     s.context = Arc::new(ReadContext { change_filter: Arc::new(filter), ..s.context.as_ref().clone() });
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
     assert!(task_to_json(&s.tasks[0], &s.context.schema).is_err());
+}
+
+#[test]
+fn files_to_be_merged_survive_the_journey() {
+    let mut s = split();
+    let leveled = LeveledFile {
+        bucket: -2,
+        total_buckets: 4,
+        level: 5,
+        schema_id: 3,
+        min_key: vec![0, 255],
+        max_key: vec![],
+        min_sequence_number: 7,
+        max_sequence_number: i64::MAX,
+        delete_row_count: Some(2),
+        write_columns: Some(vec!["a".into()]),
+    };
+    let task = |leveled| {
+        let data_file = Arc::new(DataFile { leveled: Some(Box::new(leveled)), ..file() });
+        ScanTask { data_file, ..s.tasks[0].clone() }
+    };
+    let other = LeveledFile { delete_row_count: None, write_columns: None, ..leveled.clone() };
+    let runs = vec![vec![task(leveled)], vec![task(other.clone()), task(other)]];
+    s.tasks = vec![ScanTask { merge: Some(Arc::new(MergeSection { runs })), ..s.tasks[0].clone() }];
+    let schemas = BTreeMap::from([(3, s.context.schema.clone())]);
+    let options = BTreeMap::from([("merge-engine".into(), "first-row".into())]);
+    let paimon = Some(Arc::new(PaimonContext { schemas, key: vec![1], options }));
+    s.context = Arc::new(ReadContext { paimon, ..s.context.as_ref().clone() });
+    assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
 }
 
 /// Spelling as in a task that Java Iceberg 1.12 serialised.

@@ -99,7 +99,8 @@ pub(crate) fn read_delete_file(
 ) -> Result<RowStream> {
     check_readable(file)?;
     let (data_file, residual) = (Arc::new(file.clone()), Arc::new(filter));
-    let task = ScanTask { data_file, start: 0, length: file.size_bytes, deletes: Vec::new(), residual, change: None };
+    let length = file.size_bytes;
+    let task = ScanTask { data_file, start: 0, length, deletes: Vec::new(), residual, change: None, merge: None };
     raw_rows(store, context, &task, Wanted::Deletes(keys))
 }
 

@@ -80,6 +80,7 @@ pub fn task(path: &str, residual: BoundPredicate) -> ScanTask {
         deletes: vec![],
         residual: Arc::new(residual),
         change: None,
+        merge: None,
     }
 }
 
@@ -148,6 +149,7 @@ pub fn projecting(schema: &Schema, projection: &Schema) -> Arc<ReadContext> {
         name_mapping: None,
         keep_deleted: false,
         batch_rows: 7,
+        paimon: None,
     })
 }
 

@@ -207,6 +207,7 @@ impl PlannedBatch {
             deletes: self.deletes.refs(k)?,
             residual: self.residual(row)?,
             change: self.change.as_ref().map(|c| c.of(k)).transpose()?,
+            merge: None,
         })
     }
 }

@@ -1,0 +1,84 @@
+//! What only tables of Paimon have, as JSON.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::{Form, SpecShape, array, id_of, int_of, member, task_object, task_of, text_of, wrong};
+use crate::error::Result;
+use crate::task::{LeveledFile, MergeSection, PaimonContext, ScanTask};
+use crate::types::schema_json::{schema_from_json, schema_to_json};
+use crate::types::value::{hex, unhex};
+use crate::types::{FieldId, Schema};
+
+pub(super) fn context_object(c: &PaimonContext) -> Json {
+    json!({
+        "schemas": c.schemas.iter().map(|(id, schema)| json!([id, schema_to_json(schema)])).collect::<Vec<_>>(),
+        "key": c.key,
+        "options": c.options,
+    })
+}
+
+pub(super) fn context_of(j: &Json) -> Result<PaimonContext> {
+    let schema = |pair: &Json| {
+        let id = pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("schemas"))?;
+        Ok((id, Arc::new(schema_from_json(pair.get(1).ok_or_else(|| wrong("schemas"))?)?)))
+    };
+    let id = |id: &Json| id.as_i64().and_then(|id| FieldId::try_from(id).ok()).ok_or_else(|| wrong("key"));
+    let options = member(j, "options")?.as_object().ok_or_else(|| wrong("options"))?;
+    Ok(PaimonContext {
+        schemas: array(j, "schemas")?.iter().map(schema).collect::<Result<_>>()?,
+        key: array(j, "key")?.iter().map(id).collect::<Result<_>>()?,
+        options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
+    })
+}
+
+pub(super) fn leveled_object(f: &LeveledFile) -> Json {
+    json!({
+        "bucket": f.bucket,
+        "total-buckets": f.total_buckets,
+        "level": f.level,
+        "schema-id": f.schema_id,
+        "min-key": hex(&f.min_key),
+        "max-key": hex(&f.max_key),
+        "min-sequence-number": f.min_sequence_number,
+        "max-sequence-number": f.max_sequence_number,
+        "delete-row-count": f.delete_row_count,
+        "write-columns": f.write_columns,
+    })
+}
+
+pub(super) fn leveled_of(j: &Json) -> Result<LeveledFile> {
+    let key = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+    let names = |list: &Vec<Json>| list.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>();
+    let write_columns = match member(j, "write-columns")? {
+        Json::Null => None,
+        list => Some(list.as_array().and_then(names).ok_or_else(|| wrong("write-columns"))?),
+    };
+    Ok(LeveledFile {
+        bucket: id_of(j, "bucket")?,
+        total_buckets: id_of(j, "total-buckets")?,
+        level: id_of(j, "level")?,
+        schema_id: int_of(j, "schema-id")?,
+        min_key: key("min-key")?,
+        max_key: key("max-key")?,
+        min_sequence_number: int_of(j, "min-sequence-number")?,
+        max_sequence_number: int_of(j, "max-sequence-number")?,
+        delete_row_count: j.get("delete-row-count").and_then(Json::as_i64),
+        write_columns,
+    })
+}
+
+pub(super) fn section_object(section: &MergeSection) -> Result<Json> {
+    let run = |run: &Vec<ScanTask>| run.iter().map(|t| task_object(t, Form::Complete).map(Json::Object)).collect();
+    Ok(section.runs.iter().map(run).collect::<Result<Vec<Json>>>()?.into())
+}
+
+pub(super) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
+    let run = |run: &Json| {
+        let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;
+        tasks.iter().map(|t| task_of(t, specs, schema)).collect::<Result<Vec<_>>>()
+    };
+    Ok(MergeSection { runs: j.as_array().ok_or_else(|| wrong("merge"))?.iter().map(run).collect::<Result<_>>()? })
+}
