@@ -41,6 +41,7 @@ mod py;
 pub mod row_level;
 pub mod scan;
 mod scan_options;
+mod scan_shape;
 pub mod splits;
 pub mod statistics;
 pub mod store;

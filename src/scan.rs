@@ -11,7 +11,7 @@ use crate::changes::{self, History};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::read_ahead::{Ahead, ReadAhead, TaskReader};
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::{BoundPredicate, Predicate, bind};
+use crate::expr::{BoundPredicate, Predicate};
 use crate::iceberg::changes::{AnyPlan, ChangesPlan, plan_appends};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::plan::{EntryScope, Plan, PlanCounters, PlanInput, PlannedBatch};
@@ -20,12 +20,12 @@ use crate::iceberg::read_budget::ReadBudget;
 use crate::iceberg::snapshot::{RefKind, Snapshot};
 use crate::plan_table;
 use crate::scan_options::ScanOptions;
+use crate::scan_shape::ScanShape;
 use crate::splits::{self, SplitPlan};
 use crate::statistics::Coverage;
 use crate::store::Store;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{ReadContext, ScanTask, Split};
-use crate::types::metadata_columns::DELETED;
 use crate::types::{Schema, select};
 use crate::workers::GoOn;
 
@@ -40,15 +40,8 @@ pub struct Scan {
     table: Table,
     snapshot: Option<Arc<Snapshot>>,
     history: History,
-    /// The version's columns.
-    schema: Arc<Schema>,
-    predicate: Predicate,
-    filter: Arc<BoundPredicate>,
-    context: Arc<ReadContext>,
-    select: Option<Vec<String>>,
-    limit: Option<usize>,
+    shape: ScanShape,
     options: Arc<BTreeMap<String, String>>,
-    case_sensitive: bool,
     max_plan_bytes: Option<u64>,
     plan_cache: Option<Arc<PlanCache>>,
     /// Whether tasks have the deletes of all rows of their files.
@@ -75,30 +68,19 @@ impl Scan {
             batch_rows: options.batch_rows,
             paimon: None,
         };
-        let scan = Scan {
+        let all = history.all_columns(&schema, metadata);
+        let of_changes = matches!(history, History::Changes(_));
+        let shape = ScanShape::new(context, all, options.case_sensitive, of_changes);
+        Ok(Scan {
             table: table.clone(),
             snapshot,
             history,
-            schema,
-            predicate: Predicate::True,
-            filter: Arc::new(BoundPredicate::True),
-            context: Arc::new(context),
-            select: None,
-            limit: None,
+            shape: shape.with(request.filter, request.select)?,
             options: Arc::new(request.options),
-            case_sensitive: options.case_sensitive,
             max_plan_bytes: options.max_plan_bytes,
             plan_cache: options.plan_cache,
             all_deletes: false,
-        };
-        let scan = match request.filter {
-            Some(filter) => scan.filter(filter)?,
-            None => scan,
-        };
-        match request.select {
-            Some(columns) => scan.select(&columns),
-            None => Ok(scan),
-        }
+        })
     }
 
     /// Gives tasks the deletes of all rows of their files, not of those alone that the filter may keep: whoever writes a file
@@ -113,19 +95,7 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
-        let predicate = self.predicate.clone().and(predicate);
-        let all = self.all_columns();
-        let bound = bind(&predicate, &all, self.case_sensitive)?;
-        let (filter, change_filter) = match self.history {
-            History::Changes(_) => changes::split_filter(bound)?,
-            _ => (bound, BoundPredicate::True),
-        };
-        let context = ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() };
-        let scan = Scan { predicate, filter: Arc::new(filter), ..self.clone() };
-        match &self.select {
-            Some(columns) => scan.with_context(context, &all).select(columns),
-            None => Ok(scan.with_context(context, &all)),
-        }
+        Ok(Scan { shape: self.shape.filter(predicate)?, ..self.clone() })
     }
 
     /// Reads only these columns (dotted paths), in this order.
@@ -133,35 +103,22 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for a column that does not exist.
     pub fn select(&self, columns: &[String]) -> Result<Scan> {
-        let all = self.all_columns();
-        let projection = Arc::new(select::select(&all, columns, &self.filter.field_ids(), self.case_sensitive)?);
-        let context = ReadContext { projection, ..self.context.as_ref().clone() };
-        Ok(Scan { select: Some(columns.to_vec()), ..self.clone() }.with_context(context, &all))
+        Ok(Scan { shape: self.shape.select(columns)?, ..self.clone() })
     }
 
     /// The columns that can be asked for.
-    pub(crate) fn all_columns(&self) -> Arc<Schema> {
-        self.history.all_columns(&self.schema, &self.table.inner.metadata)
-    }
-
-    /// Reads so, with the metadata columns that are asked for.
-    fn with_context(self, context: ReadContext, all: &Schema) -> Scan {
-        let schema = match self.history {
-            History::Changes(_) => self.schema.clone(),
-            _ => changes::named_columns(&self.schema, all, &self.filter, &context.projection),
-        };
-        let keep_deleted = schema.fields.iter().any(|f| f.id == DELETED);
-        Scan { context: Arc::new(ReadContext { schema, keep_deleted, ..context }), ..self }
+    pub(crate) fn all_columns(&self) -> &Arc<Schema> {
+        self.shape.all_columns()
     }
 
     /// Reads at most so many rows.
     pub fn limit(&self, rows: usize) -> Scan {
-        Scan { limit: Some(self.limit.map_or(rows, |l| l.min(rows))), ..self.clone() }
+        Scan { shape: self.shape.limit(rows), ..self.clone() }
     }
 
     /// The rows' schema.
     pub fn projection(&self) -> &Arc<Schema> {
-        &self.context.projection
+        &self.shape.context.projection
     }
 
     /// The rows' Arrow schema.
@@ -169,17 +126,17 @@ impl Scan {
     /// # Errors
     /// `Unsupported` for a column whose type has no Arrow form yet.
     pub fn arrow_schema(&self) -> Result<SchemaRef> {
-        to_arrow(&self.context.projection)
+        to_arrow(&self.shape.context.projection)
     }
 
     /// What tasks of this scan share.
     pub fn context(&self) -> &Arc<ReadContext> {
-        &self.context
+        &self.shape.context
     }
 
     /// The filter as text.
     pub fn filter_text(&self) -> String {
-        BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string()
+        self.shape.filter_text()
     }
 
     /// The snapshot that is read; `None` for an empty table.
@@ -213,7 +170,7 @@ impl Scan {
 
     /// The filter, bound to the version's columns.
     pub(crate) fn bound_filter(&self) -> &Arc<BoundPredicate> {
-        &self.filter
+        &self.shape.filter
     }
 
     pub(crate) fn history(&self) -> &History {
@@ -234,11 +191,11 @@ impl Scan {
     pub(crate) fn plan_input(&self) -> PlanInput {
         PlanInput {
             store: self.store().clone(),
-            location: self.context.location.clone(),
+            location: self.shape.context.location.clone(),
             metadata: self.table.inner.metadata.clone(),
             snapshot: self.snapshot.clone(),
-            schema: self.context.schema.clone(),
-            filter: self.filter.clone(),
+            schema: self.shape.context.schema.clone(),
+            filter: self.shape.filter.clone(),
             entries: EntryScope::Live,
             column_metrics: false,
             all_deletes: self.all_deletes,
@@ -250,11 +207,11 @@ impl Scan {
 
     /// The most rows to read.
     pub(crate) fn row_limit(&self) -> Option<u64> {
-        self.limit.map(|rows| rows as u64)
+        self.shape.limit.map(|rows| rows as u64)
     }
 
     pub(crate) fn is_case_sensitive(&self) -> bool {
-        self.case_sensitive
+        self.shape.case_sensitive
     }
 
     fn store(&self) -> &Arc<dyn Store> {
@@ -316,7 +273,7 @@ impl Scan {
     pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
         let request = self.split_plan(request)?;
         let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
-        let pack = |tasks| Split { context: self.context.clone(), tasks };
+        let pack = |tasks| Split { context: self.shape.context.clone(), tasks };
         Ok(splits::pack(tasks, &request, go_on)?.into_iter().map(pack).collect())
     }
 
@@ -331,7 +288,7 @@ impl Scan {
     /// As [`Plan::start`] and [`read_task`].
     pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
         let mut tasks = self.tasks(false, &|| Ok(()))?;
-        BatchStream::new(self.task_reader(), Box::new(move |go_on| tasks.next_task(go_on)), how, self.limit)
+        BatchStream::new(self.task_reader(), Box::new(move |go_on| tasks.next_task(go_on)), how, self.shape.limit)
     }
 
     /// All rows, files read in parallel; batches in the order of the tasks. `go_on` is asked between batches.
@@ -343,7 +300,7 @@ impl Scan {
     }
 
     fn task_reader(&self) -> TaskReader {
-        TaskReader { store: self.store().clone(), context: self.context.clone(), deletes: Arc::default() }
+        TaskReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
     }
 
     /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
@@ -352,9 +309,9 @@ impl Scan {
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
     pub fn count(&self, go_on: GoOn) -> Result<u64> {
-        let nothing = Arc::new(Schema::new(self.context.schema.id, Vec::new(), Vec::new()));
-        let context = Arc::new(ReadContext { projection: nothing, ..self.context.as_ref().clone() });
-        let most = self.limit.map_or(u64::MAX, |l| l as u64);
+        let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
+        let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
+        let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
         let reader = TaskReader { context: context.clone(), ..self.task_reader() };
         let counted = Arc::new(AtomicU64::new(0));
         let plan = self.plan(false, go_on)?;

@@ -18,6 +18,7 @@ FACADE = [
     "batch_stream",
     "scan",
     "scan_options",
+    "scan_shape",
     "table",
     "transaction",
     "maintain",
