@@ -26,6 +26,7 @@ pub mod catalog;
 pub mod changes;
 pub mod codec;
 pub mod data;
+pub mod either;
 pub mod error;
 mod evolution;
 pub mod explain;
@@ -34,6 +35,8 @@ pub mod iceberg;
 pub mod inspect;
 pub mod maintain;
 mod messages;
+pub mod paimon_scan;
+pub mod paimon_table;
 pub mod plan_parts;
 pub mod plan_table;
 #[cfg(feature = "python")]

@@ -10,6 +10,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::error::{Error, Result};
 use crate::iceberg::plan::PlannedBatch;
+use crate::task::ScanTask;
 
 /// The columns: `file_path`, `file_format`, `record_count`, `file_size_in_bytes`, `spec_id`, `partition` (as in paths:
 /// `day=2023-01-01/bucket=3`), `sequence_number`, `start`, `length`, `delete_files` (how many), `residual` (text).
@@ -86,6 +87,45 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
         out.push(Arc::new(StringArray::from(vec![change.operation.as_str(); count])));
         out.push(Arc::new(Int32Array::from_value(change.ordinal, count)));
         out.push(Arc::new(Int64Array::from_value(change.commit_snapshot_id, count)));
+    }
+    RecordBatch::try_new(schema, out).map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
+}
+
+/// Tasks as Arrow; of [`schema_of_changes`] if they are of a changelog.
+///
+/// # Errors
+/// `CorruptTable` if the paths exceed 2 GiB.
+pub fn encode_tasks(tasks: &[&ScanTask], of_changes: bool) -> Result<RecordBatch> {
+    if tasks.iter().map(|t| t.data_file.path.len()).sum::<usize>() > i32::MAX as usize {
+        return Err(Error::corrupt("the paths of the plan exceed 2 GiB"));
+    }
+    let texts = |text: &dyn Fn(&ScanTask) -> String| -> ArrayRef {
+        let values: DictionaryArray<Int32Type> = tasks.iter().map(|t| Some(text(t))).collect::<Vec<_>>().iter().map(|t| t.as_deref()).collect();
+        Arc::new(values)
+    };
+    let longs = |value: &dyn Fn(&ScanTask) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(tasks.iter().map(|t| value(t))))
+    };
+    let mut out: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from_iter_values(tasks.iter().map(|t| &t.data_file.path))),
+        texts(&|t| t.data_file.format.as_str().to_owned()),
+        longs(&|t| t.data_file.record_count),
+        longs(&|t| t.data_file.size_bytes),
+        Arc::new(Int32Array::from_iter_values(tasks.iter().map(|t| t.data_file.partition.spec_id))),
+        texts(&|t| t.data_file.partition.path()),
+        Arc::new(tasks.iter().map(|t| t.data_file.sequence_number).collect::<Int64Array>()),
+        longs(&|t| t.start),
+        longs(&|t| t.length),
+        Arc::new(UInt32Array::from_iter_values(tasks.iter().map(|t| t.deletes.len() as u32))),
+        texts(&|t| t.residual.to_string()),
+    ];
+    let mut schema = schema();
+    if of_changes {
+        schema = schema_of_changes();
+        let changes = || tasks.iter().map(|t| t.change.as_ref());
+        out.push(Arc::new(changes().map(|c| c.map(|c| c.operation.as_str())).collect::<StringArray>()));
+        out.push(Arc::new(changes().map(|c| c.map(|c| c.ordinal)).collect::<Int32Array>()));
+        out.push(Arc::new(changes().map(|c| c.map(|c| c.commit_snapshot_id)).collect::<Int64Array>()));
     }
     RecordBatch::try_new(schema, out).map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
 }

@@ -16,6 +16,8 @@ use super::signals::Watch;
 use super::task::ScanTask;
 use super::{Pickled, pickle_as_json};
 use crate::data::arrow_schema;
+use crate::data::read_ahead::TaskSource;
+use crate::either;
 use crate::error::Result;
 use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
@@ -34,7 +36,7 @@ pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
 /// What to read of a table; `frazil.Scan` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Scan {
-    pub(super) inner: scan::Scan,
+    pub(super) inner: either::Scan,
 }
 
 #[pymethods]
@@ -96,7 +98,7 @@ impl Scan {
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
-        let parts = run_watched(py, &Watch::new(), |go_on| self.inner.plan_parts(part_bytes, whole_bytes, go_on))?;
+        let parts = run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("plans in parts")?.plan_parts(part_bytes, whole_bytes, go_on))?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
 
@@ -105,13 +107,13 @@ impl Scan {
         self.inner.is_of_version()
     }
 
-    fn reader(&self) -> Split {
-        self.inner.reader().into()
+    fn reader(&self, py: Python<'_>) -> PyResult<Split> {
+        Ok(run(py, || Ok(self.inner.iceberg("plans in parts")?.reader()))?.into())
     }
 
     fn estimate_splits(&self, py: Python<'_>, parts: Vec<PyRef<'_, PlanPart>>) -> PyResult<u64> {
         let parts: Vec<_> = parts.iter().map(|part| part.inner.clone()).collect();
-        run(py, || self.inner.estimate_splits(&parts))
+        run(py, || self.inner.iceberg("plans in parts")?.estimate_splits(&parts))
     }
 
     fn count_files(&self, py: Python<'_>) -> PyResult<u64> {
@@ -127,12 +129,12 @@ impl Scan {
     }
 
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let estimate = run_watched(py, &Watch::new(), |go_on| self.inner.estimate(go_on))?;
+        let estimate = run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("estimates")?.estimate(go_on))?;
         explain::estimate_dict(py, &estimate)
     }
 
     fn statistics<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let statistics = run_watched(py, &Watch::new(), |go_on| self.inner.statistics(&columns, go_on))?;
+        let statistics = run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("statistics")?.statistics(&columns, go_on))?;
         explain::statistics_dict(py, &statistics)
     }
 
@@ -159,7 +161,7 @@ const MOST_AHEAD: usize = 1024;
 /// Tasks fetched ahead of the consumer, in growing batches: the first comes at once, and a long plan does not detach
 /// from the interpreter for each of them.
 struct Ahead {
-    tasks: Option<scan::TaskStream>,
+    tasks: Option<TaskSource>,
     ready: VecDeque<Result<task::ScanTask>>,
     batch: usize,
 }
@@ -170,7 +172,7 @@ impl Ahead {
             && let Some(tasks) = &mut self.tasks
         {
             for _ in 0..self.batch {
-                let next = tasks.next_task(go_on).transpose();
+                let next = tasks(go_on).transpose();
                 let last = !matches!(next, Some(Ok(_)));
                 self.ready.extend(next);
                 if last {

@@ -14,12 +14,12 @@ use super::signals::Watch;
 use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
+use crate::either;
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::inspect::{self, MetadataTable};
 use crate::maintain::maintain;
 use crate::row_level::json::row_change_from_json;
-use crate::table::{self, At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
 use crate::transaction::{self, CommitOptions};
@@ -42,12 +42,12 @@ fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Table {
-    pub(super) inner: table::Table,
+    pub(super) inner: either::Table,
 }
 
-impl From<table::Table> for Table {
-    fn from(inner: table::Table) -> Self {
-        Table { inner }
+impl<T: Into<either::Table>> From<T> for Table {
+    fn from(table: T) -> Self {
+        Table { inner: table.into() }
     }
 }
 
@@ -55,7 +55,7 @@ impl From<table::Table> for Table {
 impl Table {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> PyResult<Table> {
-        Ok(run(py, || table::Table::open(location, storage_options, moved))?.into())
+        Ok(run(py, || either::Table::open(location, storage_options, moved))?.into())
     }
 
     #[getter]
@@ -108,25 +108,25 @@ impl Table {
         self.inner.snapshot().map(snapshot_tuple)
     }
 
-    fn snapshots(&self) -> Vec<SnapshotTuple> {
-        self.inner.snapshots().into_iter().map(snapshot_tuple).collect()
+    fn snapshots(&self, py: Python<'_>) -> PyResult<Vec<SnapshotTuple>> {
+        Ok(run(py, || self.inner.snapshots())?.into_iter().map(snapshot_tuple).collect())
     }
 
-    fn refs(&self) -> Vec<RefTuple> {
+    fn refs(&self, py: Python<'_>) -> PyResult<Vec<RefTuple>> {
         let one = |r: RefInfo| {
             let kept = r.retention;
             (r.name, r.snapshot_id, r.kind, kept.min_snapshots_to_keep, kept.max_snapshot_age_ms, kept.max_ref_age_ms)
         };
-        self.inner.refs().into_iter().map(one).collect()
+        Ok(run(py, || self.inner.refs())?.into_iter().map(one).collect())
     }
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
+        Ok(run(py, || self.inner.iceberg("changing the table")?.evolve(&parse_evolutions(changes)?))?.into())
     }
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = |go_on: GoOn| maintain(&self.inner, action, arguments, go_on);
+        let work = |go_on: GoOn| maintain(self.inner.iceberg(action)?, action, arguments, go_on);
         let (table, result) = run_watched(py, &Watch::new(), work)?;
         Ok((table.into(), result))
     }
@@ -177,9 +177,7 @@ impl Table {
         timestamp_ms: Option<i64>,
     ) -> PyResult<Batches> {
         let at = (snapshot_id.map(At::Snapshot)).or(reference.map(At::Ref)).or(timestamp_ms.map(At::TimestampMs));
-        let rows = run_watched(py, &Watch::new(), |go_on| {
-            inspect::inspect(&self.inner, MetadataTable::parse(name)?, at.as_ref(), go_on)
-        })?;
+        let rows = run_watched(py, &Watch::new(), |go_on| self.inner.inspect(name, at.as_ref(), go_on))?;
         Ok(Batches::new(rows.schema, rows.batches))
     }
 
@@ -194,7 +192,7 @@ impl Table {
     ) -> PyResult<Table> {
         let how = WriteOptions { sort_by, ..WriteOptions::default() };
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        Ok(Input::new(data)?.run(py, |rows| self.inner.append_with(rows, &how, &options))?.into())
+        Ok(Input::new(data)?.run(py, |rows| self.inner.iceberg("append")?.append_with(rows, &how, &options))?.into())
     }
 
     fn change_rows(
@@ -206,7 +204,10 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        let work = |rows, go_on: GoOn| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
+        let work = |rows, go_on: GoOn| {
+            let table = self.inner.iceberg("changing rows")?;
+            table.change_rows(&row_change_from_json(change)?, rows, &options, go_on)
+        };
         let done = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
             None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
@@ -224,7 +225,7 @@ impl Table {
         sort_by: Option<Vec<String>>,
     ) -> PyResult<CommitMessage> {
         let how = WriteOptions { task, sort_by, again };
-        let message = Input::new(data)?.run(py, |rows| self.inner.write_with(rows, &how))?;
+        let message = Input::new(data)?.run(py, |rows| self.inner.iceberg("writing files")?.write_with(rows, &how))?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
@@ -238,7 +239,7 @@ impl Table {
         task: u64,
     ) -> PyResult<CommitMessage> {
         let message = Input::new(data)?.run_watched(py, |rows, go_on| {
-            self.inner.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
+            self.inner.iceberg("deltas of rows")?.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
         })?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -262,7 +263,7 @@ impl Table {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
         let at = (at_id.map(At::Snapshot)).or(at_reference.map(At::Ref)).or(at_ms.map(At::TimestampMs));
         let options = CommitOptions { branch, snapshot_properties };
-        Ok(run(py, || self.inner.commit_rewrite(replaced, messages, at, &options))?.into())
+        Ok(run(py, || self.inner.iceberg("commit_rewrite")?.commit_rewrite(replaced, messages, at, &options))?.into())
     }
 
     #[pyo3(signature = (messages, snapshot_properties, *, branch=None))]
@@ -275,11 +276,11 @@ impl Table {
     ) -> PyResult<Table> {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
         let options = CommitOptions { branch, snapshot_properties };
-        Ok(run(py, || self.inner.commit(messages, &options))?.into())
+        Ok(run(py, || self.inner.iceberg("commit")?.commit(messages, &options))?.into())
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || transaction::Transaction::begin(&self.inner, branch))?.into())
+        Ok(run(py, || transaction::Transaction::begin(self.inner.iceberg("transactions")?, branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
@@ -292,20 +293,20 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        Ok(run(py, || self.inner.add_files(&paths, check_duplicates, &options))?.into())
+        Ok(run(py, || self.inner.iceberg("add_files")?.add_files(&paths, check_duplicates, &options))?.into())
     }
 
     fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<Table> {
-        Ok(run(py, || self.inner.cherry_pick(snapshot_id))?.into())
+        Ok(run(py, || self.inner.iceberg("cherry_pick")?.cherry_pick(snapshot_id))?.into())
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
-        run(py, || self.inner.abort(&messages))
+        run(py, || self.inner.iceberg("abort")?.abort(&messages))
     }
 
     fn writable_location(&self, py: Python<'_>) -> PyResult<String> {
-        run(py, || self.inner.writable_location().map(str::to_owned))
+        run(py, || self.inner.iceberg("writing")?.writable_location().map(str::to_owned))
     }
 
     fn to_json(&self) -> String {
@@ -314,7 +315,7 @@ impl Table {
 
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Table> {
-        Ok(run(cls.py(), || table::Table::from_json(text))?.into())
+        Ok(run(cls.py(), || either::Table::from_json(text))?.into())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {

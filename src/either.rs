@@ -1,0 +1,370 @@
+//! Tables and scans of either format: what a place turns out to hold, and what both formats can do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use serde_json::Value as Json;
+
+use crate::batch_stream::{BatchStream, StreamRequest};
+use crate::data::arrow_schema::to_arrow;
+use crate::data::read_ahead::TaskSource;
+use crate::error::{Error, Result};
+use crate::explain::Explained;
+use crate::expr::Predicate;
+use crate::paimon_scan::PaimonScan;
+use crate::paimon_table::PaimonTable;
+use crate::splits::SplitRequest;
+use crate::store::{self, location};
+use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo};
+use crate::task::{ReadContext, Split};
+use crate::types::{PartitionSpec, Schema, SortOrder};
+use crate::workers::GoOn;
+use crate::{inspect, scan, table};
+
+/// A table of either format.
+#[derive(Clone, Debug)]
+pub enum Table {
+    /// Of Apache Iceberg.
+    Iceberg(table::Table),
+    /// Of Apache Paimon.
+    Paimon(PaimonTable),
+}
+
+impl From<table::Table> for Table {
+    fn from(table: table::Table) -> Table {
+        Table::Iceberg(table)
+    }
+}
+
+/// The same of a table of either format.
+macro_rules! of_either {
+    ($either:expr, $it:ident => $same:expr) => {
+        match $either {
+            Self::Iceberg($it) => $same,
+            Self::Paimon($it) => $same,
+        }
+    };
+}
+
+impl Table {
+    /// Opens what is at a place: a table's root folder or, of Iceberg, a metadata file. With `moved` its recorded paths are
+    /// read below `location`, and it can't be written. A folder that is both (Paimon can keep Iceberg's metadata beside its
+    /// own) is Paimon's.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no table; as [`table::Table::open`] and [`PaimonTable::open`].
+    pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
+        let store = store::open_store(location, &storage_options)?;
+        match PaimonTable::find(&store, &location::absolute(location)?, &storage_options)? {
+            Some(table) => Ok(Table::Paimon(table)),
+            None => Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?)),
+        }
+    }
+
+    /// The table as one of Iceberg, for what is not done to others.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is one of Paimon.
+    pub fn iceberg(&self, what: &str) -> Result<&table::Table> {
+        match self {
+            Table::Iceberg(table) => Ok(table),
+            Table::Paimon(table) => Err(Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
+                .with("table", table.location())
+                .hint("They can be scanned, and their snapshots listed")),
+        }
+    }
+
+    /// `iceberg` or `paimon`.
+    pub fn format(&self) -> &'static str {
+        match self {
+            Table::Iceberg(_) => "iceberg",
+            Table::Paimon(_) => "paimon",
+        }
+    }
+
+    /// The version of the format.
+    pub fn format_version(&self) -> u8 {
+        of_either!(self, t => t.format_version())
+    }
+
+    /// The table's recorded location.
+    pub fn location(&self) -> &str {
+        of_either!(self, t => t.location())
+    }
+
+    /// The metadata file that was read: of Paimon the schema file.
+    pub fn metadata_location(&self) -> &str {
+        of_either!(self, t => t.metadata_location())
+    }
+
+    /// The table's identity; empty where it has none.
+    pub fn uuid(&self) -> &str {
+        of_either!(self, t => t.uuid())
+    }
+
+    /// The current schema.
+    pub fn schema(&self) -> &Arc<Schema> {
+        of_either!(self, t => t.schema())
+    }
+
+    /// The partition spec that writers use.
+    pub fn partition_spec(&self) -> Arc<PartitionSpec> {
+        of_either!(self, t => t.partition_spec())
+    }
+
+    /// The sort order that writers use.
+    pub fn sort_order(&self) -> Arc<SortOrder> {
+        of_either!(self, t => t.sort_order())
+    }
+
+    /// Table properties (Paimon: options).
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        of_either!(self, t => t.properties())
+    }
+
+    /// The current snapshot.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn snapshot(&self) -> Option<SnapshotInfo> {
+        of_either!(self, t => t.snapshot())
+    }
+
+    /// All snapshots, oldest first.
+    ///
+    /// # Errors
+    /// The store's; of Paimon, `CorruptTable` for a snapshot that is none.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
+        match self {
+            Table::Iceberg(t) => Ok(t.snapshots()),
+            Table::Paimon(t) => t.snapshots(),
+        }
+    }
+
+    /// Branches and tags by name.
+    ///
+    /// # Errors
+    /// As [`Table::snapshots`].
+    pub fn refs(&self) -> Result<Vec<RefInfo>> {
+        match self {
+            Table::Iceberg(t) => Ok(t.refs()),
+            Table::Paimon(t) => t.refs(),
+        }
+    }
+
+    /// The newest version of the same table.
+    ///
+    /// # Errors
+    /// As [`Table::open`].
+    pub fn refresh(&self) -> Result<Table> {
+        Ok(match self {
+            Table::Iceberg(t) => Table::Iceberg(t.refresh()?),
+            Table::Paimon(t) => Table::Paimon(t.refresh()?),
+        })
+    }
+
+    /// A lazy scan.
+    ///
+    /// # Errors
+    /// As [`table::Table::scan`].
+    pub fn scan(&self, request: ScanRequest) -> Result<Scan> {
+        Ok(match self {
+            Table::Iceberg(t) => Scan::Iceberg(Box::new(t.scan(request)?)),
+            Table::Paimon(t) => Scan::Paimon(Box::new(t.scan(request)?)),
+        })
+    }
+
+    /// A metadata table by its name.
+    ///
+    /// # Errors
+    /// As [`inspect::inspect`].
+    pub fn inspect(&self, name: &str, at: Option<&At>, go_on: GoOn) -> Result<inspect::Rows> {
+        let table = self.iceberg("metadata tables")?;
+        inspect::inspect(table, inspect::MetadataTable::parse(name)?, at, go_on)
+    }
+
+    /// The JSON from which [`Table::from_json`] opens the same version again, in another process too.
+    pub fn to_json(&self) -> String {
+        of_either!(self, t => t.to_json())
+    }
+
+    /// See [`Table::to_json`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not that; as [`Table::open`].
+    pub fn from_json(text: &str) -> Result<Table> {
+        let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
+        Ok(match j.get("format").and_then(Json::as_str) {
+            Some("paimon") => Table::Paimon(PaimonTable::from_json(&j)?),
+            _ => Table::Iceberg(table::Table::from_json(text)?),
+        })
+    }
+}
+
+/// A scan of a table of either format.
+#[derive(Clone, Debug)]
+pub enum Scan {
+    /// Of Apache Iceberg.
+    Iceberg(Box<scan::Scan>),
+    /// Of Apache Paimon.
+    Paimon(Box<PaimonScan>),
+}
+
+impl Scan {
+    /// The scan as one of Iceberg, for what others don't have.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is one of Paimon.
+    pub fn iceberg(&self, what: &str) -> Result<&scan::Scan> {
+        match self {
+            Scan::Iceberg(scan) => Ok(scan),
+            Scan::Paimon(_) => Err(Error::unsupported(format!("{what}: not of tables of Apache Paimon yet"))
+                .hint("plan_files(), plan() and explain() say what is read")),
+        }
+    }
+
+    /// Keeps only rows that this filter keeps as well.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema.
+    pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
+        Ok(match self {
+            Scan::Iceberg(s) => Scan::Iceberg(Box::new(s.filter(predicate)?)),
+            Scan::Paimon(s) => Scan::Paimon(Box::new(s.filter(predicate)?)),
+        })
+    }
+
+    /// Reads only these columns (dotted paths), in this order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a column that does not exist.
+    pub fn select(&self, columns: &[String]) -> Result<Scan> {
+        Ok(match self {
+            Scan::Iceberg(s) => Scan::Iceberg(Box::new(s.select(columns)?)),
+            Scan::Paimon(s) => Scan::Paimon(Box::new(s.select(columns)?)),
+        })
+    }
+
+    /// Reads at most so many rows.
+    pub fn limit(&self, rows: usize) -> Scan {
+        match self {
+            Scan::Iceberg(s) => Scan::Iceberg(Box::new(s.limit(rows))),
+            Scan::Paimon(s) => Scan::Paimon(Box::new(s.limit(rows))),
+        }
+    }
+
+    /// What tasks of this scan share.
+    pub fn context(&self) -> &Arc<ReadContext> {
+        of_either!(self, s => s.context())
+    }
+
+    /// The rows' schema.
+    pub fn projection(&self) -> &Arc<Schema> {
+        &self.context().projection
+    }
+
+    /// The rows' Arrow schema.
+    ///
+    /// # Errors
+    /// `Unsupported` for a column whose type has no Arrow form.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        to_arrow(self.projection())
+    }
+
+    /// The filter as text.
+    pub fn filter_text(&self) -> String {
+        of_either!(self, s => s.filter_text())
+    }
+
+    /// The snapshot that is read; `None` for an empty table.
+    pub fn snapshot_id(&self) -> Option<i64> {
+        of_either!(self, s => s.snapshot_id())
+    }
+
+    /// Whether the rows are those that changed.
+    pub fn is_of_changes(&self) -> bool {
+        of_either!(self, s => s.is_of_changes())
+    }
+
+    /// Whether its plan can be made in parts.
+    pub fn is_of_version(&self) -> bool {
+        matches!(self, Scan::Iceberg(s) if s.is_of_version())
+    }
+
+    /// Tasks, one for each file, in deterministic order.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn plan_files(&self, go_on: GoOn) -> Result<TaskSource> {
+        Ok(match self {
+            Scan::Iceberg(s) => {
+                let mut tasks = s.plan_files(go_on)?;
+                Box::new(move |go_on| tasks.next_task(go_on))
+            }
+            Scan::Paimon(s) => s.plan_files(go_on)?,
+        })
+    }
+
+    /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+        of_either!(self, s => s.plan_table(go_on))
+    }
+
+    /// The schema of [`Scan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        of_either!(self, s => s.plan_schema())
+    }
+
+    /// The number of tasks.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn count_files(&self, go_on: GoOn) -> Result<u64> {
+        of_either!(self, s => s.count_files(go_on))
+    }
+
+    /// Splits, packed as the reference implementation packs them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that are not positive; those of planning.
+    pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
+        of_either!(self, s => s.splits(request, go_on))
+    }
+
+    /// What planning does and why.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
+        of_either!(self, s => s.explain(files, go_on))
+    }
+
+    /// The rows, one batch at a time.
+    ///
+    /// # Errors
+    /// Those of planning and reading.
+    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+        of_either!(self, s => s.read(how))
+    }
+
+    /// All rows, files read in parallel; batches in the order of the tasks. `go_on` is asked between batches.
+    ///
+    /// # Errors
+    /// As [`Scan::read`]; what `go_on` gives.
+    pub fn read_all(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
+    }
+
+    /// The number of rows.
+    ///
+    /// # Errors
+    /// As [`Scan::read`]; what `go_on` gives.
+    pub fn count(&self, go_on: GoOn) -> Result<u64> {
+        of_either!(self, s => s.count(go_on))
+    }
+}
