@@ -123,12 +123,12 @@ fn snapshot_id(metadata: &TableMetadata, since: &At, at: Option<&Snapshot>) -> R
     }
 }
 
-fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
+pub(crate) fn with_columns(schema: &Arc<Schema>, ids: &[i32]) -> Arc<Schema> {
     with_fields(schema, ids.iter().filter_map(|id| metadata_column(*id)))
 }
 
 /// The schema with more columns; its own go before others of the same name.
-fn with_fields(schema: &Arc<Schema>, more: impl Iterator<Item = Field>) -> Arc<Schema> {
+pub(crate) fn with_fields(schema: &Arc<Schema>, more: impl Iterator<Item = Field>) -> Arc<Schema> {
     let mut more = more.filter(|c| schema.fields.iter().all(|f| f.name != c.name)).peekable();
     if more.peek().is_none() {
         return schema.clone();

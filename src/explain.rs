@@ -87,6 +87,8 @@ pub struct CacheFacts {
 pub struct Explain {
     /// The table's location.
     pub table: String,
+    /// `iceberg` or `paimon`.
+    pub format: &'static str,
     /// The table's format version.
     pub format_version: u8,
     /// The snapshot read; `None` for an empty table.
@@ -187,6 +189,7 @@ impl Scan {
         };
         Explain {
             table: input.metadata.location.clone(),
+            format: "iceberg",
             format_version: input.metadata.format_version,
             snapshot_id: self.snapshot_id(),
             snapshot_timestamp_ms: input.snapshot.as_ref().map(|s| s.timestamp_ms),

@@ -1,0 +1,260 @@
+//! Scans of tables of Apache Paimon: immutable descriptions of what to read, planned and read lazily.
+
+mod explain;
+mod request;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+
+use crate::batch_stream::{BatchStream, StreamRequest};
+use crate::data::read_ahead::{TaskReader, TaskSource};
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::paimon::changes::plan_changes;
+use crate::paimon::plan::{Plan, PlanInput, PlannedSplit, plan};
+use crate::paimon::schema::TableSchema;
+use crate::paimon::snapshot::Snapshot;
+use crate::paimon::travel::{Between, Place};
+use crate::paimon_table::PaimonTable;
+use crate::plan_table;
+use crate::scan_shape::ScanShape;
+use crate::splits::SplitRequest;
+use crate::table::ScanRequest;
+use crate::task::{ReadContext, ScanTask, Split};
+use crate::types::Schema;
+use crate::workers::GoOn;
+
+/// What a scan looks at.
+#[derive(Clone, Debug)]
+enum Selection {
+    /// A version.
+    Version(Place),
+    /// What changed between two versions; `None` if nothing did.
+    Changes(Option<Between>),
+}
+
+impl Selection {
+    /// The snapshot that is read, or the last of those.
+    fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        match self {
+            Selection::Version(place) => place.snapshot.as_ref(),
+            Selection::Changes(between) => between.as_ref().map(|b| &b.end),
+        }
+    }
+}
+
+/// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
+#[derive(Clone, Debug)]
+pub struct PaimonScan {
+    /// The table, on the branch that is read.
+    table: PaimonTable,
+    /// The schema that rows have.
+    schema: Arc<TableSchema>,
+    /// A version, or what changed between two.
+    selection: Selection,
+    shape: ScanShape,
+    /// The table's options, overridden by those of the scan.
+    options: Arc<BTreeMap<String, String>>,
+}
+
+impl PaimonScan {
+    pub(crate) fn new(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+        request::scan(table, request)
+    }
+
+    /// Keeps only rows that this filter keeps as well.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema.
+    pub fn filter(&self, predicate: Predicate) -> Result<PaimonScan> {
+        Ok(PaimonScan { shape: self.shape.filter(predicate)?, ..self.clone() })
+    }
+
+    /// Reads only these columns (dotted paths), in this order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a column that does not exist.
+    pub fn select(&self, columns: &[String]) -> Result<PaimonScan> {
+        Ok(PaimonScan { shape: self.shape.select(columns)?, ..self.clone() })
+    }
+
+    /// Reads at most so many rows.
+    pub fn limit(&self, rows: usize) -> PaimonScan {
+        PaimonScan { shape: self.shape.limit(rows), ..self.clone() }
+    }
+
+    /// What tasks of this scan share.
+    pub fn context(&self) -> &Arc<ReadContext> {
+        &self.shape.context
+    }
+
+    /// The filter as text.
+    pub fn filter_text(&self) -> String {
+        self.shape.filter_text()
+    }
+
+    /// The snapshot that is read; `None` for an empty table.
+    pub fn snapshot_id(&self) -> Option<i64> {
+        self.shape.context.snapshot_id
+    }
+
+    /// Whether the rows are those that changed.
+    pub fn is_of_changes(&self) -> bool {
+        self.shape.of_changes()
+    }
+
+    fn plan_input(&self) -> PlanInput {
+        let metadata = self.table.metadata();
+        let read = self.shape.context.projection.fields.iter().map(|f| f.id);
+        PlanInput {
+            store: metadata.folder.store().clone(),
+            root: metadata.folder.root().to_owned(),
+            schemas: Arc::new(metadata.schemas.clone()),
+            snapshot: self.selection.snapshot().cloned(),
+            schema: self.schema.clone(),
+            filter: self.shape.filter.clone(),
+            options: self.options.clone(),
+            projection: Some(read.collect()),
+            files_since_ms: match &self.selection {
+                Selection::Version(place) => place.files_since_ms,
+                Selection::Changes(_) => None,
+            },
+        }
+    }
+
+    fn plan(&self, go_on: GoOn) -> Result<Plan> {
+        let input = self.plan_input();
+        match &self.selection {
+            Selection::Version(_) => plan(&input, go_on),
+            Selection::Changes(Some(between)) => plan_changes(&input, between, go_on),
+            Selection::Changes(None) => Ok(Plan::default()),
+        }
+    }
+
+    /// The tasks as readers take them: files that have to be merged are one.
+    fn tasks(&self, go_on: GoOn) -> Result<impl Iterator<Item = ScanTask> + use<>> {
+        Ok(self.plan(go_on)?.splits.into_iter().flat_map(|split| split.tasks))
+    }
+
+    /// The tasks of single files, those of sections too.
+    fn files(&self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+        Ok(self.plan(go_on)?.splits.iter().flat_map(PlannedSplit::files).cloned().collect())
+    }
+
+    /// Tasks, one for each file, in deterministic order.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn plan_files(&self, go_on: GoOn) -> Result<TaskSource> {
+        let mut files = self.files(go_on)?.into_iter();
+        Ok(Box::new(move |_| Ok(files.next())))
+    }
+
+    /// The tasks as Arrow batches; columns as in [`PaimonScan::plan_schema`].
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+        Ok(vec![plan_table::encode_tasks(&self.files(go_on)?, self.is_of_changes())?])
+    }
+
+    /// The schema of [`PaimonScan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        if self.is_of_changes() { plan_table::schema_of_changes() } else { plan_table::schema() }
+    }
+
+    /// The number of files.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn count_files(&self, go_on: GoOn) -> Result<u64> {
+        Ok(self.plan(go_on)?.counters.files_kept)
+    }
+
+    /// Splits, packed as Java packs them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that are not positive; as [`plan`].
+    pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
+        let scan = self.packed_by(request)?;
+        let split = |tasks| Split { context: self.shape.context.clone(), tasks };
+        Ok(scan.plan(go_on)?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
+    }
+
+    /// With the sizes of splits that a request asks for.
+    fn packed_by(&self, request: SplitRequest) -> Result<PaimonScan> {
+        let mut options = self.options.as_ref().clone();
+        let sizes = [
+            ("source.split.target-size", request.split_size_bytes, 1),
+            ("source.split.open-file-cost", request.open_file_cost_bytes, 0),
+        ];
+        for (name, size, least) in sizes {
+            match size {
+                Some(size) if size < least => {
+                    return Err(Error::invalid(format!("{name} must be at least {least}, not {size}")));
+                }
+                Some(size) => options.insert(name.to_owned(), format!("{size} b")),
+                None => None,
+            };
+        }
+        Ok(PaimonScan { options: Arc::new(options), ..self.clone() })
+    }
+
+    fn task_reader(&self, context: Arc<ReadContext>) -> TaskReader {
+        TaskReader { store: self.table.folder().store().clone(), context, deletes: Arc::default() }
+    }
+
+    /// The rows, one batch at a time: files are opened as the stream is read, by threads that keep a few batches ahead.
+    ///
+    /// # Errors
+    /// As [`plan`] and [`crate::data::read::read_task`].
+    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+        let mut tasks = self.tasks(&|| Ok(()))?;
+        let reader = self.task_reader(self.shape.context.clone());
+        BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, self.shape.limit)
+    }
+
+    /// The number of rows: from metadata for files of which the filter keeps every row, which need no merging and whose
+    /// deletion vectors count the others, else by reading the columns that are needed. `go_on` is asked between batches.
+    ///
+    /// # Errors
+    /// As [`PaimonScan::read`]; what `go_on` gives.
+    pub fn count(&self, go_on: GoOn) -> Result<u64> {
+        let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
+        let (mut counted, mut rest) = (0u64, Vec::new());
+        for task in self.tasks(go_on)? {
+            match self.known_rows(&task) {
+                Some(rows) => counted = counted.saturating_add(rows),
+                None => rest.push(task),
+            }
+        }
+        if counted >= most || rest.is_empty() {
+            return Ok(counted.min(most));
+        }
+        let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
+        let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
+        let mut tasks = rest.into_iter();
+        let source: TaskSource = Box::new(move |_| Ok(tasks.next()));
+        let mut rows = BatchStream::new(self.task_reader(context), source, StreamRequest::default(), None)?;
+        while counted < most {
+            let Some(batch) = rows.next_batch(go_on)? else { break };
+            go_on()?;
+            counted = counted.saturating_add(batch.num_rows() as u64);
+        }
+        Ok(counted.min(most))
+    }
+
+    /// How many rows a task has, if metadata says so.
+    fn known_rows(&self, task: &ScanTask) -> Option<u64> {
+        let whole = task.merge.is_none() && task.change.is_none() && *task.residual == BoundPredicate::True;
+        let deleted: i64 = task.deletes.iter().map(|d| d.file.record_count).sum();
+        let known = whole && *self.shape.context.change_filter == BoundPredicate::True;
+        // The number of deleted rows is not recorded by old writers.
+        let told = task.deletes.iter().all(|d| d.file.record_count >= 0);
+        (known && told).then(|| u64::try_from(task.data_file.record_count - deleted).ok()).flatten()
+    }
+}
+

@@ -95,7 +95,7 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
 ///
 /// # Errors
 /// `CorruptTable` if the paths exceed 2 GiB.
-pub fn encode_tasks(tasks: &[&ScanTask], of_changes: bool) -> Result<RecordBatch> {
+pub fn encode_tasks(tasks: &[ScanTask], of_changes: bool) -> Result<RecordBatch> {
     if tasks.iter().map(|t| t.data_file.path.len()).sum::<usize>() > i32::MAX as usize {
         return Err(Error::corrupt("the paths of the plan exceed 2 GiB"));
     }

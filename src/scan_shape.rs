@@ -99,6 +99,11 @@ impl ScanShape {
         ScanShape { context: Arc::new(ReadContext { schema, keep_deleted, ..context }), ..self }
     }
 
+    /// Whether the rows are those that changed.
+    pub fn of_changes(&self) -> bool {
+        self.of_changes
+    }
+
     /// The columns that can be asked for.
     pub fn all_columns(&self) -> &Arc<Schema> {
         &self.all

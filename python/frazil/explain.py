@@ -40,8 +40,8 @@ class Explain:
     def to_dict(self) -> dict[str, Any]:
         """The facts.
 
-        Of the scan: `table`, `format_version`, `snapshot_id`, `snapshot_timestamp_ms`, `operation`, `schema_id`,
-        `partition_specs` (id to text, those that manifests use), `filter`, `select`.
+        Of the scan: `table`, `format`, `format_version`, `snapshot_id`, `snapshot_timestamp_ms`, `operation`,
+        `schema_id`, `partition_specs` (id to text, those that manifests use), `filter`, `select`.
 
         `clauses`: for each top-level clause of the filter its text (`clause`), the `stages` that can use it
         (`manifest list`, `partitions`, `column metrics`) and the `limits` that keep it from others. A clause without
@@ -141,7 +141,7 @@ def _head(facts: dict[str, Any]) -> list[str]:
     specs = "; ".join(f"{text} (spec {id_})" for id_, text in facts["partition_specs"].items())
     named = {
         "snapshot": snapshot,
-        "format": f"Iceberg version {facts['format_version']}, schema {facts['schema_id']}",
+        "format": f"{facts['format'].capitalize()} version {facts['format_version']}, schema {facts['schema_id']}",
         "partitions": specs,
         "filter": facts["filter"] or "true",
         "select": ", ".join(facts["select"]) or "(no columns)",

@@ -23,6 +23,7 @@ pub(super) fn explain_dict<'py>(py: Python<'py>, explain: &Explain) -> PyResult<
     deletes.set_item("attachments", explain.deletes.attachments)?;
     let out = PyDict::new(py);
     out.set_item("table", &explain.table)?;
+    out.set_item("format", explain.format)?;
     out.set_item("format_version", explain.format_version)?;
     out.set_item("snapshot_id", explain.snapshot_id)?;
     out.set_item("snapshot_timestamp_ms", explain.snapshot_timestamp_ms)?;

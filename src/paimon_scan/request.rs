@@ -1,0 +1,187 @@
+//! From what is asked of a table to a scan: versions, branches, options.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{PaimonScan, Selection};
+use crate::changes::{with_columns, with_fields};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::BoundPredicate;
+use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::options::Options;
+use crate::paimon::schema::TableSchema;
+use crate::paimon::travel::{Place, between, place};
+use crate::paimon_table::PaimonTable;
+use crate::scan_options::ScanOptions;
+use crate::scan_shape::ScanShape;
+use crate::store::Location;
+use crate::table::{At, ScanRequest};
+use crate::task::{PaimonContext, ReadContext};
+use crate::types::Schema;
+use crate::types::metadata_columns::{CHANGE_COLUMNS, FILE, LINEAGE_COLUMNS, POS, metadata_column};
+
+/// Options of Frazil's own.
+const OWN_OPTIONS: [&str; 2] = ["batch-rows", "case-sensitive"];
+
+/// What the options of Paimon begin with that a scan may override: which version is read, and how it is planned.
+const SCAN_OPTIONS: [&str; 4] = ["scan.", "incremental-between", "source.split.", "file-index.read."];
+
+/// What names a version, or a start that implies one.
+const PLACES: [&str; 2] = ["scan.", "incremental-between"];
+
+/// The scan that a request asks for.
+pub(super) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+    let options = merged(table, &request.options)?;
+    if options.keys().any(|key| key.starts_with("incremental-between") && !key.ends_with("-mode")) {
+        return Err(Error::invalid("scans of what changed are asked for by name, not by options")
+            .hint("Use table.changes(since=..., at=...)"));
+    }
+    if request.changes { changes(table, request, options) } else { version(table, request, options) }
+}
+
+/// The table's options, overridden by those of the scan.
+fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+    let known = |key: &str| OWN_OPTIONS.contains(&key) || SCAN_OPTIONS.iter().any(|start| key.starts_with(start));
+    if let Some(odd) = given.keys().find(|key| !known(key)) {
+        return Err(Error::invalid(format!("there is no scan option '{odd}'")).hint(format!(
+            "There are {}, and those of Paimon that begin with {}",
+            OWN_OPTIONS.join(", "),
+            SCAN_OPTIONS.join(", ")
+        )));
+    }
+    let mut options = table.table_schema().options.clone();
+    options.extend(given.iter().map(|(k, v)| (k.clone(), v.clone())));
+    Ok(options)
+}
+
+/// A scan of a version.
+fn version(
+    table: &PaimonTable,
+    request: ScanRequest,
+    mut options: BTreeMap<String, String>,
+) -> Result<PaimonScan> {
+    if request.since.is_some() {
+        return Err(Error::unsupported("rows that were appended since a version: not of tables of Apache Paimon")
+            .hint("table.changes(since=...) gives the rows that changed"));
+    }
+    let branch = match &request.at {
+        Some(At::Ref(name)) if !table.folder().tag_names()?.contains(name) => Some(table.branch(name)?),
+        _ => None,
+    };
+    let at = match &request.at {
+        Some(At::Snapshot(id)) => Some(("scan.snapshot-id", id.to_string())),
+        Some(At::TimestampMs(ms)) => Some(("scan.timestamp-millis", ms.to_string())),
+        Some(At::Ref(name)) if branch.is_none() => Some(("scan.tag-name", name.clone())),
+        _ => None,
+    };
+    options.extend(at.map(|(key, value)| (key.to_owned(), value)));
+    let table = branch.as_ref().unwrap_or(table);
+    let place = match options.keys().any(|key| PLACES.iter().any(|start| key.starts_with(start))) {
+        true => place(table.folder(), &options)?,
+        false => Place { snapshot: table.metadata().snapshot.clone(), ..Place::default() },
+    };
+    let schema = match &place.snapshot {
+        Some(snapshot) if place.own_schema => table.metadata().schema_by_id(snapshot.schema_id)?,
+        _ => table.table_schema(),
+    };
+    let columns = schema.columns();
+    let more = more_columns(schema)?;
+    let all = with_fields(columns, more.iter().filter_map(|id| metadata_column(*id)));
+    made(table, schema.clone(), Selection::Version(place), columns.clone(), all, request, options)
+}
+
+/// A scan of what changed between two versions.
+fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, String>) -> Result<PaimonScan> {
+    let folder = table.folder();
+    let (start, end) = match (&request.since, &request.at) {
+        (Some(At::Ref(since)), Some(At::Ref(at))) => (since.clone(), Some(at.clone())),
+        (since, at) => {
+            let start = since.as_ref().map_or(Ok(0), |since| started(folder, since))?;
+            let end = at.as_ref().map(|at| snapshot_id(folder, at)).transpose()?;
+            let end = end.or(table.metadata().snapshot.as_ref().map(|s| s.id));
+            (start.to_string(), end.map(|id| id.to_string()))
+        }
+    };
+    let between = end.map(|end| between(folder, &options, &start, &end)).transpose()?.flatten();
+    let columns = table.schema();
+    if let Some(taken) = CHANGE_COLUMNS.into_iter().filter_map(metadata_column).find(|c| {
+        columns.fields.iter().any(|f| f.name == c.name)
+    }) {
+        return Err(Error::unsupported("the table has a column with the name of one of a change log")
+            .with("column", taken.name)
+            .hint("Rename the column"));
+    }
+    let all = with_columns(columns, &CHANGE_COLUMNS);
+    made(table, table.table_schema().clone(), Selection::Changes(between), all.clone(), all, request, options)
+}
+
+/// The snapshot that a time, tag or number names as the last one.
+fn snapshot_id(folder: &TableFolder, at: &At) -> Result<i64> {
+    match at {
+        At::Snapshot(id) => Ok(*id),
+        At::Ref(name) => folder.tag(name).map(|tag| tag.snapshot.id),
+        At::TimestampMs(ms) => match folder.snapshot_at_time(*ms)? {
+            Some(snapshot) => Ok(snapshot.id),
+            None => Err(Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root())),
+        },
+    }
+}
+
+/// The snapshot after which changes begin: 0 for a time before all.
+fn started(folder: &TableFolder, since: &At) -> Result<i64> {
+    match (since, snapshot_id(folder, since)) {
+        (At::TimestampMs(_), Err(e)) if e.kind() == ErrorKind::NotFound => Ok(0),
+        (_, found) => found,
+    }
+}
+
+/// The columns that rows have besides those of their table. Rows that are merged are in no one file.
+fn more_columns(schema: &TableSchema) -> Result<Vec<i32>> {
+    let options = Options(&schema.options);
+    let mut more = if schema.has_primary_key() || options.data_evolution()? { vec![] } else { vec![FILE, POS] };
+    if options.row_tracking()? {
+        more.extend(LINEAGE_COLUMNS);
+    }
+    Ok(more)
+}
+
+/// The scan of a selection: rows have `columns` unless others are selected from `all`.
+fn made(
+    table: &PaimonTable,
+    schema: Arc<TableSchema>,
+    selection: Selection,
+    columns: Arc<Schema>,
+    all: Arc<Schema>,
+    request: ScanRequest,
+    options: BTreeMap<String, String>,
+) -> Result<PaimonScan> {
+    let own = request.options.iter().filter(|(key, _)| OWN_OPTIONS.contains(&key.as_str()));
+    let own = ScanOptions::parse(&own.map(|(k, v)| (k.clone(), v.clone())).collect())?;
+    let schemas = table.metadata().schemas.iter().map(|(id, schema)| (*id, schema.columns().clone()));
+    let paimon = PaimonContext {
+        schemas: schemas.collect(),
+        key: schema.key_fields().map(|f| f.id).collect(),
+        options: options.clone(),
+    };
+    let context = ReadContext {
+        schema: schema.columns().clone(),
+        projection: columns,
+        dropped: [].into(),
+        change_filter: Arc::new(BoundPredicate::True),
+        snapshot_id: selection.snapshot().map(|s| s.id),
+        location: Location::recorded(),
+        storage_options: table.storage_options().clone(),
+        name_mapping: None,
+        keep_deleted: false,
+        batch_rows: own.batch_rows,
+        paimon: Some(Arc::new(paimon)),
+    };
+    let shape = ScanShape::new(context, all, own.case_sensitive, matches!(selection, Selection::Changes(_)));
+    Ok(PaimonScan {
+        table: table.clone(),
+        schema,
+        selection,
+        shape: shape.with(request.filter, request.select)?,
+        options: Arc::new(options),
+    })
+}
