@@ -199,10 +199,9 @@ impl Layout {
             _ => node.is_integer(),
         })?;
         require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "index manifest")?;
-        let node_of = |column| {
-            members.iter().find(|m| m.pick(COLUMNS) == Some(column)).map(|m| m.node.optional().1)
-        };
-        let (mut range, mut ranges, mut global, mut field_id) = (Optional::Always, Vec::new(), Vec::new(), Optional::Always);
+        let node_of = |column| members.iter().find(|m| m.pick(COLUMNS) == Some(column)).map(|m| m.node.optional().1);
+        let (mut range, mut ranges, mut global, mut field_id) =
+            (Optional::Always, Vec::new(), Vec::new(), Optional::Always);
         if let Some(Shape::Array(items)) = node_of(Column::Ranges).map(|n| &n.shape) {
             let (optional, item) = items.optional();
             range = optional;
@@ -237,9 +236,10 @@ impl Layout {
             match column {
                 Column::Kind => {
                     let kind = cursor.long()?;
-                    out.kind = u8::try_from(kind).ok().filter(|k| *k < 2).ok_or_else(|| {
-                        Error::corrupt(format!("an entry of the index manifest is of kind {kind}"))
-                    })?;
+                    out.kind = u8::try_from(kind)
+                        .ok()
+                        .filter(|k| *k < 2)
+                        .ok_or_else(|| Error::corrupt(format!("an entry of the index manifest is of kind {kind}")))?;
                 }
                 Column::Partition => out.partition = cursor.bytes()?.to_vec(),
                 Column::Bucket => out.bucket = cursor.int()?,

@@ -126,9 +126,8 @@ impl Program {
         require(&file, FILE.get(..REQUIRED).unwrap_or_default(), "manifest")?;
         let skip_file = file_node.map_or(Ok(Skip::Nothing), |node| Skip::of(node, &mut budget))?;
         let node_of = |column| file_members.iter().find(|m: &&Member| m.pick(FILE) == Some(column));
-        let mut skip = |column| {
-            node_of(column).map_or(Ok(Skip::Nothing), |m| Skip::of(m.node.optional().1, &mut budget))
-        };
+        let mut skip =
+            |column| node_of(column).map_or(Ok(Skip::Nothing), |m| Skip::of(m.node.optional().1, &mut budget));
         let skip_stats = [skip(Column::KeyStats)?, skip(Column::ValueStats)?];
         let skip_names = [skip(Column::ValueStatsCols)?, skip(Column::WriteCols)?];
         let mut stats = |column| {
@@ -177,7 +176,11 @@ impl Decoder {
             let mut decode = || -> Result<()> {
                 let data = self.inflater.inflate(container.codec, container.block_data(i)?)?;
                 if block.count > data.len() as u64 {
-                    return Err(Error::corrupt(format!("the block claims {} entries in {} bytes", block.count, data.len())));
+                    return Err(Error::corrupt(format!(
+                        "the block claims {} entries in {} bytes",
+                        block.count,
+                        data.len()
+                    )));
                 }
                 let mut walk = Walk { program: &program, request, row: Row::default() };
                 let mut cursor = Cursor::new(data);
@@ -383,7 +386,8 @@ impl Sink {
     fn push(&mut self, row: &Row<'_>, request: &EntryRequest<'_>) -> Result<()> {
         let kind = u8::try_from(row.kind).ok().filter(|k| [ADD, DELETE].contains(k));
         let kind = kind.ok_or_else(|| Error::corrupt(format!("an entry is of kind {}", row.kind)))?;
-        let name = std::str::from_utf8(row.name).map_err(|e| Error::corrupt("a file's name is not UTF-8").because(e))?;
+        let name =
+            std::str::from_utf8(row.name).map_err(|e| Error::corrupt("a file's name is not UTF-8").because(e))?;
         checked_name(name)?;
         if row.file_size < 0 || row.row_count < 0 {
             let (size, rows) = (row.file_size, row.row_count);

@@ -24,3 +24,5 @@ pub mod schema;
 pub mod snapshot;
 pub mod stats;
 mod stats_decode;
+#[cfg(test)]
+mod testing;
