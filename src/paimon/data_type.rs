@@ -3,6 +3,7 @@
 //!
 //! Source: Paimon specification, "Schema"; Java's `DataTypes` for the JSON form.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -92,6 +93,12 @@ pub struct DataField {
     pub description: Option<String>,
     /// What writers take for a row that gives no value, as SQL text.
     pub default_value: Option<String>,
+}
+
+/// The ids of what is inside a column at a depth, from 1: of elements and map values, and of map keys.
+fn derived_ids(column: FieldId, depth: FieldId) -> (FieldId, FieldId) {
+    let offset = column.wrapping_mul(DERIVED_IDS).wrapping_add(depth);
+    (DERIVED_ID_BASE.wrapping_add(offset), DERIVED_ID_BASE.wrapping_sub(offset))
 }
 
 impl DataField {
@@ -246,8 +253,7 @@ impl DataType {
     /// that Java derives for its files from the column's and from how deep they are (`SpecialFields`).
     pub fn to_type(&self, column: FieldId, depth: FieldId) -> Type {
         let depth = depth.saturating_add(1);
-        let offset = column.wrapping_mul(DERIVED_IDS).wrapping_add(depth);
-        let (up, down) = (DERIVED_ID_BASE.wrapping_add(offset), DERIVED_ID_BASE.wrapping_sub(offset));
+        let (up, down) = derived_ids(column, depth);
         let child = |id, name: &str, required, ty: &DataType| {
             Arc::new(Field::new(id, name, required, ty.to_type(column, depth)))
         };
@@ -264,6 +270,25 @@ impl DataType {
             }
             TypeKind::Row(fields) => Type::Struct(fields.iter().map(DataField::to_field).collect()),
             _ => Type::Primitive(self.to_primitive().unwrap_or(PrimitiveType::Unknown)),
+        }
+    }
+
+    /// The exact types of the leaves, without what they say of nulls, by the ids that [`DataType::to_type`] gives them; `id` is
+    /// that of this type.
+    pub fn declare(&self, id: FieldId, column: FieldId, depth: FieldId, out: &mut BTreeMap<FieldId, String>) {
+        let depth = depth.saturating_add(1);
+        let (up, down) = derived_ids(column, depth);
+        match &self.kind {
+            TypeKind::Array(element) | TypeKind::Vector { element, .. } => element.declare(up, column, depth, out),
+            TypeKind::Map(key, value) => {
+                key.declare(down, column, depth, out);
+                value.declare(up, column, depth, out);
+            }
+            TypeKind::Multiset(element) => element.declare(down, column, depth, out),
+            TypeKind::Row(fields) => fields.iter().for_each(|f| f.ty.declare(f.id, f.id, 0, out)),
+            _ => {
+                out.insert(id, self.clone().nullable().to_string());
+            }
         }
     }
 

@@ -150,6 +150,13 @@ impl TableSchema {
         &self.columns
     }
 
+    /// The exact types of the columns and of what is in them, by id.
+    pub fn declared(&self) -> BTreeMap<FieldId, String> {
+        let mut out = BTreeMap::new();
+        self.fields.iter().for_each(|f| f.ty.declare(f.id, f.id, 0, &mut out));
+        out
+    }
+
     /// The options with their meanings.
     pub fn options(&self) -> Options<'_> {
         Options(&self.options)

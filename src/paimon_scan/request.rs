@@ -157,9 +157,10 @@ fn made(
 ) -> Result<PaimonScan> {
     let own = request.options.iter().filter(|(key, _)| OWN_OPTIONS.contains(&key.as_str()));
     let own = ScanOptions::parse(&own.map(|(k, v)| (k.clone(), v.clone())).collect())?;
-    let schemas = table.metadata().schemas.iter().map(|(id, schema)| (*id, schema.columns().clone()));
+    let schemas = &table.metadata().schemas;
     let paimon = PaimonContext {
-        schemas: schemas.collect(),
+        schemas: schemas.iter().map(|(id, schema)| (*id, schema.columns().clone())).collect(),
+        declared: schemas.iter().map(|(id, schema)| (*id, schema.declared())).collect(),
         key: schema.key_fields().map(|f| f.id).collect(),
         options: options.clone(),
     };
