@@ -287,7 +287,7 @@ impl DataType {
             TypeKind::Multiset(element) => element.declare(down, column, depth, out),
             TypeKind::Row(fields) => fields.iter().for_each(|f| f.ty.declare(f.id, f.id, 0, out)),
             _ => {
-                out.insert(id, self.clone().nullable().to_string());
+                out.insert(id, self.kind.clone().nullable().to_string());
             }
         }
     }
