@@ -2,6 +2,7 @@
 
 pub mod avro;
 pub mod bitmap;
+pub mod file_index;
 pub mod orc;
 pub mod puffin;
 pub mod theta;
