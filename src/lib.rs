@@ -14,7 +14,7 @@
 //! 5. [`store`]: the only place for files and network
 //! 6. [`task`], [`task_json`]: what planning gives and reading takes
 //! 7. [`data`]: data files to Arrow and back
-//! 8. [`iceberg`]: the format: metadata, manifests, planning, commits; it does not import `data`
+//! 8. [`iceberg`], [`paimon`]: the formats: metadata, manifests, planning, commits; they import neither each other nor `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
 //!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`maintain`], `messages`, `evolution`, `add_files`, [`row_level`],
 //!    [`catalog`]: the doors
@@ -34,6 +34,7 @@ pub mod iceberg;
 pub mod inspect;
 pub mod maintain;
 mod messages;
+pub mod paimon;
 pub mod plan_parts;
 pub mod plan_table;
 #[cfg(feature = "python")]

@@ -2,6 +2,7 @@
 
 pub mod avro;
 pub mod bitmap;
+pub mod columns;
 pub mod file_index;
 pub mod orc;
 pub mod puffin;

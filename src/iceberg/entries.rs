@@ -3,114 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+pub use crate::codec::columns::{BytesColumn, ListColumn};
 use crate::iceberg::manifest::Inherited;
 use crate::iceberg::manifest_layout::Layout;
 use crate::task::{FileContent, FileFormat};
 use crate::types::{FieldId, Value};
-
-/// Variable-length values back to back; any of them may be null. Nulls before the first value take no memory.
-#[derive(Clone, Debug, Default)]
-pub struct BytesColumn {
-    data: Vec<u8>,
-    spans: Spans,
-}
-
-/// Ranges of a buffer below 4 GiB; any of them may be null.
-#[derive(Clone, Debug, Default)]
-struct Spans {
-    /// Nulls in front.
-    leading_nulls: usize,
-    /// Start and end of the others; start above end is null.
-    spans: Vec<(u32, u32)>,
-}
-
-const NULL_SPAN: (u32, u32) = (u32::MAX, 0);
-
-impl Spans {
-    #[inline]
-    fn push_null(&mut self) {
-        if self.spans.is_empty() {
-            self.leading_nulls += 1;
-        } else {
-            self.spans.push(NULL_SPAN);
-        }
-    }
-
-    /// False if it does not fit.
-    #[inline]
-    fn push(&mut self, start: usize, length: usize) -> bool {
-        match start.checked_add(length).filter(|end| *end < u32::MAX as usize) {
-            Some(end) => {
-                self.spans.push((start as u32, end as u32));
-                true
-            }
-            None => false,
-        }
-    }
-
-    #[inline]
-    fn get(&self, row: usize) -> Option<Range<usize>> {
-        let (start, end) = *self.spans.get(row.checked_sub(self.leading_nulls)?)?;
-        Some(start as usize..end as usize)
-    }
-
-    fn len(&self) -> usize {
-        self.leading_nulls + self.spans.len()
-    }
-}
-
-impl BytesColumn {
-    /// So many values of one length, back to back in `data`; `None` if it is not they, or too much.
-    pub(super) fn of_length(data: &[u8], length: usize, rows: usize) -> Option<BytesColumn> {
-        if length.checked_mul(rows)? != data.len() || data.len() >= u32::MAX as usize {
-            return None;
-        }
-        let span = |row: usize| ((row * length) as u32, ((row + 1) * length) as u32);
-        Some(BytesColumn {
-            data: data.to_vec(),
-            spans: Spans { leading_nulls: 0, spans: (0..rows).map(span).collect() },
-        })
-    }
-
-    /// Adds a value or null. A batch holds less than 4 GiB of them; what does not fit is refused by returning false.
-    #[inline]
-    #[must_use]
-    pub fn push(&mut self, value: Option<&[u8]>) -> bool {
-        let Some(value) = value else {
-            self.spans.push_null();
-            return true;
-        };
-        let fits = self.spans.push(self.data.len(), value.len());
-        if fits {
-            self.data.extend_from_slice(value);
-        }
-        fits
-    }
-
-    /// The value of a row; `None` for null.
-    #[inline]
-    pub fn get(&self, row: usize) -> Option<&[u8]> {
-        self.data.get(self.spans.get(row)?)
-    }
-
-    /// Some rows; what was part of a column fits into another.
-    pub(super) fn take(&self, rows: &[u32]) -> BytesColumn {
-        let mut out = BytesColumn::default();
-        let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
-        debug_assert!(all_fit);
-        out
-    }
-
-    /// Rows.
-    pub fn len(&self) -> usize {
-        self.spans.len()
-    }
-
-    /// Whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
 
 /// A count that the manifest does not give.
 pub const MISSING: i64 = -1;
@@ -130,43 +27,6 @@ pub struct MetricColumn {
     pub lower: BytesColumn,
     /// Binary upper bounds.
     pub upper: BytesColumn,
-}
-
-/// Lists of integers back to back; any of them may be null.
-#[derive(Clone, Debug, Default)]
-pub struct ListColumn {
-    values: Vec<i64>,
-    spans: Spans,
-}
-
-impl ListColumn {
-    /// Adds a list or null. A batch holds less than 4 Gi values; what does not fit is refused by returning false.
-    #[inline]
-    #[must_use]
-    pub fn push(&mut self, list: Option<&[i64]>) -> bool {
-        let Some(list) = list else {
-            self.spans.push_null();
-            return true;
-        };
-        let fits = self.spans.push(self.values.len(), list.len());
-        if fits {
-            self.values.extend_from_slice(list);
-        }
-        fits
-    }
-
-    /// Some rows; what was part of a column fits into another.
-    pub(super) fn take(&self, rows: &[u32]) -> ListColumn {
-        let mut out = ListColumn::default();
-        let all_fit = rows.iter().all(|row| out.push(self.get(*row as usize)));
-        debug_assert!(all_fit);
-        out
-    }
-
-    /// The list of a row; `None` for null.
-    pub fn get(&self, row: usize) -> Option<&[i64]> {
-        self.values.get(self.spans.get(row)?)
-    }
 }
 
 /// `status` of an entry.
@@ -246,7 +106,7 @@ impl EntryColumns {
         self.sequence_number.reserve(entries);
         self.file_sequence_number.reserve(entries);
         self.content.reserve(entries);
-        self.path.spans.spans.reserve(entries);
+        self.path.reserve(entries);
         self.format.reserve(entries);
         self.record_count.reserve(entries);
         self.size_bytes.reserve(entries);

@@ -4,7 +4,7 @@
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
 use crate::codec::avro::{
-    Budget, Codec, Container, ContainerWriter, Cursor, Inflater, Member, Node, Optional, Shape, Skip,
+    Budget, Codec, Container, ContainerWriter, Cursor, Inflater, Member, Shape, Step, compile,
 };
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
@@ -126,32 +126,6 @@ const SUMMARY_COLUMNS: &[(i32, &str, SummaryColumn)] = &[
     (510, "lower_bound", SummaryColumn::Lower),
     (511, "upper_bound", SummaryColumn::Upper),
 ];
-
-/// What to do with the next field of a record.
-enum Step<T> {
-    Read(Optional, T),
-    Skip(Skip),
-}
-
-/// The steps over a record: wanted members are read, others skipped.
-fn compile<T: Copy>(
-    members: &[Member],
-    table: &[(i32, &str, T)],
-    budget: &mut Budget,
-    fits: impl Fn(T, &Node) -> bool,
-) -> Result<Vec<Step<T>>> {
-    let step = |m: &Member| match m.pick(table) {
-        None => Ok(Step::Skip(Skip::of(&m.node, budget)?)),
-        Some(column) => {
-            let (optional, node) = m.node.optional();
-            if optional != Optional::Never && !fits(column, node) {
-                return Err(Error::corrupt(format!("field '{}' of the manifest list has another type", m.name)));
-            }
-            Ok(Step::Read(optional, column))
-        }
-    };
-    members.iter().map(step).collect()
-}
 
 /// Reads a manifest list of any format version.
 ///

@@ -1,4 +1,4 @@
-//! 32-bit Murmur3 (x86, seed 0) and Iceberg's hash of each type.
+//! 32-bit Murmur3 (x86) and Iceberg's hash of each type (seed 0).
 //!
 //! Source: Iceberg specification, Appendix B; Austin Appleby's MurmurHash3.
 
@@ -29,8 +29,14 @@ fn finish(mut h: u32, len: u32) -> u32 {
 /// Murmur3 of bytes.
 #[inline]
 pub fn murmur3_bytes(bytes: &[u8]) -> u32 {
+    murmur3_seeded(0, bytes)
+}
+
+/// Murmur3 of bytes with another seed than 0.
+#[inline]
+pub fn murmur3_seeded(seed: u32, bytes: &[u8]) -> u32 {
     let (words, tail) = bytes.as_chunks::<4>();
-    let h = words.iter().fold(0, |h, w| mix_h(h, u32::from_le_bytes(*w)));
+    let h = words.iter().fold(seed, |h, w| mix_h(h, u32::from_le_bytes(*w)));
     let k = match *tail {
         [] => 0,
         [a] => u32::from(a),

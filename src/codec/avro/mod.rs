@@ -24,9 +24,11 @@ pub mod container;
 pub mod decode;
 pub mod encode;
 pub mod primitive;
+pub mod record;
 pub mod schema;
 
 pub use container::{Block, Codec, Container, Inflater};
 pub use decode::{Budget, Cursor, Run, Skip};
 pub use encode::ContainerWriter;
+pub use record::{Step, compile};
 pub use schema::{Logical, Member, Node, Optional, Shape};

@@ -92,11 +92,12 @@ pub enum Logical {
 }
 
 /// Whether a value may be null, and which branch of its union says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Optional {
     /// There is never a value: the type is null.
     Never,
     /// No union: a value always follows.
+    #[default]
     Always,
     /// `[null, T]`.
     NullFirst,

@@ -1,0 +1,38 @@
+//! Compiled steps over a record: wanted members are read, others skipped.
+
+use super::decode::{Budget, Skip};
+use super::schema::{Member, Node, Optional};
+use crate::error::{Error, Result};
+
+/// What to do with the next member of a record.
+#[derive(Clone, Debug)]
+pub enum Step<T> {
+    /// Read it, if it is there.
+    Read(Optional, T),
+    /// Hop over it.
+    Skip(Skip),
+}
+
+/// The steps over a record. Members are found in a table of (field id, name, meaning) as [`Member::pick`] does; `fits` says
+/// whether a member's type is what its meaning needs.
+///
+/// # Errors
+/// `CorruptTable` if a wanted member has another type; `Unsupported` if the schema is absurdly large.
+pub fn compile<T: Copy>(
+    members: &[Member],
+    table: &[(i32, &str, T)],
+    budget: &mut Budget,
+    mut fits: impl FnMut(T, &Node) -> bool,
+) -> Result<Vec<Step<T>>> {
+    let step = |m: &Member| match m.pick(table) {
+        None => Ok(Step::Skip(Skip::of(&m.node, budget)?)),
+        Some(column) => {
+            let (optional, node) = m.node.optional();
+            if optional != Optional::Never && !fits(column, node) {
+                return Err(Error::corrupt(format!("field '{}' of the Avro file has another type", m.name)));
+            }
+            Ok(Step::Read(optional, column))
+        }
+    };
+    members.iter().map(step).collect()
+}

@@ -1,0 +1,394 @@
+//! What a table's folder holds, found by listing and by hints: schemas, snapshots, tags, branches.
+//!
+//! The hints `LATEST` and `EARLIEST` save a listing; they are believed only where the files that they speak of agree.
+//!
+//! Source: Paimon specification, "Concepts: Basic Concepts"; Java's `SnapshotManager`, `SchemaManager`, `TagManager`,
+//! `HintFileUtils`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::paimon::partition::checked_name;
+use crate::paimon::schema::TableSchema;
+use crate::paimon::snapshot::{Snapshot, Tag};
+use crate::store::location::join;
+use crate::store::{Store, in_parallel};
+
+/// The branch of a table that is in its folder itself.
+pub const MAIN_BRANCH: &str = "main";
+
+const SCHEMA: &str = "schema-";
+const SNAPSHOT: &str = "snapshot-";
+const TAG: &str = "tag-";
+const BRANCH: &str = "branch-";
+
+/// How many names an error lists.
+const NAMES_SHOWN: usize = 10;
+
+/// The folder of a table, seen from one of its branches.
+#[derive(Clone, Debug)]
+pub struct TableFolder {
+    store: Arc<dyn Store>,
+    root: String,
+    branch: String,
+}
+
+/// Whether a folder is that of a Paimon table: it has a schema.
+///
+/// # Errors
+/// Those of the store.
+pub fn is_table(store: &dyn Store, root: &str) -> Result<bool> {
+    let folder = join(root, "schema");
+    Ok(exists(store, &join(&folder, "schema-0"))? || !numbers_of(&names_in(store, &folder)?, SCHEMA).is_empty())
+}
+
+fn exists(store: &dyn Store, path: &str) -> Result<bool> {
+    match store.size(path) {
+        Ok(_) => Ok(true),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+/// The names of the files in a folder, in no order.
+fn names_in(store: &dyn Store, folder: &str) -> Result<Vec<String>> {
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    Ok(store.list(folder)?.iter().map(|file| name(&file.path)).collect())
+}
+
+/// The numbers of files that are named by a prefix and one, ascending.
+fn numbers_of(names: &[String], prefix: &str) -> Vec<i64> {
+    let number = |name: &String| {
+        let digits = name.strip_prefix(prefix).filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
+        digits.parse::<i64>().ok()
+    };
+    let mut numbers: Vec<i64> = names.iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Some names for a hint.
+fn some_of(names: impl IntoIterator<Item = impl std::fmt::Display>) -> String {
+    let mut names: Vec<String> = names.into_iter().map(|n| n.to_string()).collect();
+    if names.len() > NAMES_SHOWN {
+        let left = names.len() - NAMES_SHOWN;
+        names.truncate(NAMES_SHOWN);
+        names.push(format!("and {left} more"));
+    }
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+/// A name that a user gave, which must not lead out of its folder.
+fn given_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
+    checked_name(name).map_err(|_| Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug())))
+}
+
+impl TableFolder {
+    /// The table in the folder `root`, on its main branch.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no Paimon table; those of the store.
+    pub fn open(store: Arc<dyn Store>, root: &str) -> Result<TableFolder> {
+        let root = root.trim_end_matches('/').to_owned();
+        if !is_table(store.as_ref(), &root)? {
+            return Err(Error::not_found("there is no Paimon table in the folder")
+                .with("path", root)
+                .hint("The folder of a table has a folder 'schema' with files 'schema-0', 'schema-1', …"));
+        }
+        Ok(TableFolder { store, root, branch: MAIN_BRANCH.to_owned() })
+    }
+
+    /// The same table on a branch.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such branch; `InvalidInput` if that can't be its name; those of the store.
+    pub fn branch(&self, name: &str) -> Result<TableFolder> {
+        let branch = given_name(name, "branch")?.to_owned();
+        let folder = TableFolder { store: self.store.clone(), root: self.root.clone(), branch };
+        if name != MAIN_BRANCH && folder.schema_ids()?.is_empty() {
+            let hint = format!("Branches: {}", some_of(self.branches()?));
+            return Err(Error::not_found(format!("the table has no branch '{name}'")).with("path", &self.root).hint(hint));
+        }
+        Ok(folder)
+    }
+
+    /// The store that the table is in.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// The table's folder, without a slash at its end. Data files and manifests of all branches are below it.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The branch's name.
+    pub fn branch_name(&self) -> &str {
+        &self.branch
+    }
+
+    /// A folder of the branch.
+    fn folder(&self, name: &str) -> String {
+        if self.branch == MAIN_BRANCH {
+            return join(&self.root, name);
+        }
+        join(&join(&join(&self.root, "branch"), &format!("{BRANCH}{}", self.branch)), name)
+    }
+
+    /// The file of a schema.
+    pub fn schema_path(&self, id: i64) -> String {
+        join(&self.folder("schema"), &format!("{SCHEMA}{id}"))
+    }
+
+    /// The file of a snapshot.
+    pub fn snapshot_path(&self, id: i64) -> String {
+        join(&self.folder("snapshot"), &format!("{SNAPSHOT}{id}"))
+    }
+
+    fn tag_path(&self, name: &str) -> String {
+        join(&self.folder("tag"), &format!("{TAG}{name}"))
+    }
+
+    // ---------------------------------------------------------------- schemas
+
+    /// The numbers of the branch's schemas, ascending.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn schema_ids(&self) -> Result<Vec<i64>> {
+        Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("schema"))?, SCHEMA))
+    }
+
+    /// A schema.
+    ///
+    /// # Errors
+    /// `CorruptTable`, naming the file, if it is none or has another number; those of the store.
+    pub fn schema(&self, id: i64) -> Result<TableSchema> {
+        let path = self.schema_path(id);
+        let bytes = self.store.get(&path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => e.hint("A snapshot or a data file was written with a schema that is not there"),
+            _ => e,
+        })?;
+        let schema = TableSchema::parse(&bytes).with("path", &path)?;
+        if schema.id != id {
+            return Err(Error::corrupt(format!("the file says that it is schema {}", schema.id)).with("path", path));
+        }
+        Ok(schema)
+    }
+
+    /// All schemas of the branch by their numbers.
+    ///
+    /// # Errors
+    /// As [`TableFolder::schema`]; `CorruptTable` if there are none.
+    pub fn schemas(&self) -> Result<BTreeMap<i64, Arc<TableSchema>>> {
+        let ids = self.schema_ids()?;
+        if ids.is_empty() {
+            return Err(Error::corrupt("the table has no schema").with("path", self.folder("schema")));
+        }
+        let schemas = in_parallel(self.store.as_ref(), ids.len(), |i| {
+            let id = ids.get(i).copied().unwrap_or_default();
+            Ok((id, Arc::new(self.schema(id)?)))
+        })?;
+        Ok(schemas.into_iter().collect())
+    }
+
+    // ---------------------------------------------------------------- snapshots
+
+    /// The number in a hint; `None` if there is none that can be read.
+    fn hint(&self, name: &str) -> Result<Option<i64>> {
+        match self.store.get(&join(&self.folder("snapshot"), name)) {
+            Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|t| t.trim().parse().ok()).filter(|id| *id > 0)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The numbers of the branch's snapshots, ascending; there may be gaps.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn snapshot_ids(&self) -> Result<Vec<i64>> {
+        Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("snapshot"))?, SNAPSHOT))
+    }
+
+    fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
+        let path = self.snapshot_path(id);
+        let bytes = match self.store.get(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let snapshot = Snapshot::parse(&bytes).with("path", &path)?;
+        if snapshot.id != id {
+            return Err(Error::corrupt(format!("the file says that it is snapshot {}", snapshot.id)).with("path", path));
+        }
+        Ok(Some(snapshot))
+    }
+
+    /// A snapshot.
+    ///
+    /// # Errors
+    /// `NotFound`, telling which there are; `CorruptTable`, naming the file; those of the store.
+    pub fn snapshot(&self, id: i64) -> Result<Snapshot> {
+        if let Some(snapshot) = self.try_snapshot(id)? {
+            return Ok(snapshot);
+        }
+        let ids = self.snapshot_ids()?;
+        let there = match (ids.first(), ids.last()) {
+            (Some(first), Some(last)) => format!("There are snapshots from {first} to {last}"),
+            _ => "The table has no snapshots".to_owned(),
+        };
+        Err(Error::not_found(format!("the table has no snapshot {id}")).with("path", &self.root).hint(there))
+    }
+
+    /// The latest snapshot; `None` if nothing was ever committed.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshot`].
+    pub fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
+        // A hint may be late, or speak of what a rollback took away.
+        if let Some(id) = self.hint("LATEST")?
+            && !exists(self.store.as_ref(), &self.snapshot_path(id.saturating_add(1)))?
+            && let Some(snapshot) = self.try_snapshot(id)?
+        {
+            return Ok(Some(snapshot));
+        }
+        self.snapshot_ids()?.last().map(|id| self.snapshot(*id)).transpose()
+    }
+
+    /// The number of the earliest snapshot that is still there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn earliest_snapshot_id(&self) -> Result<Option<i64>> {
+        match self.hint("EARLIEST")? {
+            Some(id) if exists(self.store.as_ref(), &self.snapshot_path(id))? => Ok(Some(id)),
+            _ => Ok(self.snapshot_ids()?.first().copied()),
+        }
+    }
+
+    /// All snapshots that are still there, by their numbers.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshot`].
+    pub fn snapshots(&self) -> Result<Vec<Snapshot>> {
+        let ids = self.snapshot_ids()?;
+        let snapshots = in_parallel(self.store.as_ref(), ids.len(), |i| {
+            // One may be expired just now.
+            ids.get(i).map_or(Ok(None), |id| self.try_snapshot(*id))
+        })?;
+        Ok(snapshots.into_iter().flatten().collect())
+    }
+
+    /// The latest snapshot made at a time or before it (milliseconds since the epoch); `None` if all are younger.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshot`].
+    pub fn snapshot_at_time(&self, time_ms: i64) -> Result<Option<Snapshot>> {
+        let ids = self.snapshot_ids()?;
+        let (mut low, mut high, mut found) = (0, ids.len(), None);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let snapshot = self.snapshot(ids.get(middle).copied().unwrap_or_default())?;
+            if snapshot.time_ms <= time_ms {
+                low = middle + 1;
+                found = Some(snapshot);
+            } else {
+                high = middle;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The earliest snapshot whose watermark is at a time or after it (milliseconds since the epoch); `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshot`].
+    pub fn snapshot_by_watermark(&self, watermark_ms: i64) -> Result<Option<Snapshot>> {
+        Ok(self.snapshots()?.into_iter().find(|s| s.watermark.is_some_and(|w| w >= watermark_ms)))
+    }
+
+    /// The snapshot of a version: of the tag with that name, or with that number.
+    ///
+    /// # Errors
+    /// `NotFound` if it is neither; as [`TableFolder::snapshot`].
+    pub fn snapshot_of_version(&self, version: &str) -> Result<Snapshot> {
+        if checked_name(version).is_ok()
+            && let Some(tag) = self.try_tag(version)?
+        {
+            return Ok(tag.snapshot);
+        }
+        match version.parse() {
+            Ok(id) => self.snapshot(id),
+            Err(_) => Err(self.no_tag(version)?),
+        }
+    }
+
+    // ---------------------------------------------------------------- tags and branches
+
+    fn try_tag(&self, name: &str) -> Result<Option<Tag>> {
+        let path = self.tag_path(name);
+        match self.store.get(&path) {
+            Ok(bytes) => Tag::parse(name, &bytes).with("path", &path).map(Some),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn no_tag(&self, name: &str) -> Result<Error> {
+        let hint = format!("Tags: {}", some_of(self.tag_names()?));
+        Ok(Error::not_found(format!("the table has no tag '{name}'")).with("path", &self.root).hint(hint))
+    }
+
+    /// The names of the branch's tags, in their order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn tag_names(&self) -> Result<Vec<String>> {
+        let names = names_in(self.store.as_ref(), &self.folder("tag"))?;
+        let mut tags: Vec<String> =
+            names.iter().filter_map(|n| n.strip_prefix(TAG)).filter(|n| !n.is_empty()).map(str::to_owned).collect();
+        tags.sort();
+        Ok(tags)
+    }
+
+    /// A tag.
+    ///
+    /// # Errors
+    /// `NotFound`, telling which there are; `InvalidInput` if that can't be its name; `CorruptTable`, naming the file; those of
+    /// the store.
+    pub fn tag(&self, name: &str) -> Result<Tag> {
+        match self.try_tag(given_name(name, "tag")?)? {
+            Some(tag) => Ok(tag),
+            None => Err(self.no_tag(name)?),
+        }
+    }
+
+    /// All tags, by their names.
+    ///
+    /// # Errors
+    /// As [`TableFolder::tag`].
+    pub fn tags(&self) -> Result<Vec<Tag>> {
+        let names = self.tag_names()?;
+        let tags = in_parallel(self.store.as_ref(), names.len(), |i| {
+            names.get(i).map_or(Ok(None), |name| self.try_tag(name))
+        })?;
+        Ok(tags.into_iter().flatten().collect())
+    }
+
+    /// The names of the table's branches beside the main one, in their order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn branches(&self) -> Result<Vec<String>> {
+        let folders = self.store.list_folders(&join(&self.root, "branch"))?;
+        let mut names: Vec<String> = folders.iter().filter_map(|n| n.strip_prefix(BRANCH)).map(str::to_owned).collect();
+        names.sort();
+        Ok(names)
+    }
+}
+
+#[cfg(test)]
+#[path = "filesystem_tests.rs"]
+mod tests;

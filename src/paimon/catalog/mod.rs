@@ -1,0 +1,3 @@
+//! Where tables are found.
+
+pub mod filesystem;

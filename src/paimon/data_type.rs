@@ -1,0 +1,314 @@
+//! Paimon's types, exactly: what [`types::Schema`](crate::types::Schema) does not keep (lengths, narrow integers, precisions)
+//! matters for binary rows, casts, hashes and for writing schemas.
+//!
+//! Source: Paimon specification, "Schema"; Java's `DataTypes` for the JSON form.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::data_type_text::parse_type_text;
+use crate::error::{Error, Result};
+use crate::types::{Field, FieldId, PrimitiveType, Type};
+
+/// The greatest length of a `VARCHAR` or `VARBINARY`: those are called `STRING` and `BYTES`.
+pub const MAX_LENGTH: u32 = i32::MAX as u32;
+
+/// Where derived ids of list elements and map entries are counted from, both ways.
+const DERIVED_ID_BASE: FieldId = i32::MAX / 4;
+
+/// Derived ids that one column may have.
+const DERIVED_IDS: FieldId = 1 << 10;
+
+/// A type and whether it has nulls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataType {
+    /// What it is.
+    pub kind: TypeKind,
+    /// Whether null is possible.
+    pub nullable: bool,
+}
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TypeKind {
+    Boolean,
+    /// 8 bits.
+    TinyInt,
+    /// 16 bits.
+    SmallInt,
+    /// 32 bits.
+    Int,
+    /// 64 bits.
+    BigInt,
+    Float,
+    Double,
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
+    /// So many characters, blanks at the end included.
+    Char(u32),
+    /// At most so many characters.
+    VarChar(u32),
+    /// So many bytes.
+    Binary(u32),
+    /// At most so many bytes.
+    VarBinary(u32),
+    Date,
+    /// Digits behind the second's point.
+    Time(u8),
+    /// Digits behind the second's point.
+    Timestamp(u8),
+    /// Digits behind the second's point; a point in time.
+    TimestampLtz(u8),
+    Variant,
+    /// Bytes kept in files of their own.
+    Blob,
+    Array(Box<DataType>),
+    /// So many numbers, none of them null.
+    Vector {
+        element: Box<DataType>,
+        length: u32,
+    },
+    /// Elements with how often they are there.
+    Multiset(Box<DataType>),
+    Map(Box<DataType>, Box<DataType>),
+    Row(Arc<[DataField]>),
+}
+
+/// A column or a member of a row type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataField {
+    /// Unique in the table, members of rows included.
+    pub id: FieldId,
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub ty: DataType,
+    /// Its comment.
+    pub description: Option<String>,
+    /// What writers take for a row that gives no value, as SQL text.
+    pub default_value: Option<String>,
+}
+
+impl DataField {
+    /// A field without comment and default.
+    pub fn new(id: FieldId, name: impl Into<String>, ty: DataType) -> DataField {
+        DataField { id, name: name.into(), ty, description: None, default_value: None }
+    }
+
+    /// Reads a field of a schema file.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it lacks an id, a name or a type; as [`DataType::from_json`].
+    pub fn from_json(json: &Json) -> Result<DataField> {
+        let bad = |what: &str| Error::corrupt(format!("a field of the schema has no {what}"));
+        let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);
+        let name = text("name").ok_or_else(|| bad("name"))?;
+        let id = json.get("id").and_then(Json::as_i64).and_then(|id| FieldId::try_from(id).ok());
+        let ty = json.get("type").ok_or_else(|| bad("type").with("column", &name))?;
+        Ok(DataField {
+            id: id.ok_or_else(|| bad("id").with("column", &name))?,
+            ty: DataType::from_json(ty).map_err(|e| e.with("column", &name))?,
+            description: text("description"),
+            default_value: text("defaultValue"),
+            name,
+        })
+    }
+
+    /// The field as a schema file has it.
+    pub fn to_json(&self) -> Json {
+        let mut out = Map::new();
+        out.insert("id".to_owned(), json!(self.id));
+        out.insert("name".to_owned(), json!(self.name));
+        out.insert("type".to_owned(), self.ty.to_json());
+        out.extend(self.description.as_ref().map(|d| ("description".to_owned(), json!(d))));
+        out.extend(self.default_value.as_ref().map(|d| ("defaultValue".to_owned(), json!(d))));
+        Json::Object(out)
+    }
+
+    /// The field as the rest of the crate sees it.
+    pub fn to_field(&self) -> Field {
+        let mut field = Field::new(self.id, self.name.clone(), !self.ty.nullable, self.ty.to_type(self.id, 0));
+        field.doc.clone_from(&self.description);
+        field
+    }
+}
+
+impl TypeKind {
+    /// The type, with nulls.
+    pub fn nullable(self) -> DataType {
+        DataType { kind: self, nullable: true }
+    }
+
+    /// The type, without nulls.
+    pub fn not_null(self) -> DataType {
+        DataType { kind: self, nullable: false }
+    }
+
+    /// Bits of an integer type.
+    pub fn integer_bits(&self) -> Option<u32> {
+        match self {
+            TypeKind::TinyInt => Some(8),
+            TypeKind::SmallInt => Some(16),
+            TypeKind::Int => Some(32),
+            TypeKind::BigInt => Some(64),
+            _ => None,
+        }
+    }
+}
+
+impl DataType {
+    /// Reads a type of a schema file: SQL text, or an object for types with children.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is no type; `Unsupported` for types that Paimon 1.4 does not have.
+    pub fn from_json(json: &Json) -> Result<DataType> {
+        let object = match json {
+            Json::String(text) => return parse_type_text(text),
+            Json::Object(object) => object,
+            _ => return Err(Error::corrupt(format!("{json} is no type of the schema"))),
+        };
+        let bad = |what: &str| Error::corrupt(format!("a type of the schema has no {what}"));
+        let text = object.get("type").and_then(Json::as_str).ok_or_else(|| bad("name"))?;
+        let child = |key: &str| -> Result<Box<DataType>> {
+            Ok(Box::new(DataType::from_json(object.get(key).ok_or_else(|| bad(key))?)?))
+        };
+        let name = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let kind = match name {
+            "ARRAY" => TypeKind::Array(child("element")?),
+            "MULTISET" => TypeKind::Multiset(child("element")?),
+            "MAP" => TypeKind::Map(child("key")?, child("value")?),
+            "VECTOR" => {
+                let length = object.get("length").and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok());
+                TypeKind::Vector { element: child("element")?, length: length.ok_or_else(|| bad("length"))? }
+            }
+            "ROW" => {
+                let fields = object.get("fields").and_then(Json::as_array).ok_or_else(|| bad("fields"))?;
+                TypeKind::Row(fields.iter().map(DataField::from_json).collect::<Result<_>>()?)
+            }
+            _ => return Err(Error::unsupported(format!("the type '{text}' is not supported"))),
+        };
+        Ok(DataType { kind, nullable: !text.contains("NOT NULL") })
+    }
+
+    /// The type as a schema file has it.
+    pub fn to_json(&self) -> Json {
+        let named = |name: &str| json!(if self.nullable { name.to_owned() } else { format!("{name} NOT NULL") });
+        match &self.kind {
+            TypeKind::Array(element) => json!({"type": named("ARRAY"), "element": element.to_json()}),
+            TypeKind::Multiset(element) => json!({"type": named("MULTISET"), "element": element.to_json()}),
+            TypeKind::Map(key, value) => {
+                json!({"type": named("MAP"), "key": key.to_json(), "value": value.to_json()})
+            }
+            TypeKind::Vector { element, length } => {
+                json!({"type": named("VECTOR"), "element": element.to_json(), "length": length})
+            }
+            TypeKind::Row(fields) => {
+                let fields: Vec<Json> = fields.iter().map(DataField::to_json).collect();
+                json!({"type": named("ROW"), "fields": fields})
+            }
+            _ => json!(self.to_string()),
+        }
+    }
+
+    /// The leaf type that values of this one are handled as; `None` for types with children.
+    pub fn to_primitive(&self) -> Option<PrimitiveType> {
+        use PrimitiveType as P;
+        Some(match &self.kind {
+            TypeKind::Boolean => P::Boolean,
+            TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::Int => P::Int,
+            TypeKind::BigInt => P::Long,
+            TypeKind::Float => P::Float,
+            TypeKind::Double => P::Double,
+            TypeKind::Decimal { precision, scale } => P::Decimal { precision: *precision, scale: *scale },
+            TypeKind::Char(_) | TypeKind::VarChar(_) => P::String,
+            TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob => P::Binary,
+            TypeKind::Date => P::Date,
+            TypeKind::Time(_) => P::Time,
+            TypeKind::Timestamp(p) if *p <= 6 => P::Timestamp,
+            TypeKind::Timestamp(_) => P::TimestampNs,
+            TypeKind::TimestampLtz(p) if *p <= 6 => P::Timestamptz,
+            TypeKind::TimestampLtz(_) => P::TimestamptzNs,
+            TypeKind::Variant => P::Variant,
+            TypeKind::Array(_)
+            | TypeKind::Vector { .. }
+            | TypeKind::Multiset(_)
+            | TypeKind::Map(..)
+            | TypeKind::Row(_) => return None,
+        })
+    }
+
+    /// The type as the rest of the crate sees it. Paimon gives list elements and map entries no id of their own; they get those
+    /// that Java derives for its files from the column's and from how deep they are (`SpecialFields`).
+    pub fn to_type(&self, column: FieldId, depth: FieldId) -> Type {
+        let depth = depth.saturating_add(1);
+        let offset = column.wrapping_mul(DERIVED_IDS).wrapping_add(depth);
+        let (up, down) = (DERIVED_ID_BASE.wrapping_add(offset), DERIVED_ID_BASE.wrapping_sub(offset));
+        let child = |id, name: &str, required, ty: &DataType| {
+            Arc::new(Field::new(id, name, required, ty.to_type(column, depth)))
+        };
+        match &self.kind {
+            TypeKind::Array(element) | TypeKind::Vector { element, .. } => {
+                Type::List(child(up, "element", !element.nullable, element))
+            }
+            TypeKind::Map(key, value) => {
+                Type::Map(child(down, "key", true, key), child(up, "value", !value.nullable, value))
+            }
+            TypeKind::Multiset(element) => {
+                let count = TypeKind::Int.not_null();
+                Type::Map(child(down, "key", true, element), child(up, "value", true, &count))
+            }
+            TypeKind::Row(fields) => Type::Struct(fields.iter().map(DataField::to_field).collect()),
+            _ => Type::Primitive(self.to_primitive().unwrap_or(PrimitiveType::Unknown)),
+        }
+    }
+
+    /// Whether values of both types are the same, whatever nulls they have.
+    pub fn same_values(&self, other: &DataType) -> bool {
+        self.kind == other.kind
+    }
+}
+
+impl fmt::Display for DataType {
+    /// SQL, as schema files have it for types without children.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            TypeKind::Boolean => f.write_str("BOOLEAN")?,
+            TypeKind::TinyInt => f.write_str("TINYINT")?,
+            TypeKind::SmallInt => f.write_str("SMALLINT")?,
+            TypeKind::Int => f.write_str("INT")?,
+            TypeKind::BigInt => f.write_str("BIGINT")?,
+            TypeKind::Float => f.write_str("FLOAT")?,
+            TypeKind::Double => f.write_str("DOUBLE")?,
+            TypeKind::Decimal { precision, scale } => write!(f, "DECIMAL({precision}, {scale})")?,
+            TypeKind::Char(n) => write!(f, "CHAR({n})")?,
+            TypeKind::VarChar(MAX_LENGTH) => f.write_str("STRING")?,
+            TypeKind::VarChar(n) => write!(f, "VARCHAR({n})")?,
+            TypeKind::Binary(n) => write!(f, "BINARY({n})")?,
+            TypeKind::VarBinary(MAX_LENGTH) => f.write_str("BYTES")?,
+            TypeKind::VarBinary(n) => write!(f, "VARBINARY({n})")?,
+            TypeKind::Date => f.write_str("DATE")?,
+            TypeKind::Time(p) => write!(f, "TIME({p})")?,
+            TypeKind::Timestamp(p) => write!(f, "TIMESTAMP({p})")?,
+            TypeKind::TimestampLtz(p) => write!(f, "TIMESTAMP({p}) WITH LOCAL TIME ZONE")?,
+            TypeKind::Variant => f.write_str("VARIANT")?,
+            TypeKind::Blob => f.write_str("BLOB")?,
+            TypeKind::Array(element) => write!(f, "ARRAY<{element}>")?,
+            TypeKind::Vector { element, length } => write!(f, "VECTOR<{element}, {length}>")?,
+            TypeKind::Multiset(element) => write!(f, "MULTISET<{element}>")?,
+            TypeKind::Map(key, value) => write!(f, "MAP<{key}, {value}>")?,
+            TypeKind::Row(fields) => {
+                f.write_str("ROW<")?;
+                for (i, field) in fields.iter().enumerate() {
+                    write!(f, "{}`{}` {}", if i > 0 { ", " } else { "" }, field.name, field.ty)?;
+                }
+                f.write_str(">")?;
+            }
+        }
+        if self.nullable { Ok(()) } else { f.write_str(" NOT NULL") }
+    }
+}

@@ -1,0 +1,216 @@
+//! The live files of a snapshot: what its manifests added and none of them deleted afterwards.
+//!
+//! The manifests that delete something are read for that first; then each manifest's additions stand alone, so that manifests
+//! can be read side by side and no more is kept than what was deleted.
+//!
+//! Source: Paimon specification, "Data Manifest"; Java's `FileEntry.readDeletedEntries`.
+
+use std::collections::HashMap;
+
+use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, Identity};
+use super::manifest::Decoder;
+use super::manifest_list::{ManifestFile, decode_manifest_list};
+use super::partition::manifest_path;
+use super::snapshot::Snapshot;
+use crate::error::{Result, ResultExt};
+use crate::store::{Store, in_parallel};
+use crate::workers::go_on;
+
+/// An entry among those of a list of manifests: by manifest, then by its place there.
+type Place = (usize, u32);
+
+/// Files that manifests delete, and where.
+#[derive(Debug, Default)]
+pub struct DeletedFiles {
+    by_name: HashMap<Box<[u8]>, Vec<(OwnedIdentity, Place)>>,
+}
+
+/// The live additions of one manifest.
+#[derive(Clone, Debug, Default)]
+pub struct LiveEntries {
+    /// All its additions that the request keeps.
+    pub columns: EntryColumns,
+    /// The rows of those that are live, ascending.
+    pub rows: Vec<u32>,
+}
+
+/// As [`Identity`], without the name.
+#[derive(Debug)]
+struct OwnedIdentity {
+    partition: Box<[u8]>,
+    bucket: i32,
+    level: i32,
+    extra_files: Option<Box<[u8]>>,
+    embedded_index: Option<Box<[u8]>>,
+    external_path: Option<Box<[u8]>>,
+}
+
+impl OwnedIdentity {
+    fn of(identity: Identity<'_>) -> OwnedIdentity {
+        OwnedIdentity {
+            partition: identity.partition.into(),
+            bucket: identity.bucket,
+            level: identity.level,
+            extra_files: identity.extra_files.map(Into::into),
+            embedded_index: identity.embedded_index.map(Into::into),
+            external_path: identity.external_path.map(Into::into),
+        }
+    }
+
+    fn is(&self, name: &[u8], other: &Identity<'_>) -> bool {
+        let own = Identity {
+            partition: &self.partition,
+            bucket: self.bucket,
+            level: self.level,
+            name,
+            extra_files: self.extra_files.as_deref(),
+            embedded_index: self.embedded_index.as_deref(),
+            external_path: self.external_path.as_deref(),
+        };
+        own == *other
+    }
+}
+
+impl DeletedFiles {
+    /// What a list of manifests deletes, of what `keep` of the request keeps.
+    ///
+    /// # Errors
+    /// As [`read_manifest`].
+    pub fn read(
+        store: &dyn Store,
+        root: &str,
+        manifests: &[ManifestFile],
+        request: &EntryRequest<'_>,
+    ) -> Result<DeletedFiles> {
+        let deleting: Vec<usize> =
+            manifests.iter().enumerate().filter(|(_, m)| m.deleted_files > 0).map(|(i, _)| i).collect();
+        let wanted = EntryRequest { kind: Some(DELETE), keep: request.keep, ..EntryRequest::default() };
+        let batches = in_parallel(store, deleting.len(), |i| match deleting.get(i).and_then(|m| manifests.get(*m)) {
+            Some(manifest) => read_manifest(store, root, manifest, &wanted),
+            None => Ok(EntryColumns::default()),
+        })?;
+        let mut out = DeletedFiles::default();
+        for (manifest, columns) in deleting.iter().zip(&batches) {
+            out.add(*manifest, columns);
+        }
+        Ok(out)
+    }
+
+    /// Takes note of the deletions of manifest number `manifest`.
+    pub fn add(&mut self, manifest: usize, columns: &EntryColumns) {
+        for row in columns.rows().filter(|row| columns.kind.get(*row) == Some(&DELETE)) {
+            let identity = columns.identity(row);
+            let place = (manifest, columns.place.get(row).copied().unwrap_or_default());
+            let same_name = self.by_name.entry(identity.name.into()).or_default();
+            match same_name.iter_mut().find(|(known, _)| known.is(identity.name, &identity)) {
+                Some((_, last)) => *last = place.max(*last),
+                None => same_name.push((OwnedIdentity::of(identity), place)),
+            }
+        }
+    }
+
+    /// Whether the addition in a row of manifest number `manifest` is deleted by a later entry.
+    pub fn is_deleted(&self, manifest: usize, columns: &EntryColumns, row: usize) -> bool {
+        if self.by_name.is_empty() {
+            return false;
+        }
+        let identity = columns.identity(row);
+        let place = (manifest, columns.place.get(row).copied().unwrap_or_default());
+        let same_name = self.by_name.get(identity.name).map(|v| &v[..]).unwrap_or_default();
+        same_name.iter().any(|(known, deleted)| *deleted > place && known.is(identity.name, &identity))
+    }
+
+    /// The live additions of manifest number `manifest`.
+    ///
+    /// # Errors
+    /// As [`read_manifest`].
+    pub fn live_of(
+        &self,
+        store: &dyn Store,
+        root: &str,
+        (manifest, file): (usize, &ManifestFile),
+        request: &EntryRequest<'_>,
+    ) -> Result<LiveEntries> {
+        if file.added_files == 0 {
+            return Ok(LiveEntries::default());
+        }
+        let columns = read_manifest(store, root, file, &EntryRequest { kind: Some(ADD), ..*request })?;
+        let live = |row: &usize| !self.is_deleted(manifest, &columns, *row);
+        let rows = columns.rows().filter(live).map(|row| row as u32).collect();
+        Ok(LiveEntries { columns, rows })
+    }
+}
+
+/// The live files of a list of manifests: an element for each of them, in order.
+///
+/// # Errors
+/// As [`read_manifest`].
+pub fn live_files(
+    store: &dyn Store,
+    root: &str,
+    manifests: &[ManifestFile],
+    request: &EntryRequest<'_>,
+) -> Result<Vec<LiveEntries>> {
+    let deleted = DeletedFiles::read(store, root, manifests, request)?;
+    in_parallel(store, manifests.len(), |i| match manifests.get(i) {
+        Some(file) => deleted.live_of(store, root, (i, file), request),
+        None => Ok(LiveEntries::default()),
+    })
+}
+
+/// Reads one manifest.
+///
+/// # Errors
+/// Those of the store; as [`super::manifest::decode_manifest`], naming the manifest.
+pub fn read_manifest(
+    store: &dyn Store,
+    root: &str,
+    manifest: &ManifestFile,
+    request: &EntryRequest<'_>,
+) -> Result<EntryColumns> {
+    go_on()?;
+    let path = manifest_path(root, &manifest.file_name)?;
+    Decoder::default().decode(&store.get(&path)?, request).with("manifest", &path)
+}
+
+/// Reads a manifest list by its name.
+///
+/// # Errors
+/// Those of the store; as [`decode_manifest_list`], naming the list.
+pub fn read_manifest_list(store: &dyn Store, root: &str, name: &str) -> Result<Vec<ManifestFile>> {
+    let path = manifest_path(root, name)?;
+    decode_manifest_list(&store.get(&path)?).with("manifest list", &path)
+}
+
+/// The manifests of the files that a snapshot has, in order: those of all commits before, then those of its own.
+///
+/// # Errors
+/// As [`read_manifest_list`].
+pub fn data_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    let mut out = read_manifest_list(store, root, &snapshot.base_manifest_list)?;
+    out.extend(read_manifest_list(store, root, &snapshot.delta_manifest_list)?);
+    Ok(out)
+}
+
+/// The manifests of a snapshot's own entries.
+///
+/// # Errors
+/// As [`read_manifest_list`].
+pub fn delta_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    read_manifest_list(store, root, &snapshot.delta_manifest_list)
+}
+
+/// The manifests of a snapshot's changelog files; none if it has none.
+///
+/// # Errors
+/// As [`read_manifest_list`].
+pub fn changelog_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    match &snapshot.changelog_manifest_list {
+        Some(name) => read_manifest_list(store, root, name),
+        None => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! What opening a table takes: its schemas and the snapshot that is read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::catalog::filesystem::TableFolder;
+use super::schema::TableSchema;
+use super::snapshot::Snapshot;
+use crate::error::{Error, Result};
+
+/// A table at one moment.
+#[derive(Clone, Debug)]
+pub struct TableMetadata {
+    /// Its folder, on the branch that is read.
+    pub folder: TableFolder,
+    /// The branch's schemas by their numbers: data files are of the one that they were written with.
+    pub schemas: BTreeMap<i64, Arc<TableSchema>>,
+    /// The latest snapshot; none if nothing was committed yet.
+    pub snapshot: Option<Arc<Snapshot>>,
+}
+
+impl TableMetadata {
+    /// Reads a table's metadata.
+    ///
+    /// # Errors
+    /// As [`TableFolder::schemas`] and [`TableFolder::latest_snapshot`].
+    pub fn load(folder: TableFolder) -> Result<TableMetadata> {
+        // In this order: a schema is there before the first snapshot with it.
+        let snapshot = folder.latest_snapshot()?.map(Arc::new);
+        let schemas = folder.schemas()?;
+        Ok(TableMetadata { folder, schemas, snapshot })
+    }
+
+    /// The current schema: the latest.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn schema(&self) -> Result<&Arc<TableSchema>> {
+        let latest = self.schemas.values().next_back();
+        latest.ok_or_else(|| Error::corrupt("the table has no schema").with("path", self.folder.root()))
+    }
+
+    /// The schema with a number.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn schema_by_id(&self, id: i64) -> Result<&Arc<TableSchema>> {
+        let missing = || Error::corrupt(format!("the table has no schema {id}")).with("path", self.folder.schema_path(id));
+        self.schemas.get(&id).ok_or_else(missing)
+    }
+}

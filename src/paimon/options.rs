@@ -1,0 +1,231 @@
+//! Table options with Java's defaults: how rows merge, where files are, how planning goes.
+//!
+//! Source: Java's `CoreOptions`, release 1.4.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+
+/// Options of a table, or of a table overridden by those of a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a>(pub &'a BTreeMap<String, String>);
+
+/// How rows with one key become one (`merge-engine`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum MergeEngine {
+    Deduplicate,
+    PartialUpdate,
+    Aggregation,
+    FirstRow,
+}
+
+/// How a key becomes a bucket (`bucket-function.type`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum BucketFunction {
+    Default,
+    Mod,
+    Hive,
+}
+
+fn bad(key: &str, value: &str, what: &str) -> Error {
+    Error::invalid(format!("the option '{key}' is '{value}', which is no {what}"))
+}
+
+impl<'a> Options<'a> {
+    /// The value of an option.
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// `true` or `false` in any case.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is something else.
+    pub fn boolean(&self, key: &str, default: bool) -> Result<bool> {
+        match self.get(key).map(str::trim) {
+            None => Ok(default),
+            Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
+            Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
+            Some(text) => Err(bad(key, text, "truth value")),
+        }
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is something else.
+    pub fn integer(&self, key: &str) -> Result<Option<i64>> {
+        self.get(key).map(|text| text.trim().parse().map_err(|_| bad(key, text, "whole number"))).transpose()
+    }
+
+    /// A number of bytes: `128 mb`, `1g`, `65536`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is something else.
+    pub fn bytes(&self, key: &str, default: i64) -> Result<i64> {
+        let Some(text) = self.get(key) else { return Ok(default) };
+        let lower = text.trim().to_ascii_lowercase();
+        let (digits, unit) = lower.split_at(lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len()));
+        let shift = match unit.trim() {
+            "" | "b" | "bytes" => 0,
+            "k" | "kb" | "kibibytes" => 10,
+            "m" | "mb" | "mebibytes" => 20,
+            "g" | "gb" | "gibibytes" => 30,
+            "t" | "tb" | "tebibytes" => 40,
+            _ => return Err(bad(key, text, "number of bytes")),
+        };
+        let number = digits.parse::<i64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        number.ok_or_else(|| bad(key, text, "number of bytes"))
+    }
+
+    /// A list parted by commas; empty if the option is blank.
+    pub fn list(&self, key: &str) -> Vec<&'a str> {
+        let text = self.get(key).unwrap_or_default();
+        if text.trim().is_empty() { Vec::new() } else { text.split(',').map(str::trim).collect() }
+    }
+
+    /// `merge-engine`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown one.
+    pub fn merge_engine(&self) -> Result<MergeEngine> {
+        Ok(match self.get("merge-engine").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("deduplicate") => MergeEngine::Deduplicate,
+            Some("partial-update") => MergeEngine::PartialUpdate,
+            Some("aggregation") => MergeEngine::Aggregation,
+            Some("first-row") => MergeEngine::FirstRow,
+            Some(other) => return Err(bad("merge-engine", other, "merge engine")),
+        })
+    }
+
+    /// `bucket`: a number of buckets; -1 for none or dynamic ones, -2 for postponed ones.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no number.
+    pub fn bucket(&self) -> Result<i32> {
+        let bucket = self.integer("bucket")?.unwrap_or(-1);
+        i32::try_from(bucket).map_err(|_| bad("bucket", &bucket.to_string(), "number of buckets"))
+    }
+
+    /// `bucket-function.type`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown one.
+    pub fn bucket_function(&self) -> Result<BucketFunction> {
+        Ok(match self.get("bucket-function.type").map(str::to_ascii_lowercase).as_deref() {
+            None | Some("default") => BucketFunction::Default,
+            Some("mod") => BucketFunction::Mod,
+            Some("hive") => BucketFunction::Hive,
+            Some(other) => return Err(bad("bucket-function.type", other, "bucket function")),
+        })
+    }
+
+    /// `file.format`.
+    pub fn file_format(&self) -> String {
+        self.get("file.format").unwrap_or("parquet").to_ascii_lowercase()
+    }
+
+    /// `deletion-vectors.enabled`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no truth value.
+    pub fn deletion_vectors(&self) -> Result<bool> {
+        self.boolean("deletion-vectors.enabled", false)
+    }
+
+    /// `file-index.read.enabled`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no truth value.
+    pub fn file_index_read(&self) -> Result<bool> {
+        self.boolean("file-index.read.enabled", true)
+    }
+
+    /// `row-tracking.enabled`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no truth value.
+    pub fn row_tracking(&self) -> Result<bool> {
+        self.boolean("row-tracking.enabled", false)
+    }
+
+    /// `data-evolution.enabled`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no truth value.
+    pub fn data_evolution(&self) -> Result<bool> {
+        self.boolean("data-evolution.enabled", false)
+    }
+
+    /// `partition.default-name`: the name of null and blank values in paths.
+    pub fn default_partition_name(&self) -> &'a str {
+        self.get("partition.default-name").unwrap_or("__DEFAULT_PARTITION__")
+    }
+
+    /// `partition.legacy-name`: whether values are in paths as Java's objects print, dates as numbers of days.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no truth value.
+    pub fn legacy_partition_name(&self) -> Result<bool> {
+        self.boolean("partition.legacy-name", true)
+    }
+
+    /// `index-file-in-data-file-dir`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no truth value.
+    pub fn index_beside_data(&self) -> Result<bool> {
+        self.boolean("index-file-in-data-file-dir", false)
+    }
+
+    /// `source.split.target-size`, 128 MiB by default.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no number of bytes.
+    pub fn split_target_bytes(&self) -> Result<i64> {
+        self.bytes("source.split.target-size", 128 << 20)
+    }
+
+    /// `source.split.open-file-cost`, 4 MiB by default.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is no number of bytes.
+    pub fn open_file_cost_bytes(&self) -> Result<i64> {
+        self.bytes("source.split.open-file-cost", 4 << 20)
+    }
+
+    /// `sequence.field`: the columns that say which of two rows is the newer one.
+    pub fn sequence_fields(&self) -> Vec<&'a str> {
+        self.list("sequence.field")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_as_java_reads_them() {
+        let options: BTreeMap<String, String> = [
+            ("bucket", "-2"),
+            ("merge-engine", "first-row"),
+            ("deletion-vectors.enabled", "TRUE"),
+            ("source.split.target-size", "1 gb"),
+            ("source.split.open-file-cost", "7"),
+            ("sequence.field", "a, b"),
+            ("partition.legacy-name", "yes"),
+        ]
+        .map(|(k, v)| (k.to_owned(), v.to_owned()))
+        .into();
+        let options = Options(&options);
+        assert_eq!((options.bucket().unwrap(), options.merge_engine().unwrap()), (-2, MergeEngine::FirstRow));
+        assert!(options.deletion_vectors().unwrap());
+        assert_eq!((options.split_target_bytes().unwrap(), options.open_file_cost_bytes().unwrap()), (1 << 30, 7));
+        assert_eq!(options.sequence_fields(), ["a", "b"]);
+        assert!(options.legacy_partition_name().is_err());
+        assert_eq!((options.file_format().as_str(), options.bucket_function().unwrap()), ("parquet", BucketFunction::Default));
+        assert_eq!(options.default_partition_name(), "__DEFAULT_PARTITION__");
+    }
+}

@@ -1,0 +1,151 @@
+//! Snapshot files: what a commit left. Tags are snapshots under a name, with a few fields more.
+//!
+//! Source: Paimon specification, "Snapshot"; Java's `Snapshot` and `Tag`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value as Json};
+
+use crate::error::{Error, Result};
+
+/// The latest version of the format.
+const CURRENT_VERSION: i64 = 3;
+
+/// A snapshot file. What it does not give is `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The version of its format; 1 or 2 before Paimon 0.7.
+    pub version: i64,
+    /// Its number, from 1.
+    pub id: i64,
+    /// The schema of the table when it was made; time travel reads with it.
+    pub schema_id: i64,
+    /// The file that lists the manifests of all commits before.
+    pub base_manifest_list: String,
+    /// Its length.
+    pub base_manifest_list_size: Option<i64>,
+    /// The file that lists the manifests of this commit.
+    pub delta_manifest_list: String,
+    /// Its length.
+    pub delta_manifest_list_size: Option<i64>,
+    /// The file that lists the manifests of this commit's changelog.
+    pub changelog_manifest_list: Option<String>,
+    /// Its length.
+    pub changelog_manifest_list_size: Option<i64>,
+    /// The manifest of all index files.
+    pub index_manifest: Option<String>,
+    /// Who committed: part of what makes a commit known again.
+    pub commit_user: String,
+    /// The user's number of the commit.
+    pub commit_identifier: i64,
+    /// `APPEND`, `COMPACT`, `OVERWRITE` or `ANALYZE`.
+    pub commit_kind: String,
+    /// When it was made, milliseconds since the epoch.
+    pub time_ms: i64,
+    /// Rows of the table, not merged.
+    pub total_record_count: Option<i64>,
+    /// Rows that this commit added, less those that it removed.
+    pub delta_record_count: Option<i64>,
+    /// Rows of this commit's changelog.
+    pub changelog_record_count: Option<i64>,
+    /// The event time up to which all is there, milliseconds since the epoch.
+    pub watermark: Option<i64>,
+    /// The file of the table's statistics.
+    pub statistics: Option<String>,
+    /// What the committer wrote beside.
+    pub properties: BTreeMap<String, String>,
+    /// The row id that the next row gets, where rows are tracked.
+    pub next_row_id: Option<i64>,
+    /// The file's content, with what is not known here.
+    pub raw: Map<String, Json>,
+}
+
+/// A tag: a snapshot that is kept under a name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tag {
+    /// Its name.
+    pub name: String,
+    /// The snapshot.
+    pub snapshot: Snapshot,
+    /// When it was made, as recorded.
+    pub create_time: Option<Json>,
+    /// How long it is to be kept, as recorded.
+    pub time_retained: Option<Json>,
+}
+
+impl Snapshot {
+    /// Reads a snapshot file.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is no snapshot; `Unsupported` for a version that is not known.
+    pub fn parse(bytes: &[u8]) -> Result<Snapshot> {
+        let json = serde_json::from_slice(bytes).map_err(|e| Error::corrupt("the snapshot is not JSON").because(e))?;
+        let Json::Object(raw) = json else { return Err(Error::corrupt("the snapshot is no JSON object")) };
+        Snapshot::from_json(raw)
+    }
+
+    /// As [`Snapshot::parse`], from JSON.
+    ///
+    /// # Errors
+    /// As [`Snapshot::parse`].
+    pub fn from_json(raw: Map<String, Json>) -> Result<Snapshot> {
+        let bad = |key: &str| Error::corrupt(format!("the snapshot has no '{key}'"));
+        let number = |key: &str| raw.get(key).and_then(Json::as_i64);
+        let text = |key: &str| raw.get(key).and_then(Json::as_str).map(str::to_owned);
+        let version = number("version").unwrap_or(1);
+        if version > CURRENT_VERSION {
+            return Err(Error::unsupported(format!("snapshots of version {version} can't be read")));
+        }
+        let properties = raw.get("properties").and_then(Json::as_object);
+        let property = |(k, v): (&String, &Json)| Some((k.clone(), v.as_str()?.to_owned()));
+        Ok(Snapshot {
+            version,
+            id: number("id").ok_or_else(|| bad("id"))?,
+            schema_id: number("schemaId").ok_or_else(|| bad("schemaId"))?,
+            base_manifest_list: text("baseManifestList").ok_or_else(|| bad("baseManifestList"))?,
+            base_manifest_list_size: number("baseManifestListSize"),
+            delta_manifest_list: text("deltaManifestList").ok_or_else(|| bad("deltaManifestList"))?,
+            delta_manifest_list_size: number("deltaManifestListSize"),
+            changelog_manifest_list: text("changelogManifestList"),
+            changelog_manifest_list_size: number("changelogManifestListSize"),
+            index_manifest: text("indexManifest"),
+            commit_user: text("commitUser").unwrap_or_default(),
+            commit_identifier: number("commitIdentifier").unwrap_or_default(),
+            commit_kind: text("commitKind").ok_or_else(|| bad("commitKind"))?,
+            time_ms: number("timeMillis").ok_or_else(|| bad("timeMillis"))?,
+            total_record_count: number("totalRecordCount"),
+            delta_record_count: number("deltaRecordCount"),
+            changelog_record_count: number("changelogRecordCount"),
+            watermark: number("watermark"),
+            statistics: text("statistics"),
+            properties: properties.into_iter().flatten().filter_map(property).collect(),
+            next_row_id: number("nextRowId"),
+            raw,
+        })
+    }
+
+    /// The lists of the manifests of the table's files, in order, with their lengths where given.
+    pub fn data_manifest_lists(&self) -> [(&str, Option<i64>); 2] {
+        [
+            (&self.base_manifest_list, self.base_manifest_list_size),
+            (&self.delta_manifest_list, self.delta_manifest_list_size),
+        ]
+    }
+}
+
+impl Tag {
+    /// Reads a tag file.
+    ///
+    /// # Errors
+    /// As [`Snapshot::parse`].
+    pub fn parse(name: &str, bytes: &[u8]) -> Result<Tag> {
+        let snapshot = Snapshot::parse(bytes)?;
+        let get = |key: &str| snapshot.raw.get(key).filter(|v| !v.is_null()).cloned();
+        let (create_time, time_retained) = (get("tagCreateTime"), get("tagTimeRetained"));
+        Ok(Tag { name: name.to_owned(), create_time, time_retained, snapshot })
+    }
+}
+
+#[cfg(test)]
+#[path = "snapshot_tests.rs"]
+mod tests;
