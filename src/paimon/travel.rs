@@ -146,7 +146,11 @@ fn at_time(folder: &TableFolder, millis: i64) -> Result<Snapshot> {
 
 /// A time as people write it, of UTC: `2026-01-02`, `2026-01-02 03:04:05.678`.
 fn local_millis(text: &str) -> Result<i64> {
-    let whole = if text.trim().len() == "2026-01-02".len() { format!("{}T00:00:00", text.trim()) } else { text.trim().replacen(' ', "T", 1) };
+    let whole = if text.trim().len() == "2026-01-02".len() {
+        format!("{}T00:00:00", text.trim())
+    } else {
+        text.trim().replacen(' ', "T", 1)
+    };
     let parsed = parse_timestamp(&whole, 1000).map(|(millis, _)| millis);
     parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no time")).hint("Write 2026-01-02 03:04:05.678"))
 }
@@ -249,7 +253,9 @@ fn between_times(
     if start > end {
         return Err(Error::invalid("changes can't end before they begin"));
     }
-    let (Some(first), Some(last)) = (folder.earliest_snapshot_id()?, folder.latest_snapshot()?) else { return Ok(None) };
+    let (Some(first), Some(last)) = (folder.earliest_snapshot_id()?, folder.latest_snapshot()?) else {
+        return Ok(None);
+    };
     let earliest = folder.snapshot(first)?;
     if start == end || start > last.time_ms || end < earliest.time_ms {
         return Ok(None);

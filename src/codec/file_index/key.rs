@@ -76,6 +76,10 @@ impl IndexedType {
         }
     }
 
+    fn is_integer(self) -> bool {
+        matches!(self, IndexedType::TinyInt | IndexedType::SmallInt | IndexedType::Int | IndexedType::BigInt)
+    }
+
     /// Whether keys differ in length.
     pub fn is_text(self) -> bool {
         self == IndexedType::Text
@@ -103,9 +107,10 @@ impl IndexedType {
         let coarse = |v: i64, per: i64| (Key::Whole(v.div_euclid(per)), v.rem_euclid(per) == 0);
         Some(match (self, literal) {
             (IndexedType::Boolean, ValueRef::Boolean(v)) => (Key::Whole(i64::from(v)), true),
-            (IndexedType::TinyInt | IndexedType::SmallInt | IndexedType::Int, ValueRef::Int(v))
-            | (IndexedType::Date, ValueRef::Int(v)) => (Key::Whole(i64::from(v)), true),
-            (IndexedType::BigInt, ValueRef::Long(v)) => (Key::Whole(v), true),
+            (IndexedType::Date, ValueRef::Int(v)) => (Key::Whole(i64::from(v)), true),
+            // Integers may have been narrower when the file was written.
+            (ty, ValueRef::Int(v)) if ty.is_integer() => (Key::Whole(i64::from(v)), true),
+            (ty, ValueRef::Long(v)) if ty.is_integer() => (Key::Whole(v), true),
             (IndexedType::Decimal { precision: ..=18 }, ValueRef::Decimal(v)) => {
                 (Key::Whole(i64::try_from(v).ok()?), true)
             }
