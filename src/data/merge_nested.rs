@@ -76,7 +76,11 @@ impl Nested {
             None => members.len().checked_sub(1),
         };
         let is_text = |at: &usize| members.get(*at).is_some_and(|m| m.ty == Type::Primitive(PrimitiveType::String));
-        member.filter(is_text).filter(|_| members.len() > 1).map(|member| Nested::LatestEntries { member }).ok_or_else(wrong)
+        member
+            .filter(is_text)
+            .filter(|_| members.len() > 1)
+            .map(|member| Nested::LatestEntries { member })
+            .ok_or_else(wrong)
     }
 
     /// Whether nulls are no case of their own.
@@ -106,7 +110,9 @@ impl Nested {
                 let mut seen = HashSet::new();
                 rows_of(&all, (0..all.len()).filter(|i| seen.insert(rows.row(*i).data().to_vec())))?
             }
-            Nested::MergeMap => rows_of(&all, last_of_each(&encode(&[members(&all)?.column(0).clone()])?, 0..all.len()))?,
+            Nested::MergeMap => {
+                rows_of(&all, last_of_each(&encode(&[members(&all)?.column(0).clone()])?, 0..all.len()))?
+            }
             Nested::LatestEntries { member } => rows_of(&all, latest(&all, most, *member)?)?,
             Nested::Update { limit, .. } if most >= *limit => return Ok(kept),
             Nested::Update { keys, limit } => {
@@ -263,7 +269,8 @@ fn latest(all: &ArrayRef, first: usize, member: usize) -> Result<Vec<usize>> {
         let place = *places.entry(key).or_insert(out.len());
         match out.get_mut(place) {
             Some(Some(kept)) if row >= first => {
-                let is_older = values.is_valid(*kept) && texts.is_valid(*kept) && texts.value(row) <= texts.value(*kept);
+                let is_older =
+                    values.is_valid(*kept) && texts.is_valid(*kept) && texts.value(row) <= texts.value(*kept);
                 if !is_older {
                     *kept = row;
                 }
