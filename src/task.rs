@@ -329,12 +329,16 @@ pub struct ScanTask {
     pub merge: Option<Arc<MergeSection>>,
 }
 
-/// Data files of one bucket whose keys overlap: of rows with one key, one remains.
-#[derive(Clone, Debug, PartialEq)]
+/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that have
+/// different columns of the same rows.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeSection {
     /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own, without
-    /// section.
+    /// section. In a table without key each run is one file.
     pub runs: Vec<Vec<ScanTask>>,
+    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those of
+    /// `runs` that are not among them.
+    pub before: Option<Vec<Vec<ScanTask>>>,
 }
 
 /// Whether a commit added rows or removed them.
@@ -420,6 +424,9 @@ pub struct ReadContext {
 pub struct PaimonContext {
     /// The table's schemas by id, since files are of the schema they were written with.
     pub schemas: BTreeMap<i64, Arc<Schema>>,
+    /// By schema and column, what a Paimon type says beyond the type in `schemas`, as Paimon writes it (`TINYINT`,
+    /// `CHAR(3)`, `TIMESTAMP(3)`): values of columns whose type was changed are cast by it. Others may be left out.
+    pub declared: BTreeMap<i64, BTreeMap<FieldId, String>>,
     /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in tables
     /// without one.
     pub key: Vec<FieldId>,

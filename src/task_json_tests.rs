@@ -116,10 +116,13 @@ fn files_to_be_merged_survive_the_journey() {
     };
     let other = LeveledFile { delete_row_count: None, write_columns: None, ..leveled.clone() };
     let runs = vec![vec![task(leveled)], vec![task(other.clone()), task(other)]];
-    s.tasks = vec![ScanTask { merge: Some(Arc::new(MergeSection { runs })), ..s.tasks[0].clone() }];
+    let before = Some(vec![runs[1].clone()]);
+    let section = |before| Some(Arc::new(MergeSection { runs: runs.clone(), before }));
+    s.tasks = [None, before].map(|before| ScanTask { merge: section(before), ..s.tasks[0].clone() }).into();
     let schemas = BTreeMap::from([(3, s.context.schema.clone())]);
     let options = BTreeMap::from([("merge-engine".into(), "first-row".into())]);
-    let paimon = Some(Arc::new(PaimonContext { schemas, key: vec![1], options }));
+    let declared = BTreeMap::from([(3, BTreeMap::from([(1, "TINYINT".into()), (2, "CHAR(3)".into())]))]);
+    let paimon = Some(Arc::new(PaimonContext { schemas, declared, key: vec![1], options }));
     s.context = Arc::new(ReadContext { paimon, ..s.context.as_ref().clone() });
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
 }

@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 /// What a deletion vector begins with after its length.
 const MAGIC: [u8; 4] = [0xD1, 0xD3, 0x39, 0x64];
 
+/// What a deletion vector of 32-bit positions begins with after its length, in Paimon's index files.
+const NARROW_MAGIC: [u8; 4] = 1_581_511_376u32.to_be_bytes();
+
 /// Bytes of the length, and of the checksum.
 const WORD: usize = 4;
 
@@ -33,27 +36,37 @@ impl PositionSet {
     /// # Errors
     /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are beyond what is allowed.
     pub fn from_vector(blob: &[u8]) -> Result<PositionSet> {
-        let short = || Error::corrupt(format!("a deletion vector of {} bytes is too short", blob.len()));
-        let (length, rest) = blob.split_first_chunk::<WORD>().ok_or_else(short)?;
-        let (covered, checksum) = rest.split_last_chunk::<WORD>().ok_or_else(short)?;
-        let length = i32::from_be_bytes(*length);
-        if usize::try_from(length) != Ok(covered.len()) {
-            return Err(Error::corrupt(format!(
-                "a deletion vector claims {length} bytes where it has {}",
-                covered.len()
-            )));
-        }
-        let (magic, bitmap) = covered.split_first_chunk::<WORD>().ok_or_else(short)?;
-        if *magic != MAGIC {
+        let (magic, bitmap) = checked_vector(blob)?;
+        if magic != MAGIC {
             return Err(Error::corrupt(format!("a deletion vector begins with {magic:02x?} instead of {MAGIC:02x?}")));
         }
-        let (expected, computed) = (u32::from_be_bytes(*checksum), crc32fast::hash(covered));
-        if expected != computed {
-            return Err(Error::corrupt(format!(
-                "the checksum of a deletion vector is {expected:08x}, but its bytes give {computed:08x}"
-            )));
-        }
         decode_bitmap(bitmap).map(PositionSet)
+    }
+
+    /// Decodes a deletion vector of a Paimon table's index file. `bytes` begin with it, `length` is what the table records.
+    /// It has 64-bit positions as a blob `deletion-vector-v1`, or 32-bit ones: then the magic number is another, big-endian,
+    /// and the recorded length counts neither the length nor the checksum.
+    ///
+    /// # Errors
+    /// As [`PositionSet::from_vector`]; `CorruptTable` if the recorded length is another.
+    ///
+    /// Source: Paimon specification, "Deletion Vectors"; Java's `DeletionVector.read`.
+    pub fn from_index_file(bytes: &[u8], length: usize) -> Result<PositionSet> {
+        let is_narrow = bytes.get(WORD..2 * WORD) == Some(NARROW_MAGIC.as_slice());
+        let whole = if is_narrow { length.saturating_add(2 * WORD) } else { length };
+        let blob = bytes.get(..whole).ok_or_else(|| {
+            Error::corrupt(format!("a deletion vector of {whole} bytes is cut off after {}", bytes.len()))
+        })?;
+        if !is_narrow {
+            return PositionSet::from_vector(blob);
+        }
+        let (_, mut bitmap) = checked_vector(blob)?;
+        let positions = RoaringBitmap::deserialize_from(&mut bitmap)
+            .map_err(|e| Error::corrupt("the bitmap of a deletion vector is damaged").because(e))?;
+        match bitmap.len() {
+            0 => Ok(PositionSet(RoaringTreemap::from_bitmaps([(0, positions)]))),
+            left => Err(Error::corrupt(format!("the bitmap of a deletion vector is followed by {left} bytes"))),
+        }
     }
 
     /// The blob of type `deletion-vector-v1`.
@@ -153,6 +166,41 @@ impl PositionSet {
     pub fn memory_bytes(&self) -> u64 {
         self.0.serialized_size() as u64
     }
+}
+
+/// The union of two 32-bit Roaring bitmaps, as bytes.
+///
+/// # Errors
+/// `CorruptTable` if one of them is none.
+pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
+    let read = |bytes: &[u8]| {
+        RoaringBitmap::deserialize_from(bytes).map_err(|e| Error::corrupt("a value is no Roaring bitmap").because(e))
+    };
+    let mut union = read(a)? | read(b)?;
+    union.optimize();
+    let mut out = Vec::with_capacity(union.serialized_size());
+    union.serialize_into(&mut out).map_err(|e| Error::internal("a bitmap cannot be encoded").because(e))?;
+    Ok(out)
+}
+
+/// The magic number and the bitmap of a deletion vector, which must be all of `blob`.
+fn checked_vector(blob: &[u8]) -> Result<([u8; WORD], &[u8])> {
+    let short = || Error::corrupt(format!("a deletion vector of {} bytes is too short", blob.len()));
+    let (length, rest) = blob.split_first_chunk::<WORD>().ok_or_else(short)?;
+    let (covered, checksum) = rest.split_last_chunk::<WORD>().ok_or_else(short)?;
+    let length = i32::from_be_bytes(*length);
+    if usize::try_from(length) != Ok(covered.len()) {
+        let has = covered.len();
+        return Err(Error::corrupt(format!("a deletion vector claims {length} bytes where it has {has}")));
+    }
+    let (magic, bitmap) = covered.split_first_chunk::<WORD>().ok_or_else(short)?;
+    let (expected, computed) = (u32::from_be_bytes(*checksum), crc32fast::hash(covered));
+    if expected != computed {
+        return Err(Error::corrupt(format!(
+            "the checksum of a deletion vector is {expected:08x}, but its bytes give {computed:08x}"
+        )));
+    }
+    Ok((*magic, bitmap))
 }
 
 /// The 64-bit bitmap in its portable form, up to the last byte.

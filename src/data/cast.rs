@@ -17,6 +17,7 @@ use arrow::datatypes::{
 use arrow::error::ArrowError;
 
 use super::arrow_schema::arrow_primitive;
+use super::declared_cast::DeclaredCast;
 use crate::error::{Error, Result};
 use crate::types::{PrimitiveType, Value, ValueRef, temporal};
 
@@ -25,6 +26,8 @@ use crate::types::{PrimitiveType, Value, ValueRef, temporal};
 pub(crate) struct Cast {
     step: Step,
     target: DataType,
+    /// What happens to the values after that.
+    then: Option<DeclaredCast>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,19 +58,28 @@ impl Cast {
     pub(crate) fn plan(from: &DataType, to: &PrimitiveType) -> Result<Option<Cast>> {
         let target = arrow_primitive(to)?;
         if *from == target {
-            return Ok(Some(Cast { step: Step::None, target }));
+            return Ok(Some(Cast { step: Step::None, target, then: None }));
         }
-        Ok(step(from, to, &target).map(|step| Cast { step, target }))
+        Ok(step(from, to, &target).map(|step| Cast { step, target, then: None }))
+    }
+
+    /// This, and another cast after it.
+    pub(crate) fn then(self, next: DeclaredCast) -> Cast {
+        Cast { then: Some(next), ..self }
     }
 
     /// Converts.
     ///
     /// # Errors
-    /// `CorruptTable` if a value does not fit the table's type.
+    /// `CorruptTable` if a value does not fit the table's type; as [`DeclaredCast::apply`].
     pub(crate) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
-        self.convert(array).map_err(|e| {
+        let converted = self.convert(array).map_err(|e| {
             Error::corrupt(format!("a stored value does not fit the column's type {}", self.target)).because(e)
-        })
+        })?;
+        match &self.then {
+            Some(next) => next.apply(&converted),
+            None => Ok(converted),
+        }
     }
 
     fn convert(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
@@ -147,8 +159,9 @@ fn step(from: &DataType, to: &PrimitiveType, target: &DataType) -> Option<Step> 
         (D::Date32, P::TimestampNs) => Step::Multiply(temporal::MICROS_PER_DAY * 1000),
         (D::Time32(TimeUnit::Millisecond), P::Time) => Step::Multiply(1000),
         (D::Time64(TimeUnit::Nanosecond), P::Time) => Step::Divide(1000),
-        // ORC has no type for times of day, and stores them as integers.
+        // ORC has no type for times of day: Iceberg stores microseconds, Paimon milliseconds.
         (D::Int64, P::Time) => Step::Zone,
+        (D::Int32, P::Time) => Step::Multiply(1000),
         (D::Timestamp(stored, _), P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs) => {
             let D::Timestamp(wanted, _) = target else { return None };
             let (stored, wanted) = (per_second(stored), per_second(wanted));

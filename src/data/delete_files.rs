@@ -54,15 +54,15 @@ pub(crate) type Positions = HashMap<String, Arc<PositionSet>>;
 pub(crate) type Shared = (Arc<PositionSet>, Arc<Positions>);
 
 /// What the delete files of a scan said, for its tasks to share, up to a bounded number of bytes. One cache serves one
-/// [`ReadContext`].
-#[derive(Debug)]
+/// [`ReadContext`]; its clones are the same cache.
+#[derive(Clone, Debug)]
 pub struct DeleteCache {
-    positions: Shelf<PositionsKey, Positions>,
-    keys: Shelf<(String, Vec<FieldId>), KeySet>,
+    positions: Arc<Shelf<PositionsKey, Positions>>,
+    keys: Arc<Shelf<(String, Vec<FieldId>), KeySet>>,
     unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
     /// What the last commits moved, by snapshot id; tasks come commit by commit.
-    moves: Mutex<VecDeque<(i64, Arc<MovesPlace>)>>,
+    moves: Arc<Mutex<VecDeque<(i64, Arc<MovesPlace>)>>>,
 }
 
 /// Locked by who loads it; others wait.
@@ -79,11 +79,11 @@ impl DeleteCache {
     /// top.
     pub fn new(kept_bytes: u64) -> DeleteCache {
         DeleteCache {
-            positions: Shelf::new(kept_bytes),
-            keys: Shelf::new(kept_bytes),
+            positions: Arc::new(Shelf::new(kept_bytes)),
+            keys: Arc::new(Shelf::new(kept_bytes)),
             unions: Arc::new(Shelf::new(kept_bytes)),
             hasher: Default::default(),
-            moves: Mutex::default(),
+            moves: Arc::default(),
         }
     }
 
@@ -148,11 +148,16 @@ pub(crate) fn read_vector(
     let start = u64::try_from(offset).map_err(|_| wrong())?;
     let length = i32::try_from(bytes).ok().and_then(|n| usize::try_from(n).ok()).ok_or_else(wrong)?;
     let load = || {
-        let blob = store.get_range(&context.location.resolve(&file.path)?, start, length)?;
-        if blob.len() != length {
-            return Err(Error::store("the store gave fewer bytes than asked for"));
-        }
-        let set = PositionSet::from_vector(&blob)?;
+        let path = context.location.resolve(&file.path)?;
+        let set = match &context.paimon {
+            None => PositionSet::from_vector(&bytes_at(store, &path, start, length)?)?,
+            Some(_) => {
+                // What a table records of a vector of 32-bit positions leaves out two words around it.
+                let rest = u64::try_from(file.size_bytes).unwrap_or(0).saturating_sub(start);
+                let with_words = length.saturating_add(8).min(usize::try_from(rest).unwrap_or(usize::MAX));
+                PositionSet::from_index_file(&bytes_at(store, &path, start, with_words.max(length))?, length)?
+            }
+        };
         if i64::try_from(set.len()) != Ok(file.record_count) {
             let (has, recorded) = (set.len(), file.record_count);
             return Err(Error::corrupt(format!("a deletion vector has {has} positions instead of {recorded}")));
@@ -165,6 +170,14 @@ pub(crate) fn read_vector(
     found
         .map(|set| (set, positions))
         .ok_or_else(|| Error::corrupt("two data files share a deletion vector").with("data_file", &data_file.path))
+}
+
+fn bytes_at(store: &Arc<dyn Store>, path: &str, start: u64, length: usize) -> Result<Vec<u8>> {
+    let bytes = store.get_range(path, start, length)?;
+    match bytes.len() == length {
+        true => Ok(bytes),
+        false => Err(Error::store("the store gave fewer bytes than asked for")),
+    }
 }
 
 /// The positions that a position delete file has for a data file; `None` if none.

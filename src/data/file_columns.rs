@@ -6,8 +6,10 @@ use std::ops::Range;
 use arrow::datatypes::{DataType, FieldRef, Schema as ArrowSchema};
 
 use super::arrow_schema::FIELD_ID_KEY;
+use super::cast::Cast;
+use super::declared_cast::DeclaredCast;
 use crate::error::{Error, Result};
-use crate::types::FieldId;
+use crate::types::{FieldId, PrimitiveType, Schema};
 
 /// A column of a file, with the columns below it.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct FileColumn {
     pub leaves: Range<usize>,
     /// Of a struct its members, of a list its element, of a map key and value.
     pub children: Vec<FileColumn>,
+    /// What makes its values those of the type that the column was given since, where that is no promotion.
+    pub declared_cast: Option<DeclaredCast>,
 }
 
 impl FileColumn {
@@ -39,11 +43,25 @@ impl FileColumn {
             *next_leaf += 1;
         }
         let id = field.metadata().get(FIELD_ID_KEY).and_then(|id| id.parse().ok());
-        FileColumn { id, field: field.clone(), leaves: first..*next_leaf, children }
+        FileColumn { id, field: field.clone(), leaves: first..*next_leaf, children, declared_cast: None }
     }
 
     fn has_ids(&self) -> bool {
         self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
+    }
+
+    /// The way from a leaf column's values to those of a table's type; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Cast::plan`].
+    pub(crate) fn cast_to(&self, ty: &PrimitiveType) -> Result<Option<Cast>> {
+        match &self.declared_cast {
+            None => Cast::plan(self.field.data_type(), ty),
+            Some(declared) => {
+                let first = Cast::plan(self.field.data_type(), declared.from())?;
+                Ok(first.filter(|_| declared.to() == ty).map(|cast| cast.then(declared.clone())))
+            }
+        }
     }
 
     /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are such.
@@ -81,6 +99,22 @@ impl FileColumns {
     /// In the file's order.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileColumn> {
         self.0.iter()
+    }
+
+    /// The leaf columns that a schema wants as timestamps in nanoseconds.
+    pub(crate) fn nano_leaves(&self, schema: &Schema) -> BTreeSet<usize> {
+        fn add(columns: &[FileColumn], schema: &Schema, leaves: &mut BTreeSet<usize>) {
+            for column in columns {
+                let wanted = column.id.and_then(|id| schema.field(id)).and_then(|f| f.ty.as_primitive());
+                if matches!(wanted, Some(PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs)) {
+                    leaves.insert(column.leaves.start);
+                }
+                add(&column.children, schema, leaves);
+            }
+        }
+        let mut leaves = BTreeSet::new();
+        add(&self.0, schema, &mut leaves);
+        leaves
     }
 
     /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).

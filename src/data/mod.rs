@@ -19,6 +19,7 @@
 //! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
+mod aligned_read;
 pub mod arrow_schema;
 mod avro_decode;
 mod avro_read;
@@ -34,6 +35,8 @@ mod change_rows;
 pub mod conform;
 mod conform_leaf;
 mod constants;
+mod declared_cast;
+mod declared_text;
 mod defaults;
 pub mod delete_files;
 mod delete_keys;
@@ -52,8 +55,18 @@ mod flat_values;
 mod geoarrow;
 mod groups_ahead;
 mod guard;
+mod kind_rows;
+mod leveled_columns;
 pub mod locations;
 pub(crate) mod long_keys;
+mod merge_columns;
+mod merge_diff;
+mod merge_function;
+mod merge_nested;
+mod merge_picks;
+mod merge_read;
+mod merge_rules;
+mod merge_runs;
 pub mod metrics;
 mod name_mapping;
 mod orc_columns;
@@ -68,6 +81,10 @@ mod orc_types;
 mod orc_values;
 mod orc_write;
 mod output;
+#[cfg(test)]
+mod paimon_read_tests;
+#[cfg(test)]
+mod paimon_testing;
 mod parquet_file;
 pub(crate) mod parquet_import;
 mod parquet_properties;

@@ -11,20 +11,23 @@ use arrow::datatypes::DataType;
 
 use super::file_columns::{FileColumn, FileColumns};
 use crate::error::Result;
-use crate::task::{FileFormat, ReadContext};
+use crate::task::{DataFile, FileFormat, ReadContext};
 use crate::types::FieldId;
 use crate::types::name_mapping::NameMapping;
 
 impl FileColumns {
-    /// Gives the columns of a file of this format ids, if it has none of its own.
+    /// Gives the columns of a file ids: those of its schema in a Paimon table, others if it has none of its own.
     ///
     /// # Errors
-    /// `CorruptTable` if the table's name mapping cannot be read.
-    pub(crate) fn identify(&mut self, context: &ReadContext, format: FileFormat) -> Result<()> {
+    /// `CorruptTable` if the table's name mapping cannot be read; as [`FileColumns::identify_leveled`].
+    pub(crate) fn identify(&mut self, context: &ReadContext, file: &DataFile) -> Result<()> {
+        if let (Some(paimon), Some(leveled)) = (&context.paimon, &file.leveled) {
+            return self.identify_leveled(paimon, leveled, &context.schema);
+        }
         if self.has_ids() {
             return Ok(());
         }
-        let mapping = match (&context.name_mapping, format) {
+        let mapping = match (&context.name_mapping, file.format) {
             (Some(text), _) => NameMapping::parse(text)?,
             (None, FileFormat::Avro | FileFormat::Orc) => NameMapping::of_names(&context.schema.fields),
             (None, FileFormat::Parquet | FileFormat::Puffin) => {

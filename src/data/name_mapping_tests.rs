@@ -94,7 +94,8 @@ fn names_stand_in_where_a_format_goes_by_them() {
         ArrowField::new("KEY", DataType::Int32, true),
     ]);
     let mut columns = FileColumns::new(&arrow);
-    columns.identify(&context(&table()), FileFormat::Orc).unwrap();
+    let file = DataFile { format: FileFormat::Orc, ..task("x", BoundPredicate::True).data_file.as_ref().clone() };
+    columns.identify(&context(&table()), &file).unwrap();
     let ids: Vec<_> = columns.0.iter().map(|c| (c.id, c.children[..].first().and_then(|c| c.id))).collect();
     assert_eq!(ids, [(Some(3), Some(4)), (Some(6), Some(7)), (None, None)]);
 }

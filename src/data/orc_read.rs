@@ -1,5 +1,6 @@
 //! The rows of an ORC file, stripe by stripe.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::orc_columns::Column;
 use super::orc_file::OrcFile;
-use super::orc_schema::{OrcColumn, arrow_schema, prune};
+use super::orc_schema::{OrcColumn, arrow_schema, prune, with_nanos};
 use super::positions::RowPositions;
 use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, Started};
 use crate::codec::orc::StripeInfo;
@@ -44,6 +45,12 @@ impl OrcSource {
 impl FileSource for OrcSource {
     fn schema(&self) -> &ArrowSchema {
         &self.schema
+    }
+
+    fn read_nanos(&mut self, leaves: &BTreeSet<usize>) -> Result<()> {
+        self.file.columns = with_nanos(&self.file.columns, leaves);
+        self.schema = arrow_schema(&self.file.columns);
+        Ok(())
     }
 
     /// A stripe belongs to the part that has its first byte, as in Java.

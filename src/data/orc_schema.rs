@@ -58,6 +58,23 @@ pub(super) fn prune(columns: &[OrcColumn], leaves: &BTreeSet<usize>) -> Vec<OrcC
     columns.iter().filter(is_read).map(prune_one).collect()
 }
 
+/// The columns with nanoseconds in these leaves, where they are timestamps.
+pub(super) fn with_nanos(columns: &[OrcColumn], leaves: &BTreeSet<usize>) -> Vec<OrcColumn> {
+    let refined = |column: &OrcColumn| {
+        let children = with_nanos(&column.children, leaves);
+        let data_type = match column.field.data_type() {
+            DataType::Timestamp(_, zone) if leaves.contains(&column.leaves.start) => {
+                DataType::Timestamp(TimeUnit::Nanosecond, zone.clone())
+            }
+            leaf if children.is_empty() => leaf.clone(),
+            _ => nested(column.kind, &children),
+        };
+        let field = Arc::new(column.field.as_ref().clone().with_data_type(data_type));
+        OrcColumn { field, children, ..column.clone() }
+    };
+    columns.iter().map(refined).collect()
+}
+
 fn members(ty: &TypeInfo, types: &[TypeInfo], next_leaf: &mut usize) -> Result<Vec<OrcColumn>> {
     let below = |(&number, name): (&usize, &String)| column(number, name, types, next_leaf);
     ty.children.iter().zip(&ty.names).map(below).collect()

@@ -138,8 +138,8 @@ impl Planner<'_> {
                 self.leaves.extend(column.leaves.clone());
                 return Ok(Node::Variant);
             }
-            (Type::Primitive(ty), stored, []) => {
-                if let Some(cast) = Cast::plan(stored, ty).map_err(|e| e.with("column", path))? {
+            (Type::Primitive(ty), _, []) => {
+                if let Some(cast) = column.cast_to(ty).map_err(|e| e.with("column", path))? {
                     self.leaves.insert(column.leaves.start);
                     return Ok(Node::Leaf(cast));
                 }

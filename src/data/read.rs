@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 
+use super::aligned_read::read_aligned;
 use super::avro_read::AvroSource;
 use super::change_rows::read_changes;
 use super::constants::Constants;
@@ -16,6 +17,8 @@ use super::delete_files::{DeleteCache, check_readable};
 use super::deletes::DeleteFilter;
 use super::file_columns::FileColumns;
 use super::filter_columns::{FilterColumns, check_has_key};
+use super::kind_rows::read_kinds;
+use super::merge_read::{Reading, read_section};
 use super::orc_read::OrcSource;
 use super::parquet_read::ParquetSource;
 use super::project::Projection;
@@ -61,10 +64,20 @@ fn batches_of(
     task: &ScanTask,
     cache: &DeleteCache,
 ) -> Result<Batches> {
+    if let (Some(change), Some(_)) = (&task.change, &context.paimon) {
+        return read_kinds(Reading { store, context, cache }, task, change);
+    }
     if let Some(change) = &task.change {
         return read_changes(store, context, task, change, cache);
     }
     check_supported(task).with("path", &task.data_file.path)?;
+    if let (Some(section), Some(paimon)) = (&task.merge, &context.paimon) {
+        let reading = Reading { store, context, cache };
+        return match paimon.key.is_empty() {
+            true => read_aligned(reading, task, section),
+            false => read_section(reading, task, section),
+        };
+    }
     Ok(match open(store, context, task, Wanted::Live(cache))? {
         Some(reader) => Box::new(reader.map(|rows| rows.map(|rows| rows.batch))),
         None => Box::new(std::iter::empty()),
@@ -83,6 +96,9 @@ pub fn open_rows(
     keys: &[FieldId],
 ) -> Result<RowStream> {
     check_supported(task).with("path", &task.data_file.path)?;
+    if task.merge.is_some() {
+        return Err(Error::unsupported("merged rows have no place in a file").with("path", &task.data_file.path));
+    }
     raw_rows(store, context, task, Wanted::All(keys))
 }
 
@@ -171,8 +187,7 @@ fn open_at(
     path: &str,
 ) -> Result<Option<TaskReader>> {
     let mut file = open_file(store, task.data_file.format, path)?;
-    let mut columns = FileColumns::new(file.schema());
-    columns.identify(context, task.data_file.format)?;
+    let columns = identified(file.as_mut(), context, &task.data_file)?;
     let filter = &task.residual;
     let projection = Projection::plan(&context.projection.fields, &columns, &constants)?;
     let asked = |filter: BoundPredicate| {
@@ -214,6 +229,21 @@ fn open_at(
     let batch_rows = context.batch_rows;
     let wishes = Wishes { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
     TaskReader::start(file, path, &part, wishes)
+}
+
+/// The columns of a file with their ids.
+fn identified(file: &mut dyn FileSource, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
+    let mut columns = FileColumns::new(file.schema());
+    columns.identify(context, data_file)?;
+    if context.paimon.is_some() {
+        let nanos = columns.nano_leaves(&context.schema);
+        if !nanos.is_empty() {
+            file.read_nanos(&nanos)?;
+            columns = FileColumns::new(file.schema());
+            columns.identify(context, data_file)?;
+        }
+    }
+    Ok(columns)
 }
 
 /// Parts a filter into what can be told of rows at once and what only when it is known which of them are deleted.

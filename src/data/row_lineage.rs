@@ -34,7 +34,9 @@ pub(crate) fn row_ids(file: &DataFile, stored: Option<&ArrayRef>, positions: &Ro
 /// `Internal` if `stored` is of another type or length.
 pub(crate) fn last_updated(file: &DataFile, stored: Option<&ArrayRef>, rows: usize) -> Result<Int64Array> {
     let stored = stored.map(|stored| longs(stored, rows)).transpose()?;
-    Ok(match (file.first_row_id, file.sequence_number, stored) {
+    // Rows of a Paimon table have the snapshot that made them as their sequence number.
+    let number = file.sequence_number.or(file.leveled.as_ref().map(|f| f.max_sequence_number));
+    Ok(match (file.first_row_id, number, stored) {
         (None, _, _) | (_, None, None) => Int64Array::new_null(rows),
         (_, None, Some(stored)) => stored.clone(),
         (_, Some(number), None) => Int64Array::from_value(number, rows),

@@ -15,6 +15,7 @@ use crate::types::{FieldId, Schema};
 pub(super) fn context_object(c: &PaimonContext) -> Json {
     json!({
         "schemas": c.schemas.iter().map(|(id, schema)| json!([id, schema_to_json(schema)])).collect::<Vec<_>>(),
+        "declared": c.declared.iter().map(|(id, types)| json!([id, types.iter().collect::<Vec<_>>()])).collect::<Vec<_>>(),
         "key": c.key,
         "options": c.options,
     })
@@ -26,9 +27,16 @@ pub(super) fn context_of(j: &Json) -> Result<PaimonContext> {
         Ok((id, Arc::new(schema_from_json(pair.get(1).ok_or_else(|| wrong("schemas"))?)?)))
     };
     let id = |id: &Json| id.as_i64().and_then(|id| FieldId::try_from(id).ok()).ok_or_else(|| wrong("key"));
+    let declared = |pair: &Json| {
+        let types = pair.get(1).and_then(Json::as_array).ok_or_else(|| wrong("declared"))?;
+        let column = |pair: &Json| Some((id(pair.get(0)?).ok()?, pair.get(1)?.as_str()?.to_owned()));
+        let types = types.iter().map(column).collect::<Option<_>>().ok_or_else(|| wrong("declared"))?;
+        Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, types))
+    };
     let options = member(j, "options")?.as_object().ok_or_else(|| wrong("options"))?;
     Ok(PaimonContext {
         schemas: array(j, "schemas")?.iter().map(schema).collect::<Result<_>>()?,
+        declared: array(j, "declared")?.iter().map(declared).collect::<Result<_>>()?,
         key: array(j, "key")?.iter().map(id).collect::<Result<_>>()?,
         options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
     })
@@ -71,8 +79,16 @@ pub(super) fn leveled_of(j: &Json) -> Result<LeveledFile> {
 }
 
 pub(super) fn section_object(section: &MergeSection) -> Result<Json> {
-    let run = |run: &Vec<ScanTask>| run.iter().map(|t| task_object(t, Form::Complete).map(Json::Object)).collect();
-    Ok(section.runs.iter().map(run).collect::<Result<Vec<Json>>>()?.into())
+    let runs = |runs: &Vec<Vec<ScanTask>>| runs.iter().map(run_object).collect::<Result<Vec<Json>>>();
+    let mut out = json!({ "runs": runs(&section.runs)? });
+    if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
+        out.insert("before".to_owned(), runs(before)?.into());
+    }
+    Ok(out)
+}
+
+fn run_object(run: &Vec<ScanTask>) -> Result<Json> {
+    run.iter().map(|t| task_object(t, Form::Complete).map(Json::Object)).collect()
 }
 
 pub(super) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
@@ -80,5 +96,7 @@ pub(super) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Sc
         let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;
         tasks.iter().map(|t| task_of(t, specs, schema)).collect::<Result<Vec<_>>>()
     };
-    Ok(MergeSection { runs: j.as_array().ok_or_else(|| wrong("merge"))?.iter().map(run).collect::<Result<_>>()? })
+    let runs = |j: &Json, name| array(j, name)?.iter().map(run).collect::<Result<Vec<_>>>();
+    let before = if j.get("before").is_some() { Some(runs(j, "before")?) } else { None };
+    Ok(MergeSection { runs: runs(j, "runs")?, before })
 }

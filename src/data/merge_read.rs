@@ -1,0 +1,504 @@
+//! Reads data files of one bucket whose keys overlap, and merges their rows by key.
+//!
+//! [`read_section`] reads every sorted run as a stream of batches with two more columns, which say what came later and what
+//! takes others away; `merge_runs` brings rows with one key together, `merge_rules` says what becomes of them, and
+//! `merge_picks` puts the columns of what is left together. The filter is applied after that: before, only what it asks of
+//! key columns may leave out rows, all of which have the same key.
+//!
+//! In memory are a batch of each run, and those that rows of the next batch come from.
+//!
+//! Source: Paimon documentation, "Primary Key Table"; where it is silent, Java's `MergeFileSplitRead`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, SchemaRef};
+
+use super::arrow_schema::to_arrow;
+use super::constants::Constants;
+use super::declared_cast::Declared;
+use super::delete_files::DeleteCache;
+use super::file_columns::FileColumns;
+use super::filter::matches;
+use super::filter_columns::FilterColumns;
+use super::leveled_columns::{KIND_ID, key_value_columns};
+use super::merge_columns::{ColumnMerge, Group, How};
+use super::merge_function::Function;
+use super::merge_picks::{Held, Picks, Place, added};
+use super::merge_rules::{Engine, Options, Rules, SequenceGroup};
+use super::merge_runs::{Layout, Runs, Step, is_added};
+use super::positions::RowPositions;
+use super::project::Projection;
+use super::read::{Batches, read_task};
+use super::row_columns::RowFacts;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::store::Store;
+use crate::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
+use crate::types::metadata_columns::{DELETED, POS, is_metadata};
+use crate::types::{Field, FieldId, Schema, Value};
+
+/// Runs of which more are read at once have smaller batches.
+const FEW_RUNS: usize = 8;
+
+/// Rows of a batch of one of many runs.
+const SMALL_BATCH: usize = 1024;
+
+/// What is shared by those who read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub store: &'a Arc<dyn Store>,
+    pub context: &'a Arc<ReadContext>,
+    pub cache: &'a DeleteCache,
+}
+
+/// The rows of a section, as [`read_task`] gives those of a file.
+///
+/// # Errors
+/// As [`read_task`] and [`Rules::new`]; `InvalidInput` for rows that the table's options say nothing about.
+pub(super) fn read_section(reading: Reading<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
+    let merge = Merge::plan(reading.context, task, false, false)?;
+    let narrow = Narrow::plan(&merge, reading.context, task)?;
+    let rows = merge.rows(reading, &section.runs)?;
+    Ok(Box::new(rows.map(move |batch| narrow.rows(&batch?)).filter(has_rows)))
+}
+
+pub(super) fn has_rows(batch: &Result<RecordBatch>) -> bool {
+    batch.as_ref().map_or(true, |batch| batch.num_rows() > 0)
+}
+
+/// How the rows of a section are merged.
+#[derive(Clone)]
+pub(super) struct Merge {
+    /// The columns of merged rows: those of the table that are needed, then the kind if it is wanted.
+    pub fields: Vec<Field>,
+    schema: SchemaRef,
+    /// What is read of each file.
+    context: Arc<ReadContext>,
+    layout: Layout,
+    rows: RowMerge,
+    has_kind: bool,
+    /// What of the filter may leave out rows of single files.
+    residual: Arc<BoundPredicate>,
+    path: String,
+}
+
+/// What becomes of the rows of a key.
+#[derive(Clone)]
+enum RowMerge {
+    Last { ignore_delete: bool },
+    First { ignore_delete: bool },
+    Columns(ColumnMerge),
+}
+
+impl Merge {
+    /// For a task with a section. With `whole`, merged rows have all columns of the table; with `has_kind`, they say what
+    /// they are.
+    pub fn plan(context: &Arc<ReadContext>, task: &ScanTask, whole: bool, has_kind: bool) -> Result<Merge> {
+        let paimon = context.paimon.as_deref();
+        let paimon = paimon.ok_or_else(|| Error::internal("only files of Paimon tables are merged"))?;
+        let options = Options(&paimon.options);
+        let schema = &context.schema;
+        let rules = Rules::new(&options, schema)?;
+        let mut key: Vec<FieldId> = paimon.key.clone();
+        let partition = task.data_file.partition.values.iter().map(|v| v.source_id);
+        let fixed: Vec<FieldId> = key.iter().copied().chain(partition).collect();
+        let mut fields = needed_fields(context, task, &rules, &key, whole)?;
+        let functions = rules.functions(&options, &fields, &fixed)?;
+        let functions: Vec<Option<Function>> = functions
+            .into_iter()
+            .zip(&fields)
+            .map(|(f, field)| f.map(|f| f.with_bits(bits(paimon, schema, field))))
+            .collect();
+        // A function that looks into values needs all of them.
+        for (field, function) in fields.iter_mut().zip(&functions) {
+            if function.as_ref().is_some_and(Function::needs_members)
+                && let Some(whole) = schema.fields.iter().find(|f| f.id == field.id)
+            {
+                *field = optional(whole);
+            }
+        }
+        let place = |id: &FieldId| {
+            let place = fields.iter().position(|f| f.id == *id);
+            place.ok_or_else(|| {
+                Error::corrupt(format!("the table's schema has no column {id}, which rows are merged by"))
+            })
+        };
+        let places = |ids: &[FieldId]| ids.iter().map(place).collect::<Result<Vec<_>>>();
+        let layout = Layout {
+            key: places(&key)?,
+            order: places(&rules.order)?,
+            descending: rules.descending,
+            sequence: Some(fields.len()),
+            kind: fields.len() + 1,
+        };
+        let rows = match &rules.engine {
+            Engine::Deduplicate => RowMerge::Last { ignore_delete: rules.ignore_delete },
+            Engine::FirstRow => RowMerge::First { ignore_delete: rules.ignore_delete },
+            Engine::Aggregation | Engine::PartialUpdate(_) => {
+                let types = fields.iter().map(|f| f.ty.clone()).collect();
+                RowMerge::Columns(ColumnMerge { functions, types, how: how(&rules, &fields) })
+            }
+        };
+        let read: Vec<Field> = fields.iter().cloned().chain(key_value_columns()).collect();
+        let context = file_context(context, read);
+        if has_kind {
+            fields.extend(key_value_columns().into_iter().filter(|f| f.id == KIND_ID));
+        }
+        key.sort_unstable();
+        Ok(Merge {
+            schema: to_arrow(&Schema::new(schema.id, fields.clone(), Vec::new()))?,
+            fields,
+            context,
+            layout,
+            rows,
+            has_kind,
+            residual: Arc::new(of_key(&task.residual, &key)),
+            path: task.data_file.path.clone(),
+        })
+    }
+
+    /// The merged rows of some runs; those that take others away are none of them.
+    pub fn rows(&self, reading: Reading<'_>, runs: &[Vec<ScanTask>]) -> Result<MergedRows> {
+        let batch_rows = match runs.len() {
+            0..=FEW_RUNS => self.context.batch_rows,
+            _ => self.context.batch_rows.min(SMALL_BATCH),
+        };
+        let context = Arc::new(ReadContext { batch_rows, ..self.context.as_ref().clone() });
+        let sources = runs.iter().map(|run| run_batches(reading, &context, run, &self.residual));
+        let sources = sources.collect::<Result<Vec<_>>>()?;
+        let types = to_arrow(&context.projection)?;
+        let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
+        let runs = Some(Runs::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
+        Ok(MergedRows {
+            merge: self.clone(),
+            runs,
+            picks: Vec::new(),
+            members: Vec::new(),
+            most: self.context.batch_rows,
+        })
+    }
+
+    /// Where merged rows have the key and the kind.
+    pub fn merged_layout(&self) -> Layout {
+        let (order, kind) = (Vec::new(), self.fields.len().saturating_sub(1));
+        Layout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
+    }
+}
+
+/// The batches of a run, one file after the other.
+fn run_batches(
+    reading: Reading<'_>,
+    context: &Arc<ReadContext>,
+    run: &[ScanTask],
+    residual: &Arc<BoundPredicate>,
+) -> Result<Batches> {
+    let (store, context, cache) = (reading.store.clone(), context.clone(), reading.cache.clone());
+    let tasks: Vec<ScanTask> =
+        run.iter().map(|task| ScanTask { residual: residual.clone(), change: None, ..task.clone() }).collect();
+    let read = move |task: ScanTask| -> Batches {
+        match read_task(&store, &context, &task, &cache) {
+            Ok(batches) => batches,
+            Err(e) => Box::new(std::iter::once(Err(e))),
+        }
+    };
+    Ok(Box::new(tasks.into_iter().flat_map(read)))
+}
+
+/// A context in which files have these columns and no others.
+pub(super) fn file_context(context: &ReadContext, fields: Vec<Field>) -> Arc<ReadContext> {
+    let projection = Arc::new(Schema::new(context.schema.id, fields.clone(), Vec::new()));
+    let known: BTreeSet<FieldId> = fields.iter().map(|f| f.id).collect();
+    let others = context.schema.fields.iter().filter(|f| !known.contains(&f.id)).cloned();
+    // What the filter asks of a column may need more of it than is read.
+    let whole = |f: Field| context.schema.fields.iter().find(|w| w.id == f.id).map_or(f, optional);
+    let all: Vec<Field> = fields.into_iter().map(whole).chain(others).collect();
+    let schema = Arc::new(Schema::new(context.schema.id, all, Vec::new()));
+    Arc::new(ReadContext { schema, projection, keep_deleted: false, ..context.clone() })
+}
+
+fn optional(field: &Field) -> Field {
+    Field { required: false, ..field.clone() }
+}
+
+/// The columns that merging takes: what is wanted, what is asked, what decides. Rows that take others away may lack any.
+fn needed_fields(
+    context: &ReadContext,
+    task: &ScanTask,
+    rules: &Rules,
+    key: &[FieldId],
+    whole: bool,
+) -> Result<Vec<Field>> {
+    let schema = &context.schema;
+    let top = |id: FieldId| schema.path(id).and_then(|path| path.first().map(|f| f.id));
+    let asked: BTreeSet<FieldId> = task.residual.field_ids().into_iter().filter_map(top).collect();
+    let mut wanted: BTreeSet<FieldId> =
+        context.projection.fields.iter().map(|f| f.id).chain(asked.iter().copied()).collect();
+    if whole {
+        wanted.extend(schema.fields.iter().map(|f| f.id).filter(|id| !is_metadata(*id)));
+    }
+    let decides = rules.needed(&wanted);
+    wanted.extend(key.iter().chain(&decides));
+    let in_schema = schema.fields.iter().filter(|f| wanted.contains(&f.id)).map(|field| {
+        let selected = context.projection.fields.iter().find(|f| f.id == field.id);
+        match selected {
+            Some(selected) if !whole && !asked.contains(&field.id) && !decides.contains(&field.id) => {
+                optional(selected)
+            }
+            _ => optional(field),
+        }
+    });
+    let mut fields: Vec<Field> = in_schema.collect();
+    let is_known = |fields: &[Field], id: FieldId| fields.iter().any(|f| f.id == id);
+    for field in context.projection.fields.iter() {
+        if !is_known(&fields, field.id) {
+            fields.push(optional(field));
+        }
+    }
+    match wanted.iter().find(|id| !is_known(&fields, **id)) {
+        Some(id) => Err(Error::internal(format!("the schema has no column {id}"))),
+        None => Ok(fields),
+    }
+}
+
+/// Bits of an integer column that has fewer than its type.
+fn bits(paimon: &PaimonContext, schema: &Schema, field: &Field) -> Option<u32> {
+    let declared = paimon.declared.get(&i64::from(schema.id)).and_then(|types| types.get(&field.id));
+    Declared::new(field.ty.as_primitive()?, declared.map(String::as_str)).narrow_bits()
+}
+
+fn how(rules: &Rules, fields: &[Field]) -> How {
+    let Engine::PartialUpdate(partial) = &rules.engine else {
+        return How::Aggregation { remove_on_delete: rules.remove_on_delete };
+    };
+    let place = |id: &FieldId| fields.iter().position(|f| f.id == *id);
+    let group = |group: &SequenceGroup| {
+        let sequence = group.sequence.iter().map(place).collect::<Option<Vec<_>>>()?;
+        let columns = group.columns.iter().filter_map(place).collect();
+        Some(Group { sequence, columns, removes: group.removes })
+    };
+    How::PartialUpdate {
+        ignore_delete: rules.ignore_delete,
+        remove_on_delete: partial.remove_on_delete,
+        has_groups: !partial.groups.is_empty(),
+        groups: partial.groups.iter().filter_map(group).collect(),
+    }
+}
+
+/// What a filter asks of key columns alone: all rows of a key satisfy it, or none.
+fn of_key(filter: &BoundPredicate, key: &[FieldId]) -> BoundPredicate {
+    let is_of_key = |clause: &BoundPredicate| clause.field_ids().iter().all(|id| key.contains(id));
+    match filter {
+        BoundPredicate::And(clauses) => BoundPredicate::all(clauses.iter().filter(|c| is_of_key(c)).cloned()),
+        clause if is_of_key(clause) => clause.clone(),
+        _ => BoundPredicate::True,
+    }
+}
+
+/// Streams merged rows.
+pub(super) struct MergedRows {
+    merge: Merge,
+    /// `None` after the end or an error.
+    runs: Option<Runs>,
+    /// Of each column, or one for all where they come from the same rows.
+    picks: Vec<Picks>,
+    members: Vec<(usize, Place)>,
+    /// Most rows of a batch.
+    most: usize,
+}
+
+impl MergedRows {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let Some(runs) = &mut self.runs else { return Ok(None) };
+        let width = match &self.merge.rows {
+            RowMerge::Columns(columns) => columns.types.len() + usize::from(self.merge.has_kind),
+            _ => 1,
+        };
+        self.picks = std::iter::repeat_with(Picks::default).take(width).collect();
+        let most_live = 3 * runs.len() + 4;
+        loop {
+            let rows = self.picks.first().map_or(0, Picks::rows);
+            if rows >= self.most || (runs.live.len() > most_live && rows > 0) {
+                break;
+            }
+            if rows == 0 {
+                runs.forget();
+            }
+            match runs.next(self.most - rows, &mut self.members)? {
+                Step::End => break,
+                Step::Rows { slot, start, rows, .. } => add_rows(&mut self.picks, runs, slot, start, rows),
+                Step::Group => add_group(&self.merge, &mut self.picks, runs, &self.members)?,
+            }
+        }
+        match self.picks.first().map_or(0, Picks::rows) {
+            0 => Ok(None),
+            rows => self.batch(rows).map(Some),
+        }
+    }
+
+    fn batch(&self, rows: usize) -> Result<RecordBatch> {
+        let gone = || Error::internal("runs ended while they were merged");
+        let live = &self.runs.as_ref().ok_or_else(gone)?.live;
+        let fields = &self.merge.fields;
+        let shared = match self.picks.as_slice() {
+            [one] => Some((one, one.gather())),
+            _ => None,
+        };
+        let column = |(index, field): (usize, &Field)| -> Result<ArrayRef> {
+            let stored = if field.id == KIND_ID { self.merge.layout.kind } else { index };
+            let source = |slot: u32| live.get(slot as usize).and_then(|batch| batch.columns.get(stored));
+            match (&shared, self.picks.get(index)) {
+                (Some((picks, gather)), _) => picks.array(gather, &field.ty, source),
+                (None, Some(picks)) => picks.array(&picks.gather(), &field.ty, source),
+                (None, None) if field.id == KIND_ID => Ok(added(rows)),
+                (None, None) => Err(gone()),
+            }
+        };
+        let columns = fields.iter().enumerate().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.merge.schema.clone(), columns, &options)
+            .map_err(|e| Error::internal("merged rows are no Arrow batch").because(e))
+    }
+}
+
+/// Rows that are the only ones with their keys stay as they are, unless they take others away.
+fn add_rows(picks: &mut [Picks], runs: &Runs, slot: u32, start: u32, rows: u32) {
+    let Some(batch) = runs.live.get(slot as usize) else { return };
+    if batch.all_added {
+        picks.iter_mut().for_each(|p| p.push_rows(slot, start, rows));
+        return;
+    }
+    for row in (start..start + rows).filter(|row| is_added(batch.kind(*row))) {
+        picks.iter_mut().for_each(|p| p.push_rows(slot, row, 1));
+    }
+}
+
+fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize, Place)]) -> Result<()> {
+    let kind = |place: &Place| runs.live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row));
+    let mut added_rows = members.iter().map(|(_, place)| place).filter(|place| is_added(kind(place)));
+    let kept = match &merge.rows {
+        RowMerge::Last { ignore_delete: true } => added_rows.next_back(),
+        RowMerge::Last { ignore_delete: false } => {
+            members.last().map(|(_, place)| place).filter(|place| is_added(kind(place)))
+        }
+        RowMerge::First { ignore_delete } => {
+            if !ignore_delete && !members.iter().all(|(_, place)| is_added(kind(place))) {
+                return Err(Error::invalid("a row was deleted, which a table that keeps the first rows does not take")
+                    .hint("Set 'ignore-delete' for the table"));
+            }
+            added_rows.next()
+        }
+        RowMerge::Columns(columns) => {
+            let Some(row) = columns.merge(members, &runs.live)? else { return Ok(()) };
+            let kinds = merge.has_kind.then(|| Held::made(Some(Value::Int(0))));
+            picks.iter_mut().zip(row.into_iter().chain(kinds)).for_each(|(picks, held)| picks.push(held));
+            return Ok(());
+        }
+    };
+    if let Some(place) = kept {
+        picks.iter_mut().for_each(|p| p.push_rows(place.slot, place.row, 1));
+    }
+    Ok(())
+}
+
+impl Iterator for MergedRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.next_batch();
+        if !matches!(next, Ok(Some(_))) {
+            self.runs = None;
+        }
+        next.map_err(|e| e.with("path", &self.merge.path)).transpose()
+    }
+}
+
+/// From merged rows to those that are asked for.
+pub(super) struct Narrow {
+    schema: SchemaRef,
+    columns: Vec<Wanted>,
+    filter: Arc<BoundPredicate>,
+    asked: FilterColumns,
+}
+
+enum Wanted {
+    /// As it is.
+    Column(usize),
+    /// Some members of it.
+    Members(Box<Projection>),
+}
+
+impl Narrow {
+    /// From the rows of `merge` to those of the context's projection that satisfy the task's filter.
+    pub fn plan(merge: &Merge, context: &ReadContext, task: &ScanTask) -> Result<Narrow> {
+        Narrow::to(&merge.fields, &context.projection, task)
+    }
+
+    /// From rows of these columns to those of a projection.
+    pub fn to(fields: &[Field], projection: &Schema, task: &ScanTask) -> Result<Narrow> {
+        let have = Schema::new(projection.id, fields.to_vec(), Vec::new());
+        let file = FileColumns::new(to_arrow(&have)?.as_ref());
+        let leaves: BTreeSet<usize> = file.iter().flat_map(|c| c.leaves.clone()).collect();
+        let constants = Constants::of(&task.data_file);
+        let wanted = |field: &Field| {
+            let place = fields.iter().position(|f| f.id == field.id);
+            let place = place.ok_or_else(|| Error::internal("a column was not merged"))?;
+            match fields.get(place).is_some_and(|f| f.ty == field.ty) {
+                true => Ok(Wanted::Column(place)),
+                false => {
+                    let members = Projection::plan(std::slice::from_ref(field), &file, &constants)?;
+                    Ok(Wanted::Members(Box::new(members.place(&file, &leaves))))
+                }
+            }
+        };
+        let columns = projection.fields.iter().map(wanted).collect::<Result<Vec<_>>>()?;
+        let ids = task.residual.field_ids();
+        if ids.contains(&POS) || ids.contains(&DELETED) {
+            return Err(Error::unsupported("a filter cannot ask where merged rows are in their files"));
+        }
+        let asked = FilterColumns::plan(&ids, &have, &file, &constants)?;
+        let (asked, filter) = (asked.place(&file, &leaves), task.residual.clone());
+        Ok(Narrow { schema: to_arrow(projection)?, columns, filter, asked })
+    }
+
+    /// Those of the rows of a batch that satisfy the filter.
+    fn kept(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if *self.filter == BoundPredicate::True {
+            return Ok(batch.clone());
+        }
+        let rows = batch.num_rows();
+        // Whatever depends on a row's place in its file was read from there.
+        let positions = RowPositions::run(0..if self.asked.needs_positions() { rows as u64 } else { 0 });
+        let arrays = self.asked.arrays(batch, &RowFacts { rows, positions: &positions, deleted: None })?;
+        let kept = matches(&self.filter, rows, &|id| arrays.get(&id).cloned())?;
+        match kept.count_set_bits() == rows {
+            true => Ok(batch.clone()),
+            false => filter_record_batch(batch, &BooleanArray::new(kept, None))
+                .map_err(|e| Error::internal("rows cannot be filtered").because(e)),
+        }
+    }
+
+    /// Those rows, in the wanted columns.
+    pub fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        self.columns_of(&self.kept(batch)?)
+    }
+
+    /// The wanted columns of rows.
+    fn columns_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let (rows, nowhere) = (batch.num_rows(), RowPositions::default());
+        let facts = RowFacts { rows, positions: &nowhere, deleted: None };
+        let absent = || Error::internal("a merged column is not there");
+        let column = |wanted: &Wanted| match wanted {
+            Wanted::Column(place) => batch.columns().get(*place).cloned().ok_or_else(absent),
+            Wanted::Members(projection) => {
+                projection.project(batch, &facts)?.columns().first().cloned().ok_or_else(absent)
+            }
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)
+            .map_err(|e| Error::corrupt("the files' rows contradict the table's schema").because(e))
+    }
+}

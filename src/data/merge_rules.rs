@@ -1,0 +1,211 @@
+//! How rows with one key become one: what the options of a Paimon table say.
+//!
+//! Source: Paimon documentation, "Merge Engine" and "Sequence & Rowkind"; Java's `CoreOptions`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::merge_function::Function;
+use crate::error::{Error, Result};
+use crate::types::{Field, FieldId, Schema};
+
+/// What is done with the rows of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Engine {
+    /// The last one stays.
+    Deduplicate,
+    /// The first one stays.
+    FirstRow,
+    /// Columns get their last values.
+    PartialUpdate(PartialUpdate),
+    /// Columns are aggregated.
+    Aggregation,
+}
+
+/// What of partial updates differs from table to table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PartialUpdate {
+    /// Whether a row that is taken away takes the merged row away.
+    pub remove_on_delete: bool,
+    /// Columns that are updated together, if the sequence columns say that they are newer.
+    pub groups: Vec<SequenceGroup>,
+}
+
+/// A group of columns with its own order.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SequenceGroup {
+    pub sequence: Vec<FieldId>,
+    pub columns: Vec<FieldId>,
+    /// Whether a row that is taken away, and is newer in this group, takes the merged row away.
+    pub removes: bool,
+}
+
+/// The options of a table that say how its rows are merged.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Rules {
+    pub engine: Engine,
+    /// Whether rows that take others away count for nothing.
+    pub ignore_delete: bool,
+    /// With aggregation: whether a row that is taken away takes the merged row away.
+    pub remove_on_delete: bool,
+    /// The columns that say which of the rows with one key came later.
+    pub order: Vec<FieldId>,
+    pub descending: bool,
+}
+
+/// The options of a table.
+pub(super) struct Options<'a>(pub &'a BTreeMap<String, String>);
+
+impl Options<'_> {
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// An option of a column.
+    pub fn of(&self, column: &str, name: &str) -> Option<&str> {
+        self.get(&format!("fields.{column}.{name}"))
+    }
+
+    pub fn flag(&self, key: &str) -> Result<bool> {
+        truth(key, self.get(key))
+    }
+
+    /// A flag of a column.
+    pub fn flag_of(&self, column: &str, name: &str) -> Result<bool> {
+        truth(name, self.of(column, name))
+    }
+
+    /// A list of names.
+    pub fn names(&self, key: &str) -> Vec<&str> {
+        self.get(key).map_or(Vec::new(), split)
+    }
+}
+
+fn truth(key: &str, text: Option<&str>) -> Result<bool> {
+    match text.map(str::trim).map(str::to_lowercase).as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(Error::invalid(format!("the option '{key}' is neither true nor false but '{other}'"))),
+    }
+}
+
+pub(super) fn split(names: &str) -> Vec<&str> {
+    names.split(',').map(str::trim).collect()
+}
+
+fn column(schema: &Schema, name: &str) -> Result<FieldId> {
+    let found = schema.fields.iter().find(|f| f.name == name);
+    found.map(|f| f.id).ok_or_else(|| Error::invalid(format!("the table has no column '{name}' that its options name")))
+}
+
+impl Rules {
+    /// Reads them for a table with the columns of `schema`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
+    /// `Unsupported` for merge engines that are not known.
+    pub fn new(options: &Options<'_>, schema: &Schema) -> Result<Rules> {
+        let deletes =
+            ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
+        let said = deletes.iter().find(|key| options.get(key).is_some());
+        let ignore_delete = said.map_or(Ok(false), |key| options.flag(key))?;
+        let order =
+            options.names("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
+        let descending = match options.get("sequence.field.sort-order").map(str::to_lowercase).as_deref() {
+            None | Some("ascending") => false,
+            Some("descending") => true,
+            Some(other) => return Err(Error::invalid(format!("'sequence.field.sort-order' cannot be '{other}'"))),
+        };
+        let engine = match options.get("merge-engine").map(str::to_lowercase).as_deref() {
+            None | Some("deduplicate") => Engine::Deduplicate,
+            Some("first-row") => Engine::FirstRow,
+            Some("aggregation") => Engine::Aggregation,
+            Some("partial-update") => Engine::PartialUpdate(PartialUpdate::new(options, schema, ignore_delete)?),
+            Some(other) => return Err(Error::unsupported(format!("the merge engine '{other}' is not known"))),
+        };
+        let remove_on_delete = options.flag("aggregation.remove-record-on-delete")?;
+        Ok(Rules { engine, ignore_delete, remove_on_delete, order, descending })
+    }
+
+    /// The columns that must be read to know what becomes of these.
+    pub fn needed(&self, columns: &BTreeSet<FieldId>) -> BTreeSet<FieldId> {
+        let mut needed: BTreeSet<FieldId> = self.order.iter().copied().collect();
+        if let Engine::PartialUpdate(partial) = &self.engine {
+            for group in &partial.groups {
+                if group.removes || group.columns.iter().chain(&group.sequence).any(|id| columns.contains(id)) {
+                    needed.extend(&group.sequence);
+                }
+            }
+        }
+        needed
+    }
+
+    /// What merging does to each of these columns; `key` are those of the primary key.
+    ///
+    /// # Errors
+    /// As [`Function::new`]; `InvalidInput` for a function that needs a sequence group and has none.
+    pub fn functions(&self, options: &Options<'_>, fields: &[Field], key: &[FieldId]) -> Result<Vec<Option<Function>>> {
+        fields.iter().map(|f| self.function(options, f, key).map_err(|e| e.with("column", &f.name))).collect()
+    }
+
+    fn function(&self, options: &Options<'_>, field: &Field, key: &[FieldId]) -> Result<Option<Function>> {
+        let asked = options.of(&field.name, "aggregate-function").or(options.get("fields.default-aggregate-function"));
+        let name = match &self.engine {
+            Engine::Aggregation if self.order.contains(&field.id) => "last_value",
+            Engine::PartialUpdate(partial) if partial.groups.iter().any(|g| g.sequence.contains(&field.id)) => {
+                return Ok(None);
+            }
+            _ if key.contains(&field.id) => "primary-key",
+            Engine::Aggregation => asked.unwrap_or("last_non_null_value"),
+            Engine::PartialUpdate(partial) => {
+                let Some(name) = asked else { return Ok(None) };
+                let is_grouped = partial.groups.iter().any(|g| g.columns.contains(&field.id));
+                if name != "last_non_null_value" && !is_grouped {
+                    return Err(Error::invalid(format!("the aggregate function '{name}' needs a sequence group")));
+                }
+                name
+            }
+            Engine::Deduplicate | Engine::FirstRow => return Ok(None),
+        };
+        Function::new(name, field, options).map(Some)
+    }
+}
+
+impl PartialUpdate {
+    fn new(options: &Options<'_>, schema: &Schema, ignore_delete: bool) -> Result<PartialUpdate> {
+        let removing = options.names("partial-update.remove-record-on-sequence-group");
+        let mut groups = Vec::new();
+        let mut grouped = BTreeSet::new();
+        for (key, value) in options.0 {
+            let names = key.strip_prefix("fields.").and_then(|k| k.strip_suffix(".sequence-group"));
+            let Some(names) = names.map(split) else { continue };
+            let sequence = names.iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
+            let columns = split(value).into_iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
+            if let Some(twice) = columns.iter().find(|id| !grouped.insert(**id)) {
+                let name = schema.name_of(*twice).unwrap_or_default();
+                return Err(Error::invalid(format!("the column '{name}' is in two sequence groups")));
+            }
+            groups.push(SequenceGroup { sequence, columns, removes: names.iter().any(|n| removing.contains(n)) });
+        }
+        let remove_on_delete = options.flag("partial-update.remove-record-on-delete")?;
+        let known = |name: &&str| {
+            column(schema, name).is_ok_and(|id| groups.iter().any(|g: &SequenceGroup| g.sequence.contains(&id)))
+        };
+        let wrong = match (remove_on_delete, ignore_delete) {
+            (true, true) => Some("'partial-update.remove-record-on-delete' contradicts 'ignore-delete'"),
+            (false, true) if !removing.is_empty() => {
+                Some("'partial-update.remove-record-on-sequence-group' contradicts 'ignore-delete'")
+            }
+            (true, false) if !groups.is_empty() => {
+                Some("'partial-update.remove-record-on-delete' contradicts sequence groups")
+            }
+            _ if !removing.iter().all(known) => {
+                Some("'partial-update.remove-record-on-sequence-group' names a column that orders no group")
+            }
+            _ => None,
+        };
+        match wrong {
+            Some(wrong) => Err(Error::invalid(wrong)),
+            None => Ok(PartialUpdate { remove_on_delete, groups }),
+        }
+    }
+}
