@@ -10,6 +10,7 @@ pub mod binary_row_write;
 pub mod bucket;
 pub mod bucket_filter;
 pub mod catalog;
+pub mod changes;
 pub mod data_type;
 mod data_type_text;
 pub mod deletes;

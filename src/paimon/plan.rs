@@ -202,7 +202,10 @@ pub(super) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
 }
 
 /// The live files of manifests that survive on their own, manifest by manifest.
-fn live_files(
+///
+/// # Errors
+/// As [`plan`].
+pub(super) fn live_files(
     input: &PlanInput,
     pruner: &Pruner<'_>,
     manifests: &[ManifestFile],

@@ -15,10 +15,10 @@ use super::schema::TableSchema;
 use super::stats::{StatsBounds, StatsMapping, keeps_bounds};
 use crate::codec::file_index::{FileIndex, IndexedType};
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::{BoundPredicate, Op};
 use crate::expr::bounds::may_match;
 use crate::expr::explain::explain;
 use crate::expr::residual::residual;
+use crate::expr::{BoundPredicate, Op};
 use crate::task::Partition;
 use crate::types::FieldId;
 

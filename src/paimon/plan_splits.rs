@@ -129,7 +129,7 @@ impl<'p> Splitter<'p> {
     }
 
     /// The files of a bucket that matter: those that may match if they don't overlap, else all or none.
-    fn matching(&self, entries: &[Entry]) -> Vec<Entry> {
+    pub fn matching(&self, entries: &[Entry]) -> Vec<Entry> {
         let kept = |e: &Entry| e.stage == Stage::Kept;
         if !self.rules.values_by_bucket || entries.iter().all(kept) {
             return entries.to_vec();
@@ -209,10 +209,7 @@ impl<'p> Splitter<'p> {
             };
             return packed.into_iter().map(split).collect();
         }
-        let keys = entries.iter().map(|e| self.keys(*e)).collect::<Result<Vec<_>>>()?;
-        let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
-        let sections: Vec<Vec<Vec<Entry>>> =
-            sections(&keys).iter().map(|section| section.iter().map(at).collect()).collect();
+        let sections = self.sections(&entries)?;
         let weight = |section: &Vec<Vec<Entry>>| {
             let bytes = section.iter().flatten().map(|e| self.number(*e, |c| &c.file_size));
             bytes.fold(0, i64::saturating_add).max(self.rules.open_file_bytes)
@@ -227,6 +224,42 @@ impl<'p> Splitter<'p> {
             self.split(place, entries.first(), raw, tasks)
         };
         pack(sections, weight, self.rules.split_bytes).into_iter().map(split).collect()
+    }
+
+    /// Sections of files, each of runs.
+    fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
+        let keys = entries.iter().map(|e| self.keys(*e)).collect::<Result<Vec<_>>>()?;
+        let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
+        Ok(sections(&keys).iter().map(|section| section.iter().map(at).collect()).collect())
+    }
+
+    /// All files of a bucket in as few runs as can be.
+    fn long_runs(&self, entries: &[Entry]) -> Result<Vec<Vec<Entry>>> {
+        let mut out: Vec<Vec<Entry>> = Vec::new();
+        for section in self.sections(entries)? {
+            out.resize_with(out.len().max(section.len()), Vec::new);
+            out.iter_mut().zip(section).for_each(|(long, run)| long.extend(run));
+        }
+        Ok(out)
+    }
+
+    /// The runs of all these files, each file a task.
+    ///
+    /// # Errors
+    /// As [`Splitter::bucket`].
+    pub fn runs(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<Vec<ScanTask>>> {
+        let nothing = Arc::new(BoundPredicate::True);
+        let one = |e: &Entry| Ok(ScanTask { residual: nothing.clone(), ..self.task(place, *e)? });
+        self.long_runs(entries)?.iter().map(|run| run.iter().map(one).collect()).collect()
+    }
+
+    /// A split of all these files, in one section.
+    ///
+    /// # Errors
+    /// As [`Splitter::bucket`].
+    pub fn whole(&self, place: &Place<'p>, entries: &[Entry]) -> Result<PlannedSplit> {
+        let task = self.together(place, &self.long_runs(entries)?, &Arc::new(BoundPredicate::True))?;
+        self.split(place, entries.first(), false, vec![task])
     }
 
     /// The least and the greatest key of a file.
@@ -273,7 +306,7 @@ impl<'p> Splitter<'p> {
             deletes: Vec::new(),
             residual: place.group.residual.clone(),
             change: None,
-            merge: Some(Arc::new(MergeSection { runs })),
+            merge: Some(Arc::new(MergeSection { runs, before: None })),
         })
     }
 

@@ -9,8 +9,9 @@ use serde_json::Value as Json;
 use super::*;
 use crate::expr::{Literal, Op, Predicate, Term, bind};
 use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::changes::plan_changes;
 use crate::paimon::metadata::TableMetadata;
-use crate::paimon::travel::place;
+use crate::paimon::travel::{ChangeMode, asked_changes, place};
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Transform};
 
@@ -82,7 +83,7 @@ fn literal(json: &Json, ty: Option<&PrimitiveType>) -> Literal {
 }
 
 /// Plans a read as the corpus describes it.
-pub(crate) fn input_of(table: &str, read: &Json) -> Result<PlanInput> {
+pub(crate) fn input_of(table: &str, read: &Json) -> Result<(PlanInput, TableFolder)> {
     let root = corpus().join("warehouse").join(table).to_str().unwrap().to_owned();
     let mut folder = TableFolder::open(open_store(&root, &BTreeMap::new())?, &root)?;
     if let Some(branch) = read["branch"].as_str() {
@@ -100,7 +101,7 @@ pub(crate) fn input_of(table: &str, read: &Json) -> Result<PlanInput> {
     };
     let names: Vec<&str> = read["projection"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
     let projection = names.iter().filter_map(|n| schema.field(n)).map(|f| f.id).collect();
-    Ok(PlanInput {
+    let input = PlanInput {
         store: metadata.folder.store().clone(),
         root: metadata.folder.root().to_owned(),
         schemas: Arc::new(metadata.schemas.clone()),
@@ -110,7 +111,8 @@ pub(crate) fn input_of(table: &str, read: &Json) -> Result<PlanInput> {
         options: Arc::new(options),
         projection: Some(projection).filter(|_| !names.is_empty()),
         files_since_ms: place.files_since_ms,
-    })
+    };
+    Ok((input, metadata.folder))
 }
 
 fn name(path: &str) -> String {
@@ -150,6 +152,57 @@ fn sorted(mut shapes: Vec<Json>) -> Vec<String> {
     shapes.iter().map(Json::to_string).collect()
 }
 
+/// Bucket, buckets, whether files are read for themselves, and the files.
+type Shape = (i32, i32, bool, Vec<String>);
+
+fn shapes(splits: &[PlannedSplit]) -> Vec<Shape> {
+    let one =
+        |s: &PlannedSplit| (s.bucket, s.total_buckets, s.raw_convertible, sorted(s.files().map(shape_of).collect()));
+    splits.iter().map(one).collect()
+}
+
+fn java_shapes(splits: &Json) -> Vec<Shape> {
+    let one = |s: &Json| {
+        let int = |key: &str| s[key].as_i64().unwrap() as i32;
+        let files = s["files"].as_array().unwrap().iter().map(java_shape).collect();
+        (int("bucket"), int("totalBuckets"), s["rawConvertible"].as_bool().unwrap(), sorted(files))
+    };
+    splits.as_array().unwrap().iter().map(one).collect()
+}
+
+#[test]
+fn changes_are_of_javas_files() {
+    let mut seen = 0;
+    for (table, expected) in tables() {
+        for read in expected["reads"].as_array().unwrap() {
+            let (input, folder) = match &read["options"]["incremental-between"] {
+                Json::Null => continue,
+                _ => input_of(&table, read).unwrap(),
+            };
+            seen += 1;
+            let between = asked_changes(&folder, &input.options).unwrap().unwrap();
+            let planned = plan_changes(&input, &folder, &between, &|| Ok(())).unwrap();
+            let at = format!("{table} {}", read["name"]);
+            let tasks = || planned.splits.iter().flat_map(|s| &s.tasks);
+            assert!(tasks().all(|t| t.change.is_some()), "{at}");
+            if between.mode == ChangeMode::Diff {
+                assert!(tasks().count() > 0, "{at}");
+                let keyed = !input.schema.primary_keys.is_empty();
+                assert!(tasks().all(|t| t.merge.as_ref().is_some_and(|m| m.before.is_some()) == keyed), "{at}");
+                continue;
+            }
+            assert!(tasks().all(|t| t.merge.is_none()), "{at}");
+            assert_eq!(shapes(&planned.splits), java_shapes(&read["splits"]), "{at}");
+            let (first, last) = (between.start, between.end.id);
+            assert!(
+                tasks().all(|t| (first + 1..=last).contains(&t.change.as_ref().unwrap().commit_snapshot_id)),
+                "{at}"
+            );
+        }
+    }
+    println!("{seen} changes");
+}
+
 #[test]
 fn splits_are_javas_but_for_files_that_only_java_keeps() {
     let (mut reads, mut fewer, mut bad) = (0, Vec::new(), Vec::new());
@@ -160,7 +213,7 @@ fn splits_are_javas_but_for_files_that_only_java_keeps() {
                 continue;
             }
             reads += 1;
-            let planned = input_of(&table, read).and_then(|input| plan(&input, &|| Ok(())));
+            let planned = input_of(&table, read).and_then(|(input, _)| plan(&input, &|| Ok(())));
             if read["error"].is_string() {
                 assert!(planned.is_err(), "{at}");
                 continue;
@@ -172,27 +225,11 @@ fn splits_are_javas_but_for_files_that_only_java_keeps() {
                     continue;
                 }
             };
-            let ours: Vec<(i32, i32, bool, Vec<String>)> = planned
-                .splits
-                .iter()
-                .map(|s| (s.bucket, s.total_buckets, s.raw_convertible, sorted(s.files().map(shape_of).collect())))
-                .collect();
-            let java: Vec<(i32, i32, bool, Vec<String>)> = read["splits"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|s| {
-                    let int = |key: &str| s[key].as_i64().unwrap() as i32;
-                    let files = s["files"].as_array().unwrap().iter().map(java_shape).collect();
-                    (int("bucket"), int("totalBuckets"), s["rawConvertible"].as_bool().unwrap(), sorted(files))
-                })
-                .collect();
+            let (ours, java) = (shapes(&planned.splits), java_shapes(&read["splits"]));
             if ours == java {
                 continue;
             }
-            let files = |splits: &[(i32, i32, bool, Vec<String>)]| {
-                splits.iter().flat_map(|s| s.3.clone()).collect::<BTreeSet<String>>()
-            };
+            let files = |splits: &[Shape]| splits.iter().flat_map(|s| s.3.clone()).collect::<BTreeSet<String>>();
             let (ours_files, java_files) = (files(&ours), files(&java));
             if ours_files == java_files || !ours_files.is_subset(&java_files) {
                 bad.push(format!("{at}: {}\n  ours {ours:?}\n  java {java:?}", read["filter"]));
