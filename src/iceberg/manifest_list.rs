@@ -3,9 +3,7 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{
-    Budget, Codec, Container, ContainerWriter, Cursor, Inflater, Member, Shape, Step, compile,
-};
+use crate::codec::avro::{Budget, Codec, Container, ContainerWriter, Cursor, Inflater, Member, Shape, Step, compile};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
 

@@ -210,7 +210,8 @@ fn time_point(section: &[u8], at: usize, precision: u8) -> Result<(i64, u32)> {
     }
     let (offset, nanos) = halves(section, at)?;
     let nanos = u32::try_from(nanos).ok().filter(|n| *n < 1_000_000);
-    let nanos = nanos.ok_or_else(|| Error::corrupt("a time of a binary row has more nanoseconds than a millisecond"))?;
+    let nanos =
+        nanos.ok_or_else(|| Error::corrupt("a time of a binary row has more nanoseconds than a millisecond"))?;
     Ok((i64::from_le_bytes(fixed(section, offset)?), nanos))
 }
 
@@ -291,9 +292,7 @@ fn read_datum(section: &[u8], at: usize, ty: &DataType, depth: usize) -> Result<
         }
         TypeKind::Array(element) => Datum::Array(read_array(variable(section, at)?, element, depth)?),
         TypeKind::Vector { element, .. } => Datum::Array(read_vector(variable(section, at)?, element, depth)?),
-        TypeKind::Multiset(element) => {
-            read_map(variable(section, at)?, element, &TypeKind::Int.not_null(), depth)?
-        }
+        TypeKind::Multiset(element) => read_map(variable(section, at)?, element, &TypeKind::Int.not_null(), depth)?,
         TypeKind::Map(key, value) => read_map(variable(section, at)?, key, value, depth)?,
         TypeKind::Row(fields) => {
             let row = BinaryRow::new(variable(section, at)?, fields.len())?;

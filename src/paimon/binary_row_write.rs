@@ -17,10 +17,7 @@ const DECIMAL_BYTES: usize = 16;
 ///
 /// # Errors
 /// `InvalidInput` if a value is not of its type, or there is more than a row can hold.
-pub fn encode_row<'t>(
-    fields: &[Option<Datum>],
-    types: impl IntoIterator<Item = &'t DataType>,
-) -> Result<Vec<u8>> {
+pub fn encode_row<'t>(fields: &[Option<Datum>], types: impl IntoIterator<Item = &'t DataType>) -> Result<Vec<u8>> {
     let header = header_bytes(fields.len());
     let mut out = vec![0; header + 8 * fields.len()];
     let mut types = types.into_iter();
@@ -131,7 +128,7 @@ fn put_decimal(out: &mut Vec<u8>, at: usize, unscaled: i128, precision: u8) -> R
 fn put(out: &mut Vec<u8>, at: usize, datum: &Datum, ty: &DataType) -> Result<()> {
     let bad = || Error::invalid(format!("{datum:?} is no value of the type {ty}"));
     match (datum, &ty.kind) {
-        (Datum::Value(v), kind) => return put_value(out, at, v, kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) }),
+        (Datum::Value(v), kind) => put_value(out, at, v, kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) }),
         (Datum::Array(items), TypeKind::Array(element)) => put_far(out, at, &encode_array(items, element)?),
         (Datum::Array(items), TypeKind::Vector { element, .. }) => put_far(out, at, &encode_vector(items, element)?),
         (Datum::Map(entries), TypeKind::Map(key, value)) => put_far(out, at, &encode_map(entries, key, value)?),

@@ -91,8 +91,6 @@ const COLUMNS: &[(i32, &str, Column)] = &[
     (0, "_FILE_SIZE", Column::FileSize),
     (0, "_ROW_COUNT", Column::RowCount),
     (0, "_DELETIONS_VECTORS_RANGES", Column::Ranges),
-    // As versions before the first release named it.
-    (0, "_DELETION_VECTORS_RANGES", Column::Ranges),
     (0, "_EXTERNAL_PATH", Column::ExternalPath),
     (0, "_GLOBAL_INDEX", Column::Global),
 ];
@@ -199,10 +197,9 @@ impl Layout {
             _ => node.is_integer(),
         })?;
         require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "index manifest")?;
-        let node_of = |column| {
-            members.iter().find(|m| m.pick(COLUMNS) == Some(column)).map(|m| m.node.optional().1)
-        };
-        let (mut range, mut ranges, mut global, mut field_id) = (Optional::Always, Vec::new(), Vec::new(), Optional::Always);
+        let node_of = |column| members.iter().find(|m| m.pick(COLUMNS) == Some(column)).map(|m| m.node.optional().1);
+        let (mut range, mut ranges, mut global, mut field_id) =
+            (Optional::Always, Vec::new(), Vec::new(), Optional::Always);
         if let Some(Shape::Array(items)) = node_of(Column::Ranges).map(|n| &n.shape) {
             let (optional, item) = items.optional();
             range = optional;
@@ -237,9 +234,10 @@ impl Layout {
             match column {
                 Column::Kind => {
                     let kind = cursor.long()?;
-                    out.kind = u8::try_from(kind).ok().filter(|k| *k < 2).ok_or_else(|| {
-                        Error::corrupt(format!("an entry of the index manifest is of kind {kind}"))
-                    })?;
+                    out.kind = u8::try_from(kind)
+                        .ok()
+                        .filter(|k| *k < 2)
+                        .ok_or_else(|| Error::corrupt(format!("an entry of the index manifest is of kind {kind}")))?;
                 }
                 Column::Partition => out.partition = cursor.bytes()?.to_vec(),
                 Column::Bucket => out.bucket = cursor.int()?,

@@ -45,7 +45,8 @@ impl TableMetadata {
     /// # Errors
     /// `CorruptTable` if there is none.
     pub fn schema_by_id(&self, id: i64) -> Result<&Arc<TableSchema>> {
-        let missing = || Error::corrupt(format!("the table has no schema {id}")).with("path", self.folder.schema_path(id));
+        let missing =
+            || Error::corrupt(format!("the table has no schema {id}")).with("path", self.folder.schema_path(id));
         self.schemas.get(&id).ok_or_else(missing)
     }
 }

@@ -34,4 +34,6 @@ pub mod sections;
 pub mod snapshot;
 pub mod stats;
 mod stats_decode;
+#[cfg(test)]
+mod testing;
 pub mod travel;

@@ -225,7 +225,10 @@ mod tests {
         assert_eq!((options.split_target_bytes().unwrap(), options.open_file_cost_bytes().unwrap()), (1 << 30, 7));
         assert_eq!(options.sequence_fields(), ["a", "b"]);
         assert!(options.legacy_partition_name().is_err());
-        assert_eq!((options.file_format().as_str(), options.bucket_function().unwrap()), ("parquet", BucketFunction::Default));
+        assert_eq!(
+            (options.file_format().as_str(), options.bucket_function().unwrap()),
+            ("parquet", BucketFunction::Default)
+        );
         assert_eq!(options.default_partition_name(), "__DEFAULT_PARTITION__");
     }
 }

@@ -29,7 +29,9 @@ pub fn partition_of(schema: &TableSchema, row: &[u8]) -> Result<Partition> {
     let row = BinaryRow::from_prefixed(row)?;
     if row.arity() != fields.len() {
         let (found, wanted) = (row.arity(), fields.len());
-        return Err(Error::corrupt(format!("a partition has {found} values, the schema has {wanted} partition columns")));
+        return Err(Error::corrupt(format!(
+            "a partition has {found} values, the schema has {wanted} partition columns"
+        )));
     }
     let value = |(i, field): (usize, &&DataField)| -> Result<PartitionValue> {
         Ok(PartitionValue {
@@ -51,7 +53,9 @@ pub struct PartitionBounds<'p>(pub &'p Partition);
 
 impl Bounds for PartitionBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, _: &PrimitiveType) -> ColumnBounds<'a> {
-        let Some(partition) = self.0.values.iter().find(|v| v.source_id == field) else { return ColumnBounds::default() };
+        let Some(partition) = self.0.values.iter().find(|v| v.source_id == field) else {
+            return ColumnBounds::default();
+        };
         let value = partition.value.as_ref().map(Value::as_ref);
         let nan = value.is_some_and(|v| v.is_nan());
         let bound = value.filter(|_| !nan);
@@ -159,13 +163,7 @@ impl Paths {
     ///
     /// # Errors
     /// `CorruptTable` if its name leads elsewhere; as [`Paths::partition_path`].
-    pub fn index_file(
-        &self,
-        partition: &Partition,
-        bucket: i32,
-        name: &str,
-        external: Option<&str>,
-    ) -> Result<String> {
+    pub fn index_file(&self, partition: &Partition, bucket: i32, name: &str, external: Option<&str>) -> Result<String> {
         match external {
             Some(path) => Ok(path.to_owned()),
             None if self.index_beside_data => Ok(join(&self.bucket(partition, bucket)?, checked_name(name)?)),

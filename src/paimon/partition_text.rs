@@ -69,8 +69,7 @@ fn timestamp_text(units: i64, per_second: i64, precision: Option<u8>) -> String 
     let (seconds, rest) = (units.div_euclid(per_second), units.rem_euclid(per_second));
     let nanos = rest * (1_000_000_000 / per_second);
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (date, hour, minute, second) =
-        (temporal::format_date(days), of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let (date, hour, minute, second) = (temporal::format_date(days), of_day / 3600, of_day / 60 % 60, of_day % 60);
     if let Some(precision) = precision {
         let mut fraction = format!("{nanos:09}");
         while fraction.len() > usize::from(precision) && fraction.ends_with('0') {
@@ -115,8 +114,23 @@ pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '\0'..='\x1f' | '\x7f' | '"' | '#' | '%' | '\'' | '*' | '/' | ':' | '=' | '?' | '\\' | '{' | '}' | '['
-            | ']' | '^' => out.push_str(&format!("%{:02X}", c as u32)),
+            '\0'..='\x1f'
+            | '\x7f'
+            | '"'
+            | '#'
+            | '%'
+            | '\''
+            | '*'
+            | '/'
+            | ':'
+            | '='
+            | '?'
+            | '\\'
+            | '{'
+            | '}'
+            | '['
+            | ']'
+            | '^' => out.push_str(&format!("%{:02X}", c as u32)),
             c => out.push(c),
         }
     }

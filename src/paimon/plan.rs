@@ -26,7 +26,7 @@ use super::schema::TableSchema;
 use super::snapshot::Snapshot;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::store::{Store, in_parallel};
+use crate::store::Store;
 use crate::task::{Partition, ScanTask};
 use crate::types::FieldId;
 use crate::workers::GoOn;
@@ -201,7 +201,7 @@ pub(super) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
     }
 }
 
-/// The live files of manifests that survive on their own, manifest by manifest.
+/// The live files of manifests that survive on their own, in order.
 ///
 /// # Errors
 /// As [`plan`].
@@ -216,17 +216,17 @@ pub(super) fn live_files(
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
     let deleted = DeletedFiles::read(store, &input.root, manifests, &request)?;
-    let files = in_parallel(store, manifests.len(), |i| {
+    let parts = deleted.live_parts(store, &input.root, manifests, &request, |manifest, live| {
         go_on()?;
-        let Some(file) = manifests.get(i) else { return Ok(Judged::default()) };
-        let live = deleted.live_of(store, &input.root, (i, file), &request)?;
-        pruner.judge(live.columns, &live.rows).with("manifest", &file.file_name)
+        let name = || manifests.get(manifest).map(|m| m.file_name.clone()).unwrap_or_default();
+        pruner.judge(live.columns, &live.rows).map_err(|e| e.with("manifest", name()))
     })?;
+    let files: Vec<Judged> = parts.into_iter().flatten().collect();
     files.iter().for_each(|judged| judged.count(counters));
     Ok(files)
 }
 
-/// Which file of which manifest, and at which stage it was decided.
+/// Which file of which batch, and at which stage it was decided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub batch: usize,

@@ -232,11 +232,14 @@ impl Bounds for StatsBounds<'_> {
     }
 }
 
+/// The schema of a file, the columns it has statistics of, and the columns it has.
+type FileKind = (i64, Option<Vec<String>>, Option<Vec<String>>);
+
 /// Mappings for the files of a scan, each made once.
 #[derive(Debug)]
 pub struct StatsMappings<'s> {
     scan: &'s TableSchema,
-    made: HashMap<(i64, Option<Vec<String>>, Option<Vec<String>>), Arc<StatsMapping>>,
+    made: HashMap<FileKind, Arc<StatsMapping>>,
 }
 
 impl<'s> StatsMappings<'s> {

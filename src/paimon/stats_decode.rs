@@ -46,11 +46,7 @@ impl<'a> RawStats<'a> {
 
     pub(super) fn to_stats(&self) -> SimpleStats {
         let bytes = |b: Option<&[u8]>| b.unwrap_or_default().to_vec();
-        SimpleStats {
-            min: bytes(self.min),
-            max: bytes(self.max),
-            null_counts: self.counts().map(<[i64]>::to_vec),
-        }
+        SimpleStats { min: bytes(self.min), max: bytes(self.max), null_counts: self.counts().map(<[i64]>::to_vec) }
     }
 }
 

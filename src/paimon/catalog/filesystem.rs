@@ -108,7 +108,9 @@ impl TableFolder {
         let folder = TableFolder { store: self.store.clone(), root: self.root.clone(), branch };
         if name != MAIN_BRANCH && folder.schema_ids()?.is_empty() {
             let hint = format!("Branches: {}", some_of(self.branches()?));
-            return Err(Error::not_found(format!("the table has no branch '{name}'")).with("path", &self.root).hint(hint));
+            return Err(Error::not_found(format!("the table has no branch '{name}'"))
+                .with("path", &self.root)
+                .hint(hint));
         }
         Ok(folder)
     }

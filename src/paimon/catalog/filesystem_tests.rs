@@ -1,1 +1,173 @@
+use std::path::{Path, PathBuf};
+
 use super::*;
+use crate::paimon::metadata::TableMetadata;
+use crate::paimon::testing::table;
+use crate::store::local::LocalStore;
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            std::fs::copy(entry.path(), to).map(|_| ()).unwrap()
+        }
+    }
+}
+
+/// A copy of a table with five snapshots, two tags and two branches.
+struct Copy {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Copy {
+    fn new() -> Copy {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("t");
+        copy(Path::new(&table("time_travel")), &root);
+        Copy { _dir: dir, root }
+    }
+
+    fn put(&self, path: &str, text: &str) -> &Copy {
+        std::fs::write(self.root.join(path), text).unwrap();
+        self
+    }
+
+    fn remove(&self, path: &str) -> &Copy {
+        std::fs::remove_file(self.root.join(path)).unwrap();
+        self
+    }
+
+    fn open(&self) -> TableFolder {
+        TableFolder::open(Arc::new(LocalStore), &format!("{}/", self.root.display())).unwrap()
+    }
+
+    fn ends(&self) -> (Option<i64>, Option<i64>) {
+        let folder = self.open();
+        (folder.earliest_snapshot_id().unwrap(), folder.latest_snapshot().unwrap().map(|s| s.id))
+    }
+}
+
+#[test]
+fn a_table_has_a_schema() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().to_str().unwrap();
+    assert!(!is_table(&LocalStore, root).unwrap());
+    let error = TableFolder::open(Arc::new(LocalStore), root).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    std::fs::create_dir(dir.path().join("schema")).unwrap();
+    std::fs::write(dir.path().join("schema/schema-x"), "").unwrap();
+    assert!(!is_table(&LocalStore, root).unwrap());
+    // The first schema need not be there any more.
+    std::fs::write(dir.path().join("schema/schema-7"), "").unwrap();
+    assert!(is_table(&LocalStore, root).unwrap());
+    let error = TableFolder::open(Arc::new(LocalStore), root).unwrap().schemas().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CorruptTable);
+    assert!(error.to_string().contains("schema-7"), "{error}");
+}
+
+#[test]
+fn the_latest_snapshot_is_found_whatever_the_hints_say() {
+    let t = Copy::new();
+    assert_eq!(t.ends(), (Some(1), Some(5)));
+    for hint in ["3", "99", "0", "-1", "x", "", "5\n", "9223372036854775807", "99999999999999999999"] {
+        assert_eq!(t.put("snapshot/LATEST", hint).put("snapshot/EARLIEST", hint).ends().1, Some(5), "{hint}");
+    }
+    t.remove("snapshot/LATEST").remove("snapshot/EARLIEST");
+    assert_eq!(t.ends(), (Some(1), Some(5)));
+    t.put("snapshot/snapshot-5.tmp", "").put("snapshot/snapshot-", "").put("snapshot/.snapshot-8", "");
+    assert_eq!(t.ends(), (Some(1), Some(5)));
+    t.remove("snapshot/snapshot-1")
+        .remove("snapshot/snapshot-5")
+        .put("snapshot/LATEST", "5")
+        .put("snapshot/EARLIEST", "1");
+    assert_eq!(t.ends(), (Some(2), Some(4)));
+}
+
+#[test]
+fn gaps_are_stepped_over() {
+    let t = Copy::new();
+    let times: Vec<i64> = t.open().snapshots().unwrap().iter().map(|s| s.time_ms).collect();
+    t.remove("snapshot/snapshot-3");
+    let folder = t.open();
+    assert_eq!(folder.snapshot_ids().unwrap(), [1, 2, 4, 5]);
+    let at = |time| folder.snapshot_at_time(time).unwrap().map(|s| s.id);
+    assert_eq!((at(times[0] - 1), at(times[0]), at(times[2]), at(times[4] + 1)), (None, Some(1), Some(2), Some(5)));
+    let error = folder.snapshot(3).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert_eq!(error.hint_text(), Some("There are snapshots from 1 to 5"));
+}
+
+#[test]
+fn snapshots_are_found_by_time_watermark_and_version() {
+    let t = Copy::new();
+    let folder = t.open();
+    let by_watermark = |w| folder.snapshot_by_watermark(w).unwrap().map(|s| s.id);
+    assert_eq!((by_watermark(1_700_000_000_001), by_watermark(1_700_000_000_002)), (Some(2), Some(3)));
+    assert_eq!((by_watermark(0), by_watermark(i64::MAX)), (Some(1), None));
+    let of_version = |v: &str| folder.snapshot_of_version(v).map(|s| s.id);
+    assert_eq!((of_version("v4").unwrap(), of_version("3").unwrap()), (4, 3));
+    // A tag comes before a number.
+    t.put("tag/tag-3", &std::fs::read_to_string(t.root.join("tag/tag-v4")).unwrap());
+    assert_eq!(of_version("3").unwrap(), 4);
+    assert_eq!(of_version("77").unwrap_err().kind(), ErrorKind::NotFound);
+    let error = of_version("nope").unwrap_err();
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::NotFound, Some("Tags: 3, v2, v4")));
+    assert_eq!(of_version("../snapshot/snapshot-1").unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn tags_and_branches_are_listed_and_opened() {
+    let t = Copy::new();
+    let folder = t.open();
+    let tags: Vec<(String, i64)> = folder.tags().unwrap().into_iter().map(|t| (t.name, t.snapshot.id)).collect();
+    assert_eq!(tags, [("v2".to_owned(), 2), ("v4".to_owned(), 4)]);
+    assert_eq!(folder.tag("v2").unwrap().snapshot, folder.snapshot(2).unwrap());
+    assert_eq!(folder.branches().unwrap(), ["b_empty", "b_tag"]);
+    let branch = folder.branch("b_tag").unwrap();
+    assert_eq!((branch.branch_name(), branch.root()), ("b_tag", folder.root()));
+    assert_eq!(branch.snapshot_ids().unwrap(), [2]);
+    assert_eq!(branch.tag_names().unwrap(), ["v2"]);
+    let empty = TableMetadata::load(folder.branch("b_empty").unwrap()).unwrap();
+    assert!(empty.snapshot.is_none() && empty.schema().unwrap().id == 0);
+    assert_eq!(folder.branch("main").unwrap().snapshot_ids().unwrap().len(), 5);
+    let error = folder.branch("nope").unwrap_err();
+    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::NotFound, Some("Branches: b_empty, b_tag")));
+}
+
+#[test]
+fn names_do_not_lead_out_of_the_table() {
+    let folder = Copy::new().open();
+    for name in ["", "..", "x/../../y", "/etc", "a\0"] {
+        assert_eq!(folder.tag(name).unwrap_err().kind(), ErrorKind::InvalidInput, "{name}");
+        assert_eq!(folder.branch(name).unwrap_err().kind(), ErrorKind::InvalidInput, "{name}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_what_its_name_says_is_named() {
+    let t = Copy::new();
+    t.put("snapshot/snapshot-6", "{")
+        .put("schema/schema-1", &std::fs::read_to_string(t.root.join("schema/schema-0")).unwrap());
+    let folder = t.open();
+    for error in [folder.latest_snapshot().unwrap_err(), folder.schemas().unwrap_err(), folder.snapshots().unwrap_err()]
+    {
+        assert_eq!(error.kind(), ErrorKind::CorruptTable);
+        assert!(error.context().iter().any(|(key, value)| *key == "path" && value.contains("-")), "{error}");
+    }
+    std::fs::copy(t.root.join("snapshot/snapshot-1"), t.root.join("snapshot/snapshot-6")).unwrap();
+    assert!(folder.snapshot(6).unwrap_err().message().contains("snapshot 1"));
+}
+
+#[test]
+fn opening_reads_all_schemas_and_the_latest_snapshot() {
+    let metadata = TableMetadata::load(Copy::new().open()).unwrap();
+    assert_eq!(metadata.snapshot.as_ref().unwrap().id, 5);
+    assert_eq!(metadata.schema().unwrap().id, 0);
+    assert!(metadata.schema_by_id(0).is_ok());
+    assert_eq!(metadata.schema_by_id(9).unwrap_err().kind(), ErrorKind::CorruptTable);
+}
