@@ -106,7 +106,7 @@ impl Nested {
         let out = match self {
             Nested::Collect { distinct: false } => all,
             Nested::Collect { distinct: true } => {
-                let rows = encode(&[all.clone()])?;
+                let rows = encode(std::slice::from_ref(&all))?;
                 let mut seen = HashSet::new();
                 rows_of(&all, (0..all.len()).filter(|i| seen.insert(rows.row(*i).data().to_vec())))?
             }
@@ -142,7 +142,7 @@ impl Nested {
         let (old, gone) = (0..a.len(), a.len()..all.len());
         let out = match self {
             Nested::Collect { .. } => {
-                let rows = encode(&[all.clone()])?;
+                let rows = encode(std::slice::from_ref(&all))?;
                 let mut left: HashMap<&[u8], usize> = HashMap::new();
                 gone.for_each(|i| *left.entry(rows.row(i).data()).or_default() += 1);
                 let stays = |i: &usize| match left.get_mut(rows.row(*i).data()) {
@@ -155,7 +155,7 @@ impl Nested {
                 rows_of(&all, old.filter(stays))?
             }
             Nested::Update { keys, .. } => {
-                let rows = if keys.is_empty() { encode(&[all.clone()])? } else { encode_keys(&all, keys)? };
+                let rows = if keys.is_empty() { encode(std::slice::from_ref(&all))? } else { encode_keys(&all, keys)? };
                 let valid = |i: &usize| all.is_valid(*i);
                 let gone: HashSet<&[u8]> = gone.filter(valid).map(|i| rows.row(i).data()).collect();
                 let old: Vec<usize> = match keys.is_empty() {

@@ -168,8 +168,12 @@ impl Merge {
         };
         let context = Arc::new(ReadContext { batch_rows, ..self.context.as_ref().clone() });
         let sources = runs.iter().map(|run| run_batches(reading, &context, run, &self.residual));
-        let sources = sources.collect::<Result<Vec<_>>>()?;
-        let types = to_arrow(&context.projection)?;
+        self.over(sources.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The merged rows of runs whose batches have the columns that are read of files.
+    fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
+        let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
         let runs = Some(Runs::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
         Ok(MergedRows {
@@ -502,3 +506,7 @@ impl Narrow {
             .map_err(|e| Error::corrupt("the files' rows contradict the table's schema").because(e))
     }
 }
+
+#[cfg(test)]
+#[path = "merge_read_tests.rs"]
+mod tests;

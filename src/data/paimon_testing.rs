@@ -87,7 +87,7 @@ pub struct Described<'a> {
 }
 
 impl Described<'_> {
-    fn schemas(&self) -> (BTreeMap<i64, Arc<Schema>>, BTreeMap<i64, BTreeMap<i32, String>>) {
+    fn schemas(&self) -> PaimonContext {
         let (mut schemas, mut declared) = (BTreeMap::new(), BTreeMap::new());
         for schema in self.said["schemas"].as_array().unwrap() {
             let id = schema["id"].as_i64().unwrap();
@@ -96,12 +96,12 @@ impl Described<'_> {
             schemas.insert(id, Arc::new(Schema::new(id as i32, fields.collect::<Vec<_>>(), Vec::new())));
             declared.insert(id, types);
         }
-        (schemas, declared)
+        PaimonContext { schemas, declared, ..PaimonContext::default() }
     }
 
     /// How a read is done: with the newest schema that has its columns.
     pub fn context(&self, read: &Json) -> Arc<ReadContext> {
-        let (schemas, declared) = self.schemas();
+        let PaimonContext { schemas, declared, .. } = self.schemas();
         let columns: Vec<&str> = read["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
         let has_all = |s: &&Arc<Schema>| columns.iter().all(|c| s.fields.iter().any(|f| f.name == *c));
         let snapshot = read["options"]["scan.snapshot-id"].as_str();
