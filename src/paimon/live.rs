@@ -188,6 +188,9 @@ pub fn live_files(
 /// Blocks of a manifest that one thread decodes at a time: some thousand entries.
 const BLOCKS_AT_ONCE: usize = 16;
 
+/// The bytes of a manifest, and some of its blocks.
+type ManifestPart = (Arc<[u8]>, Range<usize>);
+
 /// Decodes manifests on as many threads as pay off, each in parts that `work` gets with the manifest's place in the list.
 fn read_parts<T: Send>(
     store: &dyn Store,
@@ -197,7 +200,7 @@ fn read_parts<T: Send>(
     work: impl Fn(usize, EntryColumns) -> Result<T> + Sync,
 ) -> Result<Vec<Vec<T>>> {
     let path_of = |i: usize| manifests.get(i).map_or(Ok(String::new()), |m| manifest_path(root, &m.file_name));
-    let prepare = |i: usize| -> Result<Vec<(Arc<[u8]>, Range<usize>)>> {
+    let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
         go_on()?;
         let path = path_of(i)?;
         let bytes: Arc<[u8]> = store.get(&path)?.into();
