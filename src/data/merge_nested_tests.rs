@@ -14,6 +14,12 @@ use crate::task::{PaimonContext, ReadContext};
 const ADD: i32 = 0;
 const DELETE: i32 = 3;
 
+/// Rows of a list.
+type Orders<'a> = &'a [(i32, Option<&'a str>)];
+
+/// A number and a text that says its time.
+type Timed<'a> = Option<(i32, Option<&'a str>)>;
+
 /// What becomes of a column `x` in rows of one key, given with their kinds, the oldest first.
 fn merged(ty: Type, options: &[(&str, &str)], values: Vec<(ArrayRef, i32)>) -> Result<Vec<String>> {
     let table = schema(vec![required(0, "k", PrimitiveType::Int), field(1, "x", ty)]);
@@ -87,7 +93,7 @@ fn maps_are_merged() {
 }
 
 /// Rows `{k, v}` as a list.
-fn orders(values: &[(i32, Option<&str>)]) -> ArrayRef {
+fn orders(values: Orders<'_>) -> ArrayRef {
     let keys = Int32Array::from_iter_values(values.iter().map(|(k, _)| *k));
     let texts = StringArray::from_iter(values.iter().map(|(_, v)| *v));
     let Type::List(element) = order_type() else { panic!() };
@@ -105,7 +111,7 @@ fn order_type() -> Type {
 
 #[test]
 fn rows_in_lists_are_updated() {
-    let of = |options: &[(&str, &str)], values: Vec<(&[(i32, Option<&str>)], i32)>| {
+    let of = |options: &[(&str, &str)], values: Vec<(Orders<'_>, i32)>| {
         merged(order_type(), options, values.into_iter().map(|(v, kind)| (orders(v), kind)).collect())
     };
     let (a, b): (&[_], &[_]) = (&[(1, Some("a")), (2, Some("b"))], &[(2, None), (3, Some("c"))]);
@@ -139,7 +145,7 @@ fn entries_with_the_latest_time_stay() {
     let value = field(3, "value", structure(members.clone()));
     let ty = Type::Map(Arc::new(required(2, "key", PrimitiveType::String)), Arc::new(value));
     let fields = to_arrow(&schema(members)).unwrap().fields().clone();
-    let map = |entries: &[(&str, Option<(i32, Option<&str>)>)]| -> ArrayRef {
+    let map = |entries: &[(&str, Timed<'_>)]| -> ArrayRef {
         let keys = StringArray::from_iter_values(entries.iter().map(|e| e.0));
         let numbers = Int32Array::from_iter(entries.iter().map(|e| e.1.map(|v| v.0)));
         let times = StringArray::from_iter(entries.iter().map(|e| e.1.and_then(|v| v.1)));
