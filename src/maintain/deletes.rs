@@ -50,7 +50,8 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for sizes that no file could have; `NotFound` for a branch that there is not; `CommitConflict` if
     /// another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
-    /// it can't be told whether the commit happened; the store's; what `go_on` gives.
+    /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
+    /// deletes each time; the store's; what `go_on` gives.
     pub fn rewrite_position_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -113,6 +114,9 @@ impl Table {
     }
 }
 
+/// Deleted rows by the path of their data file.
+type Positions<'a> = BTreeMap<&'a str, (&'a DataFile, PositionSet)>;
+
 /// One rewrite of delete files.
 struct Job<'a> {
     table: Table,
@@ -150,7 +154,7 @@ impl Job<'_> {
     }
 
     /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
-    fn positions(&self, group: &[DataFile], go_on: GoOn) -> Result<BTreeMap<String, PositionSet>> {
+    fn positions(&self, group: &[DataFile], go_on: GoOn) -> Result<Positions<'_>> {
         let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
         let vectors: HashMap<&str, &DataFile> = (self.live.deletes.iter().filter(puffin))
             .filter_map(|f| Some((f.referenced_data_file.as_deref()?, f)))
@@ -159,33 +163,26 @@ impl Job<'_> {
         let read = in_parallel(group.len(), |i| {
             go_on()?;
             let file = &group[i];
-            let mut positions = read_all_positions(store, context, file).with("path", &file.path)?;
-            positions.retain(|path, _| {
-                self.live.reached(file, path).is_some_and(|data| {
-                    vectors.get(path.as_str()).is_none_or(|v| self.live.reached(v, &data.path).is_none())
-                })
-            });
-            Ok(positions)
+            let mut reached = Vec::new();
+            for (path, set) in read_all_positions(store, context, file).with("path", &file.path)? {
+                let Some(data) = self.live.reached(file, &path)? else { continue };
+                let vector = vectors.get(path.as_str()).map(|v| self.live.reached(v, &path)).transpose()?;
+                if vector.flatten().is_none() {
+                    reached.push((data, set));
+                }
+            }
+            Ok(reached)
         })?;
-        let mut all: BTreeMap<String, PositionSet> = BTreeMap::new();
-        for (path, set) in read.into_iter().flatten() {
-            all.entry(path).or_default().unite(&set);
+        let mut all: Positions<'_> = BTreeMap::new();
+        for (data, set) in read.into_iter().flatten() {
+            all.entry(&data.path).or_insert_with(|| (data, PositionSet::default())).1.unite(&set);
         }
         Ok(all)
     }
 
-    fn write(
-        &self,
-        form: DeleteForm,
-        context: WriteContext,
-        positions: BTreeMap<String, PositionSet>,
-    ) -> Result<Vec<DataFile>> {
+    fn write(&self, form: DeleteForm, context: WriteContext, positions: Positions<'_>) -> Result<Vec<DataFile>> {
         let mut writer = PositionDeleteWriter::new(self.table.inner.store.clone(), context, form)?;
-        for (path, positions) in positions {
-            if let Some(data_file) = self.live.data.get(&path) {
-                writer.delete(data_file, positions)?;
-            }
-        }
+        positions.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
         writer.finish()
     }
 
