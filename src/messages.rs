@@ -182,9 +182,11 @@ fn check_lineage(format_version: u8, messages: &[CommitMessage]) -> Result<()> {
     let without = |m: &&CommitMessage| !m.files.is_empty() && m.rewrites.is_none_or(|v| v < 3);
     match messages.iter().find(without).filter(|_| format_version >= 3) {
         None => Ok(()),
-        Some(m) => Err(Error::invalid("a message's rows have no row ids, and rows keep theirs when they are rewritten")
-            .with("path", m.files.first().map_or("", |f| f.path.as_str()))
-            .hint("Write them with Writer.rewrite, with the columns _row_id and _last_updated_sequence_number")),
+        Some(m) => {
+            Err(Error::invalid("a message's rows have no row ids, and rows keep theirs when they are rewritten")
+                .with("path", m.files.first().map_or("", |f| f.path.as_str()))
+                .hint("Write them with Writer.rewrite, with the columns _row_id and _last_updated_sequence_number"))
+        }
     }
 }
 
@@ -226,10 +228,8 @@ pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> Snapshot
     let removed = removed(&all);
     // A file that the table lists twice may go once, and lose some rows the other time.
     let whole = |d: &'_ &RowDelta, f: &DataFile| !is_delete(f) && !d.referenced.contains(&f.path);
-    let gone: HashSet<&str> = (all.iter())
-        .flat_map(|d| d.removed.iter().filter(move |f| whole(&d, f)))
-        .map(|f| f.path.as_str())
-        .collect();
+    let gone: HashSet<&str> =
+        (all.iter()).flat_map(|d| d.removed.iter().filter(move |f| whole(&d, f))).map(|f| f.path.as_str()).collect();
     // Deletes of files that go as a whole would reach nothing.
     files.retain(|f| f.referenced_data_file.as_deref().is_none_or(|of| !gone.contains(of)));
     let referenced = all.iter().flat_map(|d| &d.referenced).filter(|path| !gone.contains(path.as_str()));

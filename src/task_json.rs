@@ -216,9 +216,10 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
     let specs = SpecShape::parse_all(&j)?;
     let files = |j: &Json, key: &str| array(j, key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
     let delta = j.get("delta").filter(|d| !d.is_null()).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
-    let rewrites = j.get("rewrites-format-version").filter(|v| !v.is_null()).map(|v| {
-        v.as_u64().and_then(|v| u8::try_from(v).ok()).ok_or_else(|| wrong("rewrites-format-version"))
-    });
+    let rewrites = j
+        .get("rewrites-format-version")
+        .filter(|v| !v.is_null())
+        .map(|v| v.as_u64().and_then(|v| u8::try_from(v).ok()).ok_or_else(|| wrong("rewrites-format-version")));
     let written_at = j.get("written-at").filter(|v| !v.is_null()).map(|at| {
         let number = |key: &str| at.get(key).and_then(Json::as_i64).ok_or_else(|| wrong("written-at"));
         Ok(WrittenAt { sequence_number: number("sequence-number")?, time_ms: number("timestamp-ms")? })

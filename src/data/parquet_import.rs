@@ -21,9 +21,7 @@ use super::read::read_task;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::{Location, Store};
-use crate::task::{
-    ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask,
-};
+use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask};
 use crate::types::name_mapping::NameMapping;
 use crate::types::value::decode_bound;
 use crate::types::{Field, FieldId, PartitionField, PartitionSpec, Schema, Transform, Value};
@@ -123,10 +121,8 @@ impl Importer {
                 .because(e)
                 .hint("Evolve the table's schema first")
         })?;
-        let doubtful: Vec<Field> = (self.schema.fields.iter())
-            .filter(|f| !self.is_without_nulls(f, &columns, footer))
-            .cloned()
-            .collect();
+        let doubtful: Vec<Field> =
+            (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, &columns, footer)).cloned().collect();
         if !doubtful.is_empty() {
             self.check_required(doubtful, &file)?;
         }

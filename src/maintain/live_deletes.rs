@@ -120,7 +120,8 @@ impl LiveFiles {
 /// Whether a position delete file or deletion vector that names this data file reaches it: one of this data file alone,
 /// whatever partition it is recorded in.
 fn reaches(delete: &DataFile, data: &DataFile) -> bool {
-    let here = delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition);
+    let here =
+        delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition);
     number(data) <= number(delete) && here
 }
 

@@ -77,10 +77,12 @@ fn find(scan: &Scan, data: &[DataFile], deletes: &[DataFile], others_come: bool)
 fn check_stays(task: &ScanTask, going: &HashSet<FileId>) -> Result<()> {
     match task.deletes.iter().find(|d| going.contains(&FileId::of(&d.file))) {
         None => Ok(()),
-        Some(delete) => Err(Error::invalid("a delete file is replaced that reaches a data file which stays: its rows would come back")
-            .with("delete_file", &delete.file.path)
-            .with("path", &task.data_file.path)
-            .hint("Replace the data file too, or leave the delete file: remove_dangling_deletes() removes it later")),
+        Some(delete) => Err(Error::invalid(
+            "a delete file is replaced that reaches a data file which stays: its rows would come back",
+        )
+        .with("delete_file", &delete.file.path)
+        .with("path", &task.data_file.path)
+        .hint("Replace the data file too, or leave the delete file: remove_dangling_deletes() removes it later")),
     }
 }
 
@@ -117,10 +119,9 @@ fn check_rows(table: &Table, scan: &Scan, tasks: &[ScanTask], added: &[DataFile]
     let rows = rows.fold(0i64, |n, f| n.saturating_add(f.record_count));
     let by_key = |t: &ScanTask| t.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes);
     let wrong = |what: &str| {
-        Err(Error::invalid(what.to_owned())
-            .with("rows", rows)
-            .with("left in the replaced files", left)
-            .hint("Write all rows that a scan of the replaced files gives, and no others; delete() and append() change rows"))
+        Err(Error::invalid(what.to_owned()).with("rows", rows).with("left in the replaced files", left).hint(
+            "Write all rows that a scan of the replaced files gives, and no others; delete() and append() change rows",
+        ))
     };
     match rows.cmp(&left) {
         std::cmp::Ordering::Greater => wrong("a replacement must not add rows"),

@@ -295,9 +295,8 @@ impl<'v> Plan<'v> {
 /// The columns of the table that are given, and by which of the data.
 fn mapping(view: &View, source: &Source, columns: &Columns) -> Result<Mapping> {
     let schema = view.table.schema();
-    let find = |name: &str| {
-        schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name))
-    };
+    let find =
+        |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
     match columns {
         Columns::ByName => source.names().map(|name| Ok((find(name)?, name.to_owned()))).collect(),
         Columns::Of(pairs) => pairs.iter().map(|(to, from)| Ok((find(to)?, from.clone()))).collect(),

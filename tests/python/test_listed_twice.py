@@ -1,4 +1,4 @@
-"""Data files that a table lists twice, with other deletes each time: no row goes that nobody deleted, and none comes back."""
+"""Data files that a table lists twice, deletes differing: no row goes that nobody deleted, none comes back."""
 
 from __future__ import annotations
 

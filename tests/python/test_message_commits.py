@@ -258,9 +258,9 @@ def test_others_commits_cost_nothing(catalog: fz.Catalog) -> None:
     for i in range(3):
         table.commit([table.writer().write(rows(10 + i))])
     for snapshot in table.snapshots[:2]:
-        text = pathlib.Path(table.inspect.snapshots().filter(
-            pa.compute.field("snapshot_id") == snapshot.id
-        )["manifest_list"][0].as_py())
+        text = pathlib.Path(
+            table.inspect.snapshots().filter(pa.compute.field("snapshot_id") == snapshot.id)["manifest_list"][0].as_py()
+        )
         shutil.move(text, str(text) + ".away")
     table.commit([message])
     assert read(table) == [1, 10, 11, 12]

@@ -110,7 +110,8 @@ impl FirstTime {
             }
         }
         for (snapshot, whole) in suspects {
-            let young = |m: &ManifestFile| whole && (m.sequence_number == 0 || m.sequence_number > written.sequence_number);
+            let young =
+                |m: &ManifestFile| whole && (m.sequence_number == 0 || m.sequence_number > written.sequence_number);
             let all = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
             let wanted = |m: &ManifestFile| is_by(m, snapshot.id) || young(m);
             let new: Vec<ManifestFile> =
