@@ -381,6 +381,7 @@ class Maintain:
 
     def rewrite_position_deletes(
         self,
+        where: str | Predicate | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
         max_file_size_bytes: int | None = None,
@@ -399,6 +400,7 @@ class Maintain:
         operation `replace`.
 
         Args:
+            where: Only delete files of data files that may have such rows, as text or expression.
             target_file_size_bytes: How large delete files should be; None follows the property
                 `write.delete.target-file-size-bytes`, 64 MiB if it is not set.
             min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
@@ -411,12 +413,14 @@ class Maintain:
             snapshot_properties: Members for the snapshot's summary.
 
         Raises:
-            InvalidInputError: No file could have these sizes.
+            InvalidInputError: The filter does not fit, or no file could have these sizes.
+            UnsupportedError: A data file is in the table more than once, with other deletes each time.
             CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
                 files or removed them.
         """
         result = self._run(
             "rewrite_position_deletes",
+            filter=None if where is None else str(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,
             max_file_size_bytes=max_file_size_bytes,

@@ -3,7 +3,7 @@
 //! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As Java's `RewritePositionDeleteFiles` and
 //! `RemoveDanglingDeleteFiles`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::compact_plan::{CompactRules, Sizes};
 use super::live_deletes::{LiveFiles, is_position_file, number};
@@ -12,9 +12,11 @@ use crate::data::delete_files::read_all_positions;
 use crate::data::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, DeleteForm, PositionDeleteWriter};
 use crate::data::write::WriteContext;
 use crate::error::{Result, ResultExt};
-use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::expr::Predicate;
+use crate::iceberg::commit::{Assumptions, FileId, Operation, SnapshotChange};
+use crate::iceberg::plan::Plan;
 use crate::row_level::{NewFiles, settle};
-use crate::table::Table;
+use crate::table::{At, ScanRequest, Table};
 use crate::task::{DataFile, FileContent, FileFormat};
 use crate::transaction::{self, CommitOptions};
 use crate::workers::{GoOn, in_parallel};
@@ -22,6 +24,8 @@ use crate::workers::{GoOn, in_parallel};
 /// Which delete files to write anew.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
+    /// Of rewrites by position: only delete files of data files that may have such rows.
+    pub filter: Option<Predicate>,
     /// What delete files should be like; the sizes of [`CompactRules`] for delete files.
     pub rules: CompactRules,
     /// Only tell what would be written anew, or removed.
@@ -48,8 +52,8 @@ impl Table {
     /// a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for sizes that no file could have; `NotFound` for a branch that there is not; `CommitConflict` if
-    /// another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
+    /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that there is
+    /// not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
     /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
     /// deletes each time; the store's; what `go_on` gives.
     pub fn rewrite_position_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
@@ -60,7 +64,11 @@ impl Table {
         let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
             return Ok((newest, RewrittenDeletes::default()));
         };
-        let files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
+        let mut files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
+        if let Some(filter) = &options.filter {
+            let reaching = reaching(&newest, filter, options, go_on)?;
+            files.retain(|f| reaching.contains(&FileId::of(f)));
+        }
         let groups = match newest.format_version() {
             0..=2 => sizes.delete_groups(files),
             _ => Vec::from_iter((!files.is_empty()).then_some(files)),
@@ -112,6 +120,20 @@ impl Table {
         let table = transaction::commit(&newest, vec![Box::new(change)]).into_result()?;
         Ok((table, counted(&removed, &added)))
     }
+}
+
+/// The delete files of data files that may have rows on which a filter is true.
+fn reaching(table: &Table, filter: &Predicate, options: &DeleteOptions, go_on: GoOn) -> Result<HashSet<FileId>> {
+    let at = options.commit.branch.clone().map(At::Ref);
+    let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
+    let mut found = HashSet::new();
+    let mut plan = Plan::start(scan.with_all_deletes().plan_input(), go_on)?;
+    while let Some(batch) = plan.next_batch(go_on)? {
+        for k in 0..batch.rows.len() {
+            found.extend(batch.task(k)?.deletes.iter().map(|d| FileId::of(&d.file)));
+        }
+    }
+    Ok(found)
 }
 
 /// Deleted rows by the path of their data file.
