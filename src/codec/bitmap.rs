@@ -191,8 +191,8 @@ fn checked_vector(blob: &[u8], expected_magic: [u8; WORD]) -> Result<&[u8]> {
     }
     let (magic, bitmap) = covered.split_first_chunk::<WORD>().ok_or_else(short)?;
     if *magic != expected_magic {
-        let text = format!("a deletion vector begins with {magic:02x?} instead of {expected_magic:02x?}");
-        return Err(Error::corrupt(text));
+        let wrong = format!("a deletion vector begins with {magic:02x?} instead of {expected_magic:02x?}");
+        return Err(Error::corrupt(wrong));
     }
     let (expected, computed) = (u32::from_be_bytes(*checksum), crc32fast::hash(covered));
     if expected != computed {
