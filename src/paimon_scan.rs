@@ -129,7 +129,7 @@ impl PaimonScan {
         let input = self.plan_input();
         match &self.selection {
             Selection::Version(_) => plan(&input, go_on),
-            Selection::Changes(Some(between)) => plan_changes(&input, between, go_on),
+            Selection::Changes(Some(between)) => plan_changes(&input, self.table.folder(), between, go_on),
             Selection::Changes(None) => Ok(Plan::default()),
         }
     }

@@ -3,6 +3,7 @@
 pub mod avro;
 pub mod bitmap;
 pub mod columns;
+pub mod file_index;
 pub mod orc;
 pub mod puffin;
 pub mod theta;

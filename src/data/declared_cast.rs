@@ -128,8 +128,12 @@ impl DeclaredCast {
             (a, P::Boolean) if is_whole(a) => true,
             (P::Boolean, b) if is_number(b) => true,
             (P::Int | P::Long, b) if is_timestamp(b) => from.bits() >= 32,
-            (a, P::String) => is_number(a) || is_timestamp(a) || matches!(a, P::Boolean | P::Date | P::Time | P::String | P::Binary),
-            (P::String, b) => is_number(b) || is_timestamp(b) || matches!(b, P::Boolean | P::Date | P::Time | P::Binary),
+            (a, P::String) => {
+                is_number(a) || is_timestamp(a) || matches!(a, P::Boolean | P::Date | P::Time | P::String | P::Binary)
+            }
+            (P::String, b) => {
+                is_number(b) || is_timestamp(b) || matches!(b, P::Boolean | P::Date | P::Time | P::Binary)
+            }
             (P::Binary, P::Binary) => true,
             (P::Date | P::Time, b) if is_timestamp(b) => true,
             (a, P::Date | P::Time) if is_timestamp(a) => true,

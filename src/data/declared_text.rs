@@ -150,7 +150,8 @@ pub(super) fn parse_time(text: &str) -> Option<i32> {
 
 /// The first three digits of a fraction, rounded by the fourth.
 fn milliseconds(fraction: &str) -> i64 {
-    let digit = |at: usize| fraction.as_bytes().get(at).map_or(0, |b| if b.is_ascii_digit() { i64::from(b - b'0') } else { 0 });
+    let digit =
+        |at: usize| fraction.as_bytes().get(at).map_or(0, |b| if b.is_ascii_digit() { i64::from(b - b'0') } else { 0 });
     let up = fraction.as_bytes().get(3).is_some_and(|b| *b >= b'5');
     digit(0) * 100 + digit(1) * 10 + digit(2) + i64::from(up)
 }

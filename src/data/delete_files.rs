@@ -62,8 +62,11 @@ pub struct DeleteCache {
     unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
     /// What the last commits moved, by snapshot id; tasks come commit by commit.
-    moves: Arc<Mutex<VecDeque<(i64, Arc<MovesPlace>)>>>,
+    moves: Arc<Mutex<Moves>>,
 }
+
+/// The moved rows of commits.
+type Moves = VecDeque<(i64, Arc<MovesPlace>)>;
 
 /// Locked by who loads it; others wait.
 type MovesPlace = Mutex<Option<Arc<RowMoves>>>;

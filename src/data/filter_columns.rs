@@ -251,7 +251,9 @@ pub(crate) fn locate(id: FieldId, schema: &Schema, file: &FileColumns, constants
     match (found, ty) {
         // What is true of values before a cast that does not keep order says nothing of those after it.
         (Some(column), Some(ty)) if column.children.is_empty() => match column.cast_to(ty) {
-            Ok(Some(cast)) if column.declared_cast.is_none() => Located::Leaf { index: column.leaves.start, field: column.field.clone(), cast },
+            Ok(Some(cast)) if column.declared_cast.is_none() => {
+                Located::Leaf { index: column.leaves.start, field: column.field.clone(), cast }
+            }
             _ => Located::Unknown,
         },
         _ => Located::Unknown,

@@ -82,7 +82,8 @@ impl Label {
     /// Rows whose last column is their kind, with what is said of them.
     fn rows(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let count = batch.num_rows();
-        let (kinds, own) = batch.columns().split_last().ok_or_else(|| Error::internal("the kind of rows was not read"))?;
+        let (kinds, own) =
+            batch.columns().split_last().ok_or_else(|| Error::internal("the kind of rows was not read"))?;
         let types = self.types(kinds)?;
         let mut own = own.iter();
         let column = |id: &FieldId| match CHANGE_COLUMNS.contains(id) {
@@ -105,7 +106,8 @@ impl Label {
 
     /// What happened to each row. What a commit removed, it undid.
     fn types(&self, kinds: &ArrayRef) -> Result<Vec<&'static str>> {
-        let kinds = kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;
+        let kinds =
+            kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;
         let removed = self.change.operation == ChangeOperation::Delete;
         let of = |kind: Option<i32>| match (kind.unwrap_or(0), removed) {
             (0, false) | (3, true) => Ok("insert"),

@@ -91,7 +91,9 @@ fn is_same(runs: &Runs, before: Option<Place>, after: Place) -> bool {
     let Some((before, (a, b))) = before.and_then(|p| Some((p, batch(p).zip(batch(after))?))) else { return false };
     let values = a.columns.len().saturating_sub(1);
     let columns = a.columns.iter().zip(&b.columns).take(values);
-    columns.into_iter().all(|(a, b)| a.slice(before.row as usize, 1).as_ref() == b.slice(after.row as usize, 1).as_ref())
+    columns
+        .into_iter()
+        .all(|(a, b)| a.slice(before.row as usize, 1).as_ref() == b.slice(after.row as usize, 1).as_ref())
 }
 
 impl Iterator for DifferentRows {

@@ -43,7 +43,10 @@ enum Kind {
     Product,
     And,
     Or,
-    Text { delimiter: String, distinct: bool },
+    Text {
+        delimiter: String,
+        distinct: bool,
+    },
     Bitmap,
     Nested(Nested),
 }
@@ -169,7 +172,10 @@ impl Function {
             _ => true,
         };
         if !takes {
-            return Err(Error::invalid(format!("the aggregate function '{name}' does not take values of type {}", field.ty)));
+            return Err(Error::invalid(format!(
+                "the aggregate function '{name}' does not take values of type {}",
+                field.ty
+            )));
         }
         let ignore_retract = options.flag_of(&field.name, "ignore-retract")?;
         let bits = if primitive == Some(&P::Long) { 64 } else { 32 };
@@ -208,8 +214,20 @@ impl Function {
         }
         let (a, b) = (column.value(&kept), column.value(&next));
         Ok(match &self.kind {
-            Kind::Max => if compare(a, b).is_lt() { next } else { kept },
-            Kind::Min => if compare(a, b).is_lt() { kept } else { next },
+            Kind::Max => {
+                if compare(a, b).is_lt() {
+                    next
+                } else {
+                    kept
+                }
+            }
+            Kind::Min => {
+                if compare(a, b).is_lt() {
+                    kept
+                } else {
+                    next
+                }
+            }
             Kind::Nested(nested) => nested.add(column, kept, next)?,
             _ => Held::made(self.combined(a, b)?),
         })
@@ -241,7 +259,9 @@ impl Function {
             (V::Double(a), V::Double(b)) => Value::Double(if product { a * b } else { a + b }),
             (V::Decimal(a), V::Decimal(b)) if product => {
                 let (_, scale) = self.digits();
-                return Ok(i256::from_i128(a).checked_mul(i256::from_i128(b)).and_then(|p| self.rounded(p, power(scale)?)));
+                return Ok(i256::from_i128(a)
+                    .checked_mul(i256::from_i128(b))
+                    .and_then(|p| self.rounded(p, power(scale)?)));
             }
             (V::Decimal(a), V::Decimal(b)) => return Ok(self.decimal(a.checked_add(b))),
             _ => return Err(Error::internal("an aggregate function was given values of another type")),
@@ -310,8 +330,10 @@ impl Function {
             Kind::Sum => Ok(Held::made(self.less(column.value(&kept), column.value(&taken))?)),
             Kind::Product => Ok(Held::made(self.divided(column.value(&kept), column.value(&taken))?)),
             Kind::Nested(nested) if nested.can_retract() => nested.retract(column, kept, taken),
-            _ => Err(Error::invalid(format!("the aggregate function '{}' cannot take back what was deleted", self.name))
-                .hint("Set 'fields.<column>.ignore-retract' to 'true' for the table")),
+            _ => {
+                Err(Error::invalid(format!("the aggregate function '{}' cannot take back what was deleted", self.name))
+                    .hint("Set 'fields.<column>.ignore-retract' to 'true' for the table"))
+            }
         }
     }
 

@@ -76,7 +76,11 @@ impl Nested {
             None => members.len().checked_sub(1),
         };
         let is_text = |at: &usize| members.get(*at).is_some_and(|m| m.ty == Type::Primitive(PrimitiveType::String));
-        member.filter(is_text).filter(|_| members.len() > 1).map(|member| Nested::LatestEntries { member }).ok_or_else(wrong)
+        member
+            .filter(is_text)
+            .filter(|_| members.len() > 1)
+            .map(|member| Nested::LatestEntries { member })
+            .ok_or_else(wrong)
     }
 
     /// Whether nulls are no case of their own.
@@ -102,11 +106,13 @@ impl Nested {
         let out = match self {
             Nested::Collect { distinct: false } => all,
             Nested::Collect { distinct: true } => {
-                let rows = encode(&[all.clone()])?;
+                let rows = encode(std::slice::from_ref(&all))?;
                 let mut seen = HashSet::new();
                 rows_of(&all, (0..all.len()).filter(|i| seen.insert(rows.row(*i).data().to_vec())))?
             }
-            Nested::MergeMap => rows_of(&all, last_of_each(&encode(&[members(&all)?.column(0).clone()])?, 0..all.len()))?,
+            Nested::MergeMap => {
+                rows_of(&all, last_of_each(&encode(&[members(&all)?.column(0).clone()])?, 0..all.len()))?
+            }
             Nested::LatestEntries { member } => rows_of(&all, latest(&all, most, *member)?)?,
             Nested::Update { limit, .. } if most >= *limit => return Ok(kept),
             Nested::Update { keys, limit } => {
@@ -136,7 +142,7 @@ impl Nested {
         let (old, gone) = (0..a.len(), a.len()..all.len());
         let out = match self {
             Nested::Collect { .. } => {
-                let rows = encode(&[all.clone()])?;
+                let rows = encode(std::slice::from_ref(&all))?;
                 let mut left: HashMap<&[u8], usize> = HashMap::new();
                 gone.for_each(|i| *left.entry(rows.row(i).data()).or_default() += 1);
                 let stays = |i: &usize| match left.get_mut(rows.row(*i).data()) {
@@ -149,7 +155,7 @@ impl Nested {
                 rows_of(&all, old.filter(stays))?
             }
             Nested::Update { keys, .. } => {
-                let rows = if keys.is_empty() { encode(&[all.clone()])? } else { encode_keys(&all, keys)? };
+                let rows = if keys.is_empty() { encode(std::slice::from_ref(&all))? } else { encode_keys(&all, keys)? };
                 let valid = |i: &usize| all.is_valid(*i);
                 let gone: HashSet<&[u8]> = gone.filter(valid).map(|i| rows.row(i).data()).collect();
                 let old: Vec<usize> = match keys.is_empty() {
@@ -263,7 +269,8 @@ fn latest(all: &ArrayRef, first: usize, member: usize) -> Result<Vec<usize>> {
         let place = *places.entry(key).or_insert(out.len());
         match out.get_mut(place) {
             Some(Some(kept)) if row >= first => {
-                let is_older = values.is_valid(*kept) && texts.is_valid(*kept) && texts.value(row) <= texts.value(*kept);
+                let is_older =
+                    values.is_valid(*kept) && texts.is_valid(*kept) && texts.value(row) <= texts.value(*kept);
                 if !is_older {
                     *kept = row;
                 }

@@ -142,7 +142,12 @@ impl Picks {
     }
 
     /// The column of type `ty` whose batches `column` gives.
-    pub fn array<'a>(&self, gather: &Gather, ty: &Type, column: impl Fn(u32) -> Option<&'a ArrayRef>) -> Result<ArrayRef> {
+    pub fn array<'a>(
+        &self,
+        gather: &Gather,
+        ty: &Type,
+        column: impl Fn(u32) -> Option<&'a ArrayRef>,
+    ) -> Result<ArrayRef> {
         let absent = || Error::internal("a batch that is merged is gone");
         let made = if gather.sources.contains(&MADE) { Some(self.made(ty)?) } else { None };
         let known = gather.sources.iter().find_map(|s| if *s < MADE { column(*s) } else { None }).or(made.as_ref());

@@ -107,8 +107,11 @@ impl Merge {
         let fixed: Vec<FieldId> = key.iter().copied().chain(partition).collect();
         let mut fields = needed_fields(context, task, &rules, &key, whole)?;
         let functions = rules.functions(&options, &fields, &fixed)?;
-        let functions: Vec<Option<Function>> =
-            functions.into_iter().zip(&fields).map(|(f, field)| f.map(|f| f.with_bits(bits(paimon, schema, field)))).collect();
+        let functions: Vec<Option<Function>> = functions
+            .into_iter()
+            .zip(&fields)
+            .map(|(f, field)| f.map(|f| f.with_bits(bits(paimon, schema, field))))
+            .collect();
         // A function that looks into values needs all of them.
         for (field, function) in fields.iter_mut().zip(&functions) {
             if function.as_ref().is_some_and(Function::needs_members)
@@ -119,7 +122,9 @@ impl Merge {
         }
         let place = |id: &FieldId| {
             let place = fields.iter().position(|f| f.id == *id);
-            place.ok_or_else(|| Error::corrupt(format!("the table's schema has no column {id}, which rows are merged by")))
+            place.ok_or_else(|| {
+                Error::corrupt(format!("the table's schema has no column {id}, which rows are merged by"))
+            })
         };
         let places = |ids: &[FieldId]| ids.iter().map(place).collect::<Result<Vec<_>>>();
         let layout = Layout {
@@ -163,11 +168,21 @@ impl Merge {
         };
         let context = Arc::new(ReadContext { batch_rows, ..self.context.as_ref().clone() });
         let sources = runs.iter().map(|run| run_batches(reading, &context, run, &self.residual));
-        let sources = sources.collect::<Result<Vec<_>>>()?;
-        let types = to_arrow(&context.projection)?;
+        self.over(sources.collect::<Result<Vec<_>>>()?)
+    }
+
+    /// The merged rows of runs whose batches have the columns that are read of files.
+    fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
+        let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
         let runs = Some(Runs::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
-        Ok(MergedRows { merge: self.clone(), runs, picks: Vec::new(), members: Vec::new(), most: self.context.batch_rows })
+        Ok(MergedRows {
+            merge: self.clone(),
+            runs,
+            picks: Vec::new(),
+            members: Vec::new(),
+            most: self.context.batch_rows,
+        })
     }
 
     /// Where merged rows have the key and the kind.
@@ -223,7 +238,8 @@ fn needed_fields(
     let schema = &context.schema;
     let top = |id: FieldId| schema.path(id).and_then(|path| path.first().map(|f| f.id));
     let asked: BTreeSet<FieldId> = task.residual.field_ids().into_iter().filter_map(top).collect();
-    let mut wanted: BTreeSet<FieldId> = context.projection.fields.iter().map(|f| f.id).chain(asked.iter().copied()).collect();
+    let mut wanted: BTreeSet<FieldId> =
+        context.projection.fields.iter().map(|f| f.id).chain(asked.iter().copied()).collect();
     if whole {
         wanted.extend(schema.fields.iter().map(|f| f.id).filter(|id| !is_metadata(*id)));
     }
@@ -232,7 +248,9 @@ fn needed_fields(
     let in_schema = schema.fields.iter().filter(|f| wanted.contains(&f.id)).map(|field| {
         let selected = context.projection.fields.iter().find(|f| f.id == field.id);
         match selected {
-            Some(selected) if !whole && !asked.contains(&field.id) && !decides.contains(&field.id) => optional(selected),
+            Some(selected) if !whole && !asked.contains(&field.id) && !decides.contains(&field.id) => {
+                optional(selected)
+            }
             _ => optional(field),
         }
     });
@@ -488,3 +506,7 @@ impl Narrow {
             .map_err(|e| Error::corrupt("the files' rows contradict the table's schema").because(e))
     }
 }
+
+#[cfg(test)]
+#[path = "merge_read_tests.rs"]
+mod tests;

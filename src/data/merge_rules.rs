@@ -104,10 +104,12 @@ impl Rules {
     /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
     /// `Unsupported` for merge engines that are not known.
     pub fn new(options: &Options<'_>, schema: &Schema) -> Result<Rules> {
-        let deletes = ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
+        let deletes =
+            ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
         let said = deletes.iter().find(|key| options.get(key).is_some());
         let ignore_delete = said.map_or(Ok(false), |key| options.flag(key))?;
-        let order = options.names("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
+        let order =
+            options.names("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
         let descending = match options.get("sequence.field.sort-order").map(str::to_lowercase).as_deref() {
             None | Some("ascending") => false,
             Some("descending") => true,
@@ -193,7 +195,9 @@ impl PartialUpdate {
             (false, true) if !removing.is_empty() => {
                 Some("'partial-update.remove-record-on-sequence-group' contradicts 'ignore-delete'")
             }
-            (true, false) if !groups.is_empty() => Some("'partial-update.remove-record-on-delete' contradicts sequence groups"),
+            (true, false) if !groups.is_empty() => {
+                Some("'partial-update.remove-record-on-delete' contradicts sequence groups")
+            }
             _ if !removing.iter().all(known) => {
                 Some("'partial-update.remove-record-on-sequence-group' names a column that orders no group")
             }

@@ -101,7 +101,8 @@ impl Coder {
             let field = |column: &usize| types.get(*column).map(|ty| SortField::new_with_options(ty.clone(), options));
             let fields: Option<Vec<SortField>> = columns.iter().map(field).collect();
             let fields = fields.ok_or_else(|| Error::internal("a column to merge by was not read"))?;
-            RowConverter::new(fields).map_err(|e| Error::unsupported("rows cannot be merged by these columns").because(e))
+            RowConverter::new(fields)
+                .map_err(|e| Error::unsupported("rows cannot be merged by these columns").because(e))
         };
         let keys = match layout.key.as_slice() {
             [one] if types.get(*one).is_some_and(is_integer) => None,
@@ -160,7 +161,12 @@ struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// Rows of a batch whose keys no other run has.
-    Rows { run: usize, slot: u32, start: u32, rows: u32 },
+    Rows {
+        run: usize,
+        slot: u32,
+        start: u32,
+        rows: u32,
+    },
     /// The rows of one key, given aside.
     Group,
     End,

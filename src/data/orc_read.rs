@@ -47,9 +47,10 @@ impl FileSource for OrcSource {
         &self.schema
     }
 
-    fn read_nanos(&mut self, leaves: &BTreeSet<usize>) {
+    fn read_nanos(&mut self, leaves: &BTreeSet<usize>) -> Result<()> {
         self.file.columns = with_nanos(&self.file.columns, leaves);
         self.schema = arrow_schema(&self.file.columns);
+        Ok(())
     }
 
     /// A stripe belongs to the part that has its first byte, as in Java.

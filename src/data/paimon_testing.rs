@@ -32,7 +32,9 @@ fn type_of(j: &Json, id: i32, declared: &mut BTreeMap<i32, String>) -> (Type, bo
         let below = 10_000 + id * 10;
         let ty = match kind.trim_end_matches(" NOT NULL") {
             "ARRAY" => Type::List(inner(&j["element"], "element", below, declared)),
-            "MAP" => Type::Map(inner(&j["key"], "key", below, declared), inner(&j["value"], "value", below + 1, declared)),
+            "MAP" => {
+                Type::Map(inner(&j["key"], "key", below, declared), inner(&j["value"], "value", below + 1, declared))
+            }
             "MULTISET" => Type::Map(
                 inner(&j["element"], "key", below, declared),
                 Arc::new(Field::new(below + 1, "value", false, PrimitiveType::Int)),
@@ -85,7 +87,7 @@ pub struct Described<'a> {
 }
 
 impl Described<'_> {
-    fn schemas(&self) -> (BTreeMap<i64, Arc<Schema>>, BTreeMap<i64, BTreeMap<i32, String>>) {
+    fn schemas(&self) -> PaimonContext {
         let (mut schemas, mut declared) = (BTreeMap::new(), BTreeMap::new());
         for schema in self.said["schemas"].as_array().unwrap() {
             let id = schema["id"].as_i64().unwrap();
@@ -94,20 +96,20 @@ impl Described<'_> {
             schemas.insert(id, Arc::new(Schema::new(id as i32, fields.collect::<Vec<_>>(), Vec::new())));
             declared.insert(id, types);
         }
-        (schemas, declared)
+        PaimonContext { schemas, declared, ..PaimonContext::default() }
     }
 
     /// How a read is done: with the newest schema that has its columns.
     pub fn context(&self, read: &Json) -> Arc<ReadContext> {
-        let (schemas, declared) = self.schemas();
+        let PaimonContext { schemas, declared, .. } = self.schemas();
         let columns: Vec<&str> = read["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
-        let has_all = |s: &&Arc<Schema>| {
-            columns.iter().all(|c| s.fields.iter().any(|f| f.name == *c))
-        };
+        let has_all = |s: &&Arc<Schema>| columns.iter().all(|c| s.fields.iter().any(|f| f.name == *c));
         let snapshot = read["options"]["scan.snapshot-id"].as_str();
-        let of_snapshot = self.said["snapshots"].as_array().into_iter().flatten().find(|s| {
-            snapshot.is_some() && s["id"].as_i64().map(|id| id.to_string()).as_deref() == snapshot
-        });
+        let of_snapshot = self.said["snapshots"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|s| snapshot.is_some() && s["id"].as_i64().map(|id| id.to_string()).as_deref() == snapshot);
         let schema = match of_snapshot {
             Some(s) => schemas[&s["schemaId"].as_i64().unwrap()].clone(),
             None => schemas.values().rev().find(has_all).unwrap().clone(),
@@ -131,8 +133,8 @@ impl Described<'_> {
         Arc::new(base)
     }
 
-    /// The tasks of a read, one for each split that is merged.
-    pub fn tasks(&self, context: &ReadContext, read: &Json) -> Vec<ScanTask> {
+    /// The tasks of a read: one for each split that is merged, or, if that is wanted, one for each file.
+    pub fn tasks(&self, context: &ReadContext, read: &Json, apart: bool) -> Vec<ScanTask> {
         let residual = Arc::new(filter(&read["filter"], &context.schema));
         let mut out = Vec::new();
         for split in read["splits"].as_array().unwrap() {
@@ -140,7 +142,7 @@ impl Described<'_> {
             let tasks: Vec<ScanTask> = files.map(|f| self.task(context, split, f, &residual)).collect();
             let raw = split["rawConvertible"] == json!(true);
             let has_key = context.paimon.as_ref().is_some_and(|p| !p.key.is_empty());
-            if raw || (!has_key && self.said["spec"]["options"]["data-evolution.enabled"].is_null()) {
+            if apart || raw || (!has_key && self.said["spec"]["options"]["data-evolution.enabled"].is_null()) {
                 out.extend(tasks);
             } else if has_key {
                 out.extend(merged(tasks));
@@ -177,7 +179,8 @@ impl Described<'_> {
                 .as_array()
                 .map(|names| names.iter().map(|n| n.as_str().unwrap().to_owned()).collect()),
         };
-        let partition = self.said["spec"]["partition"].as_array().unwrap().iter().zip(split["partition"].as_array().unwrap());
+        let partition =
+            self.said["spec"]["partition"].as_array().unwrap().iter().zip(split["partition"].as_array().unwrap());
         let values = partition.enumerate().filter_map(|(i, (name, value))| {
             let field = context.schema.fields.iter().find(|f| f.name == name.as_str().unwrap())?;
             let ty = field.ty.as_primitive()?.clone();

@@ -3,6 +3,7 @@
 //! The parquet crate decodes; it is handed whole byte ranges and never touches the store. Everything that makes it reserve
 //! memory or recurse is checked first ([`thrift`]), and its panics become errors ([`guard`]).
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -15,7 +16,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{
     ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
 };
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 
 use super::guard::guard;
 use super::thrift;
@@ -47,6 +48,8 @@ pub(crate) struct ParquetFile {
     tail: Vec<u8>,
     /// The footer and the Arrow schema that the types stored in the file give.
     pub metadata: ArrowReaderMetadata,
+    /// The leaf columns whose 96-bit timestamps are read as nanoseconds.
+    nanos: BTreeSet<usize>,
     /// Start, row group and leaf of every column chunk, by start.
     chunks: OnceLock<Vec<(i64, usize, usize)>>,
 }
@@ -87,9 +90,20 @@ impl ParquetFile {
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
         let metadata = guard(|| {
             let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
-            arrow_metadata(Arc::new(metadata)).map_err(undecodable)
+            arrow_metadata(Arc::new(metadata), &BTreeSet::new()).map_err(undecodable)
         })?;
-        Ok(ParquetFile { store: store.clone(), path: path.to_owned(), size, tail, metadata, chunks: OnceLock::new() })
+        let (store, path, nanos) = (store.clone(), path.to_owned(), BTreeSet::new());
+        Ok(ParquetFile { store, path, size, tail, metadata, nanos, chunks: OnceLock::new() })
+    }
+
+    /// Has 96-bit timestamps in these leaf columns read as nanoseconds.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the file has no such columns.
+    pub(crate) fn read_nanos(&mut self, leaves: &BTreeSet<usize>) -> Result<()> {
+        let metadata = guard(|| arrow_metadata(self.metadata.metadata().clone(), leaves).map_err(undecodable))?;
+        (self.metadata, self.nanos) = (metadata, leaves.clone());
+        Ok(())
     }
 
     /// The footer.
@@ -137,7 +151,7 @@ impl ParquetFile {
                     }
                     DecodeResult::Data(metadata) => {
                         let complete = metadata.column_index().is_some() && metadata.offset_index().is_some();
-                        let metadata = arrow_metadata(Arc::new(metadata)).map_err(undecodable)?;
+                        let metadata = arrow_metadata(Arc::new(metadata), &self.nanos).map_err(undecodable)?;
                         return Ok(complete.then_some(metadata));
                     }
                     DecodeResult::Finished => return Ok(None),
@@ -281,27 +295,33 @@ fn read_footer(store: &dyn Store, path: &str, tail: &[u8], size: u64) -> Result<
 }
 
 /// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that types
-/// come from Parquet alone; 96-bit timestamps are read as microseconds, which hold every year.
-fn arrow_metadata(metadata: Arc<ParquetMetaData>) -> parquet::errors::Result<ArrowReaderMetadata> {
+/// come from Parquet alone; 96-bit timestamps are read as microseconds, which hold every year, but for those leaf columns
+/// that are wanted in nanoseconds.
+fn arrow_metadata(
+    metadata: Arc<ParquetMetaData>,
+    nanos: &BTreeSet<usize>,
+) -> parquet::errors::Result<ArrowReaderMetadata> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(metadata.clone(), options.clone())?;
     let leaves = metadata.file_metadata().schema_descr().columns();
     if !leaves.iter().any(|c| c.physical_type() == PhysicalType::INT96) {
         return Ok(plain);
     }
-    let mut is_int96 = leaves.iter().map(|c| c.physical_type() == PhysicalType::INT96);
-    let fields: Fields = plain.schema().fields().iter().map(|f| with_micros(f, &mut is_int96)).collect();
+    let unit = |leaf: usize| if nanos.contains(&leaf) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
+    let is_int96 = |(i, c): (usize, &ColumnDescPtr)| (c.physical_type() == PhysicalType::INT96).then(|| unit(i));
+    let mut units = leaves.iter().enumerate().map(is_int96);
+    let fields: Fields = plain.schema().fields().iter().map(|f| with_units(f, &mut units)).collect();
     ArrowReaderMetadata::try_new(metadata.clone(), options.with_schema(Arc::new(ArrowSchema::new(fields))))
 }
 
-/// The field with the 96-bit timestamps below it in microseconds. `is_int96` tells it of the leaves in their order.
-fn with_micros(field: &FieldRef, is_int96: &mut impl Iterator<Item = bool>) -> FieldRef {
+/// The field with the 96-bit timestamps below it in these units, given for the leaves in their order.
+fn with_units(field: &FieldRef, units: &mut impl Iterator<Item = Option<TimeUnit>>) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Struct(members) => DataType::Struct(members.iter().map(|m| with_micros(m, is_int96)).collect()),
-        DataType::List(element) => DataType::List(with_micros(element, is_int96)),
-        DataType::Map(entries, sorted) => DataType::Map(with_micros(entries, is_int96), *sorted),
-        leaf => match is_int96.next() {
-            Some(true) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Struct(members) => DataType::Struct(members.iter().map(|m| with_units(m, units)).collect()),
+        DataType::List(element) => DataType::List(with_units(element, units)),
+        DataType::Map(entries, sorted) => DataType::Map(with_units(entries, units), *sorted),
+        leaf => match units.next() {
+            Some(Some(unit)) => DataType::Timestamp(unit, None),
             _ => leaf.clone(),
         },
     };

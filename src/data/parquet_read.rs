@@ -59,6 +59,10 @@ impl FileSource for ParquetSource {
         self.file.metadata.schema()
     }
 
+    fn read_nanos(&mut self, leaves: &BTreeSet<usize>) -> Result<()> {
+        self.file.read_nanos(leaves)
+    }
+
     fn narrow(&mut self, part: &Part<'_>) -> Result<bool> {
         let pruner = pruner(part);
         let footer = self.file.footer();

@@ -235,10 +235,10 @@ fn open_at(
 fn identified(file: &mut dyn FileSource, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
     let mut columns = FileColumns::new(file.schema());
     columns.identify(context, data_file)?;
-    if context.paimon.is_some() && data_file.format == FileFormat::Orc {
+    if context.paimon.is_some() {
         let nanos = columns.nano_leaves(&context.schema);
         if !nanos.is_empty() {
-            file.read_nanos(&nanos);
+            file.read_nanos(&nanos)?;
             columns = FileColumns::new(file.schema());
             columns.identify(context, data_file)?;
         }

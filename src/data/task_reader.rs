@@ -57,8 +57,10 @@ pub(crate) trait FileSource {
     /// All its columns, with field ids in the fields' metadata where the file has them.
     fn schema(&self) -> &ArrowSchema;
 
-    /// Has timestamps in these leaf columns read as nanoseconds, in a format that does not say in what unit they are.
-    fn read_nanos(&mut self, _leaves: &BTreeSet<usize>) {}
+    /// Has timestamps in these leaf columns read as nanoseconds, where the file does not say in what unit they are.
+    fn read_nanos(&mut self, _leaves: &BTreeSet<usize>) -> Result<()> {
+        Ok(())
+    }
 
     /// Confines it to a part of its rows. `false` if none of them can matter.
     fn narrow(&mut self, part: &Part<'_>) -> Result<bool>;

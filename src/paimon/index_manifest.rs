@@ -91,8 +91,6 @@ const COLUMNS: &[(i32, &str, Column)] = &[
     (0, "_FILE_SIZE", Column::FileSize),
     (0, "_ROW_COUNT", Column::RowCount),
     (0, "_DELETIONS_VECTORS_RANGES", Column::Ranges),
-    // As versions before the first release named it.
-    (0, "_DELETION_VECTORS_RANGES", Column::Ranges),
     (0, "_EXTERNAL_PATH", Column::ExternalPath),
     (0, "_GLOBAL_INDEX", Column::Global),
 ];

@@ -6,15 +6,18 @@
 //! Source: Paimon specification, "Data Manifest"; Java's `FileEntry.readDeletedEntries`.
 
 use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, Identity};
 use super::manifest::Decoder;
 use super::manifest_list::{ManifestFile, decode_manifest_list};
 use super::partition::manifest_path;
 use super::snapshot::Snapshot;
+use crate::codec::avro::Container;
 use crate::error::{Result, ResultExt};
-use crate::store::{Store, in_parallel};
-use crate::workers::go_on;
+use crate::store::Store;
+use crate::workers::{go_on, in_stages};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
 type Place = (usize, u32);
@@ -25,7 +28,7 @@ pub struct DeletedFiles {
     by_name: HashMap<Box<[u8]>, Vec<(OwnedIdentity, Place)>>,
 }
 
-/// The live additions of one manifest.
+/// Live additions of one manifest, or of a part of it.
 #[derive(Clone, Debug, Default)]
 pub struct LiveEntries {
     /// All its additions that the request keeps.
@@ -85,13 +88,11 @@ impl DeletedFiles {
         let deleting: Vec<usize> =
             manifests.iter().enumerate().filter(|(_, m)| m.deleted_files > 0).map(|(i, _)| i).collect();
         let wanted = EntryRequest { kind: Some(DELETE), keep: request.keep, ..EntryRequest::default() };
-        let batches = in_parallel(store, deleting.len(), |i| match deleting.get(i).and_then(|m| manifests.get(*m)) {
-            Some(manifest) => read_manifest(store, root, manifest, &wanted),
-            None => Ok(EntryColumns::default()),
-        })?;
+        let files: Vec<&ManifestFile> = deleting.iter().filter_map(|m| manifests.get(*m)).collect();
+        let batches = read_parts(store, root, &files, &wanted, |_, columns| Ok(columns))?;
         let mut out = DeletedFiles::default();
         for (manifest, columns) in deleting.iter().zip(&batches) {
-            out.add(*manifest, columns);
+            columns.iter().for_each(|part| out.add(*manifest, part));
         }
         Ok(out)
     }
@@ -120,6 +121,36 @@ impl DeletedFiles {
         same_name.iter().any(|(known, deleted)| *deleted > place && known.is(identity.name, &identity))
     }
 
+    /// The live additions of a list of manifests, part by part: `work` gets each part with the place of its manifest in the
+    /// list, on as many threads as pay off. What it gives comes in the order of manifests and parts; nothing else is kept.
+    ///
+    /// # Errors
+    /// As [`read_manifest`]; those of `work`.
+    pub fn live_parts<T: Send>(
+        &self,
+        store: &dyn Store,
+        root: &str,
+        manifests: &[ManifestFile],
+        request: &EntryRequest<'_>,
+        work: impl Fn(usize, LiveEntries) -> Result<T> + Sync,
+    ) -> Result<Vec<Vec<T>>> {
+        let adding: Vec<usize> =
+            manifests.iter().enumerate().filter(|(_, m)| m.added_files > 0).map(|(i, _)| i).collect();
+        let files: Vec<&ManifestFile> = adding.iter().filter_map(|m| manifests.get(*m)).collect();
+        let wanted = EntryRequest { kind: Some(ADD), ..*request };
+        read_parts(store, root, &files, &wanted, |i, columns| {
+            let manifest = adding.get(i).copied().unwrap_or_default();
+            work(manifest, self.live_among(manifest, columns))
+        })
+    }
+
+    /// Those of a batch's additions that are live.
+    fn live_among(&self, manifest: usize, columns: EntryColumns) -> LiveEntries {
+        let live = |row: &usize| !self.is_deleted(manifest, &columns, *row);
+        let rows = columns.rows().filter(live).map(|row| row as u32).collect();
+        LiveEntries { columns, rows }
+    }
+
     /// The live additions of manifest number `manifest`.
     ///
     /// # Errors
@@ -135,13 +166,11 @@ impl DeletedFiles {
             return Ok(LiveEntries::default());
         }
         let columns = read_manifest(store, root, file, &EntryRequest { kind: Some(ADD), ..*request })?;
-        let live = |row: &usize| !self.is_deleted(manifest, &columns, *row);
-        let rows = columns.rows().filter(live).map(|row| row as u32).collect();
-        Ok(LiveEntries { columns, rows })
+        Ok(self.live_among(manifest, columns))
     }
 }
 
-/// The live files of a list of manifests: an element for each of them, in order.
+/// The live files of a list of manifests, in order.
 ///
 /// # Errors
 /// As [`read_manifest`].
@@ -152,9 +181,38 @@ pub fn live_files(
     request: &EntryRequest<'_>,
 ) -> Result<Vec<LiveEntries>> {
     let deleted = DeletedFiles::read(store, root, manifests, request)?;
-    in_parallel(store, manifests.len(), |i| match manifests.get(i) {
-        Some(file) => deleted.live_of(store, root, (i, file), request),
-        None => Ok(LiveEntries::default()),
+    let parts = deleted.live_parts(store, root, manifests, request, |_, entries| Ok(entries))?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+/// Blocks of a manifest that one thread decodes at a time: some thousand entries.
+const BLOCKS_AT_ONCE: usize = 16;
+
+/// The bytes of a manifest, and some of its blocks.
+type ManifestPart = (Arc<[u8]>, Range<usize>);
+
+/// Decodes manifests on as many threads as pay off, each in parts that `work` gets with the manifest's place in the list.
+fn read_parts<T: Send>(
+    store: &dyn Store,
+    root: &str,
+    manifests: &[&ManifestFile],
+    request: &EntryRequest<'_>,
+    work: impl Fn(usize, EntryColumns) -> Result<T> + Sync,
+) -> Result<Vec<Vec<T>>> {
+    let path_of = |i: usize| manifests.get(i).map_or(Ok(String::new()), |m| manifest_path(root, &m.file_name));
+    let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
+        go_on()?;
+        let path = path_of(i)?;
+        let bytes: Arc<[u8]> = store.get(&path)?.into();
+        let blocks = Container::parse(&bytes).with("manifest", &path)?.blocks.len();
+        let part = |start: usize| (bytes.clone(), start..start.saturating_add(BLOCKS_AT_ONCE).min(blocks));
+        Ok((0..blocks).step_by(BLOCKS_AT_ONCE).map(part).collect())
+    };
+    in_stages(store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (bytes, blocks)| {
+        go_on()?;
+        let columns = decoder.decode_blocks(&bytes, blocks, request);
+        let columns = columns.map_err(|e| path_of(i).map_or_else(|e| e, |path| e.with("manifest", path)))?;
+        work(i, columns)
     })
 }
 

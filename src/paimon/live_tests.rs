@@ -1,6 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::codec::avro::encode::{put_bytes, put_int, put_long};
+use crate::codec::avro::{Codec, ContainerWriter};
+use crate::store::local::LocalStore;
 
 /// A batch of (kind, name, level) in one partition.
 fn batch(entries: &[(u8, String, i32)]) -> EntryColumns {
@@ -91,4 +94,72 @@ proptest! {
         found.sort();
         prop_assert_eq!(found, there.into_iter().collect::<Vec<_>>());
     }
+}
+
+/// The columns that every manifest has.
+const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"_KIND","type":"int"},{"name":"_PARTITION","type":"bytes"},
+    {"name":"_BUCKET","type":"int"},{"name":"_TOTAL_BUCKETS","type":"int"},
+    {"name":"_FILE","type":{"type":"record","name":"f","fields":[
+        {"name":"_FILE_NAME","type":"string"},{"name":"_FILE_SIZE","type":"long"},{"name":"_ROW_COUNT","type":"long"},
+        {"name":"_MIN_KEY","type":"bytes"},{"name":"_MAX_KEY","type":"bytes"},{"name":"_SCHEMA_ID","type":"long"},
+        {"name":"_LEVEL","type":"int"}]}}]}"#;
+
+/// A manifest with one entry in each block.
+fn manifest(entries: impl Iterator<Item = (u8, String)>) -> Vec<u8> {
+    let mut writer = ContainerWriter::new(SCHEMA, &[], Codec::Zstd);
+    for (kind, name) in entries {
+        writer.record(|out| {
+            put_int(out, i32::from(kind));
+            put_bytes(out, &[0; 12]);
+            put_int(out, 0);
+            put_int(out, -1);
+            put_bytes(out, name.as_bytes());
+            put_long(out, 1);
+            put_long(out, 1);
+            put_bytes(out, &[0; 12]);
+            put_bytes(out, &[0; 12]);
+            put_long(out, 0);
+            put_int(out, 0);
+        });
+        writer.end_block();
+    }
+    writer.finish().unwrap()
+}
+
+#[test]
+fn manifests_of_many_blocks_are_put_together_in_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().to_str().unwrap();
+    std::fs::create_dir(dir.path().join("manifest")).unwrap();
+    let file = |name: &str, entries: Vec<(u8, String)>| {
+        let count = |kind| entries.iter().filter(|(k, _)| *k == kind).count() as i64;
+        let (added_files, deleted_files) = (count(ADD), count(DELETE));
+        std::fs::write(dir.path().join("manifest").join(name), manifest(entries.into_iter())).unwrap();
+        ManifestFile { file_name: name.to_owned(), added_files, deleted_files, ..ManifestFile::default() }
+    };
+    let name = |i: usize| format!("f{i}.orc");
+    let manifests = [
+        file("a", (0..50).map(|i| (ADD, name(i))).collect()),
+        file("b", (0..50).filter(|i| i % 3 == 0).map(|i| (DELETE, name(i))).collect()),
+        // Deleted and added once more within one manifest, in blocks that different threads decode.
+        file("c", (0..40).map(|i| (u8::from(i < 20), name(i % 20 + 100))).chain([(DELETE, name(119))]).collect()),
+    ];
+    let live = live_files(&LocalStore, root, &manifests, &EntryRequest::default()).unwrap();
+    assert!(live.len() > manifests.len());
+    let found: Vec<String> = live
+        .iter()
+        .flat_map(|part| part.rows.iter().map(|row| part.columns.name(*row as usize).unwrap().to_owned()))
+        .collect();
+    let wanted: Vec<String> = (0..50).filter(|i| i % 3 != 0).chain(100..119).map(name).collect();
+    assert_eq!(found, wanted);
+    let deleted = DeletedFiles::read(&LocalStore, root, &manifests, &EntryRequest::default()).unwrap();
+    let last = deleted.live_of(&LocalStore, root, (2, &manifests[2]), &EntryRequest::default()).unwrap();
+    assert_eq!((last.rows.len(), last.columns.len(), last.columns.place[0]), (19, 20, 20));
+    let error = live_files(
+        &LocalStore,
+        root,
+        &[ManifestFile { file_name: "d".into(), added_files: 1, ..ManifestFile::default() }],
+        &EntryRequest::default(),
+    );
+    assert!(error.unwrap_err().to_string().contains("manifest/d"));
 }

@@ -6,13 +6,14 @@
 //! Source: Paimon specification, "Data Manifest"; Java's `DataFileMeta` for the later fields.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, NO_NAMES};
 use super::partition::checked_name;
 use super::stats::StatsColumn;
 use super::stats_decode::{RawStats, StatsSteps, is_stats, is_text_list, read_texts, require};
-use crate::codec::avro::{Budget, Container, Cursor, Inflater, Member, Node, Skip, Step, compile};
+use crate::codec::avro::{Block, Budget, Container, Cursor, Inflater, Member, Node, Skip, Step, compile};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
 
@@ -161,41 +162,62 @@ impl Decoder {
     /// # Errors
     /// As [`decode_manifest`].
     pub fn decode(&mut self, bytes: &[u8], request: &EntryRequest<'_>) -> Result<EntryColumns> {
+        self.decode_blocks(bytes, 0..usize::MAX, request)
+    }
+
+    /// As [`Decoder::decode`], of some blocks of the manifest: threads can share one.
+    ///
+    /// # Errors
+    /// As [`decode_manifest`].
+    pub fn decode_blocks(
+        &mut self,
+        bytes: &[u8],
+        blocks: Range<usize>,
+        request: &EntryRequest<'_>,
+    ) -> Result<EntryColumns> {
         let container = Container::parse(bytes)?;
+        let blocks = blocks.start..blocks.end.min(container.blocks.len());
         let schema = container.schema_json()?;
         let program = match self.program.take().filter(|p| p.schema == schema) {
             Some(program) => program,
             None => Arc::new(Program::new(schema)?),
         };
         self.program = Some(program.clone());
-        let (mut sink, mut place) = (Sink::default(), 0);
-        let claimed: u64 = container.blocks.iter().fold(0, |n, b| n.saturating_add(b.count));
+        let entries = |blocks: &[Block]| blocks.iter().fold(0u64, |n, b| n.saturating_add(b.count));
+        let wanted = container.blocks.get(blocks.clone()).unwrap_or_default();
+        let compressed: usize = wanted.iter().map(|b| b.range.len()).sum();
+        let mut place = entries(container.blocks.get(..blocks.start).unwrap_or_default());
+        let mut sink = Sink::default();
         // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
-        sink.columns.reserve(usize::try_from(claimed).unwrap_or(usize::MAX).min(bytes.len() / 16));
-        for (i, block) in container.blocks.iter().enumerate() {
-            let mut decode = || -> Result<()> {
-                let data = self.inflater.inflate(container.codec, container.block_data(i)?)?;
-                if block.count > data.len() as u64 {
-                    return Err(Error::corrupt(format!(
-                        "the block claims {} entries in {} bytes",
-                        block.count,
-                        data.len()
-                    )));
-                }
-                let mut walk = Walk { program: &program, request, row: Row::default() };
-                let mut cursor = Cursor::new(data);
-                for _ in 0..block.count {
-                    cursor = walk.entry(cursor, place, &mut sink)?;
-                    place += 1;
-                }
-                match cursor.rest().is_empty() {
-                    true => Ok(()),
-                    false => Err(Error::corrupt("the block holds more than its entries")),
-                }
-            };
-            decode().with("block", i)?;
+        sink.columns.reserve(usize::try_from(entries(wanted)).unwrap_or(usize::MAX).min(compressed / 16));
+        for (i, block) in blocks.zip(wanted) {
+            let data = self.inflater.inflate(container.codec, container.block_data(i)?).with("block", i)?;
+            decode_block(data, block.count, place, (&program, request), &mut sink).with("block", i)?;
+            place = place.saturating_add(block.count);
         }
         Ok(sink.columns)
+    }
+}
+
+fn decode_block(
+    data: &[u8],
+    count: u64,
+    mut place: u64,
+    (program, request): (&Program, &EntryRequest<'_>),
+    sink: &mut Sink,
+) -> Result<()> {
+    if count > data.len() as u64 {
+        return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
+    }
+    let mut walk = Walk { program, request, row: Row::default() };
+    let mut cursor = Cursor::new(data);
+    for _ in 0..count {
+        cursor = walk.entry(cursor, u32::try_from(place).map_err(|_| too_much())?, sink)?;
+        place += 1;
+    }
+    match cursor.rest().is_empty() {
+        true => Ok(()),
+        false => Err(Error::corrupt("the block holds more than its entries")),
     }
 }
 

@@ -125,7 +125,7 @@ impl StatsMapping {
 }
 
 /// Whether bounds of a column of type `then` are bounds of it as type `now`.
-fn keeps_bounds(then: &DataType, now: &DataType) -> bool {
+pub(super) fn keeps_bounds(then: &DataType, now: &DataType) -> bool {
     if then.same_values(now) {
         return true;
     }
@@ -149,6 +149,7 @@ pub struct StatsBounds<'a> {
     max: Option<BinaryRow<'a>>,
     null_counts: Option<&'a [i64]>,
     rows: i64,
+    hides_nans: bool,
 }
 
 impl<'a> StatsBounds<'a> {
@@ -163,7 +164,31 @@ impl<'a> StatsBounds<'a> {
             max: stats.max.map(BinaryRow::from_prefixed).transpose()?,
             null_counts: stats.null_counts,
             rows,
+            hides_nans: false,
         })
+    }
+
+    /// Whether there may be NaNs that the bounds don't tell of. Where Java compares values itself, and in Parquet's statistics, a
+    /// NaN is the greatest value of all; ORC's pass over them. Planning as Java does takes no notice of that, but where a filter
+    /// asks for NaNs themselves, which Java's can't.
+    pub fn hiding_nans(self, hides_nans: bool) -> StatsBounds<'a> {
+        StatsBounds { hides_nans, ..self }
+    }
+
+    /// Bounds of a column with its numbers of nulls. A NaN as the greatest value says nothing of the others; any other value
+    /// there says that there are none.
+    fn bounded(&self, index: usize, then: &DataType, ty: &PrimitiveType) -> ColumnBounds<'a> {
+        // One that was cut is rounded up, so that it is a bound all the same.
+        let (lower, upper) = (bound(self.min, index, then, ty), bound(self.max, index, then, ty));
+        let nan = upper.is_some_and(|v| v.is_nan());
+        let told = upper.is_some() && !nan && !self.hides_nans;
+        ColumnBounds {
+            lower: lower.filter(|v| !v.is_nan()),
+            upper: upper.filter(|_| !nan),
+            upper_is_prefix: false,
+            nulls: self.nulls(index),
+            nans: if told { Presence::Absent } else { Presence::Possible },
+        }
     }
 
     fn nulls(&self, index: usize) -> Presence {
@@ -194,14 +219,7 @@ impl Bounds for StatsBounds<'_> {
                 let nulls = Some(self.nulls(*index)).filter(|n| *n == Presence::Everywhere).unwrap_or_default();
                 ColumnBounds { nulls, ..ColumnBounds::default() }
             }
-            Some(Place::At { index, ty: then, bounds: true }) => ColumnBounds {
-                lower: bound(self.min, *index, then, ty),
-                // One that was cut is rounded up, so that it is a bound all the same.
-                upper: bound(self.max, *index, then, ty),
-                upper_is_prefix: false,
-                nulls: self.nulls(*index),
-                nans: Presence::Possible,
-            },
+            Some(Place::At { index, ty: then, bounds: true }) => self.bounded(*index, then, ty),
         }
     }
 

@@ -96,7 +96,7 @@ fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, 
     let (start, end) = match (&request.since, &request.at) {
         (Some(At::Ref(since)), Some(At::Ref(at))) => (since.clone(), Some(at.clone())),
         (since, at) => {
-            let start = since.as_ref().map_or(Ok(0), |since| started(folder, since))?;
+            let start = since.as_ref().map_or_else(|| before_all(folder), |since| started(folder, since))?;
             let end = at.as_ref().map(|at| snapshot_id(folder, at)).transpose()?;
             let end = end.or(table.metadata().snapshot.as_ref().map(|s| s.id));
             (start.to_string(), end.map(|id| id.to_string()))
@@ -127,10 +127,15 @@ fn snapshot_id(folder: &TableFolder, at: &At) -> Result<i64> {
     }
 }
 
-/// The snapshot after which changes begin: 0 for a time before all.
+/// The number before that of the earliest snapshot that is still there.
+fn before_all(folder: &TableFolder) -> Result<i64> {
+    Ok(folder.earliest_snapshot_id()?.map_or(0, |id| id.saturating_sub(1)))
+}
+
+/// The snapshot after which changes begin.
 fn started(folder: &TableFolder, since: &At) -> Result<i64> {
     match (since, snapshot_id(folder, since)) {
-        (At::TimestampMs(_), Err(e)) if e.kind() == ErrorKind::NotFound => Ok(0),
+        (At::TimestampMs(_), Err(e)) if e.kind() == ErrorKind::NotFound => before_all(folder),
         (_, found) => found,
     }
 }

@@ -79,7 +79,7 @@ pub(super) fn leveled_of(j: &Json) -> Result<LeveledFile> {
 }
 
 pub(super) fn section_object(section: &MergeSection) -> Result<Json> {
-    let runs = |runs: &Vec<Vec<ScanTask>>| runs.iter().map(run_object).collect::<Result<Vec<Json>>>();
+    let runs = |runs: &Vec<Vec<ScanTask>>| runs.iter().map(|run| run_object(run)).collect::<Result<Vec<Json>>>();
     let mut out = json!({ "runs": runs(&section.runs)? });
     if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
         out.insert("before".to_owned(), runs(before)?.into());
@@ -87,7 +87,7 @@ pub(super) fn section_object(section: &MergeSection) -> Result<Json> {
     Ok(out)
 }
 
-fn run_object(run: &Vec<ScanTask>) -> Result<Json> {
+fn run_object(run: &[ScanTask]) -> Result<Json> {
     run.iter().map(|t| task_object(t, Form::Complete).map(Json::Object)).collect()
 }
 

@@ -1,0 +1,93 @@
+//! Big-endian numbers one after the other, never past the end.
+
+use roaring::RoaringBitmap;
+
+use crate::error::{Error, Result};
+
+/// The rest of some bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bytes<'a>(pub &'a [u8]);
+
+fn ends_early() -> Error {
+    Error::corrupt("a file index ends early")
+}
+
+/// A length or count that can't be negative.
+///
+/// # Errors
+/// `CorruptTable` if it is.
+pub(super) fn size(n: i32) -> Result<usize> {
+    usize::try_from(n).map_err(|e| Error::corrupt(format!("a file index has the length {n}")).because(e))
+}
+
+/// Part of some bytes.
+///
+/// # Errors
+/// `CorruptTable` if they have no such part.
+pub(super) fn part(bytes: &[u8], start: usize, length: usize) -> Result<&[u8]> {
+    start.checked_add(length).and_then(|end| bytes.get(start..end)).ok_or_else(ends_early)
+}
+
+/// What follows `start`.
+///
+/// # Errors
+/// `CorruptTable` if that is past the end.
+pub(super) fn after(bytes: &[u8], start: usize) -> Result<&[u8]> {
+    bytes.get(start..).ok_or_else(ends_early)
+}
+
+/// A set of rows at the beginning of some bytes.
+///
+/// # Errors
+/// `CorruptTable` if there is none.
+pub(super) fn row_set(bytes: &[u8]) -> Result<RoaringBitmap> {
+    Bytes(bytes).row_set()
+}
+
+impl<'a> Bytes<'a> {
+    /// The next `length` bytes.
+    pub fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(ends_early)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>().ok_or_else(ends_early)?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    pub fn byte(&mut self) -> Result<u8> {
+        Ok(u8::from_be_bytes(self.array()?))
+    }
+
+    pub fn short(&mut self) -> Result<i16> {
+        Ok(i16::from_be_bytes(self.array()?))
+    }
+
+    pub fn int(&mut self) -> Result<i32> {
+        Ok(i32::from_be_bytes(self.array()?))
+    }
+
+    pub fn long(&mut self) -> Result<i64> {
+        Ok(i64::from_be_bytes(self.array()?))
+    }
+
+    /// A number that is a length or a count.
+    pub fn size(&mut self) -> Result<usize> {
+        self.int().and_then(size)
+    }
+
+    /// As many bytes as the number before them says.
+    pub fn block(&mut self) -> Result<&'a [u8]> {
+        let length = self.size()?;
+        self.take(length)
+    }
+
+    /// A Roaring bitmap in the portable form.
+    pub fn row_set(&mut self) -> Result<RoaringBitmap> {
+        RoaringBitmap::deserialize_from(&mut self.0)
+            .map_err(|e| Error::corrupt("a bitmap of a file index is damaged").because(e))
+    }
+}

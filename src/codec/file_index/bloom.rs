@@ -1,0 +1,59 @@
+//! Bloom filters of 64-bit hashes.
+
+use super::be::Bytes;
+use super::key::{IndexedType, Key};
+use super::rows::Rows;
+use super::xxhash::xxh64;
+use crate::error::{Error, Result};
+
+/// More than any rate of false positives asks for.
+const MOST_FUNCTIONS: u32 = 1 << 12;
+
+/// All rows if one of the keys may be in the filter, else none.
+pub(super) fn rows(bytes: &[u8], keys: &[Key], ty: IndexedType) -> Result<Rows> {
+    let mut from = Bytes(bytes);
+    let functions = from.int()?.cast_unsigned();
+    let bits = from.0;
+    if functions == 0 || functions > MOST_FUNCTIONS || bits.is_empty() {
+        return Err(Error::corrupt(format!("a Bloom filter of {functions} hash functions and {} bytes", bits.len())));
+    }
+    // Truth and decimals are not hashed.
+    if matches!(ty, IndexedType::Boolean | IndexedType::Decimal { .. }) {
+        return Ok(Rows::Unknown);
+    }
+    let found = keys.iter().any(|key| may_hold(bits, functions, hash(key)));
+    Ok(if found { Rows::Unknown } else { Rows::none() })
+}
+
+fn may_hold(bits: &[u8], functions: u32, hash: u64) -> bool {
+    let (low, high) = (hash as u32, (hash >> 32) as u32);
+    (1..=functions).all(|i| {
+        let combined = low.wrapping_add(i.wrapping_mul(high)).cast_signed();
+        let positive = if combined < 0 { !combined } else { combined };
+        let bit = positive.cast_unsigned() as usize % (bits.len() * 8);
+        bits.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    })
+}
+
+fn hash(key: &Key) -> u64 {
+    // As `floatToIntBits`: all NaNs are one.
+    match key {
+        Key::Whole(v) => mix(*v),
+        Key::Float(v) if v.is_nan() => mix(0x7fc0_0000),
+        Key::Float(v) => mix(i64::from(v.to_bits().cast_signed())),
+        Key::Double(v) if v.is_nan() => mix(0x7ff8_0000_0000_0000),
+        Key::Double(v) => mix(v.to_bits().cast_signed()),
+        Key::Bytes(v) => xxh64(v),
+    }
+}
+
+/// Thomas Wang's 64-bit to 64-bit integer hash, with the shifts to the right carrying the sign along as Java Paimon's do.
+fn mix(key: i64) -> u64 {
+    let key = (!key).wrapping_add(key << 21);
+    let key = key ^ (key >> 24);
+    let key = key.wrapping_add(key << 3).wrapping_add(key << 8);
+    let key = key ^ (key >> 14);
+    let key = key.wrapping_add(key << 2).wrapping_add(key << 4);
+    let key = key ^ (key >> 28);
+    key.wrapping_add(key << 31).cast_unsigned()
+}

@@ -1,0 +1,135 @@
+//! Bit-slice indexes of whole numbers: for each bit of the values' magnitude the rows that have it set.
+//!
+//! Source of the algorithm: O'Neil and Quass, "Improved query performance with variant indexes".
+
+use roaring::RoaringBitmap;
+
+use super::be::Bytes;
+use super::key::{IndexedType, Key, Question};
+use super::rows::Rows;
+use crate::error::{Error, Result};
+
+/// Bits that a magnitude has at most.
+const MOST_SLICES: usize = 64;
+
+/// Answers every question about values; positive and negative ones are sliced apart.
+pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<Rows> {
+    if matches!(ty, IndexedType::Decimal { precision: 19.. }) {
+        return Ok(Rows::Unknown);
+    }
+    let mut from = Bytes(bytes);
+    let version = from.byte()?;
+    if version > 1 {
+        return Err(Error::unsupported(format!("bit-slice indexes of version {version}")));
+    }
+    let count = from.int()?.cast_unsigned();
+    let positive = Slices::read(&mut from)?;
+    let negative = Slices::read(&mut from)?;
+    let index = Index { positive, negative };
+    let set = match question {
+        Question::Null => return Ok(Rows::AllBut { count, except: index.all() }),
+        Question::NotNull => index.all(),
+        Question::In(keys) => index.among(keys),
+        Question::NotIn(keys) => index.all() - index.among(keys),
+        Question::Below(Key::Whole(v), or_equal) => index.below(*v, *or_equal),
+        Question::Above(Key::Whole(v), or_equal) => index.all() - index.below(*v, !or_equal),
+        _ => return Ok(Rows::Unknown),
+    };
+    Ok(Rows::Only(set))
+}
+
+struct Index {
+    positive: Slices,
+    negative: Slices,
+}
+
+impl Index {
+    fn all(&self) -> RoaringBitmap {
+        &self.positive.rows | &self.negative.rows
+    }
+
+    fn among(&self, keys: &[Key]) -> RoaringBitmap {
+        let mut out = RoaringBitmap::new();
+        for key in keys {
+            match key {
+                Key::Whole(v) if *v < 0 => out |= self.negative.compare(v.unsigned_abs()).equal,
+                Key::Whole(v) => out |= self.positive.compare(v.unsigned_abs()).equal,
+                _ => {}
+            }
+        }
+        out
+    }
+
+    /// Rows with values less than `v`, or equal to it if asked.
+    fn below(&self, v: i64, or_equal: bool) -> RoaringBitmap {
+        let side = if v < 0 { &self.negative } else { &self.positive };
+        let split = side.compare(v.unsigned_abs());
+        let mut out = if v < 0 { split.more } else { split.less | &self.negative.rows };
+        if or_equal {
+            out |= split.equal;
+        }
+        out
+    }
+}
+
+/// Magnitudes, less the least of them, in slices; the lowest bit first.
+#[derive(Default)]
+struct Slices {
+    least: u64,
+    greatest: u64,
+    rows: RoaringBitmap,
+    slices: Vec<RoaringBitmap>,
+}
+
+/// Rows by how their magnitude compares with another.
+struct Split {
+    less: RoaringBitmap,
+    equal: RoaringBitmap,
+    more: RoaringBitmap,
+}
+
+impl Slices {
+    /// Whether there are any, and if so they themselves.
+    fn read(from: &mut Bytes<'_>) -> Result<Slices> {
+        if from.byte()? == 0 {
+            return Ok(Slices::default());
+        }
+        let version = from.byte()?;
+        if version > 1 {
+            return Err(Error::unsupported(format!("bit slices of version {version}")));
+        }
+        let (least, greatest) = (from.long()?.cast_unsigned(), from.long()?.cast_unsigned());
+        let rows = from.row_set()?;
+        let count = from.size()?;
+        if count > MOST_SLICES {
+            return Err(Error::corrupt(format!("an index has {count} bit slices")));
+        }
+        let slices = (0..count).map(|_| from.row_set()).collect::<Result<_>>()?;
+        Ok(Slices { least, greatest, rows, slices })
+    }
+
+    fn compare(&self, v: u64) -> Split {
+        let none = RoaringBitmap::new;
+        if v < self.least {
+            return Split { less: none(), equal: none(), more: self.rows.clone() };
+        }
+        if v > self.greatest {
+            return Split { less: self.rows.clone(), equal: none(), more: none() };
+        }
+        let v = v - self.least;
+        if self.slices.len() < MOST_SLICES && v >> self.slices.len() != 0 {
+            return Split { less: self.rows.clone(), equal: none(), more: none() };
+        }
+        let mut out = Split { less: none(), equal: self.rows.clone(), more: none() };
+        for (bit, slice) in self.slices.iter().enumerate().rev() {
+            if v >> bit & 1 == 1 {
+                out.less |= &out.equal - slice;
+                out.equal &= slice;
+            } else {
+                out.more |= &out.equal & slice;
+                out.equal -= slice;
+            }
+        }
+        out
+    }
+}

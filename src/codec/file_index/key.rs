@@ -1,0 +1,196 @@
+//! Values as indexes keep them, and what a filter's leaf asks of them.
+
+use std::cmp::Ordering;
+
+use super::be::Bytes;
+use crate::error::Result;
+use crate::expr::{BoundLeaf, Op};
+use crate::types::{Transform, Value, ValueRef};
+
+/// The type that an indexed column has in its file. What Paimon tells apart in bytes and `types` does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum IndexedType {
+    Boolean,
+    TinyInt,
+    SmallInt,
+    Int,
+    BigInt,
+    Float,
+    Double,
+    Date,
+    /// Milliseconds in the index.
+    Time,
+    Decimal {
+        precision: u32,
+    },
+    /// With or without zone: milliseconds in the index up to 3 digits, microseconds above.
+    Timestamp {
+        precision: u32,
+    },
+    /// `CHAR`, `VARCHAR`.
+    Text,
+    /// `BINARY`, `VARBINARY`.
+    Bytes,
+}
+
+/// A value of an index.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Key {
+    /// Every whole number, and truth as 0 and 1.
+    Whole(i64),
+    Float(f32),
+    Double(f64),
+    /// Text and bytes.
+    Bytes(Vec<u8>),
+}
+
+/// As `Float.compare` in Java: NaN equals NaN and is the greatest, -0.0 is below 0.0.
+fn java_order(a: f64, b: f64) -> Ordering {
+    match (a.is_nan(), b.is_nan()) {
+        (false, false) => a.total_cmp(&b),
+        (a, b) => a.cmp(&b),
+    }
+}
+
+impl Key {
+    /// The order of keys of one type.
+    pub fn order(&self, other: &Key) -> Ordering {
+        match (self, other) {
+            (Key::Whole(a), Key::Whole(b)) => a.cmp(b),
+            (Key::Float(a), Key::Float(b)) => java_order(f64::from(*a), f64::from(*b)),
+            (Key::Double(a), Key::Double(b)) => java_order(*a, *b),
+            (Key::Bytes(a), Key::Bytes(b)) => a.cmp(b),
+            _ => Ordering::Equal,
+        }
+    }
+}
+
+impl IndexedType {
+    /// Whether [`IndexedType::read`] knows how the type is written.
+    pub fn is_written(self) -> bool {
+        match self {
+            IndexedType::Decimal { precision } => precision <= 18,
+            IndexedType::Bytes => false,
+            _ => true,
+        }
+    }
+
+    fn is_integer(self) -> bool {
+        matches!(self, IndexedType::TinyInt | IndexedType::SmallInt | IndexedType::Int | IndexedType::BigInt)
+    }
+
+    /// Whether keys differ in length.
+    pub fn is_text(self) -> bool {
+        self == IndexedType::Text
+    }
+
+    /// Reads a key as bitmaps and dictionaries write it.
+    pub(super) fn read(self, from: &mut Bytes<'_>) -> Result<Key> {
+        Ok(match self {
+            IndexedType::Boolean => Key::Whole(i64::from(from.byte()? == 1)),
+            IndexedType::TinyInt => Key::Whole(i64::from(from.byte()?.cast_signed())),
+            IndexedType::SmallInt => Key::Whole(i64::from(from.short()?)),
+            IndexedType::Int | IndexedType::Date | IndexedType::Time => Key::Whole(i64::from(from.int()?)),
+            IndexedType::BigInt | IndexedType::Decimal { .. } | IndexedType::Timestamp { .. } => {
+                Key::Whole(from.long()?)
+            }
+            IndexedType::Float => Key::Float(f32::from_bits(from.int()?.cast_unsigned())),
+            IndexedType::Double => Key::Double(f64::from_bits(from.long()?.cast_unsigned())),
+            IndexedType::Text | IndexedType::Bytes => Key::Bytes(from.block()?.to_vec()),
+        })
+    }
+
+    /// A literal as a key, and whether the key says all of it: an index of times is coarser than they may be. `None` if
+    /// the index has no such keys.
+    fn key(self, literal: ValueRef<'_>) -> Option<(Key, bool)> {
+        let coarse = |v: i64, per: i64| (Key::Whole(v.div_euclid(per)), v.rem_euclid(per) == 0);
+        Some(match (self, literal) {
+            (IndexedType::Boolean, ValueRef::Boolean(v)) => (Key::Whole(i64::from(v)), true),
+            (IndexedType::Date, ValueRef::Int(v)) => (Key::Whole(i64::from(v)), true),
+            // Integers may have been narrower when the file was written.
+            (ty, ValueRef::Int(v)) if ty.is_integer() => (Key::Whole(i64::from(v)), true),
+            (ty, ValueRef::Long(v)) if ty.is_integer() => (Key::Whole(v), true),
+            (IndexedType::Decimal { precision: ..=18 }, ValueRef::Decimal(v)) => {
+                (Key::Whole(i64::try_from(v).ok()?), true)
+            }
+            (IndexedType::Time | IndexedType::Timestamp { precision: ..=3 }, ValueRef::Long(v)) => coarse(v, 1000),
+            (IndexedType::Timestamp { precision: 4..=6 }, ValueRef::Long(v)) => (Key::Whole(v), true),
+            // Values of one microsecond share a key.
+            (IndexedType::Timestamp { .. }, ValueRef::Long(v)) => (Key::Whole(v.div_euclid(1000)), false),
+            (IndexedType::Float, ValueRef::Float(v)) => (Key::Float(v), true),
+            (IndexedType::Double, ValueRef::Double(v)) => (Key::Double(v), true),
+            (IndexedType::Text, ValueRef::String(v)) => (Key::Bytes(v.as_bytes().to_vec()), true),
+            (IndexedType::Bytes, ValueRef::Bytes(v)) => (Key::Bytes(v.to_vec()), true),
+            _ => return None,
+        })
+    }
+}
+
+/// What is asked of an index: never less than what the leaf asks.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Question {
+    Null,
+    NotNull,
+    /// One of these, which ascend.
+    In(Vec<Key>),
+    /// None of these, which ascend, and not null.
+    NotIn(Vec<Key>),
+    /// Less than the key, or equal to it if set.
+    Below(Key, bool),
+    /// Greater than the key, or equal to it if set.
+    Above(Key, bool),
+    /// A question that indexes of values don't answer, but that no null passes.
+    Prefix,
+}
+
+impl Question {
+    /// What a leaf asks of a column that has this type in its file; `None` if no index can tell.
+    pub fn of(leaf: &BoundLeaf, ty: IndexedType) -> Option<Question> {
+        if leaf.term.transform != Transform::Identity {
+            return None;
+        }
+        Some(match leaf.op {
+            Op::IsNull => Question::Null,
+            Op::NotNull => Question::NotNull,
+            Op::Eq | Op::In => Question::In(keys(leaf, ty, false)?),
+            Op::NotEq | Op::NotIn => Question::NotIn(keys(leaf, ty, true)?),
+            Op::IsNan => Question::In(vec![match ty {
+                IndexedType::Float => Key::Float(f32::NAN),
+                IndexedType::Double => Key::Double(f64::NAN),
+                _ => return None,
+            }]),
+            Op::Lt | Op::LtEq | Op::Gt | Op::GtEq => comparison(leaf.op, ty.key(leaf.values.first()?.as_ref())?),
+            Op::StartsWith => Question::Prefix,
+            Op::NotNan | Op::NotStartsWith => return None,
+        })
+    }
+}
+
+/// Keys of a leaf's literals; those that say less than their literal are left out if `exact`. Both zeros for either.
+fn keys(leaf: &BoundLeaf, ty: IndexedType, exact: bool) -> Option<Vec<Key>> {
+    let mut out = Vec::with_capacity(leaf.values.len());
+    for (key, whole) in leaf.values.iter().map(Value::as_ref).map(|v| ty.key(v)).collect::<Option<Vec<_>>>()? {
+        match key {
+            _ if exact && !whole => {}
+            Key::Float(0.0) => out.extend([Key::Float(-0.0), Key::Float(0.0)]),
+            Key::Double(0.0) => out.extend([Key::Double(-0.0), Key::Double(0.0)]),
+            key => out.push(key),
+        }
+    }
+    out.sort_by(Key::order);
+    Some(out)
+}
+
+/// Zeros are equal to a filter and two keys to an index; a key that says less than its literal must be let in.
+fn comparison(op: Op, (key, exact): (Key, bool)) -> Question {
+    let or_equal = matches!(op, Op::LtEq | Op::GtEq) || !exact;
+    let below = matches!(op, Op::Lt | Op::LtEq);
+    let lesser_zero = below != or_equal;
+    let key = match key {
+        Key::Float(0.0) => Key::Float(if lesser_zero { -0.0 } else { 0.0 }),
+        Key::Double(0.0) => Key::Double(if lesser_zero { -0.0 } else { 0.0 }),
+        key => key,
+    };
+    if below { Question::Below(key, or_equal) } else { Question::Above(key, or_equal) }
+}

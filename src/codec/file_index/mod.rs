@@ -1,0 +1,25 @@
+//! Paimon's file index: what is known of the values of a data file beyond their bounds, to skip the file.
+//!
+//! A [`FileIndex`] holds for some columns one or several indexes: a Bloom filter, a bitmap of rows for each value, or bit
+//! slices of the values. It lies in the manifest entry if it is small, else in a file beside the data file. Asked about a
+//! filter, each index says which rows may match ([`Rows`]); `and` and `or` combine that, as Java does.
+//!
+//! Source: Paimon specification, "File index".
+
+mod be;
+mod bit_slices;
+mod bitmap;
+mod bloom;
+mod bsi;
+mod container;
+mod dictionary;
+mod key;
+mod range_bitmap;
+mod rows;
+#[cfg(test)]
+mod tests;
+mod xxhash;
+
+pub use container::{FileIndex, IndexKind};
+pub use key::IndexedType;
+pub use rows::Rows;

@@ -1,0 +1,88 @@
+//! Range-bitmap indexes: a sorted dictionary of the values and bit slices of their codes.
+
+use std::cmp::Ordering;
+
+use roaring::RoaringBitmap;
+
+use super::be::Bytes;
+use super::bit_slices::BitSlices;
+use super::dictionary::{Dictionary, Found};
+use super::key::{IndexedType, Key, Question};
+use super::rows::Rows;
+use crate::error::{Error, Result};
+
+/// Answers every question about values.
+pub(super) fn rows(bytes: &[u8], question: &Question, ty: IndexedType) -> Result<Rows> {
+    let mut from = Bytes(bytes);
+    let mut head = Bytes(from.block()?);
+    let version = head.byte()?;
+    if version > 1 {
+        return Err(Error::unsupported(format!("range-bitmap indexes of version {version}")));
+    }
+    let (count, values) = (head.int()?.cast_unsigned(), head.int()?);
+    if values <= 0 {
+        let nulls = Rows::AllBut { count, except: RoaringBitmap::new() };
+        return Ok(if *question == Question::Null { nulls } else { Rows::none() });
+    }
+    let (least, greatest) = (ty.read(&mut head)?, ty.read(&mut head)?);
+    let dictionary = from.take(head.size()?)?;
+    let index = Index { ty, least, greatest, dictionary, slices: BitSlices::parse(from.0)? };
+    let set = match question {
+        Question::Null => return Ok(Rows::AllBut { count, except: index.slices.rows }),
+        Question::NotNull => index.slices.rows,
+        Question::In(keys) => index.among(keys)?,
+        Question::NotIn(keys) => {
+            let among = index.among(keys)?;
+            index.slices.rows - among
+        }
+        Question::Above(key, or_equal) => index.above(key, *or_equal)?,
+        Question::Below(key, or_equal) => {
+            let above = index.above(key, !or_equal)?;
+            index.slices.rows - above
+        }
+        Question::Prefix => return Ok(Rows::Unknown),
+    };
+    Ok(Rows::Only(set))
+}
+
+struct Index<'a> {
+    ty: IndexedType,
+    least: Key,
+    greatest: Key,
+    dictionary: &'a [u8],
+    slices: BitSlices<'a>,
+}
+
+impl Index<'_> {
+    fn among(&self, keys: &[Key]) -> Result<RoaringBitmap> {
+        let within =
+            |key: &&Key| key.order(&self.least) != Ordering::Less && key.order(&self.greatest) != Ordering::Greater;
+        let mut out = RoaringBitmap::new();
+        let mut wanted = keys.iter().filter(within).peekable();
+        if wanted.peek().is_none() {
+            return Ok(out);
+        }
+        let dictionary = Dictionary::parse(self.dictionary, self.ty)?;
+        for key in wanted {
+            if let Found::At(code) = dictionary.find(key)? {
+                out |= self.slices.equal(code)?;
+            }
+        }
+        Ok(out)
+    }
+
+    /// Rows with values greater than `key`, or equal to it if asked.
+    fn above(&self, key: &Key, or_equal: bool) -> Result<RoaringBitmap> {
+        match (key.order(&self.least), key.order(&self.greatest)) {
+            (Ordering::Less, _) => return Ok(self.slices.rows.clone()),
+            (Ordering::Equal, _) if or_equal => return Ok(self.slices.rows.clone()),
+            (_, Ordering::Greater) => return Ok(RoaringBitmap::new()),
+            (_, Ordering::Equal) if !or_equal => return Ok(RoaringBitmap::new()),
+            _ => {}
+        }
+        match Dictionary::parse(self.dictionary, self.ty)?.find(key)? {
+            Found::At(code) if !or_equal => self.slices.above(code),
+            Found::At(code) | Found::Before(code) => self.slices.from(code),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What happened between two snapshots: the files that appends added, the changelog files that commits wrote, or the difference
+//! of two states.
+//!
+//! Files of appends and changelogs are read each for itself, their rows as they are; deletion vectors don't apply. A difference is
+//! taken bucket by bucket, of the files that only one of both states has, as Java does.
+//!
+//! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner` and `SnapshotReaderImpl`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::catalog::filesystem::TableFolder;
+use super::deletes::DeletionVectors;
+use super::entries::{DELETE, EntryRequest};
+use super::live::{changelog_manifests, data_manifests, delta_manifests, read_manifest};
+use super::manifest_list::ManifestFile;
+use super::plan::{Buckets, Entry, Plan, PlanCounters, PlanInput, PlannedSplit, count, files_of, live_files};
+use super::plan_files::{Judged, Pruner};
+use super::plan_index::drop_by_index_files;
+use super::plan_rules::Rules;
+use super::plan_splits::Splitter;
+use super::snapshot::Snapshot;
+use super::travel::{Between, ChangeMode};
+use crate::error::{Error, Result, ResultExt};
+use crate::store::in_parallel;
+use crate::task::{Change, ChangeOperation, ScanTask};
+use crate::workers::GoOn;
+
+/// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
+///
+/// # Errors
+/// As [`super::plan::plan`]; `NotFound` if a snapshot between is gone; `Unsupported` for changes that Java can't tell either.
+pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: GoOn) -> Result<Plan> {
+    let planned = match between.mode {
+        ChangeMode::Delta => listed(input, folder, between, &Rules::of_delta(input)?, go_on),
+        ChangeMode::Changelog => listed(input, folder, between, &Rules::of_changelog(input)?, go_on),
+        ChangeMode::Diff => difference(input, between, go_on),
+    };
+    planned.with("after snapshot", between.start).with("snapshot", between.end.id)
+}
+
+/// The commits whose files count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`].
+fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>> {
+    let first = between.start.saturating_add(1);
+    let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
+    let before_end = in_parallel(folder.store().as_ref(), count, |i| {
+        folder
+            .snapshot(first.saturating_add(i as i64))
+            .map(Arc::new)
+            .hint("Changes can be told only as far back as snapshots are kept")
+    })?;
+    let counts = |s: &Arc<Snapshot>| match between.mode {
+        ChangeMode::Delta => s.commit_kind == "APPEND",
+        _ => s.commit_kind != "OVERWRITE",
+    };
+    Ok(before_end.into_iter().chain([between.end.clone()]).filter(counts).collect())
+}
+
+/// The files of commits, one commit after the other.
+fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Rules, go_on: GoOn) -> Result<Plan> {
+    let began = Instant::now();
+    let store = input.store.as_ref();
+    let commits = commits(folder, between)?;
+    let lists = in_parallel(store, commits.len(), |i| match commits.get(i) {
+        Some(commit) if between.mode == ChangeMode::Changelog => changelog_manifests(store, &input.root, commit),
+        Some(commit) => delta_manifests(store, &input.root, commit),
+        None => Ok(Vec::new()),
+    })?;
+    let pruner = Pruner::new(input, rules)?;
+    let mut counters = PlanCounters::default();
+    let (mut manifests, mut of_commit) = (Vec::new(), Vec::new());
+    for (ordinal, list) in lists.into_iter().enumerate() {
+        for manifest in pruner.manifests(list, &mut counters)? {
+            manifests.push(manifest);
+            of_commit.push(ordinal);
+        }
+    }
+    counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
+    let files = added_files(input, &pruner, &manifests, go_on)?;
+    files.iter().for_each(|judged| judged.count(&mut counters));
+    let buckets = Buckets::of(&pruner, &files)?;
+    let deletes = DeletionVectors::default();
+    let splitter = Splitter::new(input, rules, &files, &deletes)?;
+    let mut splits = Vec::new();
+    for (group, bucket, entries) in buckets.iter() {
+        let names =
+            entries.iter().map(|e| Ok((files_name(&files, *e)?.to_owned(), *e))).collect::<Result<HashMap<_, _>>>()?;
+        let change = |task: &ScanTask| -> Result<Box<Change>> {
+            let name = task.data_file.path.rsplit('/').next().unwrap_or_default();
+            let entry = names.get(name).or_else(|| entries.first());
+            let ordinal = entry.and_then(|e| of_commit.get(e.batch)).copied().unwrap_or_default();
+            let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file of no commit"))?;
+            Ok(inserted(ordinal, commit.id))
+        };
+        for split in splitter.bucket(group, bucket, entries, &mut counters)? {
+            splits.push(apart(split, &change)?);
+        }
+    }
+    let mut splits = drop_by_index_files(input, splits, &splitter.index_files()?)?;
+    splits.retain(|s| !s.tasks.is_empty());
+    count(&splits, &mut counters);
+    Ok(Plan { splits, counters })
+}
+
+fn files_name(files: &[Judged], e: Entry) -> Result<&str> {
+    let judged = files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?;
+    // A file elsewhere keeps its name.
+    Ok(match judged.columns.external(e.row)? {
+        Some(path) => path.rsplit('/').next().unwrap_or_default(),
+        None => judged.columns.name(e.row)?,
+    })
+}
+
+fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<Change> {
+    let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
+    let operation = ChangeOperation::Insert;
+    Box::new(Change { operation, ordinal, commit_snapshot_id, removed_by: None, commit: None })
+}
+
+/// The entries of manifests, none of which may delete a file.
+fn added_files(input: &PlanInput, pruner: &Pruner<'_>, manifests: &[ManifestFile], go_on: GoOn) -> Result<Vec<Judged>> {
+    let store = input.store.as_ref();
+    let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
+    let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
+    in_parallel(store, manifests.len(), |i| {
+        go_on()?;
+        let Some(file) = manifests.get(i) else { return Ok(Judged::default()) };
+        let columns = read_manifest(store, &input.root, file, &request)?;
+        if columns.kind.contains(&DELETE) {
+            return Err(Error::unsupported("changes can't be told of a commit that appends and deletes files")
+                .with("manifest", &file.file_name));
+        }
+        let rows: Vec<u32> = columns.rows().map(|row| row as u32).collect();
+        pruner.judge(columns, &rows).with("manifest", &file.file_name)
+    })
+}
+
+/// A split of files that are read each for itself, as changes.
+fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>) -> Result<PlannedSplit> {
+    let mut tasks = Vec::new();
+    for task in &split.tasks {
+        for file in files_of(task) {
+            let change = Some(change(file)?);
+            tasks.push(ScanTask { residual: task.residual.clone(), change, ..file.clone() });
+        }
+    }
+    Ok(PlannedSplit { tasks, ..split })
+}
+
+/// The difference of two states.
+fn difference(input: &PlanInput, between: &Between, go_on: GoOn) -> Result<Plan> {
+    let before = between.before.as_ref().ok_or_else(|| Error::internal("a difference without the state before"))?;
+    check_buckets(input, before, &between.end)?;
+    let rules = Rules::of_state(input)?;
+    let pruner = Pruner::new(input, &rules)?;
+    let mut counters = PlanCounters::default();
+    let [old, new] = [before, &between.end].map(|snapshot| -> Result<_> {
+        let manifests = data_manifests(input.store.as_ref(), &input.root, snapshot)?;
+        let manifests = pruner.manifests(manifests, &mut counters)?;
+        let files = live_files(input, &pruner, &manifests, &mut counters, go_on)?;
+        let buckets = Buckets::of(&pruner, &files)?;
+        let deletes = match rules.deletion_vectors {
+            true => DeletionVectors::load(input.store.as_ref(), &input.root, snapshot, &buckets.keys())?,
+            false => DeletionVectors::default(),
+        };
+        Ok((files, buckets, deletes))
+    });
+    let ((old_files, old_buckets, old_deletes), (new_files, new_buckets, new_deletes)) = (old?, new?);
+    let of_old = Splitter::new(input, &rules, &old_files, &old_deletes)?;
+    let of_new = Splitter::new(input, &rules, &new_files, &new_deletes)?;
+    let mut splits = Vec::new();
+    for (group, bucket, entries) in new_buckets.iter() {
+        go_on()?;
+        let (old, new) = (of_old.matching(old_buckets.get(&group.row, bucket)), of_new.matching(entries));
+        let was = only(&old_files, &old, &new_files, &new)?;
+        let is = only(&new_files, &new, &old_files, &old)?;
+        if is.is_empty() {
+            continue;
+        }
+        let change = inserted(0, between.end.id);
+        if !rules.has_key {
+            for split in of_new.bucket(group, bucket, &is, &mut counters)? {
+                let tasks = split.tasks.iter().map(|t| ScanTask { change: Some(change.clone()), ..t.clone() });
+                splits.push(PlannedSplit { tasks: tasks.collect(), ..split });
+            }
+            continue;
+        }
+        let place = of_new.place(group, bucket)?;
+        let mut split = of_new.whole(&place, &is)?;
+        let runs = of_old.runs(&of_old.place(group, bucket)?, &was)?;
+        for task in &mut split.tasks {
+            task.change = Some(change.clone());
+            if let Some(section) = &mut task.merge {
+                Arc::make_mut(section).before = Some(runs.clone());
+            }
+        }
+        splits.push(split);
+    }
+    count(&splits, &mut counters);
+    Ok(Plan { splits, counters })
+}
+
+/// Rows must have stayed in their buckets.
+fn check_buckets(input: &PlanInput, before: &Snapshot, after: &Snapshot) -> Result<()> {
+    let buckets = |s: &Snapshot| input.schemas.get(&s.schema_id).map(|schema| schema.options().bucket()).transpose();
+    let (then, now) = (buckets(before)?, buckets(after)?);
+    if then != now {
+        return Err(Error::unsupported(
+            "the number of buckets changed between the two states, so that they can't be compared",
+        ));
+    }
+    Ok(())
+}
+
+/// The files among `entries` that the other state has not.
+fn only(files: &[Judged], entries: &[Entry], other_files: &[Judged], others: &[Entry]) -> Result<Vec<Entry>> {
+    let no_manifest = || Error::internal("no such manifest");
+    let mut known = std::collections::HashSet::with_capacity(others.len());
+    for e in others {
+        known.insert(other_files.get(e.batch).ok_or_else(no_manifest)?.columns.identity(e.row));
+    }
+    let mut out = Vec::new();
+    for e in entries {
+        if !known.contains(&files.get(e.batch).ok_or_else(no_manifest)?.columns.identity(e.row)) {
+            out.push(*e);
+        }
+    }
+    Ok(out)
+}

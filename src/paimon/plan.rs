@@ -1,0 +1,305 @@
+//! Planning: manifest lists → manifests → live files → splits.
+//!
+//! Manifests are pruned by what their list says of partitions, buckets and levels; files by partition, bucket, level, key,
+//! statistics of values and file index, each manifest on a thread of its own. What is left is put together bucket by bucket: files
+//! of a primary-key table that overlap become sections to be merged. Splits are Java's.
+//!
+//! Source: Java's `KeyValueFileStoreScan`, `AppendOnlyFileStoreScan` and `SnapshotReaderImpl`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use indexmap::IndexMap;
+
+use super::deletes::DeletionVectors;
+use super::entries::EntryRequest;
+use super::live::{DeletedFiles, data_manifests};
+use super::manifest_list::ManifestFile;
+use super::partition::Paths;
+pub use super::plan_files::Stage;
+use super::plan_files::{Group, Judged, Pruner};
+use super::plan_index::drop_by_index_files;
+use super::plan_rules::Rules;
+use super::plan_splits::Splitter;
+use super::schema::TableSchema;
+use super::snapshot::Snapshot;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::store::Store;
+use crate::task::{Partition, ScanTask};
+use crate::types::FieldId;
+use crate::workers::GoOn;
+
+/// What is planned.
+#[derive(Clone, Debug)]
+pub struct PlanInput {
+    /// Where the files are.
+    pub store: Arc<dyn Store>,
+    /// The table's folder.
+    pub root: String,
+    /// The schemas of the branch, by their numbers.
+    pub schemas: Arc<BTreeMap<i64, Arc<TableSchema>>>,
+    /// The version; `None` for an empty table.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// The schema that the filter is bound to.
+    pub schema: Arc<TableSchema>,
+    /// The filter.
+    pub filter: Arc<BoundPredicate>,
+    /// The table's options, overridden by those of the scan.
+    pub options: Arc<BTreeMap<String, String>>,
+    /// The columns that are read, the filter's left out; `None` for all. Only where files hold some columns does it matter.
+    pub projection: Option<Vec<FieldId>>,
+    /// Only files made then or later, milliseconds since the epoch.
+    pub files_since_ms: Option<i64>,
+}
+
+/// Manifests and their length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct ManifestCount {
+    pub manifests: u64,
+    pub bytes: u64,
+}
+
+impl ManifestCount {
+    pub(super) fn of(manifests: &[ManifestFile]) -> ManifestCount {
+        let bytes = manifests.iter().map(|m| m.file_size.max(0).unsigned_abs()).fold(0, u64::saturating_add);
+        ManifestCount { manifests: manifests.len() as u64, bytes }
+    }
+}
+
+/// What each stage of planning saw and kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanCounters {
+    /// In the manifest lists.
+    pub manifests: ManifestCount,
+    /// After what the lists say of partitions, buckets and levels.
+    pub manifests_kept: ManifestCount,
+    /// Live files of all manifests, by the counts of the lists.
+    pub files_listed: u64,
+    /// Live files after partitions and buckets.
+    pub files_in_buckets: u64,
+    /// Of them, those on levels that the scan does not see.
+    pub files_hidden: u64,
+    /// After levels and the bounds of keys.
+    pub files_after_keys: u64,
+    /// After statistics of values; files that others of their bucket keep stay.
+    pub files_after_values: u64,
+    /// After file indexes: those that the plan has.
+    pub files_kept: u64,
+    /// Their rows, not merged.
+    pub rows_kept: u64,
+    /// Their bytes.
+    pub bytes_kept: u64,
+    /// Of them, those that are merged with others.
+    pub files_merged: u64,
+    /// Files with a deletion vector.
+    pub deletes_attached: u64,
+    /// Reading manifest lists, milliseconds.
+    pub list_ms: f64,
+    /// Reading and judging manifests, milliseconds.
+    pub entries_ms: f64,
+    /// Making splits, milliseconds.
+    pub splits_ms: f64,
+}
+
+/// Files of one bucket that Java reads together.
+#[derive(Clone, Debug)]
+pub struct PlannedSplit {
+    /// Their partition.
+    pub partition: Arc<Partition>,
+    /// Their bucket.
+    pub bucket: i32,
+    /// Buckets of the partition when the first of them was written.
+    pub total_buckets: i32,
+    /// Whether Java reads each file for itself.
+    pub raw_convertible: bool,
+    /// Files that stand for themselves, and sections.
+    pub tasks: Vec<ScanTask>,
+}
+
+impl PlannedSplit {
+    /// All files, those of sections too.
+    pub fn files(&self) -> impl Iterator<Item = &ScanTask> {
+        self.tasks.iter().flat_map(files_of)
+    }
+}
+
+/// A task, or those that its section is of.
+pub fn files_of(task: &ScanTask) -> Vec<&ScanTask> {
+    match &task.merge {
+        Some(section) => section.runs.iter().flatten().collect(),
+        None => vec![task],
+    }
+}
+
+/// What planning gives.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// In the order of partitions and buckets as manifests first name them.
+    pub splits: Vec<PlannedSplit>,
+    /// What was seen and kept.
+    pub counters: PlanCounters,
+}
+
+/// Plans the state of a table at a snapshot.
+///
+/// # Errors
+/// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they should be; what
+/// `go_on` gives.
+pub fn plan(input: &PlanInput, go_on: GoOn) -> Result<Plan> {
+    let rules = Rules::of_state(input)?;
+    let Some(snapshot) = &input.snapshot else { return Ok(Plan::default()) };
+    plan_state(input, &rules, snapshot, go_on).with("snapshot", snapshot.id)
+}
+
+fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: GoOn) -> Result<Plan> {
+    let began = Instant::now();
+    let mut counters = PlanCounters::default();
+    let manifests = data_manifests(input.store.as_ref(), &input.root, snapshot)?;
+    let pruner = Pruner::new(input, rules)?;
+    let kept = pruner.manifests(manifests, &mut counters)?;
+    counters.list_ms = millis_since(began);
+    let read = Instant::now();
+    let files = live_files(input, &pruner, &kept, &mut counters, go_on)?;
+    counters.entries_ms = millis_since(read);
+    let split = Instant::now();
+    let buckets = Buckets::of(&pruner, &files)?;
+    let deletes = match rules.deletion_vectors {
+        true => DeletionVectors::load(input.store.as_ref(), &input.root, snapshot, &buckets.keys())?,
+        false => DeletionVectors::default(),
+    };
+    let splitter = Splitter::new(input, rules, &files, &deletes)?;
+    let mut splits = Vec::new();
+    for (group, bucket, entries) in buckets.iter() {
+        go_on()?;
+        splits.extend(splitter.bucket(group, bucket, entries, &mut counters)?);
+    }
+    let mut splits = drop_by_index_files(input, splits, &splitter.index_files()?)?;
+    splits.retain(|s| !s.tasks.is_empty());
+    count(&splits, &mut counters);
+    counters.splits_ms = millis_since(split);
+    Ok(Plan { splits, counters })
+}
+
+fn millis_since(began: Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e3
+}
+
+/// Counts what a plan has in the end.
+pub(super) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
+    for task in splits.iter().flat_map(|s| &s.tasks) {
+        let files = files_of(task);
+        counters.files_merged += if task.merge.is_some() { files.len() as u64 } else { 0 };
+        for file in files {
+            counters.files_kept += 1;
+            counters.rows_kept = counters.rows_kept.saturating_add(file.data_file.record_count.max(0).unsigned_abs());
+            counters.bytes_kept = counters.bytes_kept.saturating_add(file.data_file.size_bytes.max(0).unsigned_abs());
+            counters.deletes_attached += file.deletes.len() as u64;
+        }
+    }
+}
+
+/// The live files of manifests that survive on their own, in order.
+///
+/// # Errors
+/// As [`plan`].
+pub(super) fn live_files(
+    input: &PlanInput,
+    pruner: &Pruner<'_>,
+    manifests: &[ManifestFile],
+    counters: &mut PlanCounters,
+    go_on: GoOn,
+) -> Result<Vec<Judged>> {
+    let store = input.store.as_ref();
+    let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
+    let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
+    let deleted = DeletedFiles::read(store, &input.root, manifests, &request)?;
+    let parts = deleted.live_parts(store, &input.root, manifests, &request, |manifest, live| {
+        go_on()?;
+        let name = || manifests.get(manifest).map(|m| m.file_name.clone()).unwrap_or_default();
+        pruner.judge(live.columns, &live.rows).map_err(|e| e.with("manifest", name()))
+    })?;
+    let files: Vec<Judged> = parts.into_iter().flatten().collect();
+    files.iter().for_each(|judged| judged.count(counters));
+    Ok(files)
+}
+
+/// Which file of which batch, and at which stage it was decided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub batch: usize,
+    pub row: usize,
+    pub stage: Stage,
+}
+
+/// Files by partition and bucket, in the order of their first.
+#[derive(Default)]
+pub(super) struct Buckets {
+    groups: IndexMap<Box<[u8]>, (Arc<Group>, IndexMap<i32, Vec<Entry>>)>,
+}
+
+impl Buckets {
+    /// # Errors
+    /// `CorruptTable` if a partition can't be read.
+    pub(super) fn of(pruner: &Pruner<'_>, files: &[Judged]) -> Result<Buckets> {
+        let mut out = Buckets::default();
+        for (batch, judged) in files.iter().enumerate() {
+            // The place of each of the batch's partitions among all.
+            let mut places: HashMap<u32, usize> = HashMap::new();
+            for (row, stage) in &judged.rows {
+                let partition = judged.columns.partition.get(*row as usize).copied().unwrap_or_default();
+                let place = match places.get(&partition) {
+                    Some(place) => *place,
+                    None => {
+                        let place = out.place(pruner, judged.columns.partition_row(*row as usize))?;
+                        places.insert(partition, place);
+                        place
+                    }
+                };
+                let bucket = judged.columns.bucket.get(*row as usize).copied().unwrap_or_default();
+                if let Some((_, (_, buckets))) = out.groups.get_index_mut(place) {
+                    let entry = Entry { batch, row: *row as usize, stage: *stage };
+                    buckets.entry(bucket).or_default().push(entry);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn place(&mut self, pruner: &Pruner<'_>, partition: &[u8]) -> Result<usize> {
+        if let Some(place) = self.groups.get_index_of(partition) {
+            return Ok(place);
+        }
+        let group = pruner.group(partition)?.ok_or_else(|| Error::internal("a kept file is of no kept partition"))?;
+        Ok(self.groups.insert_full(partition.into(), (group, IndexMap::new())).0)
+    }
+
+    pub(super) fn keys(&self) -> HashSet<(Box<[u8]>, i32)> {
+        let of = |(partition, (_, buckets)): (&Box<[u8]>, &(Arc<Group>, IndexMap<i32, Vec<Entry>>))| {
+            buckets.keys().map(|bucket| (partition.clone(), *bucket)).collect::<Vec<_>>()
+        };
+        self.groups.iter().flat_map(of).collect()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Group>, i32, &[Entry])> {
+        self.groups.values().flat_map(|(group, buckets)| buckets.iter().map(move |(b, files)| (group, *b, &files[..])))
+    }
+
+    pub(super) fn get(&self, partition: &[u8], bucket: i32) -> &[Entry] {
+        self.groups.get(partition).and_then(|(_, buckets)| buckets.get(&bucket)).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Where the files of a scan's table are.
+///
+/// # Errors
+/// As [`Paths::new`].
+pub(super) fn paths(input: &PlanInput) -> Result<Paths> {
+    Paths::new(&input.root, &input.schema)
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

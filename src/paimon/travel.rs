@@ -1,0 +1,289 @@
+//! Which snapshot and schema a scan reads, by its options: time travel and start modes.
+//!
+//! A scan that names a snapshot, directly or by tag, time or watermark, reads it with the schema it was made with; all others
+//! read with the current schema.
+//!
+//! Source: Java's `TimeTravelUtil` and `AbstractDataTableScan.createStartingScanner`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::catalog::filesystem::TableFolder;
+use super::options::Options;
+use super::snapshot::Snapshot;
+use crate::error::{Error, Result};
+use crate::types::temporal::parse_timestamp;
+
+const SNAPSHOT_ID: &str = "scan.snapshot-id";
+const TAG_NAME: &str = "scan.tag-name";
+const VERSION: &str = "scan.version";
+const WATERMARK: &str = "scan.watermark";
+const TIMESTAMP: &str = "scan.timestamp";
+const TIMESTAMP_MILLIS: &str = "scan.timestamp-millis";
+const FILE_CREATION_MILLIS: &str = "scan.file-creation-time-millis";
+const CREATION_MILLIS: &str = "scan.creation-time-millis";
+const BETWEEN: &str = "incremental-between";
+const BETWEEN_TIMES: &str = "incremental-between-timestamp";
+
+/// What may name a snapshot; one of them at most.
+const PLACES: [&str; 6] = [SNAPSHOT_ID, TAG_NAME, VERSION, WATERMARK, TIMESTAMP, TIMESTAMP_MILLIS];
+
+/// Snapshots that a compaction made.
+const COMPACT: &str = "COMPACT";
+
+/// Where a scan stands.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// What is read; `None` if the table has no snapshot.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// Whether to read with the snapshot's schema rather than the current one.
+    pub own_schema: bool,
+    /// Only files made then or later, milliseconds since the epoch.
+    pub files_since_ms: Option<i64>,
+}
+
+/// What changes are asked for.
+#[derive(Clone, Debug)]
+pub struct Between {
+    /// The snapshot that they come after; as a number, since it may be gone.
+    pub start: i64,
+    /// That snapshot, where it is needed: for [`ChangeMode::Diff`].
+    pub before: Option<Arc<Snapshot>>,
+    /// The last of them.
+    pub end: Arc<Snapshot>,
+    /// How they are found.
+    pub mode: ChangeMode,
+}
+
+/// How changes are found (`incremental-between-scan-mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeMode {
+    /// The files that appends added.
+    Delta,
+    /// The changelog files that commits wrote.
+    Changelog,
+    /// The difference of two states.
+    Diff,
+}
+
+/// Where a scan with these options (the table's, overridden by its own) stands.
+///
+/// # Errors
+/// `NotFound` if there is no such snapshot; `InvalidInput` for options that contradict each other or are no numbers; as
+/// [`TableFolder::snapshot`].
+pub fn place(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result<Place> {
+    let options = Options(options);
+    let given: Vec<&str> = PLACES.into_iter().filter(|key| options.get(key).is_some()).collect();
+    if let [first, second, ..] = given[..] {
+        return Err(Error::invalid(format!("the options '{first}' and '{second}' can't both be given")));
+    }
+    let mode = options.get("scan.mode").map(str::to_ascii_lowercase).unwrap_or_default();
+    match (mode.as_str(), given.first()) {
+        ("" | "default" | "from-timestamp" | "from-snapshot" | "from-snapshot-full", Some(key)) => {
+            let snapshot = named(folder, options, key)?;
+            Ok(Place { snapshot: Some(Arc::new(snapshot)), own_schema: true, files_since_ms: None })
+        }
+        ("from-timestamp" | "from-snapshot" | "from-snapshot-full", None) => {
+            Err(Error::invalid(format!("the scan mode '{mode}' needs a snapshot"))
+                .hint(format!("Set one of {}", PLACES.join(", "))))
+        }
+        ("compacted-full", _) => compacted(folder, options),
+        ("from-file-creation-time", _) => created(folder, number(options, FILE_CREATION_MILLIS)?),
+        ("from-creation-timestamp", _) => from_creation(folder, number(options, CREATION_MILLIS)?),
+        ("" | "default", None) => match (options.integer(FILE_CREATION_MILLIS)?, options.integer(CREATION_MILLIS)?) {
+            (Some(millis), _) => created(folder, millis),
+            (None, Some(millis)) => from_creation(folder, millis),
+            (None, None) => latest(folder),
+        },
+        ("latest-full" | "full" | "latest" | "incremental", _) => latest(folder),
+        (other, _) => Err(Error::invalid(format!("there is no scan mode '{other}'"))),
+    }
+}
+
+fn number(options: Options<'_>, key: &str) -> Result<i64> {
+    options.integer(key)?.ok_or_else(|| Error::invalid(format!("the scan mode needs the option '{key}'")))
+}
+
+fn latest(folder: &TableFolder) -> Result<Place> {
+    Ok(Place { snapshot: folder.latest_snapshot()?.map(Arc::new), ..Place::default() })
+}
+
+fn created(folder: &TableFolder, millis: i64) -> Result<Place> {
+    Ok(Place { files_since_ms: Some(millis), ..latest(folder)? })
+}
+
+/// The snapshot that one of [`PLACES`] names.
+fn named(folder: &TableFolder, options: Options<'_>, key: &str) -> Result<Snapshot> {
+    let text = options.get(key).unwrap_or_default();
+    match key {
+        TAG_NAME => folder.tag(text).map(|tag| tag.snapshot),
+        VERSION => match text.strip_prefix("watermark-").map(str::parse) {
+            Some(Ok(watermark)) => by_watermark(folder, watermark),
+            _ => folder.snapshot_of_version(text),
+        },
+        WATERMARK => by_watermark(folder, number(options, key)?),
+        TIMESTAMP => at_time(folder, local_millis(text)?),
+        TIMESTAMP_MILLIS => at_time(folder, number(options, key)?),
+        _ => folder.snapshot(number(options, key)?),
+    }
+}
+
+fn by_watermark(folder: &TableFolder, watermark: i64) -> Result<Snapshot> {
+    let none = || Error::not_found(format!("no snapshot has the watermark {watermark} or a later one"));
+    folder.snapshot_by_watermark(watermark)?.ok_or_else(|| none().with("path", folder.root()))
+}
+
+/// The latest snapshot made at `millis` or before it.
+fn at_time(folder: &TableFolder, millis: i64) -> Result<Snapshot> {
+    if let Some(snapshot) = folder.snapshot_at_time(millis)? {
+        return Ok(snapshot);
+    }
+    let error = Error::not_found(format!("no snapshot was made at {millis} (milliseconds since 1970) or before it"));
+    let first = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
+    let hint = first.map_or("The table has no snapshots".to_owned(), |s| format!("The earliest is of {}", s.time_ms));
+    Err(error.with("path", folder.root()).hint(hint))
+}
+
+/// A time as people write it, of UTC: `2026-01-02`, `2026-01-02 03:04:05.678`.
+fn local_millis(text: &str) -> Result<i64> {
+    let whole = if text.trim().len() == "2026-01-02".len() {
+        format!("{}T00:00:00", text.trim())
+    } else {
+        text.trim().replacen(' ', "T", 1)
+    };
+    let parsed = parse_timestamp(&whole, 1000).map(|(millis, _)| millis);
+    parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no time")).hint("Write 2026-01-02 03:04:05.678"))
+}
+
+/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else the latest.
+fn compacted(folder: &TableFolder, options: Options<'_>) -> Result<Place> {
+    let commits = options.integer("full-compaction.delta-commits")?;
+    let full = options.get("changelog-producer") == Some("full-compaction") || commits.is_some();
+    let every = commits.unwrap_or(1).max(1);
+    for id in folder.snapshot_ids()?.into_iter().rev() {
+        let snapshot = folder.snapshot(id)?;
+        let identifier = snapshot.commit_identifier;
+        if snapshot.commit_kind == COMPACT && (!full || identifier % every == 0 || identifier == i64::MAX) {
+            return Ok(Place { snapshot: Some(Arc::new(snapshot)), ..Place::default() });
+        }
+    }
+    latest(folder)
+}
+
+/// The first snapshot made at `millis` or later, if there are earlier ones; else the files made since then.
+fn from_creation(folder: &TableFolder, millis: i64) -> Result<Place> {
+    let before = millis.checked_sub(1).map(|t| folder.snapshot_at_time(t)).transpose()?.flatten();
+    let after = match before {
+        Some(before) => folder.snapshot_ids()?.into_iter().find(|id| *id == before.id.saturating_add(1)),
+        None => None,
+    };
+    match after {
+        Some(id) => Ok(Place { snapshot: Some(Arc::new(folder.snapshot(id)?)), ..Place::default() }),
+        None => created(folder, millis),
+    }
+}
+
+/// The changes that the options ask for: `incremental-between` or `incremental-between-timestamp`. `None` if they ask for none,
+/// or the table has no snapshot, or there can be none.
+///
+/// # Errors
+/// As [`between`].
+pub fn asked_changes(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
+    let ends = |text: &str| {
+        let (start, end) = text.split_once(',')?;
+        Some((start.trim().to_owned(), end.trim().to_owned())).filter(|(_, end)| !end.contains(','))
+    };
+    let bad = |key: &str| Error::invalid(format!("the option '{key}' needs a start and an end, parted by a comma"));
+    if let Some(text) = options.get(BETWEEN) {
+        let (start, end) = ends(text).ok_or_else(|| bad(BETWEEN))?;
+        return between(folder, options, &start, &end);
+    }
+    let Some(text) = options.get(BETWEEN_TIMES) else { return Ok(None) };
+    let (start, end) = ends(text).ok_or_else(|| bad(BETWEEN_TIMES))?;
+    let millis = |text: &str| text.parse().map_or_else(|_| local_millis(text), Ok);
+    between_times(folder, options, millis(&start)?, millis(&end)?)
+}
+
+/// The changes after `start` up to `end`, each a snapshot's number or a tag. `None` if both are the same.
+///
+/// # Errors
+/// `InvalidInput` if they are in the wrong order or neither two tags nor two numbers; `NotFound` if they are not there.
+pub fn between(
+    folder: &TableFolder,
+    options: &BTreeMap<String, String>,
+    start: &str,
+    end: &str,
+) -> Result<Option<Between>> {
+    let tags = folder.tag_names()?;
+    let is_tag = |name: &str| tags.iter().any(|t| t == name);
+    let opts = Options(options);
+    let (first, last, diff) = if is_tag(start) && is_tag(end) {
+        let (first, last) = (folder.tag(start)?.snapshot, folder.tag(end)?.snapshot);
+        let by_ids = opts.boolean("incremental-between-tag-to-snapshot", false)?;
+        (Ok(first), Ok(last), !by_ids)
+    } else {
+        let parse = |text: &str| {
+            text.parse::<i64>().map_err(|_| {
+                Error::invalid(format!("'{start}' and '{end}' are neither two tags nor the numbers of two snapshots"))
+            })
+        };
+        (Err(parse(start)?), Err(parse(end)?), false)
+    };
+    let id = |place: &std::result::Result<Snapshot, i64>| place.as_ref().map_or_else(|id| *id, |s| s.id);
+    if id(&first) > id(&last) {
+        return Err(Error::invalid(format!("changes can't begin at '{start}' and end before it, at '{end}'")));
+    }
+    if id(&first) == id(&last) {
+        return Ok(None);
+    }
+    let mode = if diff { ChangeMode::Diff } else { change_mode(opts)? };
+    let start = id(&first);
+    let load = |place: std::result::Result<Snapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
+    let before = if mode == ChangeMode::Diff { Some(load(first)?) } else { None };
+    Ok(Some(Between { start, before, end: load(last)?, mode }))
+}
+
+/// Between two times, milliseconds since the epoch.
+fn between_times(
+    folder: &TableFolder,
+    options: &BTreeMap<String, String>,
+    start: i64,
+    end: i64,
+) -> Result<Option<Between>> {
+    if start > end {
+        return Err(Error::invalid("changes can't end before they begin"));
+    }
+    let (Some(first), Some(last)) = (folder.earliest_snapshot_id()?, folder.latest_snapshot()?) else {
+        return Ok(None);
+    };
+    let earliest = folder.snapshot(first)?;
+    if start == end || start > last.time_ms || end < earliest.time_ms {
+        return Ok(None);
+    }
+    let mode = change_mode(Options(options))?;
+    let end = folder.snapshot_at_time(end)?.unwrap_or(last);
+    let before = folder.snapshot_at_time(start)?;
+    let (start, before) = match (mode, before) {
+        (ChangeMode::Diff, before) => {
+            let before = before.unwrap_or(earliest);
+            (before.id, Some(Arc::new(before)))
+        }
+        (_, Some(before)) => (before.id, None),
+        (_, None) => (earliest.id - 1, None),
+    };
+    Ok(Some(Between { start, before, end: Arc::new(end), mode }))
+}
+
+fn change_mode(options: Options<'_>) -> Result<ChangeMode> {
+    let mode = options.get("incremental-between-scan-mode").unwrap_or("auto").to_ascii_lowercase();
+    Ok(match mode.as_str() {
+        "delta" => ChangeMode::Delta,
+        "changelog" => ChangeMode::Changelog,
+        "diff" => ChangeMode::Diff,
+        "auto" => match options.get("changelog-producer").unwrap_or("none") {
+            "none" => ChangeMode::Delta,
+            _ => ChangeMode::Changelog,
+        },
+        other => return Err(Error::invalid(format!("there is no 'incremental-between-scan-mode' of '{other}'"))),
+    })
+}
