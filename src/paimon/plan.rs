@@ -303,3 +303,7 @@ pub(super) fn paths(input: &PlanInput) -> Result<Paths> {
 #[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "plan_property_tests.rs"]
+mod property_tests;

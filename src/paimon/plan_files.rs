@@ -239,7 +239,11 @@ impl<'p> Pruner<'p> {
         Ok(out)
     }
 
-    fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
+    /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
+    ///
+    /// # Errors
+    /// As [`Pruner::judge`].
+    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
         if self.why_hidden(columns, row).is_some() {
             return Ok(Stage::Level);
         }
