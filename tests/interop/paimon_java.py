@@ -364,7 +364,7 @@ class PaimonTable:
 
     def expire(self, keep: int) -> None:
         """Drops all but the newest snapshots."""
-        config = self.api.options.ExpireConfig.builder().snapshotRetainMin(1).snapshotRetainMax(keep)
+        config = self.api.options.ExpireConfig.builder().snapshotRetainMin(keep).snapshotRetainMax(keep)
         none = self.paimon.jvm.java.time.Duration.ZERO
         self.load().newExpireSnapshots().config(config.snapshotTimeRetain(none).build()).expire()
 
@@ -493,10 +493,13 @@ class PaimonTable:
 
 
 def comparable(rows: pa.Table) -> list[str]:
-    """See `exact`; of times that are finer than Python's, the number."""
-    for index, column in enumerate(rows.columns):
+    """See `exact`; of times that are finer than Python's, the number; entries of maps in one order."""
+    for index, (name, column) in enumerate(zip(rows.column_names, rows.columns, strict=True)):
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-            rows = rows.set_column(index, rows.column_names[index], column.cast(pa.int64()))
+            rows = rows.set_column(index, name, column.cast(pa.int64()))
+        elif pa.types.is_map(column.type):
+            ordered = [found and sorted(found, key=repr) for found in column.to_pylist()]
+            rows = rows.set_column(index, name, pa.array(ordered, column.type))
     return exact(rows)
 
 

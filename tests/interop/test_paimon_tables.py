@@ -108,7 +108,7 @@ def test_types(paimon: Paimon, kind: str) -> None:
         (">=", "small", 0),
         (">", "big", 2**35),
         (">", "float", 1.0),
-        ("<", "double", 0.0),
+        (">", "double", 0.0),
         ("=", "dec9", Decimal("12.34")),
         ("<", "dec38", Decimal("0")),
         (">", "day", dt.date(2024, 6, 1)),
@@ -264,7 +264,7 @@ def test_places_and_row_tracking(paimon: Paimon) -> None:
     external = paimon.create("external", {**COLUMNS, "p": "INT"}, partitioned_by=["p"], options=options)
     external.write([(*r, r[0] % 2) for r in rows(0, 10)])
     external.check(None, ("=", "p", 1))
-    assert all(task.data_file.path.startswith(str(outside)) for task in external.open().scan().plan_files())
+    assert all(str(outside) in task.data_file.path for task in external.open().scan().plan_files())
     named = paimon.create("named", COLUMNS, options={"data-file.path-directory": "data", "data-file.prefix": "f-"})
     named.write(rows(0, 10))
     named.check(None, ("=", "id", 1))
