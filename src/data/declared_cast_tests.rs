@@ -132,6 +132,8 @@ fn times_change_their_units() {
     let (ms, s, us) = ((P::Timestamp, "TIMESTAMP(3)"), (P::Timestamp, "TIMESTAMP(0)"), (P::Timestamp, "TIMESTAMP(6)"));
     assert_eq!(one(Value::Long(86_399_999_000), ms.clone(), (P::Date, "DATE")), Some(Value::Int(0)));
     assert_eq!(one(Value::Long(-1_000), ms.clone(), (P::Date, "DATE")), Some(Value::Int(0)));
+    let zoned = (P::Timestamptz, "TIMESTAMP(3) WITH LOCAL TIME ZONE");
+    assert_eq!(one(Value::Long(-1_000), zoned, (P::Date, "DATE")), Some(Value::Int(-1)));
     assert_eq!(one(Value::Long(1_999_999), us.clone(), s.clone()), Some(Value::Long(1_000_000)));
     assert_eq!(one(Value::Long(1_999_999), us.clone(), ms.clone()), Some(Value::Long(1_999_000)));
     assert_eq!(one(Value::Long(1_999_999), us, LONG), Some(Value::Long(1)));
