@@ -117,6 +117,8 @@ fn text_becomes_values() {
     assert_eq!(of("12.345", DEC).unwrap(), Some(Value::Decimal(1235)));
     assert_eq!(of("YES", (P::Boolean, "BOOLEAN")).unwrap(), Some(Value::Boolean(true)));
     assert_eq!(of("2024-1-2 09:30:00", (P::Date, "DATE")).unwrap(), Some(Value::Int(19_724)));
+    assert_eq!(of("-7", (P::Date, "DATE")).unwrap(), Some(Value::Int(-7)));
+    assert_eq!(of("-1500", ts("TIMESTAMP(3)")).unwrap(), Some(Value::Long(-1_500_000)));
     assert_eq!(of("10:00:01.2345", (P::Time, "TIME(3)")).unwrap(), Some(Value::Long(36_001_235_000)));
     assert_eq!(of("1970-01-01 00:00:01.123456", ts("TIMESTAMP(3)")).unwrap(), Some(Value::Long(1_123_000)));
     assert_eq!(of("1500", ts("TIMESTAMP(3)")).unwrap(), Some(Value::Long(1_500_000)));
