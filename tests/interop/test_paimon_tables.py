@@ -192,7 +192,8 @@ CASTS: dict[str, list[Any]] = {
 def test_casts(paimon: Paimon, source: str) -> None:
     """A column of each type becomes one of each other type that Java allows."""
     narrow = ["TINYINT", "FLOAT", "DECIMAL(20, 5)", "VARCHAR(3)", "CHAR(12)", "BINARY(2)", "TIMESTAMP(0)"]
-    wanted = [type_ for type_ in [*CASTS, *narrow] if type_ != source]
+    refused = {"STRING": "TIME(3)"}  # by Frazil: Java makes a negative time of day of -7
+    wanted = [type_ for type_ in [*CASTS, *narrow] if type_ not in (source, refused.get(source))]
     columns: dict[str, PaimonType] = {"id": "INT", **dict.fromkeys((f"c{i}" for i in range(len(wanted))), source)}
     table = paimon.create("casts", columns)
     table.write([(i, *[value] * len(wanted)) for i, value in enumerate([None, *CASTS[source]])])
