@@ -200,7 +200,8 @@ def texts(options: Mapping[str, object] | None, what: str = "options") -> dict[s
         raise InvalidInputError(f"{what} must be a dictionary, not {shown(options)}")
     out = {}
     for key, value in (options or {}).items():
-        plain = isinstance(value, (str, int, float, decimal.Decimal, os.PathLike)) or hasattr(value, "__index__")
+        number = hasattr(value, "__index__") and not isinstance(value, type)
+        plain = number or isinstance(value, (str, float, decimal.Decimal, os.PathLike))
         if not isinstance(key, str) or not plain:
             raise InvalidInputError(
                 f"{what}: an option needs a name that is a string and a value that is text or a number, "

@@ -260,7 +260,8 @@ class Table(RowChanges):
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
+            InvalidInputError: A file does not fit the schema, has nulls in required columns or none of the columns, has
+                rows of several partitions, or is there already.
             NotFoundError: A file is not there.
         """
         self._core = self._core.add_files(
@@ -413,8 +414,7 @@ class Table(RowChanges):
         """Commits what writers wrote in one snapshot; returns the table, now at its new version.
 
         It is an append, or a row delta if there are deletes among it: they reach what was committed before, not the
-        rows that come with them. The very same messages, committed to the branch once more, change nothing; some of
-        them with others would add their rows again.
+        rows that come with them. The very same messages, committed to the branch once more, change nothing.
 
         Args:
             messages: What the methods of `Writer` returned, perhaps in other processes.
@@ -422,7 +422,8 @@ class Table(RowChanges):
             branch: As for `append`.
 
         Raises:
-            InvalidInputError: A message is another table's, or its files are gone.
+            InvalidInputError: A message is another table's or of `Writer.rewrite`, its files are gone, or some of the
+                messages were committed before.
             CommitConflictError: Rows were deleted by position, and their data file is gone or (version 3) another
                 commit deleted rows of it.
         """
@@ -451,7 +452,9 @@ class Table(RowChanges):
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: Nothing is replaced, or more rows come than go.
+            InvalidInputError: Nothing is replaced; other rows come than the replaced files have left, as far as counts
+                tell (of files that equality deletes reach, fewer may come); rows come without their ids (version 3);
+                or a delete file is replaced that reaches data files which stay.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """
         files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]

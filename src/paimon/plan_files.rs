@@ -105,8 +105,11 @@ pub(super) struct Pruner<'p> {
     buckets: i32,
     /// That of the whole filter, for the groups whose partition decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
-    groups: Mutex<HashMap<Box<[u8]>, Option<Arc<Group>>>>,
+    groups: Mutex<Groups>,
 }
+
+/// What is known of partitions; `None` where the filter excludes one.
+type Groups = HashMap<Box<[u8]>, Option<Arc<Group>>>;
 
 impl<'p> Pruner<'p> {
     /// # Errors

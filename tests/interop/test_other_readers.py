@@ -1,7 +1,7 @@
 """DuckDB and PyIceberg read each kind of file that Frazil writes, and get the rows that Frazil gets.
 
 DuckDB's extension for Iceberg comes as a package for certain versions of DuckDB (`requirements/bench.txt`), so it may be
-in another interpreter: `FRAZIL_DUCKDB_PYTHON`. Where none has it, its tests are skipped.
+in another interpreter: `FRAZIL_DUCKDB_PYTHON`, or that of `make bench-peers`. Where none has it, its tests are skipped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ if len(sys.argv) > 1:
 @functools.cache
 def duckdb_python() -> str | None:
     """An interpreter whose DuckDB has the extension."""
-    for python in filter(None, (os.environ.get("FRAZIL_DUCKDB_PYTHON"), sys.executable)):
+    peers = pathlib.Path(__file__).parents[2] / ".venv-peers" / "bin" / "python"
+    candidates = (os.environ.get("FRAZIL_DUCKDB_PYTHON"), str(peers) if peers.exists() else None, sys.executable)
+    for python in filter(None, candidates):
         if subprocess.run([python, "-c", DUCKDB], capture_output=True).returncode == 0:
             return python
     return None

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from frazil.checked import CHECKS
 
 
 class Odd:
@@ -255,3 +256,17 @@ def test_odd_arguments(catalog: fz.Catalog, table: fz.Table, cls: str, name: str
         else:
             assert what != "object", f"{cls}.{name}({parameter.name}=<odd>) took it"
     table.refresh().scan().to_arrow()
+
+
+def test_all_annotations_are_known() -> None:
+    """A new method is checked, or says why not."""
+    elsewhere = {"str | Term"}  # of `frazil.expr`
+    unknown = {str(p.annotation) for _, _, p in methods()} - set(CHECKS) - elsewhere
+    assert not {text.replace('"', "'") for text in unknown} - set(CHECKS)
+
+
+@pytest.mark.parametrize("cls", [fz.CommitMessage, fz.ScanTask])
+def test_json_is_text(cls: Any) -> None:
+    for odd in (5, None, b"{}", Odd(), "\udc00", "", "[]", "{}"):
+        with pytest.raises(fz.InvalidInputError):
+            cls.from_json(odd)
