@@ -32,8 +32,14 @@ def orders(paimon: Paimon) -> PaimonTable:
     for start in (0, 10, 20):
         table.write(
             [
-                (i, ["no", "se", None][i % 3], i % 5, f"note {i}" if i % 4 else None, NOON + dt.timedelta(hours=i))
-                + ({"x": i, "street": f"street {i}"} if i % 7 else None,)
+                (
+                    i,
+                    ["no", "se", None][i % 3],
+                    i % 5,
+                    f"note {i}" if i % 4 else None,
+                    NOON + dt.timedelta(hours=i),
+                    {"x": i, "street": f"street {i}"} if i % 7 else None,
+                )
                 for i in range(start, start + 10)
             ],
             watermark=1_700_000_000_000 + start,
@@ -57,7 +63,11 @@ def accounts(paimon: Paimon) -> PaimonTable:
 
 
 def main() -> None:
-    jars = SparkSession.builder.master("local[1]").config("spark.jars", str(paimon_jar())).config("spark.ui.enabled", "false")
+    jars = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.jars", str(paimon_jar()))
+        .config("spark.ui.enabled", "false")
+    )
     spark = jars.config("spark.driver.extraJavaOptions", "-Duser.timezone=UTC").getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
         paimon = Paimon(spark, Path(folder))

@@ -284,7 +284,9 @@ class PaimonTable:
         table = self.load(options, branch)
         row_type = table.rowType()
         names = list(row_type.getFieldNames())
-        types = [arrow_type(json.loads(self.api.utils.JsonSerdeUtil.toJson(type_))) for type_ in row_type.getFieldTypes()]
+        types = [
+            arrow_type(json.loads(self.api.utils.JsonSerdeUtil.toJson(type_))) for type_ in row_type.getFieldTypes()
+        ]
         columns = list(zip(*rows, strict=True)) or [()] * len(names)
         arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
         writer = self._writer(table)

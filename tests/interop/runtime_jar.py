@@ -1,4 +1,4 @@
-"""Finds or fetches the jars that the interop tests run inside Spark: Java Iceberg's runtime, SQLite's driver, Java Paimon.
+"""Finds or fetches the jars that the interop tests run in Spark: Java Iceberg's runtime, SQLite's driver, Java Paimon.
 
 As a script it prints where they are, so that a slow first download shows what is going on.
 """

@@ -148,7 +148,7 @@ def upserts(root: pathlib.Path, version: int) -> fz.Table:
 
 def merges_written_anew(root: pathlib.Path, version: int) -> fz.Table:
     table = new(root, version, ["day"]).append(rows(range(50)))
-    table.set_properties({name: "copy-on-write" for name in MERGE_ON_READ})
+    table.set_properties(dict.fromkeys(MERGE_ON_READ, "copy-on-write"))
     table.merge(rows(range(40, 60), 0.25), on=["id"], when_matched_delete="v < 45", when_not_matched_insert=True)
     return table.overwrite(rows([1, 2], 0.75), where="id < 3")
 

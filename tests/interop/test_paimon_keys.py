@@ -63,7 +63,12 @@ def test_deduplicate(paimon: Paimon, options: dict[str, str]) -> None:
 
 
 def test_keys_of_partitions(paimon: Paimon) -> None:
-    columns: dict[str, PaimonType] = {"p": "DATE NOT NULL", "k": "STRING NOT NULL", "n": "BIGINT NOT NULL", "v": "DOUBLE"}
+    columns: dict[str, PaimonType] = {
+        "p": "DATE NOT NULL",
+        "k": "STRING NOT NULL",
+        "n": "BIGINT NOT NULL",
+        "v": "DOUBLE",
+    }
     table = paimon.create("composite", columns, ["p", "k", "n"], ["p"], {"bucket": "3", **QUIET})
     days = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]
     for step in range(4):
@@ -87,8 +92,15 @@ def test_keys_of_partitions(paimon: Paimon) -> None:
 
 def test_partial_update(paimon: Paimon) -> None:
     columns: dict[str, PaimonType] = {
-        **{"id": "INT NOT NULL", "a": "STRING", "b": "INT", "g1": "INT", "c": "STRING", "d": "INT", "g2": "INT"},
-        **{"sum": "BIGINT", "last": "STRING"},
+        "id": "INT NOT NULL",
+        "a": "STRING",
+        "b": "INT",
+        "g1": "INT",
+        "c": "STRING",
+        "d": "INT",
+        "g2": "INT",
+        "sum": "BIGINT",
+        "last": "STRING",
     }
     groups = {
         "merge-engine": "partial-update",
@@ -98,7 +110,14 @@ def test_partial_update(paimon: Paimon) -> None:
     }
     plain = {"merge-engine": "partial-update", "ignore-delete": "true"}
     removing = {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}
-    filters = [None, ("=", "id", 2), ("is null", "a"), (">", "b", 3), ("=", "c", "c4"), ("and", (">", "id", 1), ("<", "d", 9))]
+    filters = [
+        None,
+        ("=", "id", 2),
+        ("is null", "a"),
+        (">", "b", 3),
+        ("=", "c", "c4"),
+        ("and", (">", "id", 1), ("<", "d", 9)),
+    ]
     chosen = random.Random(5)
     maybe = lambda value: None if chosen.random() < 0.4 else value  # noqa: E731
     for options in (groups, plain, removing):
@@ -151,8 +170,12 @@ def test_aggregation(paimon: Paimon) -> None:
         {"id": "INT NOT NULL", "n": "BIGINT", "m": "INT"},
         ["id"],
         options={
-            **{"bucket": "1", "merge-engine": "aggregation", **QUIET, "fields.n.aggregate-function": "sum"},
-            **{"fields.m.aggregate-function": "max", "fields.m.ignore-retract": "true"},
+            "bucket": "1",
+            "merge-engine": "aggregation",
+            **QUIET,
+            "fields.n.aggregate-function": "sum",
+            "fields.m.aggregate-function": "max",
+            "fields.m.ignore-retract": "true",
         },
     )
     summed.write([(1, 10, 4), (2, 20, 5)])
@@ -211,7 +234,9 @@ def test_changes(paimon: Paimon, producer: str) -> None:
 
 def test_other_buckets(paimon: Paimon) -> None:
     """Dynamic buckets, buckets of another number than before, and rows that wait for a bucket."""
-    dynamic = paimon.create("dynamic", COLUMNS, ["id"], options={"bucket": "-1", "dynamic-bucket.target-row-num": "5", **QUIET})
+    dynamic = paimon.create(
+        "dynamic", COLUMNS, ["id"], options={"bucket": "-1", "dynamic-bucket.target-row-num": "5", **QUIET}
+    )
     dynamic.write(rows("a", range(12), 1))
     dynamic.write(rows("b", range(6, 18), 2))
     dynamic.check(*FILTERS)
@@ -232,7 +257,11 @@ ENGINES: dict[str, dict[str, str]] = {
     "deduplicate": {},
     "sequenced": {"sequence.field": "s"},
     "partial-update": {"merge-engine": "partial-update", "fields.s.sequence-group": "v", "ignore-delete": "true"},
-    "aggregation": {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "fields.s.ignore-retract": "true"},
+    "aggregation": {
+        "merge-engine": "aggregation",
+        "fields.v.aggregate-function": "sum",
+        "fields.s.ignore-retract": "true",
+    },
     "first-row": {"merge-engine": "first-row", "ignore-delete": "true"},
     "deletion-vectors": {"deletion-vectors.enabled": "true"},
 }
@@ -287,7 +316,9 @@ def random_filter(chosen: random.Random, depth: int = 2) -> Filter:
 
 def test_refused_merges(paimon: Paimon) -> None:
     """A retraction that an engine does not know is refused by both."""
-    table = paimon.create("refused", COLUMNS, ["id"], options={"bucket": "1", "merge-engine": "partial-update", **QUIET})
+    table = paimon.create(
+        "refused", COLUMNS, ["id"], options={"bucket": "1", "merge-engine": "partial-update", **QUIET}
+    )
     table.write(rows("a", range(3), 1))
     table.write(*deleted([1]))
     with pytest.raises(Exception, match="delete"):

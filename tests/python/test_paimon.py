@@ -1,4 +1,4 @@
-"""Tables of Apache Paimon through the public API, on two small ones that Java wrote (tests/interop/paimon_fixtures.py)."""
+"""Tables of Apache Paimon through the public API: two small ones that Java wrote (tests/interop/paimon_fixtures.py)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ def test_versions(orders: fz.Table) -> None:
 
 def test_filters_columns_limits_and_counts(orders: fz.Table, accounts: fz.Table) -> None:
     whole = orders.scan().to_arrow()
-    for text in ("id >= 15", "country = 'no'", "country is null and pieces < 3", "place.x in (3, 16)", "starts_with(note, 'note 2')"):
+    of_country = ("country = 'no'", "country is null and pieces < 3")
+    for text in ("id >= 15", *of_country, "place.x in (3, 16)", "starts_with(note, 'note 2')"):
         scan = orders.scan(text)
         rows = scan.to_arrow()
         assert 0 < rows.num_rows < whole.num_rows
@@ -114,9 +115,8 @@ def test_filters_columns_limits_and_counts(orders: fz.Table, accounts: fz.Table)
     nested = orders.scan("id = 8", ["place.street", "id"]).to_arrow()
     assert nested.to_pylist() == [{"place": {"street": "street 8"}, "id": 8}]
     assert orders.scan("country = 'no'").where(fz.col("id") > 20).select("id").to_arrow().num_rows > 0
-    assert accounts.scan("balance > 100", ["name"]).to_arrow().sort_by("name").column("name").to_pylist() == [
-        *("b10", "b11", "b4", "b6", "b7", "b8", "b9")
-    ][: accounts.scan("balance > 100").count()]
+    rich = accounts.scan("balance > 100", ["name"]).to_arrow().column("name").to_pylist()
+    assert sorted(rich) == ["b10", "b11", "b4", "b6", "b7", "b8", "b9"]
     assert accounts.scan("id = 2").count() == 0
     assert orders.scan("country = 'nowhere'").to_arrow().num_rows == 0
     everywhere = orders.scan(select=["id", "_file", "_pos"]).to_arrow()
@@ -131,10 +131,8 @@ def test_plans(orders: fz.Table, accounts: fz.Table) -> None:
     table = orders.scan("country = 'se'").plan_table()
     assert isinstance(table, pa.Table)
     assert table.num_rows == len(tasks)
-    splits = accounts.scan().plan()
-    assert len(splits) == 1
-    assert [len(split.tasks) for split in splits] != [0]
-    assert splits[0].to_arrow().num_rows == accounts.scan().count()
+    (split,) = accounts.scan().plan()
+    assert split.to_arrow().num_rows == accounts.scan().count()
     assert len(list(accounts.scan().plan_files())) == 3
     small = orders.scan().plan(split_size_bytes=1, open_file_cost_bytes=1)
     assert len(small) == len(list(orders.scan().plan_files())) > len(orders.scan().plan())
@@ -189,7 +187,7 @@ def test_streams(orders: fz.Table, accounts: fz.Table) -> None:
         assert duckdb.sql("select count(*), max(id) from stream").fetchall() == [
             (whole.num_rows, max(whole.column("id").to_pylist()))
         ]
-    assert accounts.scan().to_arrow().column("id").to_pylist() == sorted(accounts.scan().to_arrow().column("id").to_pylist())
+    assert accounts.scan().to_arrow().column("id").to_pylist() == ids(accounts.scan())
 
 
 def test_changes(orders: fz.Table, accounts: fz.Table) -> None:
@@ -218,10 +216,16 @@ def test_changes(orders: fz.Table, accounts: fz.Table) -> None:
         (lambda t: t.scan(options={"scan.snapshot-id": "x"}), fz.InvalidInputError, "snapshot-id"),
         (lambda t: t.scan(options={"incremental-between": "1,2"}), fz.InvalidInputError, "changes"),
         (lambda t: t.scan(since=1).to_arrow(), fz.UnsupportedError, "changes"),
-        (lambda t: t.changes(options={"incremental-between-scan-mode": "odd"}).to_arrow(), fz.InvalidInputError, "mode"),
+        (
+            lambda t: t.changes(options={"incremental-between-scan-mode": "odd"}).to_arrow(),
+            fz.InvalidInputError,
+            "mode",
+        ),
     ],
 )
-def test_wrong_requests(orders: fz.Table, wrong: Callable[[fz.Table], Any], error: type[Exception], message: str) -> None:
+def test_wrong_requests(
+    orders: fz.Table, wrong: Callable[[fz.Table], Any], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         wrong(orders)
 
