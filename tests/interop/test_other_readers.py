@@ -1,7 +1,8 @@
 """DuckDB and PyIceberg read each kind of file that Frazil writes, and get the rows that Frazil gets.
 
-DuckDB's extension for Iceberg comes as a package for certain versions of DuckDB (`requirements/bench.txt`), so it may be
-in another interpreter: `FRAZIL_DUCKDB_PYTHON`, or that of `make bench-peers`. Where none has it, its tests are skipped.
+DuckDB's extension for Iceberg comes as a package for certain versions of DuckDB (`requirements/bench.txt`), so it may
+be in another interpreter: `FRAZIL_DUCKDB_PYTHON`, or that of `make bench-peers`. Where none has it, its tests are
+skipped.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def upserts(root: pathlib.Path, version: int) -> fz.Table:
 
 def merges_written_anew(root: pathlib.Path, version: int) -> fz.Table:
     table = new(root, version, ["day"]).append(rows(range(50)))
-    table.set_properties({name: "copy-on-write" for name in MERGE_ON_READ})
+    table.set_properties(dict.fromkeys(MERGE_ON_READ, "copy-on-write"))
     table.merge(rows(range(40, 60), 0.25), on=["id"], when_matched_delete="v < 45", when_not_matched_insert=True)
     return table.overwrite(rows([1, 2], 0.75), where="id < 3")
 
