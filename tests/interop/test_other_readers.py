@@ -1,7 +1,8 @@
 """DuckDB and PyIceberg read each kind of file that Frazil writes, and get the rows that Frazil gets.
 
-DuckDB's extension for Iceberg comes as a package for certain versions of DuckDB (`requirements/bench.txt`), so it may be
-in another interpreter: `FRAZIL_DUCKDB_PYTHON`, or that of `make bench-peers`. Where none has it, its tests are skipped.
+DuckDB's extension for Iceberg comes as a package for certain versions of DuckDB (`requirements/bench.txt`), so it may
+be in another interpreter: `FRAZIL_DUCKDB_PYTHON`, or that of `make bench-peers`. Where none has it, its tests are
+skipped.
 """
 
 from __future__ import annotations
