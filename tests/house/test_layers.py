@@ -18,6 +18,7 @@ FACADE = [
     "batch_stream",
     "scan",
     "scan_options",
+    "hand_over",
     "table",
     "transaction",
     "maintain",
