@@ -19,8 +19,10 @@ try:
 except ImportError as error:
     raise ImportError("frazil.spark needs PySpark: pip install 'frazil[spark]'") from error
 
+from frazil.spark import functions
 from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning import plan, read_tasks
+from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append
@@ -30,10 +32,12 @@ __all__ = [
     "Lanes",
     "append",
     "explain",
+    "functions",
     "plan",
     "read",
     "read_scan",
     "read_tasks",
     "register",
     "spark_schema",
+    "sql",
 ]

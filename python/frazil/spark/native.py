@@ -31,7 +31,20 @@ from frazil.scan import Scan, Split
 from frazil.schema import Schema
 from frazil.spark.types import spark_schema
 
-__all__ = ["MAX_DELETES", "SCHEMES", "Dealt", "Engine", "Group", "all_to_arrow", "deal", "read_group"]
+__all__ = [
+    "MAX_DELETES",
+    "MAX_FILES",
+    "SCHEMES",
+    "Dealt",
+    "Engine",
+    "Group",
+    "all_to_arrow",
+    "changed_setting",
+    "deal",
+    "place_for_spark",
+    "quoted",
+    "read_group",
+]
 
 Engine: TypeAlias = Literal["auto", "native", "arrow"]
 
@@ -179,7 +192,7 @@ def _read_files(
         rows = rows.select(*columns)
     if group.filtered:
         rows = rows.where(condition(dealt.filter))
-    names = [f.col(_quoted(field.name)) for field in result]
+    names = [f.col(quoted(field.name)) for field in result]
     lane = "delete" if group.has_deletes else "plain"
     return rows.select(*names).alias(f"frazil native {lane} lane: {len(files)} files")
 
@@ -188,7 +201,7 @@ def _column(name: str | None, field: st.StructField) -> Column:
     if name is None:
         column = f.lit(None).cast(field.dataType)
     else:
-        column = _without_push_down(f.col(_quoted(name)), field.dataType)
+        column = _without_push_down(f.col(quoted(name)), field.dataType)
     return column.alias(field.name, metadata=field.metadata) if field.metadata else column.alias(field.name)
 
 
@@ -211,7 +224,8 @@ def _has_floats(type_: st.DataType) -> bool:
     return isinstance(type_, (st.FloatType, st.DoubleType))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name as Spark takes it in expressions."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -235,7 +249,7 @@ def _open(spark: SparkSession, schema: st.StructType, paths: Sequence[str]) -> D
                 return rows
         except PySparkException:
             pass  # what is wrong is said below, of the file that it is about
-    with _setting(spark, _MANY_PATHS, str(len(paths) + 1)):
+    with changed_setting(spark, _MANY_PATHS, str(len(paths) + 1)):
         rows = reader.parquet(*paths)
         # Connect looks for the files when it is first asked about them.
         _ = rows.columns
@@ -243,7 +257,8 @@ def _open(spark: SparkSession, schema: st.StructType, paths: Sequence[str]) -> D
 
 
 @contextmanager
-def _setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+def changed_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """The session with another value of a setting."""
     before = spark.conf.get(name, None)
     spark.conf.set(name, value)
     try:
@@ -275,6 +290,12 @@ def _for_spark(spark: SparkSession, path: str) -> str:
     if scheme == "file":
         return "file:/" + rest.lstrip("/")
     return _schemes(spark).get(scheme, scheme) + ":" + rest
+
+
+def place_for_spark(spark: SparkSession, path: str) -> str | None:
+    """A path as Spark takes it; None if Spark is not said to read from there."""
+    scheme = path.partition(":")[0] if ":" in path.partition("/")[0] else "file"
+    return _for_spark(spark, path) if scheme in _schemes(spark) else None
 
 
 def _count(spark: SparkSession, name: str, default: int) -> int:
@@ -324,7 +345,7 @@ def condition(filter: Any) -> Column:
         parts = [condition(part) for part in filter["parts"]]
         return reduce(lambda a, b: a & b if op == "and" else a | b, parts)
     top, *inner = filter["path"]
-    column = reduce(lambda c, name: c.getField(name), inner, f.col(_quoted(top)))
+    column = reduce(lambda c, name: c.getField(name), inner, f.col(quoted(top)))
     values = [_literal(value, filter["type"]) for value in filter["values"]]
     return _asked(op, column, values, filter["type"] in ("float", "double"))
 

@@ -84,17 +84,12 @@ class Lanes:
     """
 
     def __init__(self, dealt: Dealt) -> None:
-        rows = [
+        rows: list[tuple[str, str, str | None]] = [
             (file.path, "ND" if group.has_deletes else "N", None) for group in dealt.groups for file in group.files
         ]
-        paths, lanes, reasons = zip(*rows, *((path, "A", why) for path, why in dealt.reasons), strict=True) or ((),) * 3
-        self.files = pa.table(
-            {
-                "file_path": pa.array(paths, pa.string()),
-                "lane": pa.array(lanes, pa.string()),
-                "reason": pa.array(reasons, pa.string()),
-            }
-        )
+        rows += [(path, "A", why) for path, why in dealt.reasons]
+        schema = pa.schema([("file_path", pa.string()), ("lane", pa.string()), ("reason", pa.string())])
+        self.files = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
 
     def __repr__(self) -> str:
         counts = Counter(zip(self.files["lane"].to_pylist(), self.files["reason"].to_pylist(), strict=True))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 import frazil
 
-__all__ = ["OnBatches", "on_executors"]
+__all__ = ["OnBatches", "on_executors", "on_executors_each"]
 
 OnBatches: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -21,12 +21,36 @@ def on_executors(function: OnBatches, name: str) -> OnBatches:
     It travels whole, not by its module's name, so that it can speak where there is no Frazil. Spark's `explain` shows
     `name`.
     """
-    payload, wanted = pickle.dumps(function), frazil.__version__
+    load = _loader(function)
 
     def run(batches):  # type: ignore[no-untyped-def]
+        yield from load()(batches)
+
+    run.__name__ = name
+    return run
+
+
+def on_executors_each(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The same for functions of columns or values."""
+    load = _loader(function)
+
+    def run(*arguments):  # type: ignore[no-untyped-def]
+        return load()(*arguments)
+
+    run.__name__ = name
+    return run
+
+
+def _loader(function: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
+    payload, wanted = pickle.dumps(function), frazil.__version__
+    loaded: list[Callable[..., Any]] = []
+
+    def load():  # type: ignore[no-untyped-def]
         import pickle
         import sys
 
+        if loaded:
+            return loaded[0]
         try:
             import frazil
         except ImportError as error:
@@ -40,7 +64,7 @@ def on_executors(function: OnBatches, name: str) -> OnBatches:
                 f"Spark's Python workers have Frazil {frazil.__version__}, the driver has {wanted}: install the same "
                 f"version on every executor ({sys.executable})"
             )
-        yield from pickle.loads(payload)(batches)
+        loaded.append(pickle.loads(payload))
+        return loaded[0]
 
-    run.__name__ = name
-    return run
+    return load
