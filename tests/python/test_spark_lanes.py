@@ -200,7 +200,7 @@ def test_files_without_ids_and_hidden_names(spark, catalog: fz.Catalog, plain_fi
     t = t.refresh()
     for where in (None, "name is null", "id2 is null", "id2 = 'a/part-0.parquet'", "name = 'a/part-0.parquet'"):
         same(spark, t.scan(), None, where)
-    with pytest.raises(fz.UnsupportedError, match="hidden|patterns"):
+    with pytest.raises(fz.UnsupportedError, match=r"hidden|patterns"):
         fz.spark.read(spark, t, engine="native")
 
 
@@ -320,7 +320,16 @@ def test_promoted_types(spark, catalog: fz.Catalog) -> None:
         {"i": [2**40], "f": [1e300], "d": pa.array([decimal.Decimal("123456789012.5")], pa.decimal128(20, 2))}
     )
     t.append(large)
-    for where in (None, "i > 0", "i = 1099511627776", "i < 4294967297", "f > 1", "d = 1.25", "d > 10", "d < 1000000000.00"):
+    for where in (
+        None,
+        "i > 0",
+        "i = 1099511627776",
+        "i < 4294967297",
+        "f > 1",
+        "d = 1.25",
+        "d > 10",
+        "d < 1000000000.00",
+    ):
         same(spark, t.scan(), "N", where)
         if where is not None:
             same(spark, t.scan(where), "N")
@@ -355,8 +364,23 @@ FILTERS = (
     *("id = 7", "id != 7", "id in (1, 2, 300)", "id not in (1, 2)", "id between 10 and 20", "not (id < 190)"),
     *("country = 'NO'", "country is null", "country != 'NO'", "country not in ('NO', 'SE')", "country like 'D%'"),
     *("not starts_with(country, 'N')", "ts < '2023-01-02T12:00:00+01:00'", "day = '2023-01-05'", "day >= '2023-01-08'"),
-    *("amount = 1.25", "amount in (1.25, 2.50)", "score is nan", "score is not nan", "score > 95", "score in (1.0, 2.5)"),
-    *("score not in (1.0)", "payload.a > 150", "payload.a is null", "payload is null", "payload.b = 'b7'", "ok", "not ok"),
+    *(
+        "amount = 1.25",
+        "amount in (1.25, 2.50)",
+        "score is nan",
+        "score is not nan",
+        "score > 95",
+        "score in (1.0, 2.5)",
+    ),
+    *(
+        "score not in (1.0)",
+        "payload.a > 150",
+        "payload.a is null",
+        "payload is null",
+        "payload.b = 'b7'",
+        "ok",
+        "not ok",
+    ),
     *("raw = x'07'", "raw in (x'07', x'08')", "country = 'NO' or (id < 5 and ok)", "score != 'NaN'", "true", "false"),
 )
 
@@ -527,7 +551,10 @@ def run_elsewhere(function: remote.OnBatches, code: str) -> str:
         "    print(error)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], input=cloudpickle.dumps(function), capture_output=True, timeout=60
+        [sys.executable, "-W", "ignore", "-c", script],
+        input=cloudpickle.dumps(function),
+        capture_output=True,
+        timeout=60,
     )
     return done.stdout.decode() + done.stderr.decode()
 
@@ -545,7 +572,7 @@ def test_workers_without_frazil_say_so() -> None:
 def test_dealing_out_pickles_and_is_safe_in_threads(events: fz.Table) -> None:
     scan = pickle.loads(pickle.dumps(events.scan("id > 3")))
     schema, text, positions, rest = scan._core.hand_over(["file"], set(), 100, 100)
-    assert [field.name for field in fz.Schema._wrap(schema).fields][0] == "id"
+    assert fz.Schema._wrap(schema).fields[0].name == "id"
     assert '"op":"gt"' in text.replace(" ", "")
     assert positions.num_rows == 0
     assert rest == []

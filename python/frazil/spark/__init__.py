@@ -8,10 +8,11 @@
     spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own words
     df.write.format("frazil").mode("append").save("/warehouse/db/events_no")
 
-`read` plans once on the driver, or has executors plan (`planning=`). Spark's own Parquet reader reads the files that it
-reads as Frazil does; of the others executors read splits with Frazil's reader and hand Arrow batches to Spark. `explain`
-says which and why. `plan` gives the tasks themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed
-(package `pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
+`read` plans once on the driver, or has executors plan (`planning=`). Spark's own Parquet reader reads the files that
+it reads as Frazil does; of the others executors read splits with Frazil's reader and hand Arrow batches to Spark.
+`explain` says which and why, `sql` reads what a query needs, `functions` has Iceberg's transforms. `plan` gives the
+tasks themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed (package
+`pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
 """
 
 try:

@@ -4,15 +4,14 @@ Read options: `columns` (names with commas between, or a JSON list), `filter`, o
 and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zone), `start-snapshot-id` and
 `end-snapshot-id` (what was appended after the one, up to the other), `split-size`, `lookback`, `file-open-cost` for
 packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot in their name go
-to the store. Spark passes no columns on, and filters only with `pushdown` (PySpark 4.1 and later, with the setting
-`spark.sql.python.filterPushdown.enabled`), so give both here, or use `frazil.spark.read`, which is faster.
+to the store. Spark passes neither columns nor filters on, so give both here, or use `frazil.spark.read` or
+`frazil.spark.sql`, which are faster.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -24,14 +23,15 @@ from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
 from frazil.spark.options import KNOWN, scan_of
-from frazil.spark.pushed import predicate_of
 from frazil.spark.types import spark_schema
 from frazil.spark.write import HANDLE, FrazilWriter
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
 
-_TAKEN = ("path", "pushdown", *KNOWN)
+_TAKEN = ("path", *KNOWN)
+# What Spark adds for tables of its catalog.
+_OF_CATALOG = ("provider", "owner", "location", "external", "comment", "collation", "is_managed_location")
 # The member of a column's metadata that holds the options. Spark forgets those of tables made with CREATE TABLE, but
 # not their schema.
 _KEPT = "frazil-options"
@@ -46,7 +46,12 @@ def register(spark: SparkSession) -> None:
 
 
 class FrazilDataSource(DataSource):
-    """The format `frazil`. It has no `pushFilters`: with it every query fails under Spark's default settings."""
+    """The format `frazil`.
+
+    Its reader has no `pushFilters`. With it every query fails under Spark's default settings, and where they are
+    changed, PySpark 4.1 and 4.3 plan a DataFrame once with the filters of its first query and keep to that: a later
+    query without filters loses rows.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -56,20 +61,21 @@ class FrazilDataSource(DataSource):
     def schema(self) -> StructType:
         """The schema of what the options ask for."""
         schema = spark_schema(_scan(self.options).schema)
-        return _with_options(schema, self.options)
+        return _with_options(schema, self.options) if "provider" in self.options else schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns in `schema`: ours, or one that the user gave to read fewer columns."""
         options = _options(self.options, schema)
         scan = _narrowed(_scan(options), schema, options)
-        return PushingReader(scan) if _is_pushing(options) else FrazilReader(scan)
+        return FrazilReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer that appends."""
         if overwrite:
             raise UnsupportedError("overwriting is not supported yet", hint="Use mode('append')")
         try:
-            table = _table(_options(self.options, schema))
+            # Not from the schema: of INSERT INTO it is that of the rows, so it may name the table that they come from.
+            table = _table(self.options)
         except NotFoundError as error:
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
@@ -103,26 +109,6 @@ class FrazilReader(DataSourceReader):
             yield from rows_of(partition.split)
 
 
-class PushingReader(FrazilReader):
-    """Plans with the filters that Spark passes on.
-
-    A class of its own: Spark refuses every query of a reader with this method while its setting is off.
-    """
-
-    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Takes the filters for planning, and leaves them all to Spark as well, which applies them to rows."""
-        assert self._scan is not None
-        for filter in filters:
-            predicate = predicate_of(filter, self._scan.schema)
-            if predicate is None:
-                continue
-            try:
-                self._scan = self._scan.where(predicate)
-            except InvalidInputError:
-                continue  # a value that the column's type does not hold: Spark's business alone
-        return filters
-
-
 def _table(options: Mapping[str, str]) -> Table:
     if handle := options.get(HANDLE):
         return Table(_core.Table.from_json(handle)).refresh()
@@ -130,15 +116,22 @@ def _table(options: Mapping[str, str]) -> Table:
     if location is None:
         raise InvalidInputError(
             "the location of the table is missing",
-            hint="Write load(location), save(location) or option('path', location). Of tables made with CREATE TABLE, "
-            "writeTo() loses it: use INSERT INTO or frazil.spark.append",
+            hint="Write load(location), save(location) or option('path', location). Spark does not say it of a table "
+            "made with CREATE TABLE that rows are inserted into: use df.write.format('frazil') or frazil.spark.append",
         )
-    unknown = [name for name in options if name.lower() not in _TAKEN and "." not in name]
+    if options.get("pushdown", "").lower() == "true":
+        raise UnsupportedError(
+            "Spark 4.1 and 4.3 keep the filters of a DataFrame's first query for later ones, which then lose rows",
+            hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
+        )
+    allowed = (*_TAKEN, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
+    unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
             f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are {', '.join(_TAKEN)}"
         )
-    return open_table(location, {name: value for name, value in options.items() if "." in name})
+    store = {name: value for name, value in options.items() if "." in name and not name.startswith("option.")}
+    return open_table(location, store)
 
 
 def _scan(options: Mapping[str, str]) -> Scan:
@@ -161,7 +154,10 @@ def _narrowed(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Sca
 
 
 def _with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
-    """The schema with the options in its first column's metadata; not those of the store, which may be secret."""
+    """The schema of a table of Spark's catalog with the options in its first column's metadata.
+
+    Those of the store are left out, since they may be secret and schemas are shown.
+    """
     kept = {name: value for name, value in options.items() if name.lower() in _TAKEN}
     if not schema.fields or "path" not in kept:
         return schema
@@ -176,7 +172,3 @@ def _options(options: Mapping[str, str], schema: StructType) -> Mapping[str, str
         return options
     kept = next((field.metadata[_KEPT] for field in schema if _KEPT in (field.metadata or {})), None)
     return options if kept is None else dict(json.loads(kept))
-
-
-def _is_pushing(options: Mapping[str, str]) -> bool:
-    return {name.lower(): value for name, value in options.items()}.get("pushdown", "false").lower() == "true"

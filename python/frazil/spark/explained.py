@@ -29,7 +29,7 @@ _STRUCTURE = re.compile(r"[,()\[\]\n']")
 # What makes strings that do not stand in the query.
 _MAKES_TEXT = re.compile(
     r"\b(ch(a)?r|unhex|unbase64|decode|to_csv|from_csv|from_json|to_json|concat_ws|format_string|printf|url_decode)\s*\("
-    r"|\bx\s*'|\\",
+    r"|\bx\s*'",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"'((?:[^']|'')*)'|\"((?:[^\"]|\"\")*)\"")
@@ -69,7 +69,7 @@ def string_literals(query: str) -> frozenset[str]:
     """The strings in a query, if strings in its plan can be told by them: else none."""
     text = _COMMENT.sub(" ", query)
     found = [single if single or not double else double for single, double in _QUOTED.findall(text)]
-    if _MAKES_TEXT.search(text) or not all(map(_is_plain, found)):
+    if "\\" in text or _MAKES_TEXT.search(_QUOTED.sub("''", text)) or not all(map(_is_plain, found)):
         return frozenset()
     # Patterns with wildcards at their ends only are shown without them.
     return frozenset([*found, *(literal.strip("%") for literal in found)])
@@ -87,7 +87,7 @@ def pushed_of(plan: str, schemas: Callable[[str], Schema | None], strings: froze
         schema = schemas(location[1]) if location else None
         if location is None or schema is None:
             continue
-        names = {field.name for field in schema.fields}
+        {field.name for field in schema.fields}
         read = tuple(_paths(columns[1], schema.fields)) if columns else tuple(f.name for f in schema.fields)
         filters = _FILTERS.search(node)
         whole = None if filters is None else _Reader(schema, strings).all_of(filters[1])
@@ -104,7 +104,8 @@ def _paths(text: str, fields: Sequence[Field]) -> Iterable[str]:
         inner = part.partition(":struct<")[2]
         if inner and field.type.startswith("struct<") and "." not in field.name:
             below = list(_paths(inner[:-1], field.children))
-            yield from (f"{field.name}.{path}" for path in below) if below else (field.name,)
+            whole = not below or set(below) == {child.name for child in field.children}
+            yield from (field.name,) if whole else (f"{field.name}.{path}" for path in below)
         else:
             yield field.name
 
@@ -123,7 +124,7 @@ def _split(text: str, brackets: str = "()[]") -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
-class _Misread(Exception):
+class _MisreadError(Exception):
     """The text may say something else than it seems to."""
 
 
@@ -136,7 +137,7 @@ class _Reader:
         """What a list of filters says; None if any of it is not certain, since then the others may not be either."""
         try:
             found = [self._filter(part) for part in _split(text)]
-        except (_Misread, InvalidInputError):
+        except (_MisreadError, InvalidInputError):
             return None
         certain = [predicate for predicate in found if predicate is not None]
         return reduce(lambda a, b: a & b, certain) if certain else None
@@ -145,7 +146,7 @@ class _Reader:
         """What it says, or something weaker unless `exact`; None if it says nothing that Frazil has words for."""
         name, parenthesis, rest = text.partition("(")
         if not parenthesis or not rest.endswith(")"):
-            raise _Misread
+            raise _MisreadError
         parts = _split(rest[:-1])
         if name in ("And", "Or") and len(parts) == 2:
             a, b = (self._filter(part, exact) for part in parts)
@@ -159,7 +160,7 @@ class _Reader:
             term = self._column(parts[0])[0]
             return term.is_null() if name == "IsNull" else term.is_not_null()
         if len(parts) != 2:
-            raise _Misread
+            raise _MisreadError
         return self._leaf(name, parts)
 
     def _leaf(self, name: str, parts: list[str]) -> Predicate | None:
@@ -176,7 +177,7 @@ class _Reader:
             return term.starts_with(value)
         if name in ("StringEndsWith", "StringContains"):
             return None
-        raise _Misread
+        raise _MisreadError
 
     def _column(self, text: str) -> tuple[Term, str]:
         names = [name.strip("`") for name in text.split(".")]
@@ -185,7 +186,7 @@ class _Reader:
         for name in names:
             found = next((field for field in fields if field.name == name), None)
             if found is None:
-                raise _Misread
+                raise _MisreadError
             fields, type_ = found.children, found.type
         return col(*names) if len(names) > 1 else col(names[0]), type_
 
@@ -195,9 +196,13 @@ class _Reader:
         if kind == "string" and text in self._strings:
             return text
         if kind not in _LITERAL or not _LITERAL[kind].fullmatch(text):
-            raise _Misread
-        parse = {"boolean": _TRUE.__eq__, "decimal": decimal.Decimal, "float": float, "double": float}
-        value: bool | int | float | str | decimal.Decimal = (
-            int(text) if kind in ("int", "long") else parse.get(kind, str)(text)
-        )
-        return value
+            raise _MisreadError
+        parse: dict[str, Callable[[str], bool | float | decimal.Decimal]] = {
+            "boolean": _TRUE.__eq__,
+            "decimal": decimal.Decimal,
+            "float": float,
+            "double": float,
+        }
+        if kind in ("int", "long"):
+            return int(text)
+        return parse[kind](text) if kind in parse else text

@@ -5,7 +5,8 @@
     df.repartition(ff.bucket(16, "user_id"), ff.days("ts"))
 
 Frazil's kernels compute them in Spark's Python workers, on Arrow columns. PySpark 4.0 has functions of pandas columns
-only, so there values travel as text, which is slow. Null stays null. The Spark session's time zone does not matter: instants are in UTC.
+only, so there values travel as text, which is slow. Null stays null. The Spark session's time zone does not matter:
+instants are in UTC.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -152,9 +153,11 @@ def _apply(transform: Transform, column: str | Column, type: str | st.DataType) 
     try:
         from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
     except ImportError:
+        from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+
         texts = f.to_json(f.struct(column.alias("v")), _JSON)
         by_text = on_executors_each(TransformTexts(transform), transform.shown)
-        from_json: Column = f.pandas_udf(by_text, type, f.PandasUDFType.SCALAR)(texts, f.typeof(column))
+        from_json: Column = pandas_udf(by_text, cast(Any, type), PandasUDFType.SCALAR)(texts, f.typeof(column))
         return from_json
     kernel = on_executors_each(transform, transform.shown)
     with warnings.catch_warnings():

@@ -28,6 +28,7 @@ __all__ = [
     "with_unknown_size",
 ]
 
+
 def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
     """Reads splits with Frazil's reader, one Spark task each."""
     if not splits:

@@ -1,8 +1,8 @@
 """The native lanes: files that Spark's own Parquet reader reads.
 
-`deal` asks the core which files Spark would read as Frazil does, and `read_group` reads them: by the names that columns
-have in the files, never by field ids, since Spark matches data by ids but pushes filters by names. Deleted rows leave by
-an anti-join with their positions, which are packed with the file's number into one long and broadcast.
+`deal` asks the core which files Spark would read as Frazil does, and `read_group` reads them: by the names that
+columns have in the files, never by field ids, since Spark matches data by ids but pushes filters by names. Deleted
+rows leave by an anti-join with their positions, which are packed with the file's number into one long and broadcast.
 """
 
 from __future__ import annotations
@@ -118,7 +118,9 @@ def all_to_arrow(scan: Scan, reason: str) -> Dealt:
     """Everything to the Arrow lane."""
     splits = scan.plan()
     paths = dict.fromkeys(task.data_file.path for split in splits for task in split.tasks)
-    return Dealt(scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), splits, [(p, reason) for p in paths])
+    return Dealt(
+        scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), splits, [(p, reason) for p in paths]
+    )
 
 
 def deal(spark: SparkSession, scan: Scan, engine: Engine) -> Dealt:
@@ -138,7 +140,8 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine) -> Dealt:
         schema, text, positions, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
         groups = tuple(
-            Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"])) for g in facts["groups"]
+            Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"]))
+            for g in facts["groups"]
         )
         more = {file.path for file in _beyond(groups)}
         if not more:

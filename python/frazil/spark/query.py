@@ -14,9 +14,10 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -57,8 +58,8 @@ def sql(
 ) -> DataFrame:
     """Runs a query over tables, of which only the files, rows and columns are read that it needs.
 
-    Spark plans the query twice: first over nothing, to see what it would push into each table, then over the tables read
-    with that. So filters prune files and manifests wherever they stand: in joins, subqueries, beside `or`.
+    Spark plans the query twice: first over nothing, to see what it would push into each table, then over the tables
+    read with that. So filters prune files and manifests wherever they stand: in joins, subqueries, beside `or`.
 
     Args:
         spark: The session, classic or Connect.
@@ -94,7 +95,7 @@ def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], expla
     """The query with names for data frames, which are seen in it alone."""
     if not frames:
         return spark.sql(explain + query)
-    slots = {f"frazil_{i}": frame for i, frame in enumerate(frames.values())}
+    slots: dict[str, Any] = {f"frazil_{i}": frame for i, frame in enumerate(frames.values())}
     named = ", ".join(f"`{name}` AS (SELECT * FROM {{{slot}}})" for name, slot in zip(frames, slots, strict=True))
     query = _COMMENTS.sub("", query)
     begins = _WITH.match(query)
@@ -157,10 +158,8 @@ def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Plannin
     columns = need.columns or _narrowest(scan)
     narrow = scan.select(*columns)
     if need.filter is not None and scan.row_limit is None:
-        try:
+        with suppress(InvalidInputError):  # of a value that the column's type does not hold
             narrow = narrow.where(need.filter)
-        except InvalidInputError:
-            pass  # a value that the column's type does not hold
     rows = read_scan(spark, narrow, planning, engine)
     have = {field.name: field.dataType for field in rows.schema}
     return rows.select(*[_widened(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted])

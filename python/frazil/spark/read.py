@@ -56,7 +56,7 @@ def read(
 
 
 def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
-    """A scan's rows as a Spark DataFrame; for `planning` and `engine` see `read`. Executors read, as often as Spark asks.
+    """A scan's rows as a Spark DataFrame; for `planning` and `engine` see `read`.
 
     The DataFrame's `explain()` shows `PlanOnExecutors` where executors plan; `explain("extended")` names the lanes.
     """
@@ -79,8 +79,8 @@ class Lanes:
     """Which lane reads which file of a scan, and why. Print it.
 
     Attributes:
-        files: A pyarrow table: `file_path`, `lane` and `reason`. Lanes are `N` (Spark's own reader), `ND` (the same, and
-            deleted rows leave by an anti-join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
+        files: A pyarrow table: `file_path`, `lane` and `reason`. Lanes are `N` (Spark's own reader), `ND` (the same,
+            and deleted rows leave by an anti-join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
     """
 
     def __init__(self, dealt: Dealt) -> None:
