@@ -150,17 +150,22 @@ _JSON = {
 
 def _apply(transform: Transform, column: str | Column, type: str | st.DataType) -> Column:
     column = f.col(column) if isinstance(column, str) else column
+    # Spark asks for type hints, of which a function of any type has none.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return _udf(transform, type)(column)
+
+
+def _udf(transform: Transform, type: str | st.DataType) -> Callable[[Column], Column]:
     try:
         from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
     except ImportError:
         from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 
-        texts = f.to_json(f.struct(column.alias("v")), _JSON)
         by_text = on_executors_each(TransformTexts(transform), transform.shown)
-        from_json: Column = pandas_udf(by_text, cast(Any, type), PandasUDFType.SCALAR)(texts, f.typeof(column))
-        return from_json
-    kernel = on_executors_each(transform, transform.shown)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # it asks for type hints, of which a function of any type has none
-        result: Column = arrow_udf(kernel, type, ArrowUDFType.SCALAR)(column)
-    return result
+        function = pandas_udf(by_text, cast(Any, type), PandasUDFType.SCALAR)
+        return lambda column: function(f.to_json(f.struct(column.alias("v")), _JSON), f.typeof(column))
+    kernel: Callable[[Column], Column] = arrow_udf(
+        on_executors_each(transform, transform.shown), type, ArrowUDFType.SCALAR
+    )
+    return kernel

@@ -123,7 +123,8 @@ class _SplitReader(DataSourceReader):
         return [InputPartition(payload) for payload in payloads]
 
     def read(self, partition: InputPartition | None) -> Iterator[tuple[bytes]]:
-        if partition is not None:  # Spark asks for None if there are no partitions
+        # Spark asks for None, or a partition of it, if there are no partitions.
+        if partition is not None and partition.value is not None:
             yield (partition.value,)
 
 
