@@ -51,7 +51,8 @@ assert spark.read.format("frazil").option("columns", "id").load(events).count() 
 apart = fz.spark.read(spark, events, filter="id >= 50", select=["id"], planning="executors")
 assert apart.count() == 150
 assert "PlanOnExecutors" in apart._explain_string()
-assert "Broadcast" not in apart.join(df, "id")._explain_string()
+by_arrow = fz.spark.read(spark, events, select=["id"], engine="arrow")
+assert "Broadcast" not in apart.join(by_arrow, "id")._explain_string()
 assert fz.spark.read(spark, events, filter="ts < '2020-01-01T00:00:00Z'", planning="executors").collect() == []
 tasks = fz.spark.plan(spark, events, select=["id"]).where("partition = 'ts_day=2023-01-01'")
 assert fz.spark.read_tasks(tasks).count() == 24
