@@ -64,7 +64,7 @@ fn columns_of(open: &ParquetFile, context: &ReadContext, file: &Arc<DataFile>, w
         return Ok(Plain::Not("the file has fewer rows than the table says".into()));
     }
     let mut columns = FileColumns::new(open.metadata.schema());
-    columns.identify(context, file.format)?;
+    columns.identify(context, file)?;
     let looker = Looker { schema: open.parquet_schema() };
     let constants = Constants::of(file);
     let mut names = Vec::with_capacity(wanted.len());

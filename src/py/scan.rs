@@ -110,7 +110,9 @@ impl Scan {
     ) -> PyResult<(Schema, String, Batches, Vec<Split>)> {
         let request = HandOverRequest { schemes, refused, most_files, most_positions };
         let packing = SplitRequest::default();
-        let dealt = run_watched(py, &Watch::new(), |go_on| self.inner.hand_over(&request, packing, go_on))?;
+        let dealt = run_watched(py, &Watch::new(), |go_on| {
+            self.inner.iceberg("Spark's own reader")?.hand_over(&request, packing, go_on)
+        })?;
         let json = dealt.to_json();
         let positions = Batches::new(packed_schema(), vec![dealt.positions]);
         let rest = dealt.rest.into_iter().map(Split::from).collect();

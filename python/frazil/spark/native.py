@@ -133,6 +133,8 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine) -> Dealt:
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
         return all_to_arrow(scan, "asked for by engine='arrow'")
+    if scan._table.format != "iceberg" and engine == "auto":
+        return all_to_arrow(scan, "the table is of Apache Paimon")
     schemes = _schemes(spark)
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, _MAX_DELETES)
     refused: set[str] = set()
