@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import frazil as fz
@@ -256,7 +257,6 @@ ROWS = pa.table({"id": [1]})
         lambda t: t.scan().plan_parts(),
         lambda t: t.scan().statistics("id"),
         lambda t: t.scan().estimate(),
-        lambda t: t.scan().explain(files=True),
         lambda t: t.cherry_pick(1),
         lambda t: t.upgrade(3),
     ],
@@ -266,6 +266,20 @@ def test_what_only_iceberg_can_do(orders: fz.Table, refused: Callable[[fz.Table]
     with pytest.raises(fz.UnsupportedError, match="Paimon"):
         refused(orders)
     assert sorted(p.name for p in DATA.joinpath("orders").rglob("*")) == before
+
+
+def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> None:
+    """What is kept is what is planned, and what was dropped has a stage and a reason."""
+    for table, text in ((orders, "country = 'no' and id > 1"), (accounts, "id = 5"), (orders, "id > 1000000")):
+        scan = table.scan(text)
+        files = scan.explain(files=True).files
+        planned = sorted(task.data_file.path for task in scan.plan_files())
+        assert sorted(files.filter(files["kept"])["file_path"].to_pylist()) == planned
+        dropped = files.filter(pc.invert(files["kept"])).to_pylist()
+        assert all(file["stage"] != "kept" and file["reason"] for file in dropped)
+        assert len(planned) + len(dropped) == len(list(table.scan().plan_files()))
+    with pytest.raises(fz.UnsupportedError, match="file by file"):
+        accounts.changes(since=1).explain(files=True)
 
 
 def test_a_folder_that_is_both(tmp_path: Path) -> None:
