@@ -271,6 +271,48 @@ pub struct LeveledFile {
     pub write_columns: Option<Vec<String>>,
 }
 
+/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields, and
+/// nulls by column (`None` where not counted). Of no columns: two rows without fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RowStats {
+    pub min: Vec<u8>,
+    pub max: Vec<u8>,
+    pub null_counts: Vec<Option<i64>>,
+}
+
+/// Who made a data file of a Paimon table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileSource {
+    /// A writer of rows.
+    Append,
+    /// A compaction.
+    Compact,
+}
+
+/// A data or changelog file that a writer made for a Paimon table, with all that a commit records of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaimonNewFile {
+    /// The file, with [`DataFile::leveled`]. Its path is in the folder of its bucket, unless it is `external`.
+    pub file: DataFile,
+    /// Of the key columns; of no columns in tables without primary key.
+    pub key_stats: RowStats,
+    /// Of the columns in `value_stats_cols`; if that is `None`, of all columns of the file.
+    pub value_stats: RowStats,
+    /// The columns with statistics, if not all of the file.
+    pub value_stats_cols: Option<Vec<String>>,
+    /// Names of files beside it: file indexes that are not embedded.
+    pub extra_files: Vec<String>,
+    /// A small file index.
+    pub embedded_index: Option<Vec<u8>>,
+    /// When it was made: milliseconds from the epoch to the time on the writer's clock, of its own time zone.
+    pub creation_time_ms: i64,
+    /// Who made it.
+    pub source: FileSource,
+    /// Whether the file is outside of the table, so that its whole path is recorded.
+    pub external: bool,
+}
+
 impl DataFile {
     /// A file that nothing else is known of yet: of no rows and bytes, and of no commit.
     pub fn new(

@@ -123,6 +123,11 @@ impl TableFolder {
         Ok(folder)
     }
 
+    /// The same table on a branch that need not be there.
+    pub(in crate::paimon) fn on_branch(&self, name: &str) -> TableFolder {
+        TableFolder { branch: name.to_owned(), ..self.clone() }
+    }
+
     /// The store that the table is in.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -139,7 +144,7 @@ impl TableFolder {
     }
 
     /// A folder of the branch.
-    fn folder(&self, name: &str) -> String {
+    pub(in crate::paimon) fn folder(&self, name: &str) -> String {
         if self.branch == MAIN_BRANCH {
             return join(&self.root, name);
         }
@@ -156,7 +161,7 @@ impl TableFolder {
         join(&self.folder("snapshot"), &format!("{SNAPSHOT}{id}"))
     }
 
-    fn tag_path(&self, name: &str) -> String {
+    pub(in crate::paimon) fn tag_path(&self, name: &str) -> String {
         join(&self.folder("tag"), &format!("{TAG}{name}"))
     }
 
@@ -168,6 +173,15 @@ impl TableFolder {
     /// Those of the store.
     pub fn schema_ids(&self) -> Result<Vec<i64>> {
         Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("schema"))?, SCHEMA))
+    }
+
+    /// The branch's current schema: the latest.
+    ///
+    /// # Errors
+    /// As [`TableFolder::schemas`].
+    pub fn latest_schema(&self) -> Result<Arc<TableSchema>> {
+        let none = || Error::corrupt("the table has no schema").with("path", self.folder("schema"));
+        Ok(Arc::new(self.schema(*self.schema_ids()?.last().ok_or_else(none)?)?))
     }
 
     /// A schema.
@@ -220,6 +234,32 @@ impl TableFolder {
     /// Those of the store.
     pub fn snapshot_ids(&self) -> Result<Vec<i64>> {
         Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("snapshot"))?, SNAPSHOT))
+    }
+
+    /// Whether a snapshot is there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn has_snapshot(&self, id: i64) -> Result<bool> {
+        exists(self.store.as_ref(), &self.snapshot_path(id))
+    }
+
+    /// Says which snapshot is the latest, to save others a listing.
+    ///
+    /// # Errors
+    /// Those of the store; then others list.
+    pub(crate) fn hint_latest(&self, id: i64) -> Result<()> {
+        self.store.put(&join(&self.folder("snapshot"), "LATEST"), id.to_string().as_bytes())
+    }
+
+    /// Says which snapshot is the earliest, to save others a listing.
+    pub(in crate::paimon) fn hint_earliest(&self, id: i64) -> Result<()> {
+        self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
+    }
+
+    /// Removes what says which snapshot is the latest.
+    pub(super) fn forget_latest(&self) -> Result<()> {
+        self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
 
     fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
