@@ -38,6 +38,7 @@ mod messages;
 pub mod paimon;
 pub mod paimon_scan;
 pub mod paimon_table;
+pub mod paimon_write;
 pub mod plan_parts;
 pub mod plan_table;
 #[cfg(feature = "python")]

@@ -76,6 +76,20 @@ impl Declared {
         if let Size::Bits(bits) = self.size { Some(bits) } else { None }
     }
 
+    /// Digits of a time's fraction of the second, if it says.
+    pub(crate) fn fraction_digits(&self) -> Option<u32> {
+        if let Size::Digits(digits) = self.size { Some(digits) } else { None }
+    }
+
+    /// The length of text (in characters) or bytes, and whether all values have just that.
+    pub(crate) fn length(&self) -> Option<(usize, bool)> {
+        match self.size {
+            Size::Exactly(n) => Some((n, true)),
+            Size::AtMost(n) => Some((n, false)),
+            _ => None,
+        }
+    }
+
     fn bits(&self) -> u32 {
         match (self.size, &self.ty) {
             (Size::Bits(bits), _) => bits,

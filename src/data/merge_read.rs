@@ -172,7 +172,7 @@ impl Merge {
     }
 
     /// The merged rows of runs whose batches have the columns that are read of files.
-    fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
+    pub fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
         let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
         let runs = Some(Runs::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
