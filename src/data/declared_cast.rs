@@ -81,15 +81,6 @@ impl Declared {
         if let Size::Digits(digits) = self.size { Some(digits) } else { None }
     }
 
-    /// The length of text (in characters) or bytes, and whether all values have just that.
-    pub(crate) fn length(&self) -> Option<(usize, bool)> {
-        match self.size {
-            Size::Exactly(n) => Some((n, true)),
-            Size::AtMost(n) => Some((n, false)),
-            _ => None,
-        }
-    }
-
     fn bits(&self) -> u32 {
         match (self.size, &self.ty) {
             (Size::Bits(bits), _) => bits,
