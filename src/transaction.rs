@@ -1,49 +1,36 @@
-//! The retry loop of commits: prepare on the newest version, publish, and on a conflict prepare again.
+//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`attempts`].
 //!
 //! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
 
 mod pending;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::iceberg::catalog::filesystem::FoundMetadata;
 use crate::iceberg::commit::{CherryPick, SnapshotChange, WAP_ID};
 use crate::iceberg::metadata::TableMetadata;
+use crate::store::attempts::{self, Attempts, RetryPolicy, unknown};
 use crate::table::{Table, check_same_table};
 use crate::workers::asking;
 
 pub use self::pending::{DryRun, Transaction};
 
-/// How often and how long to retry: `commit.retry.*`, named and measured as Java does. By default there are more retries than
-/// Java's 4 and shorter pauses than its minute, because an attempt on a file system costs milliseconds: writers that come in
-/// crowds shall all get through.
-struct RetryPolicy {
-    retries: u32,
-    min_wait_ms: u64,
-    max_wait_ms: u64,
-    total_ms: u64,
-}
-
-impl RetryPolicy {
-    fn of(properties: &BTreeMap<String, String>) -> RetryPolicy {
-        let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
-        RetryPolicy {
-            retries: number("commit.retry.num-retries", 100).min(10_000) as u32,
-            min_wait_ms: number("commit.retry.min-wait-ms", 20),
-            max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
-            total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
-        }
-    }
-
-    /// Doubling, capped, with half of it random, so that writers that collided part.
-    fn wait(&self, attempt: u32) -> Duration {
-        let full = self.min_wait_ms.saturating_mul(1 << attempt.min(20)).min(self.max_wait_ms).max(1);
-        let random = uuid::Uuid::new_v4().as_u64_pair().1 % full;
-        Duration::from_millis(full / 2 + random / 2)
+/// `commit.retry.*`, named and measured as Java does. By default there are more retries than Java's 4 and shorter pauses than
+/// its minute, because an attempt on a file system costs milliseconds: writers that come in crowds shall all get through.
+fn retry_policy(properties: &BTreeMap<String, String>) -> RetryPolicy {
+    let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
+    RetryPolicy {
+        retries: number(NUM_RETRIES, 100).min(10_000) as u32,
+        min_wait_ms: number("commit.retry.min-wait-ms", 20),
+        max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
+        total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
+        option: NUM_RETRIES,
     }
 }
+
+const NUM_RETRIES: &str = "commit.retry.num-retries";
 
 /// The version that an attempt starts from.
 struct Base {
@@ -52,23 +39,7 @@ struct Base {
 }
 
 /// How a commit ended.
-pub(crate) enum Verdict {
-    /// It is in the table.
-    Committed(Table),
-    /// It certainly is not, and never will be: what was written for it can be removed.
-    Failed(Error),
-    /// It may be: nothing may be removed.
-    Unknown(Error),
-}
-
-impl Verdict {
-    pub(crate) fn into_result(self) -> Result<Table> {
-        match self {
-            Verdict::Committed(table) => Ok(table),
-            Verdict::Failed(e) | Verdict::Unknown(e) => Err(e),
-        }
-    }
-}
+pub(crate) type Verdict = attempts::Verdict<Table>;
 
 /// One change of a table. Each attempt of a commit applies it anew, to the newest version.
 pub(crate) trait Change: Send {
@@ -222,10 +193,10 @@ impl Table {
 /// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
 /// successors' names are free again, or belong to a table that was dropped since.
 ///
-/// Only a lost race for the next version is tried again. A change that can't be made any more ends the commit, and so does a
-/// publication of which nobody can tell whether it happened.
+/// See [`attempts::run`].
 pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
-    let verdict = attempts(table, &mut changes);
+    let policy = retry_policy(&table.inner.metadata.properties);
+    let verdict = attempts::run(&mut Changes { table, changes: &mut changes }, &policy);
     match &verdict {
         Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
         // Also after an interrupt, which has made itself heard.
@@ -235,64 +206,55 @@ pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdic
     verdict
 }
 
-fn attempts(table: &Table, changes: &mut [Box<dyn Change>]) -> Verdict {
-    let policy = RetryPolicy::of(&table.inner.metadata.properties);
-    let began = Instant::now();
-    let mut base = match reload(table) {
-        Ok(base) => base,
-        Err(e) => return Verdict::Failed(e),
-    };
-    for attempt in 0.. {
-        if changes.iter().all(|c| c.is_in(&base.metadata)) {
-            return reopened(table, base);
-        }
-        let next = match apply_all(changes, &base) {
-            Ok(next) => next,
-            Err(e) => match newer(table, &base, &e).filter(|_| attempt < policy.retries) {
-                Some(newer) => {
-                    base = newer;
-                    continue;
-                }
-                None => return Verdict::Failed(e),
-            },
-        };
-        let error = match publish(table, &next, &base) {
-            Ok(table) => return Verdict::Committed(table),
-            Err(e) => e,
-        };
-        let versions = &table.inner.versions;
-        let found = base.found;
-        base = match reload(table) {
-            Ok(newest) => newest,
-            Err(_) if versions.is_certain(&error) => return Verdict::Failed(error),
-            Err(e) => return Verdict::Unknown(unknown(error).because(e)),
-        };
-        if changes.iter().any(|c| c.is_marked_in(&base.metadata)) || versions.went_through(&found, &next) {
-            // The publish happened although its reply said otherwise.
-            return reopened(table, base);
-        }
-        if error.kind() != ErrorKind::CommitConflict {
-            let refused = versions.is_certain(&error) || table.inner.store.refused(&error);
-            return if refused { Verdict::Failed(error) } else { Verdict::Unknown(unknown(error)) };
-        }
-        let spent = began.elapsed().as_millis() as u64;
-        if attempt >= policy.retries || spent >= policy.total_ms {
-            let text = format!(
-                "Another writer won {} times in {spent} ms; nothing of this commit is in the table, so it is safe to \
-                 try again (property commit.retry.num-retries)",
-                attempt + 1
-            );
-            return Verdict::Failed(error.hint(text));
-        }
-        std::thread::sleep(policy.wait(attempt));
-    }
-    Verdict::Failed(Error::internal("the commit loop ended"))
+/// The attempts to make changes.
+struct Changes<'a> {
+    table: &'a Table,
+    changes: &'a mut [Box<dyn Change>],
 }
 
-/// A later version than one that expired while it was read, so that files of it were missing.
-fn newer(table: &Table, base: &Base, error: &Error) -> Option<Base> {
-    let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(table).ok()).flatten()?;
-    (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
+impl Attempts for Changes<'_> {
+    type Base = Base;
+    type Next = TableMetadata;
+    type Done = Table;
+
+    fn newest(&mut self) -> Result<Base> {
+        reload(self.table)
+    }
+
+    fn newer(&mut self, base: &Base, error: &Error) -> Option<Base> {
+        let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(self.table).ok()).flatten()?;
+        (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
+    }
+
+    fn is_in(&mut self, base: &Base) -> Result<bool> {
+        Ok(self.changes.iter().all(|c| c.is_in(&base.metadata)))
+    }
+
+    fn prepare(&mut self, base: &Base) -> Result<TableMetadata> {
+        apply_all(self.changes, base)
+    }
+
+    fn publish(&mut self, base: &Base, next: &TableMetadata) -> Result<Table> {
+        let found = self.table.inner.versions.publish(&base.metadata, &base.found, next)?;
+        self.table.at(next.clone(), found).map_err(unknown)
+    }
+
+    fn went_through(&mut self, newest: &Base, base: &Base, next: &TableMetadata) -> Result<bool> {
+        let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
+        Ok(marked || self.table.inner.versions.went_through(&base.found, next))
+    }
+
+    fn done(&mut self, base: Base) -> Result<Table> {
+        self.table.at(base.metadata, base.found)
+    }
+
+    fn is_certain(&self, error: &Error) -> bool {
+        self.table.inner.versions.is_certain(error)
+    }
+
+    fn is_refused(&self, error: &Error) -> bool {
+        self.table.inner.store.refused(error)
+    }
 }
 
 /// The version after `base` with all changes made that it does not have yet.
@@ -309,29 +271,10 @@ fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) -> Result<T
     })
 }
 
-fn reopened(table: &Table, base: Base) -> Verdict {
-    table.at(base.metadata, base.found).map_or_else(Verdict::Unknown, Verdict::Committed)
-}
-
-/// Publishes one attempt as the next version.
-fn publish(table: &Table, next: &TableMetadata, base: &Base) -> Result<Table> {
-    let found = table.inner.versions.publish(&base.metadata, &base.found, next)?;
-    table.at(next.clone(), found).map_err(unknown)
-}
-
 fn reload(table: &Table) -> Result<Base> {
     let (metadata, found) = table.inner.versions.load()?;
     check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
     Ok(Base { metadata, found })
-}
-
-fn unknown(error: Error) -> Error {
-    if error.kind() == ErrorKind::CommitStateUnknown {
-        return error;
-    }
-    Error::state_unknown("it is unknown whether the commit happened")
-        .hint("Nothing was removed. Open the table again and look for the rows before trying again")
-        .because(error)
 }
 
 /// The time by this machine's clock, milliseconds since the epoch.

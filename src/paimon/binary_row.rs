@@ -154,7 +154,8 @@ impl<'a> BinaryRow<'a> {
     }
 }
 
-fn compare_fields(a: &BinaryRow<'_>, b: &BinaryRow<'_>, field: usize, ty: &DataType) -> Result<Ordering> {
+/// Compares one field of two rows, null in neither.
+pub(super) fn compare_fields(a: &BinaryRow<'_>, b: &BinaryRow<'_>, field: usize, ty: &DataType) -> Result<Ordering> {
     let (at, bt) = (a.slot(field), b.slot(field));
     Ok(match &ty.kind {
         // By their bytes, whatever text they are.

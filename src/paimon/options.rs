@@ -80,6 +80,28 @@ impl<'a> Options<'a> {
         number.ok_or_else(|| bad(key, text, "number of bytes"))
     }
 
+    /// A length of time in milliseconds: `10 ms`, `1 h`, `2d`, `500`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is something else.
+    pub fn duration_ms(&self, key: &str) -> Result<Option<i64>> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        let lower = text.trim().to_ascii_lowercase();
+        let (digits, unit) = lower.split_at(lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len()));
+        let (times, parts) = match unit.trim() {
+            "d" | "day" | "days" => (86_400_000, 1),
+            "h" | "hour" | "hours" => (3_600_000, 1),
+            "m" | "min" | "minute" | "minutes" => (60_000, 1),
+            "s" | "sec" | "secs" | "second" | "seconds" => (1_000, 1),
+            "" | "ms" | "milli" | "millis" | "millisecond" | "milliseconds" => (1, 1),
+            "µs" | "micro" | "micros" | "microsecond" | "microseconds" => (1, 1_000),
+            "ns" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => (1, 1_000_000),
+            _ => return Err(bad(key, text, "length of time")),
+        };
+        let millis = digits.parse::<i64>().ok().and_then(|n| n.checked_mul(times)).map(|n| n / parts);
+        millis.map(Some).ok_or_else(|| bad(key, text, "length of time"))
+    }
+
     /// A list parted by commas; empty if the option is blank.
     pub fn list(&self, key: &str) -> Vec<&'a str> {
         let text = self.get(key).unwrap_or_default();

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::data_type::{DataField, DataType};
 use super::options::Options;
+use super::pretty_json::pretty;
 use crate::error::{Error, Result};
 use crate::types::{FieldId, Schema};
 
@@ -20,6 +21,20 @@ const ORC_VERSION: i64 = 2;
 
 /// The latest version.
 pub const CURRENT_VERSION: i64 = 3;
+
+/// What a new schema says. See [`TableSchema`].
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct SchemaParts {
+    pub id: i64,
+    pub fields: Vec<DataField>,
+    pub highest_field_id: FieldId,
+    pub partition_keys: Vec<String>,
+    pub primary_keys: Vec<String>,
+    pub options: BTreeMap<String, String>,
+    pub comment: Option<String>,
+    pub time_ms: i64,
+}
 
 /// A schema file.
 #[derive(Clone, Debug)]
@@ -127,6 +142,46 @@ impl TableSchema {
         };
         schema.columns = Arc::new(schema.checked_columns()?);
         Ok(schema)
+    }
+
+    /// A schema of the current version.
+    ///
+    /// # Errors
+    /// As [`TableSchema::from_json`].
+    pub fn new(parts: SchemaParts) -> Result<TableSchema> {
+        let mut raw = Map::new();
+        let mut put = |key: &str, value: Json| raw.insert(key.to_owned(), value);
+        put("version", CURRENT_VERSION.into());
+        put("id", parts.id.into());
+        put("fields", parts.fields.iter().map(DataField::to_json).collect());
+        put("highestFieldId", parts.highest_field_id.into());
+        put("partitionKeys", parts.partition_keys.into());
+        put("primaryKeys", parts.primary_keys.into());
+        put("options", parts.options.into_iter().map(|(k, v)| (k, Json::from(v))).collect::<Map<_, _>>().into());
+        if let Some(comment) = parts.comment {
+            put("comment", comment.into());
+        }
+        put("timeMillis", parts.time_ms.into());
+        TableSchema::from_json(raw)
+    }
+
+    /// What a schema like this one is made of.
+    pub fn parts(&self) -> SchemaParts {
+        SchemaParts {
+            id: self.id,
+            fields: self.fields.clone(),
+            highest_field_id: self.highest_field_id,
+            partition_keys: self.partition_keys.clone(),
+            primary_keys: self.primary_keys.clone(),
+            options: self.options.clone(),
+            comment: self.comment.clone(),
+            time_ms: self.time_ms,
+        }
+    }
+
+    /// The schema's file, as Java writes it.
+    pub fn encode(&self) -> Vec<u8> {
+        pretty(&Json::Object(self.raw.clone()))
     }
 
     /// The columns as the rest of the crate sees them, once keys are known to be among them.

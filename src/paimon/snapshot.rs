@@ -6,10 +6,36 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json};
 
+use super::pretty_json::pretty;
 use crate::error::{Error, Result};
 
 /// The latest version of the format.
-const CURRENT_VERSION: i64 = 3;
+pub const CURRENT_VERSION: i64 = 3;
+
+/// The members that [`Snapshot`] knows.
+const KEYS: [&str; 21] = [
+    "version",
+    "id",
+    "schemaId",
+    "baseManifestList",
+    "baseManifestListSize",
+    "deltaManifestList",
+    "deltaManifestListSize",
+    "changelogManifestList",
+    "changelogManifestListSize",
+    "indexManifest",
+    "commitUser",
+    "commitIdentifier",
+    "commitKind",
+    "timeMillis",
+    "totalRecordCount",
+    "deltaRecordCount",
+    "changelogRecordCount",
+    "watermark",
+    "statistics",
+    "properties",
+    "nextRowId",
+];
 
 /// A snapshot file. What it does not give is `None`.
 #[derive(Clone, Debug, PartialEq)]
@@ -122,6 +148,40 @@ impl Snapshot {
             next_row_id: number("nextRowId"),
             raw,
         })
+    }
+
+    /// The snapshot's file, as Java writes it; what is not known here is kept.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Map::new();
+        let mut put = |key: &str, value: Option<Json>| out.extend(value.map(|v| (key.to_owned(), v)));
+        put("version", Some(self.version.into()));
+        put("id", Some(self.id.into()));
+        put("schemaId", Some(self.schema_id.into()));
+        put("baseManifestList", Some(self.base_manifest_list.as_str().into()));
+        put("baseManifestListSize", self.base_manifest_list_size.map(Json::from));
+        put("deltaManifestList", Some(self.delta_manifest_list.as_str().into()));
+        put("deltaManifestListSize", self.delta_manifest_list_size.map(Json::from));
+        put("changelogManifestList", self.changelog_manifest_list.as_deref().map(Json::from));
+        put("changelogManifestListSize", self.changelog_manifest_list_size.map(Json::from));
+        put("indexManifest", self.index_manifest.as_deref().map(Json::from));
+        put("commitUser", Some(self.commit_user.as_str().into()));
+        put("commitIdentifier", Some(self.commit_identifier.into()));
+        put("commitKind", Some(self.commit_kind.as_str().into()));
+        put("timeMillis", Some(self.time_ms.into()));
+        put("totalRecordCount", self.total_record_count.map(Json::from));
+        put("deltaRecordCount", self.delta_record_count.map(Json::from));
+        put("changelogRecordCount", self.changelog_record_count.map(Json::from));
+        put("watermark", self.watermark.map(Json::from));
+        put("statistics", self.statistics.as_deref().map(Json::from));
+        let properties: Map<String, Json> = self.properties.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
+        put("properties", (!properties.is_empty()).then_some(Json::Object(properties)));
+        put("nextRowId", self.next_row_id.map(Json::from));
+        for (key, value) in self.raw.iter().filter(|(_, v)| !v.is_null()) {
+            if !KEYS.contains(&key.as_str()) {
+                out.insert(key.clone(), value.clone());
+            }
+        }
+        pretty(&Json::Object(out))
     }
 
     /// The lists of the manifests of the table's files, in order, with their lengths where given.

@@ -3,6 +3,7 @@
 //! [`Store`] is what the rest of the crate sees: whole reads, range reads, create-if-absent writes, listing, deletion.
 //! [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
 
+pub mod attempts;
 mod connect;
 pub mod database;
 mod failure;

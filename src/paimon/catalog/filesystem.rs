@@ -162,6 +162,15 @@ impl TableFolder {
         Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("schema"))?, SCHEMA))
     }
 
+    /// The branch's current schema: the latest.
+    ///
+    /// # Errors
+    /// As [`TableFolder::schemas`].
+    pub fn latest_schema(&self) -> Result<Arc<TableSchema>> {
+        let none = || Error::corrupt("the table has no schema").with("path", self.folder("schema"));
+        Ok(Arc::new(self.schema(*self.schema_ids()?.last().ok_or_else(none)?)?))
+    }
+
     /// A schema.
     ///
     /// # Errors
@@ -212,6 +221,22 @@ impl TableFolder {
     /// Those of the store.
     pub fn snapshot_ids(&self) -> Result<Vec<i64>> {
         Ok(numbers_of(&names_in(self.store.as_ref(), &self.folder("snapshot"))?, SNAPSHOT))
+    }
+
+    /// Whether a snapshot is there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn has_snapshot(&self, id: i64) -> Result<bool> {
+        exists(self.store.as_ref(), &self.snapshot_path(id))
+    }
+
+    /// Says which snapshot is the latest, to save others a listing.
+    ///
+    /// # Errors
+    /// Those of the store; then others list.
+    pub(crate) fn hint_latest(&self, id: i64) -> Result<()> {
+        self.store.put(&join(&self.folder("snapshot"), "LATEST"), id.to_string().as_bytes())
     }
 
     fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {

@@ -1,0 +1,141 @@
+//! What must hold of the latest snapshot for a commit to go on top of it.
+//!
+//! Source: Java's `ConflictDetection`.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use super::CommitKind;
+use super::changes::{compare_keys, sort_by_keys};
+use super::merge::merged;
+use crate::error::{Error, Result, ResultExt};
+use crate::paimon::entries::{ADD, DELETE};
+use crate::paimon::file_entry::FileEntry;
+use crate::paimon::index_manifest::IndexEntry;
+use crate::paimon::schema::TableSchema;
+use crate::paimon::sections::overlapping;
+
+/// What a commit does, and what it meets.
+pub(super) struct Meeting<'a> {
+    pub(super) schema: &'a TableSchema,
+    pub(super) kind: CommitKind,
+    /// Live files of the partitions that it changes.
+    pub(super) base: &'a [FileEntry],
+    pub(super) delta: &'a [FileEntry],
+    /// Index files of the latest snapshot.
+    pub(super) index_base: &'a [IndexEntry],
+    pub(super) index_delta: &'a [IndexEntry],
+}
+
+impl Meeting<'_> {
+    /// Checks all.
+    ///
+    /// # Errors
+    /// `CommitConflict`, saying which file is in the way; `InvalidInput` for changes that contradict themselves.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.kind != CommitKind::Overwrite {
+            self.check_buckets()?;
+        }
+        let itself = |e: Error| Error::invalid("the commit adds a file twice").because(e);
+        merged(self.delta.iter().cloned()).map_err(itself)?;
+        let all = merged(self.base.iter().chain(self.delta).cloned())
+            .map_err(|e| Error::conflict("a file that the commit adds is in the table already").because(e))?;
+        if let Some(gone) = all.values().find(|e| e.kind == DELETE) {
+            return Err(Error::conflict("a file that the commit removes is gone: another commit removed it first")
+                .with("file", &gone.file_name));
+        }
+        let live: Vec<&FileEntry> = all.values().collect();
+        self.check_keys(&live)?;
+        self.check_vectors(&live)?;
+        self.check_row_ids(&live)
+    }
+
+    /// All files of a partition are spread over the same number of buckets.
+    fn check_buckets(&self) -> Result<()> {
+        let mut totals: HashMap<&[u8], i32> = HashMap::new();
+        for entry in self.base.iter().chain(self.delta).filter(|e| e.total_buckets > 0) {
+            let total = *totals.entry(&entry.partition).or_insert(entry.total_buckets);
+            if total != entry.total_buckets {
+                let (found, wanted) = (entry.total_buckets, total);
+                return Err(Error::conflict(format!("a partition of {wanted} buckets can't have files of {found}"))
+                    .with("file", &entry.file_name)
+                    .hint("Overwrite the partition to change its number of buckets"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Above level 0, the files of a level don't overlap.
+    fn check_keys(&self, live: &[&FileEntry]) -> Result<()> {
+        let types = self.schema.key_types();
+        if types.is_empty() || self.schema.options().boolean("pk-clustering-override", false)? {
+            return Ok(());
+        }
+        let mut levels: HashMap<(&[u8], i32, i32), Vec<&FileEntry>> = HashMap::new();
+        for entry in live.iter().filter(|e| e.level >= 1) {
+            levels.entry((&entry.partition, entry.bucket, entry.level)).or_default().push(entry);
+        }
+        for files in levels.values_mut() {
+            sort_by_keys(files, &types)?;
+            for pair in files.windows(2) {
+                let [a, b] = pair else { continue };
+                if compare_keys(&a.max_key, &b.min_key, &types).with("file", &a.file_name)? != Ordering::Less {
+                    return Err(Error::conflict(format!("two files of level {} have the same keys", a.level))
+                        .with("file", &a.file_name)
+                        .with("other", &b.file_name)
+                        .hint("Another compaction of the bucket came first"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// In tables without key, a data file goes with its deletion vector, and only live files have one.
+    fn check_vectors(&self, live: &[&FileEntry]) -> Result<()> {
+        if self.schema.has_primary_key() {
+            return Ok(());
+        }
+        let removed: HashSet<&str> =
+            self.index_delta.iter().filter(|e| e.kind == DELETE).map(|e| e.file_name.as_str()).collect();
+        let gone: HashSet<&str> =
+            self.delta.iter().filter(|e| e.kind == DELETE).map(|e| e.file_name.as_str()).collect();
+        for entry in self.index_base.iter().filter(|e| !removed.contains(e.file_name.as_str())) {
+            let vector = entry.deletion_vectors.iter().flatten().find(|v| gone.contains(v.data_file.as_str()));
+            if let Some(vector) = vector {
+                return Err(Error::conflict("rows of a file that the commit removes were deleted meanwhile")
+                    .with("file", &vector.data_file));
+            }
+        }
+        let names: HashSet<&str> = live.iter().map(|e| e.file_name.as_str()).collect();
+        for entry in self.index_delta.iter().filter(|e| e.kind == ADD) {
+            let vector = entry.deletion_vectors.iter().flatten().find(|v| !names.contains(v.data_file.as_str()));
+            if let Some(vector) = vector {
+                return Err(Error::conflict("a file whose rows the commit deletes is gone: another commit removed it")
+                    .with("file", &vector.data_file));
+            }
+        }
+        Ok(())
+    }
+
+    /// Files with columns of the same rows have all the same rows.
+    fn check_row_ids(&self, live: &[&FileEntry]) -> Result<()> {
+        if self.kind != CommitKind::Compact || !self.schema.options().data_evolution()? {
+            return Ok(());
+        }
+        let files: Vec<(&FileEntry, (i64, i64))> = live
+            .iter()
+            .filter(|e| !e.file_name.ends_with(".blob"))
+            .filter_map(|e| Some((*e, e.row_ids()?)))
+            .collect();
+        let ranges: Vec<(i64, i64)> = files.iter().map(|(_, range)| *range).collect();
+        for group in overlapping(&ranges) {
+            let mut members = group.iter().filter_map(|i| files.get(*i));
+            let Some((_, first)) = members.next() else { continue };
+            if let Some((other, _)) = members.find(|(_, range)| range != first) {
+                return Err(Error::conflict("columns of rows were written while the rows were compacted")
+                    .with("file", &other.file_name));
+            }
+        }
+        Ok(())
+    }
+}

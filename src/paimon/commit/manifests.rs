@@ -1,0 +1,261 @@
+//! The metadata files that a commit writes.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::codec::avro::Codec;
+use crate::error::Result;
+use crate::paimon::binary_row::{BinaryRow, compare_fields};
+use crate::paimon::binary_row_write::{encode_row, prefixed};
+use crate::paimon::data_type::{DataType, TypeKind};
+use crate::paimon::entries::ADD;
+use crate::paimon::file_entry::FileEntry;
+use crate::paimon::index_manifest::IndexEntry;
+use crate::paimon::manifest_encode::{ManifestWriter, encode_index_manifest, encode_manifest_list, manifest_codec};
+use crate::paimon::manifest_list::ManifestFile;
+use crate::paimon::partition::manifest_path;
+use crate::paimon::schema::TableSchema;
+use crate::paimon::stats::SimpleStats;
+use crate::store::Store;
+
+/// How often a manifest's size is looked at, in entries.
+const SIZE_CHECK_ENTRIES: usize = 1000;
+
+/// How manifests are written, by the table's options.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    codec: Codec,
+    /// No manifest grows much beyond that.
+    pub(super) target_bytes: i64,
+    partition_types: Vec<DataType>,
+}
+
+impl Layout {
+    /// That of a schema.
+    pub(super) fn of(schema: &TableSchema) -> Result<Layout> {
+        let options = schema.options();
+        Ok(Layout {
+            codec: manifest_codec(options)?,
+            target_bytes: options.bytes("manifest.target-file-size", 8 << 20)?,
+            partition_types: schema.partition_types(),
+        })
+    }
+}
+
+/// Writes the metadata files of one commit, and knows which they are.
+#[derive(Debug)]
+pub(super) struct MetadataFiles {
+    store: Arc<dyn Store>,
+    root: String,
+    commit_id: String,
+    manifests: usize,
+    lists: usize,
+    written: Vec<String>,
+}
+
+impl MetadataFiles {
+    pub(super) fn new(store: Arc<dyn Store>, root: &str) -> MetadataFiles {
+        let commit_id = uuid::Uuid::new_v4().to_string();
+        MetadataFiles { store, root: root.to_owned(), commit_id, manifests: 0, lists: 0, written: Vec::new() }
+    }
+
+    fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = manifest_path(&self.root, name)?;
+        // First, since one that failed may be there all the same.
+        self.written.push(name.to_owned());
+        self.store.put_if_absent(&path, bytes)
+    }
+
+    /// Removes the files that nobody needs, and forgets them.
+    pub(super) fn delete_all_but(&mut self, needed: &HashSet<String>) {
+        for name in std::mem::take(&mut self.written) {
+            match (needed.contains(&name), manifest_path(&self.root, &name)) {
+                // A left-over is a harmless orphan; the outcome of the commit matters more.
+                (false, Ok(path)) => drop(self.store.delete(&path)),
+                _ => self.written.push(name),
+            }
+        }
+    }
+
+    /// Writes a manifest list; its name and length.
+    pub(super) fn write_list(&mut self, manifests: &[ManifestFile], layout: &Layout) -> Result<(String, i64)> {
+        let bytes = encode_manifest_list(manifests, layout.codec)?;
+        let name = format!("manifest-list-{}-{}", self.commit_id, self.lists);
+        self.lists += 1;
+        self.put(&name, &bytes)?;
+        Ok((name, bytes.len() as i64))
+    }
+
+    /// Writes an index manifest; its name.
+    pub(super) fn write_index(&mut self, entries: &[IndexEntry], layout: &Layout) -> Result<String> {
+        let bytes = encode_index_manifest(entries, layout.codec)?;
+        let name = format!("index-manifest-{}-{}", self.commit_id, self.manifests);
+        self.manifests += 1;
+        self.put(&name, &bytes)?;
+        Ok(name)
+    }
+
+    /// Writes entries to as many manifests as they need.
+    pub(super) fn write_manifests<'e>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'e FileEntry>,
+        layout: &Layout,
+    ) -> Result<Vec<ManifestFile>> {
+        let mut out = Vec::new();
+        let mut open: Option<Manifest<'_>> = None;
+        for entry in entries {
+            let manifest = open.get_or_insert_with(|| Manifest::new(layout));
+            manifest.add(entry)?;
+            if manifest.entries % SIZE_CHECK_ENTRIES == 0
+                && manifest.writer.size_bytes()? as i64 >= layout.target_bytes
+                && let Some(full) = open.take()
+            {
+                out.push(self.finish(full)?);
+            }
+        }
+        if let Some(last) = open {
+            out.push(self.finish(last)?);
+        }
+        Ok(out)
+    }
+
+    fn finish(&mut self, manifest: Manifest<'_>) -> Result<ManifestFile> {
+        let name = format!("manifest-{}-{}", self.commit_id, self.manifests);
+        self.manifests += 1;
+        let (bytes, mut file) = manifest.finish()?;
+        self.put(&name, &bytes)?;
+        file.file_name = name;
+        Ok(file)
+    }
+}
+
+/// A manifest in progress, with what a list says of it.
+struct Manifest<'l> {
+    writer: ManifestWriter,
+    entries: usize,
+    file: ManifestFile,
+    partitions: PartitionStats<'l>,
+    /// Whether all files so far have row ids.
+    has_row_ids: bool,
+}
+
+impl Manifest<'_> {
+    fn new(layout: &Layout) -> Manifest<'_> {
+        Manifest {
+            writer: ManifestWriter::new(layout.codec),
+            entries: 0,
+            file: ManifestFile { schema_id: i64::MIN, ..ManifestFile::default() },
+            partitions: PartitionStats::new(&layout.partition_types),
+            has_row_ids: true,
+        }
+    }
+
+    fn add(&mut self, entry: &FileEntry) -> Result<()> {
+        self.writer.add(entry);
+        self.entries += 1;
+        let file = &mut self.file;
+        match entry.kind {
+            ADD => file.added_files += 1,
+            _ => file.deleted_files += 1,
+        }
+        file.schema_id = file.schema_id.max(entry.schema_id);
+        file.buckets = Some(wider(file.buckets, (entry.bucket, entry.bucket)));
+        file.levels = Some(wider(file.levels, (entry.level, entry.level)));
+        match entry.row_ids() {
+            Some(ids) => file.row_ids = Some(wider(file.row_ids, ids)),
+            None => self.has_row_ids = false,
+        }
+        self.partitions.add(&entry.partition)
+    }
+
+    fn finish(self) -> Result<(Vec<u8>, ManifestFile)> {
+        let bytes = self.writer.finish()?;
+        let mut file = self.file;
+        file.file_size = bytes.len() as i64;
+        file.row_ids = file.row_ids.filter(|_| self.has_row_ids);
+        file.partition_stats = self.partitions.finish()?;
+        Ok((bytes, file))
+    }
+}
+
+fn wider<T: Ord>(range: Option<(T, T)>, other: (T, T)) -> (T, T) {
+    match range {
+        Some((from, to)) => (from.min(other.0), to.max(other.1)),
+        None => other,
+    }
+}
+
+/// Statistics of partition rows.
+struct PartitionStats<'t> {
+    types: &'t [DataType],
+    /// By column, the rows that have the least and the greatest value.
+    ends: Vec<Option<(Arc<[u8]>, Arc<[u8]>)>>,
+    nulls: Vec<i64>,
+    last: Option<(Arc<[u8]>, i64)>,
+}
+
+impl<'t> PartitionStats<'t> {
+    fn new(types: &'t [DataType]) -> PartitionStats<'t> {
+        PartitionStats { types, ends: vec![None; types.len()], nulls: vec![0; types.len()], last: None }
+    }
+
+    /// Entries of one partition mostly follow each other.
+    fn add(&mut self, partition: &Arc<[u8]>) -> Result<()> {
+        match &mut self.last {
+            Some((last, times)) if last == partition => {
+                *times += 1;
+                Ok(())
+            }
+            last => match last.replace((partition.clone(), 1)) {
+                Some((done, times)) => self.take_in(&done, times),
+                None => Ok(()),
+            },
+        }
+    }
+
+    fn take_in(&mut self, partition: &Arc<[u8]>, times: i64) -> Result<()> {
+        let row = BinaryRow::from_prefixed(partition)?;
+        for (i, ((ends, nulls), ty)) in self.ends.iter_mut().zip(&mut self.nulls).zip(self.types).enumerate() {
+            if row.is_null(i) {
+                *nulls += times;
+                continue;
+            }
+            // Java compares no bytes.
+            if matches!(ty.kind, TypeKind::Binary(_) | TypeKind::VarBinary(_)) {
+                continue;
+            }
+            let (least, greatest) = ends.get_or_insert_with(|| (partition.clone(), partition.clone()));
+            if compare_fields(&row, &BinaryRow::from_prefixed(least)?, i, ty)? == Ordering::Less {
+                *least = partition.clone();
+            }
+            if compare_fields(&row, &BinaryRow::from_prefixed(greatest)?, i, ty)? == Ordering::Greater {
+                *greatest = partition.clone();
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<SimpleStats> {
+        if let Some((last, times)) = self.last.take() {
+            self.take_in(&last, times)?;
+        }
+        let row_of = |end: fn(&(Arc<[u8]>, Arc<[u8]>)) -> &Arc<[u8]>| -> Result<Vec<u8>> {
+            let datum = |(i, ty): (usize, &DataType)| match self.ends.get(i).and_then(Option::as_ref) {
+                Some(ends) => BinaryRow::from_prefixed(end(ends))?.datum(i, ty),
+                None => Ok(None),
+            };
+            let fields = self.types.iter().enumerate().map(datum).collect::<Result<Vec<_>>>()?;
+            Ok(prefixed(&encode_row(&fields, self.types)?, fields.len()))
+        };
+        Ok(SimpleStats { min: row_of(|e| &e.0)?, max: row_of(|e| &e.1)?, null_counts: Some(self.nulls) })
+    }
+}
+
+/// What a list says of a manifest of these entries.
+#[cfg(test)]
+pub(super) fn manifest_of(entries: &[FileEntry], layout: &Layout) -> Result<ManifestFile> {
+    let mut manifest = Manifest::new(layout);
+    entries.iter().try_for_each(|entry| manifest.add(entry))?;
+    Ok(manifest.finish()?.1)
+}

@@ -1,0 +1,165 @@
+//! Merging the manifests of all commits before: small ones together, and additions with the deletions that undo them.
+//!
+//! Source: Java's `ManifestFileMerger`.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::manifests::{Layout, MetadataFiles};
+use crate::error::{Error, Result};
+use crate::paimon::binary_row::{BinaryRow, compare_fields};
+use crate::paimon::data_type::DataType;
+use crate::paimon::entries::{ADD, DELETE, EntryRequest};
+use crate::paimon::file_entry::FileEntry;
+use crate::paimon::live::read_manifest;
+use crate::paimon::manifest_list::ManifestFile;
+use crate::paimon::schema::TableSchema;
+use crate::store::{Store, in_parallel};
+
+/// Everything that entries record.
+pub(super) const ALL: EntryRequest<'static> =
+    EntryRequest { key_stats: true, value_stats: true, kind: None, keep: None };
+
+/// What is merged, and where.
+pub(super) struct Merger<'a> {
+    pub(super) store: &'a dyn Store,
+    pub(super) root: &'a str,
+    pub(super) schema: &'a TableSchema,
+    pub(super) layout: &'a Layout,
+}
+
+/// Puts entries together: what is added and deleted again is gone.
+///
+/// # Errors
+/// `CorruptTable` if a file is added twice.
+pub(super) fn merged(entries: impl IntoIterator<Item = FileEntry>) -> Result<IndexMap<Vec<u8>, FileEntry>> {
+    let mut out: IndexMap<Vec<u8>, FileEntry> = IndexMap::new();
+    for entry in entries {
+        let identity = entry.identity();
+        match (entry.kind, out.contains_key(&identity)) {
+            (ADD, true) => {
+                return Err(Error::corrupt("a file is added that is there already").with("file", &entry.file_name));
+            }
+            (DELETE, true) => {
+                out.shift_remove(&identity);
+            }
+            _ => {
+                out.insert(identity, entry);
+            }
+        }
+    }
+    Ok(out)
+}
+
+impl Merger<'_> {
+    /// Merges where it pays off; the manifests that take the place of `input`, in order.
+    pub(super) fn merge(&self, files: &mut MetadataFiles, input: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+        let trigger = self.schema.options().bytes("manifest.full-compaction-threshold-size", 16 << 20)?;
+        let changing = |m: &ManifestFile| m.deleted_files > 0 || m.file_size < self.layout.target_bytes;
+        let changing_bytes: i64 = input.iter().filter(|m| changing(m)).map(|m| m.file_size).sum();
+        if changing_bytes >= trigger
+            && let Some(whole) = self.merge_all(files, &input, changing)?
+        {
+            return Ok(whole);
+        }
+        self.merge_small(files, input)
+    }
+
+    fn entries(&self, manifests: &[ManifestFile], request: &EntryRequest<'_>) -> Result<Vec<Vec<FileEntry>>> {
+        in_parallel(self.store, manifests.len(), |i| {
+            let Some(manifest) = manifests.get(i) else { return Ok(Vec::new()) };
+            let columns = read_manifest(self.store, self.root, manifest, request)?;
+            columns.rows().map(|row| columns.entry(row)).collect()
+        })
+    }
+
+    fn merge_small(&self, files: &mut MetadataFiles, input: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+        let min_count = self.schema.options().integer("manifest.merge-min-count")?.unwrap_or(30);
+        let (mut out, mut candidates, mut bytes) = (Vec::new(), Vec::new(), 0i64);
+        for manifest in input {
+            bytes = bytes.saturating_add(manifest.file_size);
+            candidates.push(manifest);
+            if bytes >= self.layout.target_bytes {
+                out.extend(self.merge_together(files, std::mem::take(&mut candidates))?);
+                bytes = 0;
+            }
+        }
+        if candidates.len() as i64 >= min_count {
+            out.extend(self.merge_together(files, candidates)?);
+        } else {
+            out.extend(candidates);
+        }
+        Ok(out)
+    }
+
+    fn merge_together(&self, files: &mut MetadataFiles, manifests: Vec<ManifestFile>) -> Result<Vec<ManifestFile>> {
+        if manifests.len() <= 1 {
+            return Ok(manifests);
+        }
+        let entries = merged(self.entries(&manifests, &ALL)?.into_iter().flatten())?;
+        files.write_manifests(entries.values(), self.layout)
+    }
+
+    /// Takes out all that was deleted. `None` if there is too little to merge.
+    fn merge_all(
+        &self,
+        files: &mut MetadataFiles,
+        input: &[ManifestFile],
+        changing: impl Fn(&ManifestFile) -> bool,
+    ) -> Result<Option<Vec<ManifestFile>>> {
+        let deleting: Vec<ManifestFile> = input.iter().filter(|m| m.deleted_files > 0).cloned().collect();
+        let request = EntryRequest { kind: Some(DELETE), ..EntryRequest::default() };
+        let deletions = self.entries(&deleting, &request)?;
+        let deletions: Vec<FileEntry> = deletions.into_iter().flatten().collect();
+        let deleted: HashSet<Vec<u8>> = deletions.iter().map(FileEntry::identity).collect();
+        let partitions: HashSet<Arc<[u8]>> = deletions.iter().map(|e| e.partition.clone()).collect();
+        let types = self.schema.partition_types();
+        let (mut out, mut merging) = (Vec::new(), Vec::new());
+        for manifest in input {
+            let touched = || partitions.iter().any(|partition| may_have(manifest, partition, &types).unwrap_or(true));
+            if changing(manifest) || touched() { &mut merging } else { &mut out }.push(manifest.clone());
+        }
+        if merging.len() <= 1 {
+            return Ok(None);
+        }
+        let mut kept = Vec::new();
+        for (manifest, mut entries) in merging.iter().zip(self.entries(&merging, &ALL)?) {
+            let before = entries.len();
+            entries.retain(|e| e.kind == ADD && !deleted.contains(&e.identity()));
+            if changing(manifest) || entries.len() < before {
+                kept.extend(entries);
+            } else {
+                out.push(manifest.clone());
+            }
+        }
+        out.extend(files.write_manifests(&kept, self.layout)?);
+        Ok(Some(out))
+    }
+}
+
+/// Whether a manifest may have entries of a partition, by its statistics.
+fn may_have(manifest: &ManifestFile, partition: &[u8], types: &[DataType]) -> Result<bool> {
+    let stats = &manifest.partition_stats;
+    let (row, min, max) = (
+        BinaryRow::from_prefixed(partition)?,
+        BinaryRow::from_prefixed(&stats.min)?,
+        BinaryRow::from_prefixed(&stats.max)?,
+    );
+    for (i, ty) in types.iter().enumerate() {
+        let absent = match (row.is_null(i), min.is_null(i) || max.is_null(i)) {
+            (true, _) => stats.null_counts.as_ref().and_then(|n| n.get(i)) == Some(&0),
+            (false, true) => false,
+            (false, false) => {
+                compare_fields(&row, &min, i, ty)? == Ordering::Less
+                    || compare_fields(&row, &max, i, ty)? == Ordering::Greater
+            }
+        };
+        if absent {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
