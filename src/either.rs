@@ -195,7 +195,8 @@ impl Table {
     /// # Errors
     /// `InvalidInput` if the text is not that; as [`Table::open`].
     pub fn from_json(text: &str) -> Result<Table> {
-        let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
+        let j: Json =
+            serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
         Ok(match j.get("format").and_then(Json::as_str) {
             Some("paimon") => Table::Paimon(PaimonTable::from_json(&j)?),
             _ => Table::Iceberg(table::Table::from_json(text)?),

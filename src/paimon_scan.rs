@@ -257,4 +257,3 @@ impl PaimonScan {
         (known && told).then(|| u64::try_from(task.data_file.record_count - deleted).ok()).flatten()
     }
 }
-

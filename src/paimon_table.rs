@@ -178,7 +178,8 @@ impl PaimonTable {
     /// # Errors
     /// As [`TableFolder::tags`] and [`TableFolder::latest_snapshot`].
     pub fn refs(&self) -> Result<Vec<RefInfo>> {
-        let info = |name: String, snapshot_id, kind| RefInfo { name, snapshot_id, kind, retention: Retention::default() };
+        let info =
+            |name: String, snapshot_id, kind| RefInfo { name, snapshot_id, kind, retention: Retention::default() };
         let folder = self.folder();
         let mut refs: Vec<RefInfo> = Vec::new();
         refs.extend(self.inner.metadata.snapshot.iter().map(|s| info(folder.branch_name().to_owned(), s.id, "branch")));

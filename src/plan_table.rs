@@ -100,11 +100,12 @@ pub fn encode_tasks(tasks: &[ScanTask], of_changes: bool) -> Result<RecordBatch>
         return Err(Error::corrupt("the paths of the plan exceed 2 GiB"));
     }
     let texts = |text: &dyn Fn(&ScanTask) -> String| -> ArrayRef {
-        let values: DictionaryArray<Int32Type> = tasks.iter().map(|t| Some(text(t))).collect::<Vec<_>>().iter().map(|t| t.as_deref()).collect();
+        let values: DictionaryArray<Int32Type> =
+            tasks.iter().map(|t| Some(text(t))).collect::<Vec<_>>().iter().map(|t| t.as_deref()).collect();
         Arc::new(values)
     };
     let longs = |value: &dyn Fn(&ScanTask) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(tasks.iter().map(|t| value(t))))
+        Arc::new(Int64Array::from_iter_values(tasks.iter().map(value)))
     };
     let mut out: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(tasks.iter().map(|t| &t.data_file.path))),

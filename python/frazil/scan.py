@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, arguments
 from frazil._core import DataFile, DeleteFile, ScanTask
+from frazil.checked import checked
 from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate
@@ -27,6 +28,7 @@ PART_BYTES = 8 << 20
 """Bytes of data manifests in a part of a plan, unless asked otherwise."""
 
 
+@checked
 class Scan:
     """A description of what to read: columns, rows, version. `Table.scan` makes one.
 
@@ -164,7 +166,7 @@ class Scan:
             files: Also say of every file of the snapshot which stage, clause and bound kept or dropped it
                 (`Explain.files`). This opens the manifests that planning itself would not.
         """
-        return Explain(*self._core.explain(bool(files)))
+        return Explain(*self._core.explain(files))
 
     def estimate(self) -> Estimate:
         """What planning will cost: bytes to read, manifests to open, entries, memory. Reads the manifest list alone."""
@@ -273,6 +275,7 @@ def _optional_count(what: str, value: int | None) -> int | None:
     return None if value is None else arguments.count(what, value)
 
 
+@checked
 class Split:
     """Tasks for one reader, with all that reading them needs. It pickles: plan in one process, read in others."""
 

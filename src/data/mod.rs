@@ -12,6 +12,13 @@
 //! what commits added and removed. `row_columns` gives the metadata columns of rows, `row_lineage` their ids, `constants`
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
+//! Files of Paimon tables have their columns by the schema they were written with (`leveled_columns`), whose values
+//! `declared_cast` casts where a type was changed (`declared_text` knows how Java writes them). `merge_read` merges files by
+//! key: `merge_rules` reads the table's options, `merge_runs` brings rows with one key together, `merge_columns` makes one
+//! of them with the functions of `merge_function` and `merge_nested`, and `merge_picks` builds the columns. `merge_diff`
+//! compares two merged states, `kind_rows` tells what commits did to rows, and `aligned_read` puts rows together whose
+//! columns are in several files.
+//!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `file_write`
 //! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties` (`dictionary` says which columns get one), and [`metrics`] says what

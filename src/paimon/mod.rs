@@ -41,3 +41,4 @@ mod stats_decode;
 #[cfg(test)]
 mod testing;
 pub mod travel;
+pub mod why;

@@ -105,8 +105,11 @@ pub(super) struct Pruner<'p> {
     buckets: i32,
     /// That of the whole filter, for the groups whose partition decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
-    groups: Mutex<HashMap<Box<[u8]>, Option<Arc<Group>>>>,
+    groups: Mutex<Groups>,
 }
+
+/// What is known of partitions; `None` where the filter excludes one.
+type Groups = HashMap<Box<[u8]>, Option<Arc<Group>>>;
 
 impl<'p> Pruner<'p> {
     /// # Errors
@@ -239,7 +242,11 @@ impl<'p> Pruner<'p> {
         Ok(out)
     }
 
-    fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
+    /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
+    ///
+    /// # Errors
+    /// As [`Pruner::judge`].
+    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
         if self.why_hidden(columns, row).is_some() {
             return Ok(Stage::Level);
         }

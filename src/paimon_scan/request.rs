@@ -55,11 +55,7 @@ fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTree
 }
 
 /// A scan of a version.
-fn version(
-    table: &PaimonTable,
-    request: ScanRequest,
-    mut options: BTreeMap<String, String>,
-) -> Result<PaimonScan> {
+fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<String, String>) -> Result<PaimonScan> {
     if request.since.is_some() {
         return Err(Error::unsupported("rows that were appended since a version: not of tables of Apache Paimon")
             .hint("table.changes(since=...) gives the rows that changed"));
@@ -104,9 +100,9 @@ fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, 
     };
     let between = end.map(|end| between(folder, &options, &start, &end)).transpose()?.flatten();
     let columns = table.schema();
-    if let Some(taken) = CHANGE_COLUMNS.into_iter().filter_map(metadata_column).find(|c| {
-        columns.fields.iter().any(|f| f.name == c.name)
-    }) {
+    if let Some(taken) =
+        CHANGE_COLUMNS.into_iter().filter_map(metadata_column).find(|c| columns.fields.iter().any(|f| f.name == c.name))
+    {
         return Err(Error::unsupported("the table has a column with the name of one of a change log")
             .with("column", taken.name)
             .hint("Rename the column"));

@@ -98,7 +98,9 @@ impl Scan {
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
-        let parts = run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("plans in parts")?.plan_parts(part_bytes, whole_bytes, go_on))?;
+        let parts = run_watched(py, &Watch::new(), |go_on| {
+            self.inner.iceberg("plans in parts")?.plan_parts(part_bytes, whole_bytes, go_on)
+        })?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
 
@@ -134,7 +136,8 @@ impl Scan {
     }
 
     fn statistics<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let statistics = run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("statistics")?.statistics(&columns, go_on))?;
+        let statistics =
+            run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("statistics")?.statistics(&columns, go_on))?;
         explain::statistics_dict(py, &statistics)
     }
 

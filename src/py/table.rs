@@ -365,8 +365,9 @@ impl CommitMessage {
 
     /// Reads what `to_json` wrote.
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<CommitMessage> {
-        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(text))?) })
+    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<CommitMessage> {
+        let text = super::json_text(text)?;
+        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(&text))?) })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
