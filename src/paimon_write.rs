@@ -32,7 +32,7 @@ use crate::data::file_write::FileSettings;
 use crate::data::locations::FileLocations;
 use crate::data::merge_buffer::BufferMerge;
 use crate::data::paimon_types::ExactTypes;
-use crate::data::table_rows::{TableFiles, TableRows};
+use crate::data::table_rows::TableFiles;
 use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
 use crate::error::{Error, Result};
 use crate::paimon::bucket::UNAWARE_BUCKET;
