@@ -1,6 +1,6 @@
 //! Changing a table: rows to files ([`crate::paimon_write`]), files to a snapshot ([`crate::paimon::commit`]).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use arrow::array::RecordBatchReader;
 
@@ -9,10 +9,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::bind::bind;
 use crate::expr::{BoundLeaf, BoundPredicate, Op, Predicate};
 use crate::paimon::commit::{Changes, Commit, Replaced};
+use crate::paimon::options::MergeEngine;
 use crate::paimon_write::{PaimonWriter, WriteKind};
 use crate::row_level::RowChange;
 use crate::task::{CommitMessage, PaimonNewFile};
 use crate::transaction::CommitOptions;
+use crate::types::hash::murmur3_seeded;
 use crate::types::{Transform, Value};
 
 /// A stream of rows.
@@ -57,6 +59,11 @@ impl PaimonTable {
             }
             RowChange::ReplaceKeys(on) => {
                 table.check_key(on)?;
+                self.append(rows, options)
+            }
+            RowChange::Merge(merge) if merge.is_upsert() => {
+                table.check_key(&merge.on)?;
+                table.check_complete(rows.schema().fields().iter().map(|f| f.name().as_str()).collect())?;
                 self.append(rows, options)
             }
             RowChange::DeleteKeys(on) => {
@@ -105,13 +112,14 @@ impl PaimonTable {
         if files.is_empty() {
             return self.refresh();
         }
-        let mut paths = HashSet::new();
-        if let Some(twice) = files.iter().find(|f| !paths.insert(f.file.path.as_str())) {
+        let mut paths = BTreeSet::new();
+        if let Some(twice) = files.iter().find(|f| !paths.insert(f.file.path.clone())) {
             return Err(Error::invalid("a message is committed twice").with("path", &twice.file.path));
         }
         let changes = Changes { added: files, ..Changes::default() };
+        let user = user_of(paths);
         // A file that is there already must not come a second time.
-        table.run(self, Commit::new(table.folder(), changes).checking_appends(), options)
+        table.run(self, Commit::new(table.folder(), changes).by(&user, 1).checking_appends(), options)
     }
 
     /// Removes the files of messages that are given up.
@@ -207,6 +215,20 @@ impl PaimonTable {
         Ok(Replaced::Partition(leaves.into_iter().map(value).collect::<Result<_>>()?))
     }
 
+    /// Columns that rows don't have would become null, unless rows are put together of their last values.
+    fn check_complete(&self, given: HashSet<&str>) -> Result<()> {
+        let schema = self.table_schema();
+        if schema.options().merge_engine()? == MergeEngine::PartialUpdate {
+            return Ok(());
+        }
+        match schema.fields.iter().find(|f| !given.contains(f.name.as_str())) {
+            None => Ok(()),
+            Some(missing) => Err(unsupported("updating some of the columns")
+                .with("column", &missing.name)
+                .hint("Give all columns; only with 'merge-engine' = 'partial-update' do others keep their values")),
+        }
+    }
+
     /// Rows are found by the primary key alone.
     fn check_key(&self, on: &[String]) -> Result<()> {
         let key = &self.table_schema().primary_keys;
@@ -221,6 +243,13 @@ impl PaimonTable {
                 .with("table", self.location())),
         }
     }
+}
+
+/// Who commits these files and no others: made again the commit is known.
+fn user_of(paths: BTreeSet<String>) -> String {
+    let all = paths.into_iter().collect::<Vec<_>>().join("\n");
+    let word = |seed: u32| format!("{:08x}", murmur3_seeded(seed, all.as_bytes()));
+    format!("frazil-{}", (0..4).map(word).collect::<String>())
 }
 
 fn unsupported(what: &str) -> Error {
