@@ -17,7 +17,7 @@
 //! 8. [`iceberg`], [`paimon`]: the formats: metadata, manifests, planning, commits; they import neither each other nor `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
 //!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`maintain`], `messages`, `evolution`, `add_files`, [`row_level`],
-//!    [`catalog`]: the doors
+//!    [`catalog`]: the doors; [`either`], [`paimon_table`], [`paimon_scan`], [`paimon_write`]: those to Paimon's tables
 //! 10. `py`: the Python face (feature `python`)
 
 mod add_files;

@@ -22,6 +22,7 @@ FACADE = [
     "table",
     "paimon_scan",
     "paimon_table",
+    "paimon_write",
     "either",
     "transaction",
     "maintain",
