@@ -300,7 +300,11 @@ impl Commit {
     }
 
     /// The entries that the commit makes of its changes, checked.
-    fn entries(&self, base: &Base, index_base: &[IndexEntry]) -> Result<(Vec<FileEntry>, Vec<FileEntry>, Vec<IndexEntry>)> {
+    fn entries(
+        &self,
+        base: &Base,
+        index_base: &[IndexEntry],
+    ) -> Result<(Vec<FileEntry>, Vec<FileEntry>, Vec<IndexEntry>)> {
         let mut asked = Asked::new(&base.schema, &self.changes, self.replaced.as_ref());
         let mut added = asked.added(&self.changes.added)?;
         if self.replaced.is_some() {

@@ -8,7 +8,7 @@ use super::partition::checked_name;
 use super::schema::TableSchema;
 use super::stats::{SimpleStats, StatsRef, UNKNOWN_NULLS};
 use crate::error::{Error, Result, ResultExt};
-use crate::task::{FileSource, Partition, PaimonNewFile, RowStats};
+use crate::task::{FileSource, PaimonNewFile, Partition, RowStats};
 
 /// A row without fields, after their number.
 pub const EMPTY_ROW: [u8; 12] = [0; 12];

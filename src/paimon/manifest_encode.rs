@@ -315,7 +315,9 @@ fn put_global(out: &mut Vec<u8>, global: &GlobalIndex) {
     put_long(out, global.first_row_id);
     put_long(out, global.last_row_id);
     put_int(out, global.field_id);
-    put_optional(out, global.extra_field_ids.as_deref(), |out, ids| put_items(out, ids.iter(), |out, id| put_int(out, *id)));
+    put_optional(out, global.extra_field_ids.as_deref(), |out, ids| {
+        put_items(out, ids.iter(), |out, id| put_int(out, *id))
+    });
     put_optional(out, global.meta.as_deref(), put_bytes);
 }
 

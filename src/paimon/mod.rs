@@ -16,6 +16,7 @@ pub mod data_type;
 mod data_type_text;
 pub mod deletes;
 pub mod entries;
+pub mod expire;
 pub mod file_entry;
 pub mod index_manifest;
 pub mod live;

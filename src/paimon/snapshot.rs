@@ -173,7 +173,8 @@ impl Snapshot {
         put("changelogRecordCount", self.changelog_record_count.map(Json::from));
         put("watermark", self.watermark.map(Json::from));
         put("statistics", self.statistics.as_deref().map(Json::from));
-        let properties: Map<String, Json> = self.properties.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
+        let properties: Map<String, Json> =
+            self.properties.iter().map(|(k, v)| (k.clone(), v.as_str().into())).collect();
         put("properties", (!properties.is_empty()).then_some(Json::Object(properties)));
         put("nextRowId", self.next_row_id.map(Json::from));
         for (key, value) in self.raw.iter().filter(|(_, v)| !v.is_null()) {

@@ -123,6 +123,11 @@ impl TableFolder {
         Ok(folder)
     }
 
+    /// The same table on a branch that need not be there.
+    pub(in crate::paimon) fn on_branch(&self, name: &str) -> TableFolder {
+        TableFolder { branch: name.to_owned(), ..self.clone() }
+    }
+
     /// The store that the table is in.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
@@ -139,7 +144,7 @@ impl TableFolder {
     }
 
     /// A folder of the branch.
-    fn folder(&self, name: &str) -> String {
+    pub(in crate::paimon) fn folder(&self, name: &str) -> String {
         if self.branch == MAIN_BRANCH {
             return join(&self.root, name);
         }
@@ -156,7 +161,7 @@ impl TableFolder {
         join(&self.folder("snapshot"), &format!("{SNAPSHOT}{id}"))
     }
 
-    fn tag_path(&self, name: &str) -> String {
+    pub(in crate::paimon) fn tag_path(&self, name: &str) -> String {
         join(&self.folder("tag"), &format!("{TAG}{name}"))
     }
 
@@ -245,6 +250,16 @@ impl TableFolder {
     /// Those of the store; then others list.
     pub(crate) fn hint_latest(&self, id: i64) -> Result<()> {
         self.store.put(&join(&self.folder("snapshot"), "LATEST"), id.to_string().as_bytes())
+    }
+
+    /// Says which snapshot is the earliest, to save others a listing.
+    pub(in crate::paimon) fn hint_earliest(&self, id: i64) -> Result<()> {
+        self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
+    }
+
+    /// Removes what says which snapshot is the latest.
+    pub(super) fn forget_latest(&self) -> Result<()> {
+        self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
 
     fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {

@@ -1,3 +1,7 @@
 //! Where tables are found.
 
+pub mod alter;
 pub mod filesystem;
+mod new_schema;
+pub mod refs;
+pub mod warehouse;

@@ -189,11 +189,7 @@ fn place_of(entry: &FileEntry) -> Place {
 }
 
 /// Whether a partition has these values.
-fn in_partition(
-    schema: &TableSchema,
-    row: &[u8],
-    values: &[(String, Option<Value>)],
-) -> Result<bool> {
+fn in_partition(schema: &TableSchema, row: &[u8], values: &[(String, Option<Value>)]) -> Result<bool> {
     let partition = partition_of(schema, row)?;
     for (name, wanted) in values {
         let none = || Error::invalid(format!("'{name}' is no partition column"));
@@ -283,8 +279,9 @@ pub(super) fn track_rows(entries: &mut [FileEntry], snapshot_id: i64, first_row_
         if entry.file_name.ends_with(".blob") {
             let start = blobs.entry(columns.and_then(|c| c.first().cloned())).or_insert(rows_start);
             if *start >= next {
-                return Err(Error::invalid("a file of blobs comes before the file of its rows")
-                    .with("file", &entry.file_name));
+                return Err(
+                    Error::invalid("a file of blobs comes before the file of its rows").with("file", &entry.file_name)
+                );
             }
             entry.first_row_id = Some(*start);
             *start += entry.row_count;

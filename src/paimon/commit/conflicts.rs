@@ -122,11 +122,8 @@ impl Meeting<'_> {
         if self.kind != CommitKind::Compact || !self.schema.options().data_evolution()? {
             return Ok(());
         }
-        let files: Vec<(&FileEntry, (i64, i64))> = live
-            .iter()
-            .filter(|e| !e.file_name.ends_with(".blob"))
-            .filter_map(|e| Some((*e, e.row_ids()?)))
-            .collect();
+        let files: Vec<(&FileEntry, (i64, i64))> =
+            live.iter().filter(|e| !e.file_name.ends_with(".blob")).filter_map(|e| Some((*e, e.row_ids()?))).collect();
         let ranges: Vec<(i64, i64)> = files.iter().map(|(_, range)| *range).collect();
         for group in overlapping(&ranges) {
             let mut members = group.iter().filter_map(|i| files.get(*i));

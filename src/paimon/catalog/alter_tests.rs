@@ -1,0 +1,177 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::paimon::catalog::warehouse::Warehouse;
+use crate::store::Store;
+use crate::store::local::LocalStore;
+
+fn texts(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+fn parts() -> SchemaParts {
+    let member = |name: &str, kind: TypeKind| DataField::new(0, name, kind.nullable());
+    let row = TypeKind::Row([member("x", TypeKind::Int), member("y", TypeKind::VarChar(7))].into());
+    SchemaParts {
+        fields: vec![
+            member("id", TypeKind::Int),
+            member("p", TypeKind::Date),
+            member("v", TypeKind::Int),
+            member("list", TypeKind::Array(Box::new(row.nullable()))),
+        ],
+        primary_keys: texts(&["p", "id"]),
+        partition_keys: texts(&["p"]),
+        options: [("bucket".to_owned(), "2".to_owned()), ("sequence.field".to_owned(), "v".to_owned())].into(),
+        ..SchemaParts::default()
+    }
+}
+
+fn warehouse(dir: &tempfile::TempDir) -> Warehouse {
+    let store: Arc<dyn Store> = Arc::new(LocalStore);
+    let warehouse = Warehouse::new(store, &dir.path().display().to_string()).unwrap();
+    warehouse.create_database("db").unwrap();
+    warehouse
+}
+
+#[test]
+fn databases_and_tables_come_and_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let w = warehouse(&dir);
+    let kind = |e: Error| e.kind();
+    assert_eq!(w.create_database("db").map_err(kind), Err(ErrorKind::AlreadyExists));
+    assert_eq!(w.create_table("none", "t", parts()).map(drop).map_err(kind), Err(ErrorKind::NotFound));
+    let t = w.create_table("db", "t", parts()).unwrap();
+    let schema = t.latest_schema().unwrap();
+    let ids: Vec<_> = schema.fields.iter().map(|f| f.id).collect();
+    // Members come after the column that they are in.
+    assert_eq!((ids, schema.highest_field_id), (vec![0, 1, 2, 3], 5));
+    assert!(!schema.fields[0].ty.nullable && schema.fields[2].ty.nullable);
+    assert_eq!(w.create_table("db", "t", parts()).map(drop).map_err(kind), Err(ErrorKind::AlreadyExists));
+    assert_eq!((w.databases().unwrap(), w.tables("db").unwrap()), (texts(&["db"]), texts(&["t"])));
+    assert_eq!(w.drop_database("db").map_err(kind), Err(ErrorKind::InvalidInput));
+    w.drop_table("db", "t").unwrap();
+    assert_eq!(w.drop_table("db", "t").map_err(kind), Err(ErrorKind::NotFound));
+    w.drop_database("db").unwrap();
+    assert!(w.databases().unwrap().is_empty() && w.create_database("a/b").is_err());
+}
+
+#[test]
+fn schemas_that_no_table_can_have_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let w = warehouse(&dir);
+    let option = |key: &str, value: &str| {
+        let mut p = parts();
+        p.options.insert(key.to_owned(), value.to_owned());
+        p
+    };
+    let without_key = |bucket: &str| SchemaParts { primary_keys: Vec::new(), ..option("bucket", bucket) };
+    let mut twice = parts();
+    twice.fields.push(twice.fields[0].clone());
+    let mut system = parts();
+    system.fields[2].name = "_KEY_v".to_owned();
+    let wrong = [
+        option("bucket", "0"),
+        option("bucket-key", "v"),
+        option("bucket-key", "p"),
+        option("sequence.field", "none"),
+        option("merge-engine", "first-row"),
+        option("merge-engine", "other"),
+        option("changelog-producer", "other"),
+        option("primary-key", "id"),
+        option("row-tracking.enabled", "true"),
+        option("snapshot.num-retained.min", "0"),
+        without_key("2"),
+        without_key("-2"),
+        SchemaParts { primary_keys: texts(&["id"]), ..parts() },
+        SchemaParts { primary_keys: texts(&["p"]), ..parts() },
+        SchemaParts { partition_keys: texts(&["list"]), ..parts() },
+        SchemaParts { partition_keys: texts(&["p", "p"]), ..parts() },
+        twice,
+        system,
+    ];
+    for (i, parts) in wrong.into_iter().enumerate() {
+        let error = w.create_table("db", "t", parts).map(drop).expect_err(&i.to_string());
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{i} {error}");
+    }
+    assert!(w.tables("db").unwrap().is_empty());
+}
+
+#[test]
+fn columns_change_at_any_depth() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = warehouse(&dir).create_table("db", "t", parts()).unwrap();
+    let column = |path: &[&str], kind: TypeKind, position| SchemaChange::AddColumn {
+        path: texts(path),
+        ty: kind.nullable(),
+        comment: Some("c".to_owned()),
+        position,
+    };
+    let schema = t
+        .alter(&[
+            column(&["first"], TypeKind::Boolean, Some(Position::First)),
+            column(&["list", "element", "z"], TypeKind::Int, Some(Position::Before("y".to_owned()))),
+            SchemaChange::RenameColumn { path: texts(&["v"]), name: "w".to_owned() },
+            SchemaChange::SetType { path: texts(&["w"]), ty: TypeKind::BigInt.nullable() },
+            SchemaChange::DropColumn { path: texts(&["list", "element", "x"]) },
+            SchemaChange::Move { column: "id".to_owned(), position: Position::Last },
+            SchemaChange::SetOption("k".to_owned(), "v".to_owned()),
+            SchemaChange::SetComment(Some("all".to_owned())),
+            SchemaChange::SetDefault { path: texts(&["w"]), value: Some("7".to_owned()) },
+        ])
+        .unwrap();
+    let names: Vec<_> = schema.fields.iter().map(|f| (f.name.as_str(), f.id)).collect();
+    assert_eq!(names, [("first", 6), ("p", 1), ("w", 2), ("list", 3), ("id", 0)]);
+    let TypeKind::Array(element) = &schema.fields[3].ty.kind else { panic!() };
+    let TypeKind::Row(members) = &element.kind else { panic!() };
+    assert_eq!(members.iter().map(|f| (f.name.as_str(), f.id)).collect::<Vec<_>>(), [("z", 7), ("y", 5)]);
+    assert_eq!((schema.id, schema.highest_field_id, schema.options["sequence.field"].as_str()), (1, 7, "w"));
+    assert_eq!(schema.fields[2].default_value.as_deref(), Some("7"));
+    assert_eq!((schema.comment.as_deref(), &t.latest_schema().unwrap().fields), (Some("all"), &schema.fields));
+}
+
+#[test]
+fn changes_that_would_harm_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = warehouse(&dir).create_table("db", "t", parts()).unwrap();
+    let wrong = [
+        SchemaChange::DropColumn { path: texts(&["id"]) },
+        SchemaChange::DropColumn { path: texts(&["v"]) },
+        SchemaChange::DropColumn { path: texts(&["none"]) },
+        SchemaChange::RenameColumn { path: texts(&["p"]), name: "q".to_owned() },
+        SchemaChange::RenameColumn { path: texts(&["v"]), name: "id".to_owned() },
+        SchemaChange::SetType { path: texts(&["id"]), ty: TypeKind::BigInt.nullable() },
+        SchemaChange::SetType { path: texts(&["list"]), ty: TypeKind::Int.nullable() },
+        SchemaChange::SetNullable { path: texts(&["id"]), nullable: true },
+        SchemaChange::SetNullable { path: texts(&["v"]), nullable: false },
+        SchemaChange::AddColumn { path: texts(&["n"]), ty: TypeKind::Int.not_null(), comment: None, position: None },
+        SchemaChange::AddColumn {
+            path: texts(&["v", "n"]),
+            ty: TypeKind::Int.nullable(),
+            comment: None,
+            position: None,
+        },
+        SchemaChange::SetOption("partition".to_owned(), "v".to_owned()),
+    ];
+    for change in wrong {
+        let error = t.alter(std::slice::from_ref(&change)).map(drop).expect_err(&format!("{change:?}"));
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{change:?} {error}");
+    }
+    assert_eq!(t.schema_ids().unwrap(), [0]);
+}
+
+#[test]
+fn racing_changes_are_all_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = warehouse(&dir).create_table("db", "t", parts()).unwrap();
+    std::thread::scope(|scope| {
+        for i in 0..6 {
+            let t = &t;
+            let (path, ty) = (texts(&[&format!("c{i}")]), TypeKind::Int.nullable());
+            scope.spawn(move || {
+                t.alter(&[SchemaChange::AddColumn { path, ty, comment: None, position: None }]).unwrap()
+            });
+        }
+    });
+    let schema = t.latest_schema().unwrap();
+    assert_eq!((schema.fields.len(), schema.id, schema.highest_field_id), (10, 6, 11));
+}

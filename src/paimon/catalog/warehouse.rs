@@ -1,0 +1,212 @@
+//! A warehouse in folders: a database is a folder `<name>.db`, a table a folder in it.
+//!
+//! Source: Java's `FileSystemCatalog`.
+
+use std::sync::Arc;
+
+use super::filesystem::{TableFolder, is_table};
+use super::new_schema::first_schema;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::paimon::commit::now_ms;
+use crate::paimon::partition::checked_name;
+use crate::paimon::schema::{SchemaParts, TableSchema};
+use crate::store::location::join;
+use crate::store::{Store, in_parallel};
+
+/// How the folder of a database ends.
+const DATABASE: &str = ".db";
+
+/// Folders nest at most so deep when a table is dropped.
+const MAX_DEPTH: usize = 64;
+
+/// A warehouse folder of databases.
+#[derive(Clone, Debug)]
+pub struct Warehouse {
+    store: Arc<dyn Store>,
+    root: String,
+}
+
+/// A name that can be one of a folder.
+fn given<'a>(name: &'a str, what: &str) -> Result<&'a str> {
+    checked_name(name).map_err(|_| Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug())))
+}
+
+/// Makes the table of a first schema in a folder: it is there once its schema is.
+///
+/// # Errors
+/// `InvalidInput` for a schema that no table can have; `AlreadyExists` if a table is there; those of the store.
+pub fn create_table(store: &Arc<dyn Store>, root: &str, parts: SchemaParts) -> Result<TableFolder> {
+    let schema = first_schema(parts, now_ms())?;
+    let taken = || Error::already_exists("the table is there already").with("path", root);
+    if is_table(store.as_ref(), root)? {
+        return Err(taken());
+    }
+    put_schema(store.as_ref(), &join(&join(root, "schema"), "schema-0"), &schema).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => taken(),
+        _ => e,
+    })?;
+    TableFolder::open(store.clone(), root)
+}
+
+/// Creates the file of a schema. What was written though the reply said otherwise counts.
+pub(super) fn put_schema(store: &dyn Store, path: &str, schema: &TableSchema) -> Result<()> {
+    let bytes = schema.encode();
+    match store.put_if_absent(path, &bytes) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(e),
+        Err(e) => match store.get(path) {
+            Ok(found) if found == bytes => Ok(()),
+            _ => Err(e),
+        },
+    }
+}
+
+impl Warehouse {
+    /// The warehouse in a folder, which need not be there yet.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an empty location.
+    pub fn new(store: Arc<dyn Store>, root: &str) -> Result<Warehouse> {
+        let root = root.trim_end_matches('/').to_owned();
+        if root.is_empty() {
+            return Err(Error::invalid("the catalog needs a warehouse folder"));
+        }
+        Ok(Warehouse { store, root })
+    }
+
+    /// The folder of a database, whether or not it is there.
+    ///
+    /// # Errors
+    /// `InvalidInput` if that can't be its name.
+    pub fn database_location(&self, database: &str) -> Result<String> {
+        Ok(join(&self.root, &format!("{}{DATABASE}", given(database, "database")?)))
+    }
+
+    /// The folder of a table, whether or not it is there.
+    ///
+    /// # Errors
+    /// `InvalidInput` if that can't be its name.
+    pub fn table_location(&self, database: &str, table: &str) -> Result<String> {
+        Ok(join(&self.database_location(database)?, given(table, "table")?))
+    }
+
+    /// The names of the databases, in their order.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn databases(&self) -> Result<Vec<String>> {
+        let folders = self.store.list_folders(&self.root)?;
+        Ok(folders.iter().filter_map(|f| f.strip_suffix(DATABASE)).map(str::to_owned).collect())
+    }
+
+    fn check_database(&self, database: &str) -> Result<String> {
+        let folder = self.database_location(database)?;
+        if self.databases()?.iter().any(|d| d == database) {
+            return Ok(folder);
+        }
+        Err(Error::not_found(format!("there is no database '{database}'")).with("path", folder))
+    }
+
+    /// Makes a database.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if it is there; `InvalidInput` if that can't be its name; those of the store.
+    pub fn create_database(&self, database: &str) -> Result<()> {
+        let folder = self.database_location(database)?;
+        if self.databases()?.iter().any(|d| d == database) {
+            return Err(Error::already_exists(format!("the database '{database}' is there already")));
+        }
+        self.store.make_folder(&folder)
+    }
+
+    /// Removes a database that has nothing in it.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; `InvalidInput` if a table or another file is in it; those of the store.
+    pub fn drop_database(&self, database: &str) -> Result<()> {
+        let folder = self.check_database(database)?;
+        if !self.store.list_folders(&folder)?.is_empty() || !self.store.list(&folder)?.is_empty() {
+            return Err(Error::invalid(format!("the database '{database}' is not empty")).with("path", folder));
+        }
+        self.store.delete_folder(&folder)
+    }
+
+    /// The names of a database's tables, in their order.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such database; those of the store.
+    pub fn tables(&self, database: &str) -> Result<Vec<String>> {
+        let folder = self.check_database(database)?;
+        let names = self.store.list_folders(&folder)?;
+        let there = in_parallel(self.store.as_ref(), names.len(), |i| match names.get(i) {
+            Some(name) => is_table(self.store.as_ref(), &join(&folder, name)),
+            None => Ok(false),
+        })?;
+        Ok(names.into_iter().zip(there).filter(|(_, there)| *there).map(|(name, _)| name).collect())
+    }
+
+    /// A table.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; those of the store.
+    pub fn table(&self, database: &str, table: &str) -> Result<TableFolder> {
+        TableFolder::open(self.store.clone(), &self.table_location(database, table)?).with("table", table)
+    }
+
+    /// Makes a table. Ids of columns and of the schema are given anew.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such database; as [`create_table`].
+    pub fn create_table(&self, database: &str, table: &str, parts: SchemaParts) -> Result<TableFolder> {
+        self.check_database(database)?;
+        create_table(&self.store, &self.table_location(database, table)?, parts)
+    }
+
+    /// Removes a table with all its files, but for those that are outside of its folder.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none; `Unsupported` if it lies behind a link; those of the store.
+    pub fn drop_table(&self, database: &str, table: &str) -> Result<()> {
+        let folder = self.table(database, table)?;
+        remove_below(self.store.as_ref(), folder.root(), |path| {
+            // Without its schemas and snapshots it is no table, however much of it is left.
+            ["/schema/", "/snapshot/"].iter().any(|part| path.contains(part))
+        })
+    }
+}
+
+/// Removes a folder and all below it, files that `first` names before the others.
+pub(super) fn remove_below(store: &dyn Store, folder: &str, first: impl Fn(&str) -> bool) -> Result<()> {
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    collect(store, folder, MAX_DEPTH, &mut files, &mut folders)?;
+    let (early, late): (Vec<&String>, Vec<&String>) =
+        files.iter().partition(|path| path.strip_prefix(folder).is_some_and(&first));
+    for paths in [early, late] {
+        in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
+    }
+    folders.iter().try_for_each(|folder| store.delete_folder(folder)).hint("Something else is in the folder")
+}
+
+/// All files below a folder, and all folders, inner ones first.
+fn collect(
+    store: &dyn Store,
+    folder: &str,
+    depth: usize,
+    files: &mut Vec<String>,
+    folders: &mut Vec<String>,
+) -> Result<()> {
+    if store.is_link(folder)? {
+        return Err(Error::unsupported("what lies behind a symbolic link is not deleted")
+            .with("path", folder)
+            .hint("Delete it where it really is"));
+    }
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(Error::unsupported(format!("folders nest deeper than {MAX_DEPTH}")).with("path", folder));
+    };
+    files.extend(store.list(folder)?.into_iter().map(|f| f.path));
+    for name in store.list_folders(folder)? {
+        collect(store, &join(folder, &name), depth, files, folders)?;
+    }
+    folders.push(folder.to_owned());
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Expiry of a table that was committed to, file by file.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::paimon::catalog::refs::RollbackTo;
+use crate::paimon::catalog::warehouse::create_table;
+use crate::paimon::commit::{Changes, Commit};
+use crate::paimon::data_type::{DataField, TypeKind};
+use crate::paimon::schema::SchemaParts;
+use crate::store::local::LocalStore;
+use crate::task::{DataFile, FileContent, FileFormat, FileSource, LeveledFile, PaimonNewFile, Partition, RowStats};
+
+fn table(dir: &tempfile::TempDir) -> TableFolder {
+    let store: Arc<dyn Store> = Arc::new(LocalStore);
+    let fields = vec![DataField::new(0, "id", TypeKind::Int.nullable())];
+    let options = [("manifest.merge-min-count".to_owned(), "2".to_owned())].into();
+    let parts = SchemaParts { fields, options, ..SchemaParts::default() };
+    create_table(&store, &format!("{}/t", dir.path().display()), parts).unwrap()
+}
+
+fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
+    let path = format!("{}/bucket-0/{name}.parquet", t.root());
+    let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
+    let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
+    file.leveled = Some(Box::new(LeveledFile {
+        bucket: 0,
+        total_buckets: -1,
+        level: 0,
+        schema_id: 0,
+        min_key: Vec::new(),
+        max_key: Vec::new(),
+        min_sequence_number: 0,
+        max_sequence_number: 0,
+        delete_row_count: None,
+        write_columns: None,
+    }));
+    PaimonNewFile {
+        file,
+        key_stats: RowStats::default(),
+        value_stats: RowStats::default(),
+        value_stats_cols: None,
+        extra_files: vec![format!("{name}.index")],
+        embedded_index: None,
+        creation_time_ms: 0,
+        source: FileSource::Append,
+        external: false,
+    }
+}
+
+/// Replaces files by one other, all of which are really there.
+fn commit(t: &TableFolder, removed: &[&str], added: &str) {
+    let new = file(t, added);
+    for name in [format!("{added}.parquet"), format!("{added}.index")] {
+        t.store().put_if_absent(&format!("{}/bucket-0/{name}", t.root()), b"x").unwrap();
+    }
+    let removed = removed.iter().map(|name| file(t, name).file).collect();
+    let changes = Changes { added: vec![new], removed, ..Changes::default() };
+    Commit::new(t, changes).run().into_result().unwrap();
+}
+
+fn names(t: &TableFolder) -> BTreeSet<String> {
+    let files = t.store().list(&format!("{}/bucket-0", t.root())).unwrap();
+    let name = |f: crate::store::FileInfo| f.path.rsplit('/').next().unwrap().to_owned();
+    files.into_iter().map(name).filter_map(|n| n.strip_suffix(".parquet").map(str::to_owned)).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+/// Whether every snapshot and tag that is there finds its files.
+fn check_whole(t: &TableFolder) {
+    let schema = t.latest_schema().unwrap();
+    let reader =
+        Reader { store: t.store().as_ref(), root: t.root(), paths: Paths::new(t.root(), &schema).unwrap(), schema };
+    for root in t.snapshots().unwrap().into_iter().chain(roots(t).unwrap()) {
+        for path in reader.live(&root).unwrap() {
+            t.store().size(&path).unwrap();
+        }
+    }
+}
+
+fn now(retain: i64) -> Expiry {
+    Expiry { retain_min: Some(retain), retain_max: Some(retain), older_than_ms: Some(i64::MAX), limit: None }
+}
+
+#[test]
+fn what_only_expired_snapshots_had_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[], "a");
+    commit(&t, &["a"], "b");
+    commit(&t, &[], "c");
+    commit(&t, &["b", "c"], "d");
+    // By default the last hour stays.
+    assert_eq!(expire(&t, &Expiry::default()).unwrap(), Expired::default());
+    assert!(expire(&t, &Expiry { retain_min: Some(3), retain_max: Some(2), ..Expiry::default() }).is_err());
+    let expired = expire(&t, &now(2)).unwrap();
+    assert_eq!((expired.snapshots, expired.data_files, names(&t)), (2, 2, set(&["b", "c", "d"])));
+    assert_eq!((t.snapshot_ids().unwrap(), t.earliest_snapshot_id().unwrap()), (vec![3, 4], Some(3)));
+    check_whole(&t);
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots, names(&t)), (1, set(&["d"])));
+    assert_eq!(expire(&t, &now(1)).unwrap(), Expired::default());
+    commit(&t, &["d"], "e");
+    check_whole(&t);
+}
+
+#[test]
+fn tags_and_branches_keep_what_they_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[], "a");
+    t.create_tag("one", None).unwrap();
+    commit(&t, &["a"], "b");
+    t.create_tag("two", None).unwrap();
+    let branch = t.create_branch("side", Some("two")).unwrap();
+    commit(&branch, &["b"], "s");
+    commit(&t, &["b"], "c");
+    commit(&t, &["c"], "d");
+    assert_eq!(expire(&t, &now(1)).unwrap().snapshots, 3);
+    assert_eq!(names(&t), set(&["a", "b", "d", "s"]));
+    check_whole(&t);
+    drop_tag(&t, "one").unwrap();
+    assert_eq!((names(&t), drop_tag(&t, "one").is_err()), (set(&["b", "d", "s"]), true));
+    drop_tag(&t, "two").unwrap();
+    // The branch has a tag of its own.
+    assert_eq!(names(&t), set(&["b", "d", "s"]));
+    check_whole(&t);
+    assert_eq!(expire(&branch, &now(1)).unwrap().snapshots, 1);
+    drop_tag(&branch, "two").unwrap();
+    assert_eq!(names(&t), set(&["d", "s"]));
+    check_whole(&t);
+}
+
+#[test]
+fn consumers_and_limits_hold_snapshots() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
+    t.store().put(&format!("{}/consumer/consumer-x", t.root()), br#"{"nextSnapshot":3}"#).unwrap();
+    assert_eq!(expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap().snapshots, 1);
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots, t.snapshot_ids().unwrap()), (1, vec![3, 4, 5]));
+    t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
+    commit(&t, &[], "f");
+    check_whole(&t);
+}
+
+#[test]
+fn an_expiry_that_was_stopped_is_completed() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[], "a");
+    commit(&t, &["a"], "b");
+    commit(&t, &["b"], "c");
+    // Its files are gone, its snapshots not yet.
+    let before = t.snapshot(1).unwrap();
+    for list in [&before.base_manifest_list, &before.delta_manifest_list] {
+        t.store().delete(&manifest_path(t.root(), list).unwrap()).unwrap();
+    }
+    t.store().delete(&format!("{}/bucket-0/a.parquet", t.root())).unwrap();
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots, names(&t)), (2, set(&["c"])));
+    check_whole(&t);
+}
