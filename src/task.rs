@@ -499,12 +499,15 @@ pub struct CommitMessage {
     pub rewrites: Option<u8>,
     /// When they were written: no earlier commit has them.
     pub written_at: Option<WrittenAt>,
+    /// Of a table of Paimon: the same files, with all that a commit records of them.
+    pub paimon: Vec<PaimonNewFile>,
 }
 
 impl CommitMessage {
     /// Files that rely on nothing.
     pub fn new(table_uuid: impl Into<String>, files: Vec<DataFile>, written_at: Option<WrittenAt>) -> CommitMessage {
-        CommitMessage { table_uuid: table_uuid.into(), files, delta: None, rewrites: None, written_at }
+        let (table_uuid, paimon) = (table_uuid.into(), Vec::new());
+        CommitMessage { table_uuid, files, delta: None, rewrites: None, written_at, paimon }
     }
 }
 

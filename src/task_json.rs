@@ -204,6 +204,9 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
     if let Some(at) = &message.written_at {
         out["written-at"] = json!({"sequence-number": at.sequence_number, "timestamp-ms": at.time_ms});
     }
+    if !message.paimon.is_empty() {
+        out["paimon"] = message.paimon.iter().map(paimon::new_file_object).collect();
+    }
     Ok(out.to_string())
 }
 
@@ -225,7 +228,11 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
         Ok(WrittenAt { sequence_number: number("sequence-number")?, time_ms: number("timestamp-ms")? })
     });
     let message = CommitMessage::new(text_of(&j, "table-uuid")?, files(&j, "files")?, written_at.transpose()?);
-    Ok(CommitMessage { delta, rewrites: rewrites.transpose()?, ..message })
+    let paimon = match j.get("paimon") {
+        None => Vec::new(),
+        Some(_) => paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
+    };
+    Ok(CommitMessage { delta, rewrites: rewrites.transpose()?, paimon, ..message })
 }
 
 fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {

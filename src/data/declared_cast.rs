@@ -76,6 +76,11 @@ impl Declared {
         if let Size::Bits(bits) = self.size { Some(bits) } else { None }
     }
 
+    /// Digits of a time's fraction of the second, if it says.
+    pub(crate) fn fraction_digits(&self) -> Option<u32> {
+        if let Size::Digits(digits) = self.size { Some(digits) } else { None }
+    }
+
     fn bits(&self) -> u32 {
         match (self.size, &self.ty) {
             (Size::Bits(bits), _) => bits,

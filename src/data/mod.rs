@@ -35,7 +35,7 @@ mod avro_schema;
 mod avro_schema_json;
 mod avro_write;
 mod bloom_filters;
-mod bounds_truncate;
+pub(crate) mod bounds_truncate;
 mod bucket_array;
 pub(crate) mod cast;
 mod change_rows;
@@ -66,6 +66,7 @@ mod kind_rows;
 mod leveled_columns;
 pub mod locations;
 pub(crate) mod long_keys;
+pub mod merge_buffer;
 mod merge_columns;
 mod merge_diff;
 mod merge_function;
@@ -88,10 +89,13 @@ mod orc_types;
 mod orc_values;
 mod orc_write;
 mod output;
+mod paimon_avro;
+mod paimon_parquet;
 #[cfg(test)]
 mod paimon_read_tests;
 #[cfg(test)]
 mod paimon_testing;
+pub mod paimon_types;
 mod parquet_file;
 pub(crate) mod parquet_import;
 mod parquet_properties;
@@ -109,6 +113,7 @@ mod row_groups;
 mod row_lineage;
 mod sort_rows;
 mod stored_columns;
+pub mod table_rows;
 mod task_reader;
 #[cfg(test)]
 mod testing;

@@ -57,6 +57,14 @@ pub struct Merge {
     pub delete_missing: Option<Predicate>,
 }
 
+impl Merge {
+    /// Whether it updates the rows that match, inserts the others, and does nothing else.
+    pub(crate) fn is_upsert(&self) -> bool {
+        let (by_name, no) = (Some(&Columns::ByName), [&self.delete, &self.delete_missing]);
+        self.update.as_ref() == by_name && self.insert.as_ref() == by_name && no.iter().all(|p| p.is_none())
+    }
+}
+
 /// A merge with its source, ready to be matched.
 struct Plan<'v> {
     view: &'v View,

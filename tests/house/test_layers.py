@@ -23,6 +23,7 @@ FACADE = [
     "table",
     "paimon_scan",
     "paimon_table",
+    "paimon_write",
     "either",
     "transaction",
     "maintain",
