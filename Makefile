@@ -101,11 +101,11 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py
 
 .PHONY: test-interop
-test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1
+test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1; tables of Java Paimon
 	@tools/need.sh "make test-interop" python rust java mvn
 	@$(MAKE) $(VENV)/.built
 	@$(BIN)/python tests/interop/runtime_jar.py
-	@echo "== Interop tests (Spark starts; 3 to 6 minutes)"
+	@echo "== Interop tests (Spark starts; 4 to 8 minutes)"
 	@$(PYTEST) tests/interop
 
 .PHONY: test-docs

@@ -7,8 +7,10 @@ use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange, live_in_snapshot};
 use crate::iceberg::evolve::Evolution;
 use crate::iceberg::metadata::MAIN_BRANCH;
+use crate::iceberg::plan::Plan;
 use crate::store::location;
-use crate::table::Table;
+use crate::table::{At, ScanRequest, Table};
+use crate::task::FileFormat;
 use crate::transaction::{CommitOptions, Transaction};
 use crate::types::name_mapping::NameMapping;
 use crate::workers::in_parallel;
@@ -55,6 +57,9 @@ impl Transaction {
                 return Err(Error::invalid("the table has this file already").with("path", path));
             }
         }
+        if !check_duplicates && table.format_version() >= 3 {
+            self.check_no_vectors(&table, &paths)?;
+        }
         let mapping = metadata.properties.get(NAME_MAPPING);
         let sorted = table.sort_order().ordered_columns();
         let (store, schema) = (table.inner.store.clone(), table.schema().clone());
@@ -78,5 +83,27 @@ impl Transaction {
             .assuming(Assumptions { since: self.since()?, absent, ..Assumptions::default() });
         let branch = self.branch().unwrap_or(MAIN_BRANCH).to_owned();
         self.add_snapshot(change, options).with("branch", branch)
+    }
+
+    /// Refuses files that the table has with a deletion vector: that would have to be as young as the new entry.
+    fn check_no_vectors(&self, table: &Table, paths: &[String]) -> Result<()> {
+        let paths: HashSet<String> = paths.iter().map(|p| location::normalise(p)).collect();
+        let Some(snapshot) = self.head(&table.inner.metadata)? else { return Ok(()) };
+        let scan = table.scan(ScanRequest { at: Some(At::Snapshot(snapshot.id)), ..ScanRequest::default() })?;
+        let mut plan = Plan::start(scan.plan_input(), &|| Ok(()))?;
+        while let Some(batch) = plan.next_batch(&|| Ok(()))? {
+            for (k, row) in batch.rows.iter().enumerate() {
+                let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
+                if !path.is_some_and(|path| paths.contains(location::normalised(path).as_ref())) {
+                    continue;
+                }
+                if batch.task(k)?.deletes.iter().any(|d| d.file.format == FileFormat::Puffin) {
+                    return Err(Error::invalid("the table has this file already, and rows of it are deleted")
+                        .with("path", path.unwrap_or_default())
+                        .hint("Append its rows, or compact the table first"));
+                }
+            }
+        }
+        Ok(())
     }
 }

@@ -25,6 +25,7 @@ use crate::store::{self, Store, StoreOptions};
 use crate::table::Table;
 use crate::transaction::now_ms;
 use crate::types::Schema;
+use crate::types::select::column_hint;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
@@ -348,7 +349,9 @@ fn with_identifiers(schema: &Schema, names: &[String]) -> Result<Schema> {
     let id = |name: &String| {
         let found = schema.find(&name.split('.').collect::<Vec<_>>(), true);
         found.map(|f| f.id).ok_or_else(|| {
-            Error::invalid(format!("the identifier field '{name}' is not among the columns")).with("column", name)
+            Error::invalid(format!("the identifier field '{name}' is not among the columns"))
+                .with("column", name)
+                .hint(column_hint(schema, name))
         })
     };
     let ids = names.iter().map(id).collect::<Result<Vec<_>>>()?;

@@ -4,21 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchReader};
 use serde_json::Value as Json;
 
 use crate::batch_stream::{BatchStream, StreamRequest};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::read_ahead::TaskSource;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explained;
 use crate::expr::Predicate;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::splits::SplitRequest;
 use crate::store::{self, location};
-use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo};
-use crate::task::{ReadContext, Split};
+use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::row_level::RowChange;
+use crate::task::{CommitMessage, ReadContext, Split};
+use crate::transaction::CommitOptions;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 use crate::workers::GoOn;
 use crate::{inspect, scan, table};
@@ -35,6 +37,17 @@ pub enum Table {
 impl From<table::Table> for Table {
     fn from(table: table::Table) -> Table {
         Table::Iceberg(table)
+    }
+}
+
+/// A stream of rows.
+type Rows = Box<dyn RecordBatchReader + Send>;
+
+/// Paimon's rows have the order of their keys, or none.
+fn check_order(how: &WriteOptions) -> Result<()> {
+    match how.sort_by.as_deref() {
+        None | Some([]) => Ok(()),
+        Some(_) => Err(Error::unsupported("sort_by: not with tables of Apache Paimon yet")),
     }
 }
 
@@ -56,11 +69,11 @@ impl Table {
     /// # Errors
     /// `NotFound` if there is no table; as [`table::Table::open`] and [`PaimonTable::open`].
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
-        let store = store::open_store(location, &storage_options)?;
-        match PaimonTable::find(&store, &location::absolute(location)?, &storage_options)? {
-            Some(table) => Ok(Table::Paimon(table)),
-            None => Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?)),
+        let is_file = [".json", ".gz"].iter().any(|end| location.ends_with(end));
+        if !is_file && let Some(table) = paimon_at(location, &storage_options)? {
+            return Ok(Table::Paimon(table));
         }
+        Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?))
     }
 
     /// The table as one of Iceberg, for what is not done to others.
@@ -165,6 +178,99 @@ impl Table {
         })
     }
 
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// As [`table::Table::append_with`] and [`PaimonTable::append`].
+    pub fn append(&self, rows: Rows, how: &WriteOptions, options: &CommitOptions) -> Result<Table> {
+        match self {
+            Table::Iceberg(t) => t.append_with(rows, how, options).map(Table::Iceberg),
+            Table::Paimon(t) => {
+                check_order(how)?;
+                t.append(rows, options).map(Table::Paimon)
+            }
+        }
+    }
+
+    /// Changes rows in one commit.
+    ///
+    /// # Errors
+    /// As [`table::Table::change_rows`] and [`PaimonTable::change_rows`].
+    pub fn change_rows(
+        &self,
+        change: &RowChange,
+        rows: Option<Rows>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<Table> {
+        match self {
+            Table::Iceberg(t) => t.change_rows(change, rows, options, go_on).map(Table::Iceberg),
+            Table::Paimon(t) => t.change_rows(change, rows, options).map(Table::Paimon),
+        }
+    }
+
+    /// Writes rows into new files without committing.
+    ///
+    /// # Errors
+    /// As [`table::Table::write_with`] and [`PaimonTable::write`].
+    pub fn write(&self, rows: Rows, how: &WriteOptions) -> Result<CommitMessage> {
+        match self {
+            Table::Iceberg(t) => t.write_with(rows, how),
+            Table::Paimon(t) => {
+                check_order(how)?;
+                t.write(rows)
+            }
+        }
+    }
+
+    /// Writes deletes by key or position without committing.
+    ///
+    /// # Errors
+    /// As [`table::Table::write_delta`] and [`PaimonTable::write_delta`].
+    pub fn write_delta(
+        &self,
+        change: &RowChange,
+        rows: Rows,
+        branch: Option<&str>,
+        task: u64,
+        go_on: GoOn,
+    ) -> Result<CommitMessage> {
+        match self {
+            Table::Iceberg(t) => t.write_delta(change, rows, branch, task, go_on),
+            Table::Paimon(t) => t.write_delta(change, rows),
+        }
+    }
+
+    /// Commits what writers wrote, in one snapshot.
+    ///
+    /// # Errors
+    /// As [`table::Table::commit`] and [`PaimonTable::commit`].
+    pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
+        Ok(match self {
+            Table::Iceberg(t) => Table::Iceberg(t.commit(messages, options)?),
+            Table::Paimon(t) => Table::Paimon(t.commit(messages, options)?),
+        })
+    }
+
+    /// Removes the files of messages that are given up.
+    ///
+    /// # Errors
+    /// As [`table::Table::abort`] and [`PaimonTable::abort`].
+    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        of_either!(self, t => t.abort(messages))
+    }
+
+    /// The root folder that commits go to.
+    ///
+    /// # Errors
+    /// As [`table::Table::writable_location`].
+    pub fn writable_location(&self) -> Result<&str> {
+        match self {
+            Table::Iceberg(t) => t.writable_location(),
+            Table::Paimon(t) => Ok(t.location()),
+        }
+    }
+
     /// A lazy scan.
     ///
     /// # Errors
@@ -201,6 +307,15 @@ impl Table {
             Some("paimon") => Table::Paimon(PaimonTable::from_json(&j)?),
             _ => Table::Iceberg(table::Table::from_json(text)?),
         })
+    }
+}
+
+/// The table of Paimon in a folder. One who may not look for it, but only get files by name, has none.
+fn paimon_at(location: &str, storage_options: &BTreeMap<String, String>) -> Result<Option<PaimonTable>> {
+    let store = store::open_store(location, storage_options)?;
+    match PaimonTable::find(&store, &location::absolute(location)?, storage_options) {
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(None),
+        found => found,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::workers::{GoOn, in_parallel};
 
 pub use changes::{CommitFacts, change_file_schema};
 pub use clauses::Clause;
+pub(crate) use files::{Judged, encode_judged};
 pub use files::{file_schema, manifest_schema};
 
 use changes::Commits;

@@ -1,11 +1,13 @@
 //! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given up.
 
+mod replaced;
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::data::delete_files::{DeleteCache, read_vector};
 use crate::data::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::commit::{self, Assumptions, FileId, Operation, SnapshotChange};
+use crate::iceberg::commit::{self, Assumptions, FileId, FirstTime, Operation, SnapshotChange};
 use crate::row_level::NewFiles;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
@@ -17,23 +19,28 @@ impl Table {
     /// messages that the branch has from one commit already.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table or whose files are gone; `CommitConflict` if a data file whose rows are
-    /// deleted by position is gone; as [`Table::append`].
+    /// `InvalidInput` for messages of another table, of rows that were rewritten, whose files are gone, or of which some were
+    /// committed before; `CommitConflict` if a data file whose rows are deleted by position is gone; as [`Table::append`].
     pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
         self.check_messages(&messages)?;
+        if messages.iter().any(|m| m.rewrites.is_some()) {
+            return Err(Error::invalid("messages of rewritten rows are no append: the rows would be there twice")
+                .hint("Give them to commit_rewrite(), with the files that they replace"));
+        }
         let nothing = |m: &CommitMessage| m.files.is_empty() && m.delta.iter().all(|d| d.removed.is_empty());
         if messages.iter().all(nothing) {
             return self.refresh();
         }
         if !messages.iter().any(|m| m.delta.is_some() || m.files.iter().any(is_delete)) {
+            let first_time = first_time(&messages);
             let files = messages.into_iter().flat_map(|m| m.files).collect();
-            let change = SnapshotChange::append(self.inner.store.clone(), files);
+            let change = SnapshotChange::append(self.inner.store.clone(), files).once(first_time);
             return transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result();
         }
         let newest = self.refresh()?;
-        let known_by: Vec<DataFile> = messages.iter().flat_map(|m| &m.files).cloned().collect();
+        let first_time = first_time(&messages);
         let written = newest.united_vectors(&mut messages)?;
-        let change = row_delta(&newest, messages).once(&known_by.iter().collect::<Vec<_>>());
+        let change = row_delta(&newest, messages).once(first_time);
         let change = options.apply(change, &newest)?;
         let verdict = transaction::commit(&newest, vec![Box::new(change)]);
         if !matches!(verdict, Verdict::Failed(_)) {
@@ -47,8 +54,10 @@ impl Table {
     /// number, so that equality deletes made since still reach their rows.
     ///
     /// # Errors
-    /// `InvalidInput` if nothing is replaced, or more rows come than go; `CommitConflict` if a replaced file is gone, or
-    /// rows of it were deleted since; as [`Table::commit`].
+    /// `InvalidInput` if nothing is replaced, if other rows come than go, as far as counts tell (where equality deletes reach
+    /// the replaced files: more), if rows come without the ids that they have, and if a delete file is to go that reaches data
+    /// files which stay; `CommitConflict` if a replaced file is gone, or rows of it were deleted since; as
+    /// [`Table::commit`].
     pub fn commit_rewrite(
         &self,
         replaced: Vec<DataFile>,
@@ -60,6 +69,8 @@ impl Table {
         if messages.iter().any(|m| m.delta.is_some()) {
             return Err(Error::invalid("messages with deletes are no rewrite").hint("Give them to commit()"));
         }
+        let first_time = first_time(&messages);
+        check_lineage(self.format_version(), &messages)?;
         let added: Vec<DataFile> = messages.into_iter().flat_map(|m| m.files).collect();
         check_kinds(&replaced, &added)?;
         let at = at.or_else(|| options.branch.clone().map(At::Ref));
@@ -68,7 +79,8 @@ impl Table {
             return Err(Error::invalid("the table had no files at that version"));
         };
         let number = self.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
-        let change = rewrite(self, since, number).once(&added.iter().collect::<Vec<_>>());
+        let replaced = replaced::check(self, &scan, replaced, &added, options)?;
+        let change = rewrite(self, since, number).once(first_time);
         let change = change.remove_files(replaced).add_files(added);
         transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
@@ -141,11 +153,40 @@ impl Table {
             self.inner.store.size(&file.path).map_err(|e| match e.kind() {
                 ErrorKind::NotFound => Error::invalid("a written file is not there any more")
                     .with("path", &file.path)
-                    .hint("Its message was aborted, perhaps; write the rows again"),
+                    .hint(
+                        "Its message was aborted; or it was committed, and the file has been rewritten and expired since: \
+                         look whether its rows are in the table before you write them again",
+                    ),
                 _ => e,
             })?;
         }
         Ok(())
+    }
+}
+
+/// What a commit of messages is known by: its files, or if it has none, what it removes.
+fn first_time(messages: &[CommitMessage]) -> FirstTime {
+    let mut out = FirstTime::default();
+    for message in messages {
+        out.add(message.files.iter().map(|f| f.path.clone()), message.written_at);
+        if let Some(delta) = &message.delta {
+            let since = delta.since.unwrap_or(-1);
+            delta.removed.iter().for_each(|f| out.add_name(format!("{} of {since}", FileId::of(f))));
+        }
+    }
+    out
+}
+
+/// Rows that are written anew have their ids with them.
+fn check_lineage(format_version: u8, messages: &[CommitMessage]) -> Result<()> {
+    let without = |m: &&CommitMessage| !m.files.is_empty() && m.rewrites.is_none_or(|v| v < 3);
+    match messages.iter().find(without).filter(|_| format_version >= 3) {
+        None => Ok(()),
+        Some(m) => {
+            Err(Error::invalid("a message's rows have no row ids, and rows keep theirs when they are rewritten")
+                .with("path", m.files.first().map_or("", |f| f.path.as_str()))
+                .hint("Write them with Writer.rewrite, with the columns _row_id and _last_updated_sequence_number"))
+        }
     }
 }
 
@@ -184,9 +225,11 @@ pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> Snapshot
         files.extend(message.files);
         all.extend(message.delta);
     }
-    let removed: BTreeMap<FileId, DataFile> =
-        all.iter().flat_map(|d| &d.removed).map(|f| (FileId::of(f), f.clone())).collect();
-    let gone: HashSet<&str> = removed.values().filter(|f| !is_delete(f)).map(|f| f.path.as_str()).collect();
+    let removed = removed(&all);
+    // A file that the table lists twice may go once, and lose some rows the other time.
+    let whole = |d: &'_ &RowDelta, f: &DataFile| !is_delete(f) && !d.referenced.contains(&f.path);
+    let gone: HashSet<&str> =
+        (all.iter()).flat_map(|d| d.removed.iter().filter(move |f| whole(&d, f))).map(|f| f.path.as_str()).collect();
     // Deletes of files that go as a whole would reach nothing.
     files.retain(|f| f.referenced_data_file.as_deref().is_none_or(|of| !gone.contains(of)));
     let referenced = all.iter().flat_map(|d| &d.referenced).filter(|path| !gone.contains(path.as_str()));
@@ -204,7 +247,23 @@ pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> Snapshot
         (false, _) => Operation::Delete,
     };
     let change = SnapshotChange::new(table.inner.store.clone(), operation).assuming(assumed);
-    change.remove_files(removed.into_values()).add_files(files)
+    change.remove_files(removed.into_iter().cloned()).add_files(files)
+}
+
+/// The files that go: one that several writers name once, and one that the table lists several times as often.
+fn removed(deltas: &[RowDelta]) -> Vec<&DataFile> {
+    let mut all: BTreeMap<FileId, Vec<&DataFile>> = BTreeMap::new();
+    for delta in deltas {
+        let mut own: BTreeMap<FileId, Vec<&DataFile>> = BTreeMap::new();
+        delta.removed.iter().for_each(|f| own.entry(FileId::of(f)).or_default().push(f));
+        for (id, entries) in own {
+            let known = all.entry(id).or_default();
+            if entries.len() > known.len() {
+                *known = entries;
+            }
+        }
+    }
+    all.into_values().flatten().collect()
 }
 
 /// The earliest snapshot that a writer of position deletes looked at.

@@ -105,7 +105,7 @@ pub fn encode_tasks(tasks: &[ScanTask], of_changes: bool) -> Result<RecordBatch>
         Arc::new(values)
     };
     let longs = |value: &dyn Fn(&ScanTask) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(tasks.iter().map(|t| value(t))))
+        Arc::new(Int64Array::from_iter_values(tasks.iter().map(value)))
     };
     let mut out: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(tasks.iter().map(|t| &t.data_file.path))),

@@ -43,6 +43,7 @@ use crate::workers::GoOn;
 use self::delta::Delta;
 pub(crate) use self::live::schema_with_lineage;
 pub use self::merge::{Columns, Merge};
+pub(crate) use self::positions::listed_with_other_deletes;
 pub(crate) use self::rewrite::NewFiles;
 pub(crate) use self::settle::settle;
 pub use self::update::Assigned;

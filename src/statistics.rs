@@ -177,7 +177,7 @@ impl Scan {
         }
         for column in columns {
             let named = self.all_columns();
-            let asked = select::select(&named, std::slice::from_ref(column), &[], self.is_case_sensitive())?;
+            let asked = select::select(named, std::slice::from_ref(column), &[], self.is_case_sensitive())?;
             if asked.fields.iter().any(|f| is_metadata(f.id)) {
                 return Err(no_statistics(column));
             }

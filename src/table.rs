@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::catalog::Catalog;
 use crate::data::locations::FileLocations;
 use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::tables::Opened;
@@ -22,7 +22,7 @@ use crate::iceberg::sort_order::parse_sort_by;
 use crate::row_level::schema_with_lineage;
 use crate::scan::Scan;
 use crate::store::{self, Location, Store, location};
-use crate::task::CommitMessage;
+use crate::task::{CommitMessage, WrittenAt};
 use crate::transaction::{self, CommitOptions};
 use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::temporal::format_instant;
@@ -406,7 +406,13 @@ impl Table {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
-        Ok(CommitMessage { table_uuid: self.uuid().to_owned(), files: writer.finish()?, delta: None })
+        let rewrites = how.again.then(|| self.format_version());
+        Ok(CommitMessage { rewrites, ..CommitMessage::new(self.uuid(), writer.finish()?, Some(self.written_now())) })
+    }
+
+    /// Now, as messages say it.
+    pub(crate) fn written_now(&self) -> WrittenAt {
+        WrittenAt { sequence_number: self.inner.metadata.last_sequence_number, time_ms: transaction::now_ms() }
     }
 
     /// The sort order that texts describe (`ts desc nulls last`), with the id of the table's own order that is the same; 0
@@ -463,7 +469,21 @@ impl Table {
                 .with("path", &self.inner.root)
                 .hint("Open it where its metadata says it is, or create a table and append the rows"));
         }
-        self.inner.versions.check_writable(&self.inner.metadata, &self.inner.found)
+        self.inner.versions.check_writable(&self.inner.metadata, &self.inner.found)?;
+        self.check_not_dropped()
+    }
+
+    /// Data files of a table that was dropped would make its folder anew. Where the version that was opened is not there any
+    /// more, it may also have expired.
+    fn check_not_dropped(&self) -> Result<()> {
+        let store = &self.inner.store;
+        if store.is_remote() {
+            return Ok(());
+        }
+        match store.size(self.metadata_location()) {
+            Err(e) if e.kind() == ErrorKind::NotFound => self.refresh().map(drop),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -494,6 +494,30 @@ pub struct CommitMessage {
     pub files: Vec<DataFile>,
     /// What they rely on, if there are deletes among them.
     pub delta: Option<RowDelta>,
+    /// The format version that the table had, if the rows were in the table before: they replace others, and from version 3
+    /// on have their lineage as columns.
+    pub rewrites: Option<u8>,
+    /// When they were written: no earlier commit has them.
+    pub written_at: Option<WrittenAt>,
+    /// Of a table of Paimon: the same files, with all that a commit records of them.
+    pub paimon: Vec<PaimonNewFile>,
+}
+
+impl CommitMessage {
+    /// Files that rely on nothing.
+    pub fn new(table_uuid: impl Into<String>, files: Vec<DataFile>, written_at: Option<WrittenAt>) -> CommitMessage {
+        let (table_uuid, paimon) = (table_uuid.into(), Vec::new());
+        CommitMessage { table_uuid, files, delta: None, rewrites: None, written_at, paimon }
+    }
+}
+
+/// When files were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenAt {
+    /// The last sequence number of the table's version that the writer knew; 0 in format version 1.
+    pub sequence_number: i64,
+    /// The time by the writer's clock, milliseconds since the epoch.
+    pub time_ms: i64,
 }
 
 /// What deletes of rows rely on, and what they take the place of.

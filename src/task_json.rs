@@ -15,7 +15,7 @@ use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
     Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
-    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split,
+    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
@@ -198,6 +198,15 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
             "spec-ids": delta.specs,
         });
     }
+    if let Some(version) = message.rewrites {
+        out["rewrites-format-version"] = json!(version);
+    }
+    if let Some(at) = &message.written_at {
+        out["written-at"] = json!({"sequence-number": at.sequence_number, "timestamp-ms": at.time_ms});
+    }
+    if !message.paimon.is_empty() {
+        out["paimon"] = message.paimon.iter().map(paimon::new_file_object).collect();
+    }
     Ok(out.to_string())
 }
 
@@ -210,7 +219,20 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
     let specs = SpecShape::parse_all(&j)?;
     let files = |j: &Json, key: &str| array(j, key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
     let delta = j.get("delta").filter(|d| !d.is_null()).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
-    Ok(CommitMessage { table_uuid: text_of(&j, "table-uuid")?.to_owned(), files: files(&j, "files")?, delta })
+    let rewrites = j
+        .get("rewrites-format-version")
+        .filter(|v| !v.is_null())
+        .map(|v| v.as_u64().and_then(|v| u8::try_from(v).ok()).ok_or_else(|| wrong("rewrites-format-version")));
+    let written_at = j.get("written-at").filter(|v| !v.is_null()).map(|at| {
+        let number = |key: &str| at.get(key).and_then(Json::as_i64).ok_or_else(|| wrong("written-at"));
+        Ok(WrittenAt { sequence_number: number("sequence-number")?, time_ms: number("timestamp-ms")? })
+    });
+    let message = CommitMessage::new(text_of(&j, "table-uuid")?, files(&j, "files")?, written_at.transpose()?);
+    let paimon = match j.get("paimon") {
+        None => Vec::new(),
+        Some(_) => paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
+    };
+    Ok(CommitMessage { delta, rewrites: rewrites.transpose()?, paimon, ..message })
 }
 
 fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {

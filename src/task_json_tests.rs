@@ -72,7 +72,11 @@ fn split() -> Split {
 fn splits_and_messages_survive_the_journey() {
     let s = split();
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
-    let m = CommitMessage { table_uuid: "u".into(), files: vec![file()], delta: None };
+    let at = WrittenAt { sequence_number: 7, time_ms: 1_700_000_000_000 };
+    let m = CommitMessage { rewrites: Some(3), ..CommitMessage::new("u", vec![file()], Some(at)) };
+    assert_eq!(message_from_json(&message_to_json(&m).unwrap()).unwrap(), m);
+    // One of an earlier version of the library.
+    let m = CommitMessage::new("u", vec![file()], None);
     assert_eq!(message_from_json(&message_to_json(&m).unwrap()).unwrap(), m);
 }
 

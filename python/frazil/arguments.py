@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import importlib.util
 import operator
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from frazil.exceptions import InvalidInputError, UnsupportedError
@@ -15,6 +16,8 @@ from frazil.expr import Predicate
 
 At: TypeAlias = int | str | dt.datetime
 """A version of a table: snapshot id, branch or tag, or a point in time, in UTC if it has no zone."""
+
+_STREAMS = ("__arrow_c_stream__", "__arrow_c_array__", "read_next_batch")
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 
@@ -24,11 +27,9 @@ def at_version(at: At | None, what: str = "at") -> dict[str, Any]:
     if at is None:
         return {}
     if isinstance(at, str):
-        return {"reference": at}
+        return {"reference": text(what, at)}
     if isinstance(at, dt.datetime):
-        # As in filters, a time without a zone is UTC.
-        at = at.replace(tzinfo=dt.timezone.utc) if at.tzinfo is None else at
-        return {"timestamp_ms": (at - EPOCH) // dt.timedelta(milliseconds=1)}
+        return {"timestamp_ms": milliseconds(at)}
     if not isinstance(at, bool):
         try:
             snapshot_id = operator.index(at)
@@ -46,9 +47,21 @@ def _no_version(at: object, what: str) -> InvalidInputError:
         hint = f"Say when: {what}=datetime(..., tzinfo=timezone.utc)"
     elif hasattr(at, "id"):
         hint = f"Give the snapshot's id: {what}=snapshot.id"
-    text = repr(at)
-    text = text if len(text) <= 100 else f"{text[:100]}…"
-    return InvalidInputError(f"{what}= must be a snapshot id, a branch or tag, or a datetime, not {text}", hint=hint)
+    return InvalidInputError(
+        f"{what}= must be a snapshot id, a branch or tag, or a datetime, not {shown(at)}", hint=hint
+    )
+
+
+def milliseconds(time: dt.datetime) -> int:
+    """Milliseconds since the epoch. As in filters, a time without a zone is UTC."""
+    time = time.replace(tzinfo=dt.timezone.utc) if time.tzinfo is None else time
+    return (time - EPOCH) // dt.timedelta(milliseconds=1)
+
+
+def shown(value: object) -> str:
+    """A value in an error's text."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 def since_version(since: At | None) -> dict[str, Any]:
@@ -56,27 +69,82 @@ def since_version(since: At | None) -> dict[str, Any]:
     return {f"since_{key}": value for key, value in at_version(since, "since").items()}
 
 
-def paths(given: Sequence[str | os.PathLike[str]]) -> list[str]:
+def paths(given: Sequence[str | os.PathLike[str]], what: str = "paths") -> list[str]:
     """Paths of files; one alone is not taken for a list of its letters."""
-    if isinstance(given, (str, os.PathLike)):
-        raise InvalidInputError("paths must be a list of paths")
-    return [os.fspath(path) for path in given]
+    if isinstance(given, (str, bytes, os.PathLike, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidInputError(f"{what} must be a list of paths, not {shown(given)}")
+    return [path(what, one) for one in given]
 
 
-def filter_text(filter: str | Predicate) -> str:
+def path(what: str, given: str | os.PathLike[str]) -> str:
+    """A path or location as text."""
+    text: object
+    try:
+        text = os.fspath(given)
+    except TypeError:
+        text = None
+    if not isinstance(text, str):
+        raise InvalidInputError(f"{what} must be a string or a path, not {shown(given)}")
+    return unicode(what, text)
+
+
+def filter_text(filter: str | Predicate, what: str = "filter") -> str:
     """A filter as text."""
     if isinstance(filter, (str, Predicate)):
-        return unicode("the filter", str(filter))
+        return unicode(f"the filter {what}", str(filter))
     raise InvalidInputError(
-        f"a filter must be text or an expression, not {filter!r}", hint="Write scan(\"x > 5\") or scan(col('x') > 5)"
+        f"{what}: a filter must be text or an expression, not {shown(filter)}",
+        hint="Write scan(\"x > 5\") or scan(col('x') > 5)",
     )
 
 
-def flag(what: str, value: bool) -> bool:
+def flag(what: str, value: object) -> bool:
     """A boolean, and nothing that only counts as one."""
     if not isinstance(value, bool):
-        raise InvalidInputError(f"{what} must be True or False, not {value!r}")
-    return value
+        numpy = sys.modules.get("numpy")
+        if numpy is None or not isinstance(value, numpy.bool_):
+            raise InvalidInputError(f"{what} must be True or False, not {shown(value)}")
+    return bool(value)
+
+
+def text(what: str, value: str) -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{what} must be text, not {shown(value)}")
+    return unicode(what, value)
+
+
+def integer(what: str, value: int) -> int:
+    """An integer of 64 bits, of any type that is one."""
+    number: int | None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if isinstance(value, bool) or number is None:
+        raise InvalidInputError(f"{what} must be an integer, not {shown(value)}")
+    if not -(2**63) <= number < 2**63:
+        raise InvalidInputError(f"{what} must be below 2**63, not {shown(value)}")
+    return number
+
+
+def real(what: str, value: float) -> float:
+    """A finite number."""
+    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if number is None or not -1e300 < number < 1e300:
+        raise InvalidInputError(f"{what} must be a number, not {shown(value)}")
+    return float(number)
+
+
+def column_path(what: str, path: str | Iterable[str]) -> str | list[str]:
+    """A column: its name, or the names on the way to it."""
+    if isinstance(path, str):
+        return text(what, path)
+    if isinstance(path, Iterable) and not isinstance(path, (bytes, Mapping)):
+        names = list(path)
+        if names and all(isinstance(name, str) for name in names):
+            return [unicode(what, name) for name in names]
+    raise InvalidInputError(f"{what}: a column is given by its name or a tuple of names, not {shown(path)}")
 
 
 def installed(package: str) -> None:
@@ -94,27 +162,23 @@ def unicode(what: str, text: str) -> str:
     return text
 
 
-def columns(select: Sequence[str]) -> tuple[str, ...]:
+def columns(select: Iterable[str], what: str = "select") -> tuple[str, ...]:
     """Column names."""
-    if isinstance(select, str):
-        raise InvalidInputError(
-            f"select must be a list of columns, not the string {select!r}", hint=f"Write [{select!r}]"
-        )
+    if isinstance(select, (str, bytes, Mapping)) or not isinstance(select, Iterable):
+        hint = f"Write [{select!r}]" if isinstance(select, str) else None
+        given = f"the string {select!r}" if isinstance(select, str) else shown(select)
+        raise InvalidInputError(f"{what} must be a list of columns, not {given}", hint=hint)
     columns = tuple(select)
     for name in columns:
         if not isinstance(name, str):
-            raise InvalidInputError(f"a column's name must be a string, not {name!r}")
-        unicode("a column's name", name)
+            raise InvalidInputError(f"{what}: a column's name must be a string, not {shown(name)}")
+        unicode(f"{what}: a column's name", name)
     return columns
 
 
 def order(sort_by: Sequence[str] | None) -> list[str] | None:
     """What rows are sorted by; None is the table's order."""
-    if isinstance(sort_by, str):
-        raise InvalidInputError(
-            f"sort_by must be a list of columns, not the string {sort_by!r}", hint=f"Write [{sort_by!r}]"
-        )
-    return None if sort_by is None else list(columns(sort_by))
+    return None if sort_by is None else list(columns(sort_by, "sort_by"))
 
 
 def count(what: str, value: int) -> int:
@@ -130,23 +194,32 @@ def count(what: str, value: int) -> int:
     return number
 
 
-def texts(options: Mapping[str, object] | None) -> dict[str, str]:
+def texts(options: Mapping[str, object] | None, what: str = "options") -> dict[str, str]:
     """Options as text: booleans in lower case, as the table formats write them."""
     if options is not None and not isinstance(options, Mapping):
-        raise InvalidInputError(f"options must be a dictionary, not {options!r}")
+        raise InvalidInputError(f"{what} must be a dictionary, not {shown(options)}")
     out = {}
     for key, value in (options or {}).items():
-        if not isinstance(key, str) or value is None:
+        number = hasattr(value, "__index__") and not isinstance(value, type)
+        plain = number or isinstance(value, (str, float, decimal.Decimal, os.PathLike))
+        if not isinstance(key, str) or not plain:
             raise InvalidInputError(
-                f"an option needs a name that is a string and a value, not {key!r}: {value!r}",
+                f"{what}: an option needs a name that is a string and a value that is text or a number, "
+                f"not {shown(key)}: {shown(value)}",
                 hint="Leave out options that are not to be set",
             )
-        out[key] = str(value).lower() if isinstance(value, bool) else str(value)
+        value = str(value).lower() if isinstance(value, bool) else str(value)
+        out[unicode(what, key)] = unicode(what, value)
     return out
 
 
 def rows(data: Any) -> Any:
     """`data` with an Arrow stream. A pandas data frame has one, but with its index as a column."""
+    if isinstance(data, type) or not any(hasattr(data, name) for name in _STREAMS):
+        raise InvalidInputError(
+            f"data: rows can't be read from a '{type(data).__name__}'",
+            hint="Give an object with __arrow_c_stream__: pyarrow, polars, duckdb, pandas",
+        )
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(data, pandas.DataFrame):
         from frazil import interop

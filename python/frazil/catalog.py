@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frazil import _core, arguments, configuration
+from frazil.checked import checked
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.schema import Schema
+from frazil.schema import core_schema
 from frazil.table import Table
 
 __all__ = ["Catalog", "catalog"]
 
 
+@checked
 class Catalog:
     """A catalog: namespaces with tables in them. `frazil.catalog` opens one.
 
@@ -132,7 +134,7 @@ class Catalog:
             kind = UnsupportedError if known else InvalidInputError
             message = "Paimon tables can't be created yet" if known else f"'{format}' is no table format"
             raise kind(message, {"format": str(format)}, "Use format='iceberg'")
-        core = schema._core if isinstance(schema, Schema) else _core.Schema.from_arrow(schema)
+        core = core_schema("schema", schema)
         return Table(
             self._core.create_table(
                 identifier,
@@ -156,7 +158,7 @@ class Catalog:
         Raises:
             NotFoundError: There is no such table.
         """
-        self._core.drop_table(identifier, bool(purge))
+        self._core.drop_table(identifier, purge)
 
     def register_table(self, identifier: str, metadata_location: str | os.PathLike[str]) -> Table:
         """Makes a table known by its metadata file, which another catalog wrote.

@@ -10,13 +10,14 @@ import datetime as dt
 import decimal
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from frazil import _core
+from frazil import _core, arguments
+from frazil.checked import checked
 from frazil.exceptions import InvalidInputError
-from frazil.schema import Schema
+from frazil.schema import core_schema
 
 if TYPE_CHECKING:
     from frazil.table import Table
@@ -73,6 +74,7 @@ class _Update:
             self.commit()
 
 
+@checked
 class UpdateSchema(_Update):
     """Changes of a table's columns.
 
@@ -85,8 +87,8 @@ class UpdateSchema(_Update):
     ) -> None:
         super().__init__(submit)
         self._operations: list[dict[str, Any]] = []
-        self._allow_incompatible = bool(allow_incompatible_changes)
-        self._case_sensitive = bool(case_sensitive)
+        self._allow_incompatible = allow_incompatible_changes
+        self._case_sensitive = case_sensitive
 
     def _change(self) -> dict[str, Any]:
         return {
@@ -97,7 +99,7 @@ class UpdateSchema(_Update):
         }
 
     def _do(self, what: str, path: Path, **members: Any) -> UpdateSchema:
-        self._operations.append({"do": what, "path": _path(path), **members})
+        self._operations.append({"do": what, "path": path, **members})
         return self
 
     def add_column(
@@ -129,11 +131,11 @@ class UpdateSchema(_Update):
         return self._do(
             "add",
             path,
-            type=_type(type),
+            type=_type("type", type),
             doc=doc,
-            required=bool(required),
-            default=_value(default),
-            **({} if write_default is None else {"write-default": _value(write_default)}),
+            required=required,
+            default=_value("default", default),
+            **({} if write_default is None else {"write-default": _value("write_default", write_default)}),
             **_position(first, before, after),
         )
 
@@ -158,11 +160,11 @@ class UpdateSchema(_Update):
 
     def move_before(self, path: Path, before_path: Path) -> UpdateSchema:
         """Moves a column before another one of the same struct or table."""
-        return self._do("move", path, before=_path(before_path))
+        return self._do("move", path, before=before_path)
 
     def move_after(self, path: Path, after_path: Path) -> UpdateSchema:
         """Moves a column behind another one of the same struct or table."""
-        return self._do("move", path, after=_path(after_path))
+        return self._do("move", path, after=after_path)
 
     def update_column(
         self, path: Path, field_type: Any = None, required: bool | None = None, doc: str | None = None
@@ -177,9 +179,9 @@ class UpdateSchema(_Update):
             doc: Its comment; an empty one removes it.
         """
         if field_type is not None:
-            self._do("type", path, type=_type(field_type))
+            self._do("type", path, type=_type("field_type", field_type))
         if required is not None:
-            self._do("required", path, required=bool(required))
+            self._do("required", path, required=required)
         if doc is not None:
             self._do("doc", path, doc=doc or None)
         return self
@@ -194,11 +196,11 @@ class UpdateSchema(_Update):
 
     def set_default_value(self, path: Path, default: Any) -> UpdateSchema:
         """Sets the value of new rows that lack a column; None is null. Rows that are there keep theirs."""
-        return self._do("default", path, default=_value(default))
+        return self._do("default", path, default=_value("default", default))
 
     def set_identifier_fields(self, *paths: Path) -> UpdateSchema:
         """Says which columns together identify a row; none if there are no arguments."""
-        self._operations.append({"do": "identifiers", "paths": [_path(path) for path in paths]})
+        self._operations.append({"do": "identifiers", "paths": list(paths)})
         return self
 
     def union_by_name(self, new_schema: Any) -> UpdateSchema:
@@ -207,18 +209,19 @@ class UpdateSchema(_Update):
         Args:
             new_schema: A `frazil.Schema`, a `pyarrow.Schema` or anything with `__arrow_c_schema__`.
         """
-        schema = new_schema if isinstance(new_schema, Schema) else Schema(new_schema)
+        schema = core_schema("new_schema", new_schema)
         self._operations.append({"do": "union", "schema": json.loads(schema.to_json())})
         return self
 
 
+@checked
 class UpdatePartitionSpec(_Update):
     """Changes of how new rows are grouped into files."""
 
     def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
         super().__init__(submit)
         self._operations: list[dict[str, Any]] = []
-        self._case_sensitive = bool(case_sensitive)
+        self._case_sensitive = case_sensitive
 
     def _change(self) -> dict[str, Any]:
         return {"change": "update-spec", "operations": self._operations, "case-sensitive": self._case_sensitive}
@@ -252,18 +255,19 @@ class UpdatePartitionSpec(_Update):
         return self
 
 
+@checked
 class UpdateSortOrder(_Update):
     """A new sort order, most significant field first. Without any field new files are not sorted."""
 
     def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
         super().__init__(submit)
         self._fields: list[dict[str, Any]] = []
-        self._case_sensitive = bool(case_sensitive)
+        self._case_sensitive = case_sensitive
 
     def _change(self) -> dict[str, Any]:
         return {"change": "update-sort-order", "fields": self._fields, "case-sensitive": self._case_sensitive}
 
-    def asc(self, source: str, transform: Any = None, nulls: str | None = None) -> UpdateSortOrder:
+    def asc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
         """Sorts by a column or transform, least first.
 
         Args:
@@ -273,7 +277,7 @@ class UpdateSortOrder(_Update):
         """
         return self._field(source, transform, nulls, False)
 
-    def desc(self, source: str, transform: Any = None, nulls: str | None = None) -> UpdateSortOrder:
+    def desc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
         """Sorts by a column or transform, greatest first.
 
         Args:
@@ -283,7 +287,7 @@ class UpdateSortOrder(_Update):
         """
         return self._field(source, transform, nulls, True)
 
-    def _field(self, source: str, transform: Any, nulls: str | None, descending: bool) -> UpdateSortOrder:
+    def _field(self, source: str, transform: Any, nulls: Any, descending: bool) -> UpdateSortOrder:
         nulls_first = None
         if nulls is not None:
             words = {"first": True, "nulls-first": True, "last": False, "nulls-last": False}
@@ -294,49 +298,44 @@ class UpdateSortOrder(_Update):
         return self
 
 
-def _path(path: Path) -> str | list[str]:
-    if isinstance(path, str):
-        return path
-    if isinstance(path, Iterable):
-        names = list(path)
-        if names and all(isinstance(name, str) for name in names):
-            return names
-    raise InvalidInputError(f"a column is given by its name or a tuple of names, not {path!r}")
-
-
 def _position(first: bool, before: Path | None, after: Path | None) -> dict[str, Any]:
     if bool(first) + (before is not None) + (after is not None) > 1:
         raise InvalidInputError("a column goes to one place: give first, before or after")
     if first:
         return {"first": True}
     if before is not None:
-        return {"before": _path(before)}
-    return {} if after is None else {"after": _path(after)}
+        return {"before": before}
+    return {} if after is None else {"after": after}
 
 
 def _source(source: str, transform: Any) -> dict[str, Any]:
-    if not isinstance(source, str):
-        raise InvalidInputError(f"a column or transform is given as text, not {source!r}")
+    if transform is not None and not isinstance(transform, str) and not _is_pyiceberg(transform):
+        raise InvalidInputError(f"transform must be text such as 'bucket[16]', not {arguments.shown(transform)}")
     return {"source": source, "transform": None if transform is None else str(transform)}
 
 
-def _type(type_: Any) -> Any:
+def _is_pyiceberg(value: object) -> bool:
+    return type(value).__module__.startswith("pyiceberg.")
+
+
+def _type(what: str, type_: Any) -> Any:
     """A type as text or as the specification's JSON."""
     if isinstance(type_, str):
-        return type_
+        return arguments.text(what, type_)
     if hasattr(type_, "__arrow_c_schema__"):
         from frazil import interop
 
         schema = _core.Schema.from_arrow(interop.schema_of_type(type_))
         return json.loads(schema.to_json())["fields"][0]["type"]
-    if type(type_).__module__.startswith("pyiceberg."):
+    if _is_pyiceberg(type_):
         return str(type_)
     raise InvalidInputError(
-        f"{type_!r} is no type", hint="Give a text such as 'long' or 'list<string>', or a pyarrow type: pa.int64()"
+        f"{what}: {arguments.shown(type_)} is no type",
+        hint="Give a text such as 'long' or 'list<string>', or a pyarrow type: pa.int64()",
     )
 
 
-def _value(value: Any) -> Any:
+def _value(what: str, value: Any) -> Any:
     """A value in the form of the specification's JSON single values."""
     if isinstance(value, (dt.datetime, dt.date, dt.time)):
         return value.isoformat()
@@ -351,6 +350,10 @@ def _value(value: Any) -> Any:
         return "NaN"
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, str):
+        return arguments.text(what, value)
+    if value is None or isinstance(value, (bool, int, float)):
         return value
-    raise InvalidInputError(f"a column can't have the default {value!r}", hint="Give a plain value, or None")
+    raise InvalidInputError(
+        f"{what}: a column can't have the default {arguments.shown(value)}", hint="Give a plain value, or None"
+    )

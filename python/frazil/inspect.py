@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from frazil import _core, arguments
 from frazil.arguments import At
+from frazil.checked import checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Inspect"]
 
 
+@checked
 class Inspect:
     """The metadata tables of a table: `table.inspect`.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
+from frazil.checked import checked
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 
@@ -156,6 +157,7 @@ class PartitionStatistics(NamedTuple):
     size_bytes: int
 
 
+@checked
 class Maintain:
     """The upkeep of a table: `table.maintain`.
 
@@ -208,8 +210,8 @@ class Maintain:
             "expire_snapshots",
             older_than_ms=_milliseconds(older_than, "older_than"),
             retain_last=None if retain_last is None else arguments.count("retain_last", retain_last),
-            snapshot_ids=None if snapshot_ids is None else [arguments.count("a snapshot id", i) for i in snapshot_ids],
-            dry_run=bool(dry_run),
+            snapshot_ids=None if snapshot_ids is None else list(snapshot_ids),
+            dry_run=dry_run,
             keep_files=not delete_files,
         )
         return ExpiredSnapshots(**result)
@@ -249,10 +251,10 @@ class Maintain:
             "remove_orphan_files",
             older_than_ms=_milliseconds(older_than, "older_than"),
             location=location,
-            dry_run=bool(dry_run),
+            dry_run=dry_run,
             prefix_mismatch=prefix_mismatch,
-            equal_schemes=dict(equal_schemes or {}),
-            equal_authorities=dict(equal_authorities or {}),
+            equal_schemes=arguments.texts(equal_schemes),
+            equal_authorities=arguments.texts(equal_authorities),
         )
         return OrphanFiles(**result)
 
@@ -285,7 +287,7 @@ class Maintain:
             "rewrite_manifests",
             spec_id=spec_id,
             target_size_bytes=target_size_bytes,
-            dry_run=bool(dry_run),
+            dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
@@ -357,21 +359,21 @@ class Maintain:
             "compact",
             strategy=strategy,
             sort_by=arguments.order(sort_by),
-            zorder_by=None if zorder_by is None else list(arguments.columns(zorder_by)),
+            zorder_by=None if zorder_by is None else list(zorder_by),
             zorder_max_output_size=zorder_max_output_size,
             zorder_var_length_contribution=zorder_var_length_contribution,
-            filter=None if where is None else arguments.filter_text(where),
+            filter=None if where is None else str(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,
             max_file_size_bytes=max_file_size_bytes,
             min_input_files=arguments.count("min_input_files", min_input_files),
             delete_file_threshold=delete_file_threshold,
             delete_ratio_threshold=delete_ratio_threshold,
-            rewrite_all=bool(rewrite_all),
+            rewrite_all=rewrite_all,
             max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
             max_commits=max_commits,
             max_failed_commits=max_failed_commits,
-            dry_run=bool(dry_run),
+            dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
@@ -379,6 +381,7 @@ class Maintain:
 
     def rewrite_position_deletes(
         self,
+        where: str | Predicate | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
         max_file_size_bytes: int | None = None,
@@ -397,6 +400,7 @@ class Maintain:
         operation `replace`.
 
         Args:
+            where: Only delete files of data files that may have such rows, as text or expression.
             target_file_size_bytes: How large delete files should be; None follows the property
                 `write.delete.target-file-size-bytes`, 64 MiB if it is not set.
             min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
@@ -409,19 +413,21 @@ class Maintain:
             snapshot_properties: Members for the snapshot's summary.
 
         Raises:
-            InvalidInputError: No file could have these sizes.
+            InvalidInputError: The filter does not fit, or no file could have these sizes.
+            UnsupportedError: A data file is in the table more than once, with other deletes each time.
             CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
                 files or removed them.
         """
         result = self._run(
             "rewrite_position_deletes",
+            filter=None if where is None else str(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,
             max_file_size_bytes=max_file_size_bytes,
             min_input_files=arguments.count("min_input_files", min_input_files),
-            rewrite_all=bool(rewrite_all),
+            rewrite_all=rewrite_all,
             max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
-            dry_run=bool(dry_run),
+            dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
@@ -448,7 +454,7 @@ class Maintain:
         """
         result = self._run(
             "remove_dangling_deletes",
-            dry_run=bool(dry_run),
+            dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
@@ -477,7 +483,7 @@ class Maintain:
         """
         result = self._run(
             "convert_equality_deletes",
-            dry_run=bool(dry_run),
+            dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
@@ -505,11 +511,9 @@ class Maintain:
             InvalidInputError: There is no such column, or its values can't be counted.
             NotFoundError: There is no such snapshot.
         """
-        if isinstance(columns, str):
-            raise InvalidInputError(f"columns= must be several names, not the text {columns!r}", hint=f"[{columns!r}]")
         result = self._try(
             "compute_statistics",
-            columns=None if columns is None else [str(name) for name in columns],
+            columns=None if columns is None else list(columns),
             snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
         )
         return None if result is None else ColumnStatistics(**result)
@@ -545,8 +549,10 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | N
     if time is None:
         return None
     if isinstance(time, dt.timedelta):
-        time = dt.datetime.now(dt.timezone.utc) - time
+        try:
+            time = dt.datetime.now(dt.timezone.utc) - time
+        except OverflowError:
+            raise InvalidInputError(f"{what}= is an age beyond all times: {time}") from None
     if not isinstance(time, dt.datetime):
-        raise InvalidInputError(f"{what}= must be a datetime or an age as timedelta, not {time!r}")
-    time = time.replace(tzinfo=dt.timezone.utc) if time.tzinfo is None else time
-    return (time - arguments.EPOCH) // dt.timedelta(milliseconds=1)
+        raise InvalidInputError(f"{what}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
+    return arguments.milliseconds(time)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import arguments
 from frazil.arguments import At
+from frazil.checked import checked
 from frazil.evolve import evolve
-from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.exceptions import NotFoundError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -40,6 +41,7 @@ class Ref(NamedTuple):
     max_ref_age_ms: int | None = None
 
 
+@checked
 class RefChanges:
     """The verbs that change branches and tags: each returns the same object, so that they chain.
 
@@ -146,12 +148,11 @@ class RefChanges:
         )
 
     def _change(self, change: str, name: str, **members: Any) -> Self:
-        if not isinstance(name, str) or not isinstance(members.get("to", ""), str):
-            raise InvalidInputError(f"a branch or tag is given by its name, not {name!r}")
         self._evolve({"change": change, "name": name, **members})
         return self
 
 
+@checked
 class Refs(RefChanges, Mapping[str, Ref]):
     """A table's branches and tags by name, and the verbs that change them.
 

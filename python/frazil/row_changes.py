@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from frazil import arguments
+from frazil.checked import checked
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, value_text
 
@@ -14,6 +15,7 @@ __all__ = ["RowChanges"]
 _T = TypeVar("_T", bound="RowChanges")
 
 
+@checked
 class RowChanges:
     """Delete, overwrite, update, upsert and merge, and deletes by key or position that look for no rows.
 
@@ -50,7 +52,7 @@ class RowChanges:
             InvalidInputError: The filter does not fit the schema.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = {"change": "delete", "where": arguments.filter_text(where)}
+        change = {"change": "delete", "where": str(where)}
         self._change_rows(change, None, branch, snapshot_properties)
         return self
 
@@ -75,8 +77,8 @@ class RowChanges:
             InvalidInputError: The filter or the columns do not fit the schema.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = {"change": "overwrite", "where": "true" if where is None else arguments.filter_text(where)}
-        self._change_rows(change, _rows(data), branch, snapshot_properties)
+        change = {"change": "overwrite", "where": "true" if where is None else str(where)}
+        self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
         return self
 
     def overwrite_partitions(
@@ -95,7 +97,7 @@ class RowChanges:
         Raises:
             InvalidInputError: The columns do not fit the schema.
         """
-        self._change_rows({"change": "overwrite-partitions"}, _rows(data), branch, snapshot_properties)
+        self._change_rows({"change": "overwrite-partitions"}, arguments.rows(data), branch, snapshot_properties)
         return self
 
     def update(
@@ -122,10 +124,8 @@ class RowChanges:
             UnsupportedError: A column is a struct, list or map and is to have a value.
             CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
         """
-        if not isinstance(values, Mapping):
-            raise InvalidInputError(f"values must be a dictionary of columns and values, not {values!r}")
-        new = {name: _assigned(value) for name, value in values.items()}
-        change = {"change": "update", "where": arguments.filter_text(where), "set": new}
+        new = {name: _assigned(name, value) for name, value in values.items()}
+        change = {"change": "update", "where": str(where), "set": new}
         self._change_rows(change, None, branch, snapshot_properties)
         return self
 
@@ -159,9 +159,9 @@ class RowChanges:
             UnsupportedError: `blind`, and the table is of format version 1.
             CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
         """
-        if arguments.flag("blind", blind):
+        if blind:
             change = {"change": "replace-keys", "on": _key(on)}
-            self._change_rows(change, _rows(data), branch, snapshot_properties)
+            self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
             return self
         return self.merge(
             data,
@@ -198,7 +198,7 @@ class RowChanges:
             UnsupportedError: The table is of format version 1.
             CommitConflictError: Another commit added files of a partition spec that the keys do not reach.
         """
-        self._change_rows({"change": "delete-keys", "on": _key(on)}, _rows(data), branch, snapshot_properties)
+        self._change_rows({"change": "delete-keys", "on": _key(on)}, arguments.rows(data), branch, snapshot_properties)
         return self
 
     def delete_positions(
@@ -223,7 +223,7 @@ class RowChanges:
             UnsupportedError: The table is of format version 1.
             CommitConflictError: A file is not in the table any more, or (version 3) another commit deleted rows of it.
         """
-        self._change_rows({"change": "delete-positions"}, _rows(data), branch, snapshot_properties)
+        self._change_rows({"change": "delete-positions"}, arguments.rows(data), branch, snapshot_properties)
         return self
 
     def merge(
@@ -266,45 +266,35 @@ class RowChanges:
         change = {
             "change": "merge",
             "on": _key(on),
-            "update": _columns("when_matched_update", when_matched_update),
+            "update": _columns(when_matched_update),
             "delete": _condition(when_matched_delete),
-            "insert": _columns("when_not_matched_insert", when_not_matched_insert),
+            "insert": _columns(when_not_matched_insert),
             "delete-missing": _condition(when_not_matched_by_source_delete),
         }
         if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
             raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
-        self._change_rows(change, _rows(data), branch, snapshot_properties)
+        self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
         return self
 
 
 def _key(on: Sequence[str] | None) -> list[str] | None:
-    return None if on is None else list(arguments.columns(on))
+    return None if on is None else list(on)
 
 
-def _rows(data: Any) -> Any:
-    if data is None:
-        raise InvalidInputError("rows can't be read from None")
-    return data
-
-
-def _assigned(value: object) -> dict[str, str] | None:
+def _assigned(name: str, value: object) -> dict[str, str] | None:
     if isinstance(value, Term):
         return {"column": str(value)}
-    text = value_text(value)
+    try:
+        text = value_text(value)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"values: {error.args[0]}", {"column": name}, error.hint) from None
     return None if text is None else {"literal": text}
 
 
-def _columns(what: str, columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:
+def _columns(columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:
     if columns is True:
         return True
-    if not columns:
-        return None
-    if not isinstance(columns, Mapping):
-        raise InvalidInputError(f"{what} must be True or a dictionary of columns, not {columns!r}")
-    for to, source in columns.items():
-        if not isinstance(to, str) or not isinstance(source, str):
-            raise InvalidInputError(f"{what} must name columns, not {to!r}: {source!r}")
-    return dict(columns)
+    return dict(columns) if columns else None
 
 
 def _condition(condition: bool | str | Predicate) -> str | None:
@@ -312,4 +302,4 @@ def _condition(condition: bool | str | Predicate) -> str | None:
         return "true"
     if condition is False or condition is None:
         return None
-    return arguments.filter_text(condition)
+    return str(condition)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, arguments
 from frazil._core import DataFile, DeleteFile, ScanTask
+from frazil.checked import checked
 from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil.spark.native import Engine
     from frazil.spark.planning import Planning
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
@@ -27,6 +29,7 @@ PART_BYTES = 8 << 20
 """Bytes of data manifests in a part of a plan, unless asked otherwise."""
 
 
+@checked
 class Scan:
     """A description of what to read: columns, rows, version. `Table.scan` makes one.
 
@@ -164,7 +167,7 @@ class Scan:
             files: Also say of every file of the snapshot which stage, clause and bound kept or dropped it
                 (`Explain.files`). This opens the manifests that planning itself would not.
         """
-        return Explain(*self._core.explain(bool(files)))
+        return Explain(*self._core.explain(files))
 
     def estimate(self) -> Estimate:
         """What planning will cost: bytes to read, manifests to open, entries, memory. Reads the manifest list alone."""
@@ -233,11 +236,11 @@ class Scan:
 
         return pl.DataFrame(self._core.read_all())
 
-    def to_spark(self, spark: SparkSession, planning: Planning = "auto") -> DataFrame:
-        """The rows as a Spark DataFrame; the driver or executors plan (see `frazil.spark.read`), executors read."""
+    def to_spark(self, spark: SparkSession, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
+        """The rows as a Spark DataFrame; who plans and who reads is said as in `frazil.spark.read`."""
         from frazil.spark.read import read_scan
 
-        return read_scan(spark, self, planning)
+        return read_scan(spark, self, planning, engine)
 
     def count(self) -> int:
         """The number of rows, exact; from metadata alone where that is enough (see `statistics`)."""
@@ -273,6 +276,7 @@ def _optional_count(what: str, value: int | None) -> int | None:
     return None if value is None else arguments.count(what, value)
 
 
+@checked
 class Split:
     """Tasks for one reader, with all that reading them needs. It pickles: plan in one process, read in others."""
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core
-from frazil.exceptions import NotFoundError
+from frazil.checked import checked
+from frazil.exceptions import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +39,7 @@ class Field(NamedTuple):
         return f"{self.id}: {self.name}: {'required' if self.required else 'optional'} {self.type}"
 
 
+@checked
 class Schema:
     """A table's columns at one time.
 
@@ -47,7 +49,7 @@ class Schema:
     __slots__ = ("_core", "_fields")
 
     def __init__(self, source: Any) -> None:
-        self._core: _core.Schema = source._core if isinstance(source, Schema) else _core.Schema.from_arrow(source)
+        self._core: _core.Schema = core_schema("source", source)
         self._fields: tuple[Field, ...] | None = None
 
     @classmethod
@@ -125,6 +127,18 @@ class Schema:
 
     def __reduce__(self) -> tuple[Any, tuple[str]]:
         return Schema.from_json, (self.to_json(),)
+
+
+def core_schema(what: str, source: Any) -> _core.Schema:
+    """The core's schema of anything that is one."""
+    if isinstance(source, Schema):
+        return source._core
+    if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
+        raise InvalidInputError(
+            f"{what}: a '{type(source).__name__}' is no schema",
+            hint="Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__",
+        )
+    return _core.Schema.from_arrow(source)
 
 
 def _find(fields: tuple[Field, ...], name: str) -> Field | None:

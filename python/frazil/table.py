@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments import At
+from frazil.checked import checked, checked_call
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, begin, evolve
-from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
 from frazil.maintain import Maintain
@@ -46,6 +46,7 @@ class Snapshot(NamedTuple):
     schema_id: int | None
 
 
+@checked
 class Table(RowChanges):
     """A table, at the version that was read last.
 
@@ -259,7 +260,8 @@ class Table(RowChanges):
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: A file does not fit the schema, has rows of several partitions, or is there already.
+            InvalidInputError: A file does not fit the schema, has nulls in required columns or none of the columns, has
+                rows of several partitions, or is there already.
             NotFoundError: A file is not there.
         """
         self._core = self._core.add_files(
@@ -343,7 +345,11 @@ class Table(RowChanges):
             **more: The same as keywords, for names that are words.
         """
         return evolve(
-            self, {"change": "set-properties", "properties": {**arguments.texts(properties), **arguments.texts(more)}}
+            self,
+            {
+                "change": "set-properties",
+                "properties": {**arguments.texts(properties), **arguments.texts(more, "properties")},
+            },
         )
 
     def remove_properties(self, *names: str) -> Table:
@@ -408,8 +414,7 @@ class Table(RowChanges):
         """Commits what writers wrote in one snapshot; returns the table, now at its new version.
 
         It is an append, or a row delta if there are deletes among it: they reach what was committed before, not the
-        rows that come with them. The very same messages, committed to the branch once more, change nothing; some of
-        them with others would add their rows again.
+        rows that come with them. The very same messages, committed to the branch once more, change nothing.
 
         Args:
             messages: What the methods of `Writer` returned, perhaps in other processes.
@@ -417,7 +422,8 @@ class Table(RowChanges):
             branch: As for `append`.
 
         Raises:
-            InvalidInputError: A message is another table's, or its files are gone.
+            InvalidInputError: A message is another table's or of `Writer.rewrite`, its files are gone, or some of the
+                messages were committed before.
             CommitConflictError: Rows were deleted by position, and their data file is gone or (version 3) another
                 commit deleted rows of it.
         """
@@ -446,13 +452,12 @@ class Table(RowChanges):
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: Nothing is replaced, or more rows come than go.
+            InvalidInputError: Nothing is replaced; other rows come than the replaced files have left, as far as counts
+                tell (of files that equality deletes reach, fewer may come); rows come without their ids (version 3);
+                or a delete file is replaced that reaches data files which stay.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """
         files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]
-        for file in files:
-            if not isinstance(file, (_core.DataFile, _core.DeleteFile)):
-                raise InvalidInputError(f"replaced must be files or tasks of a scan, not {file!r}")
         version = arguments.at_version(at)
         self._core = self._core.commit_rewrite(
             [file for file in files if isinstance(file, _core.DataFile)],
@@ -488,6 +493,7 @@ class Table(RowChanges):
         return Table, (self._core,)
 
 
+@checked
 class Writer:
     """Writes files without committing them. It pickles, so a job can send it to its workers.
 
@@ -528,7 +534,7 @@ class Writer:
             data: As for `Table.append`.
             on: The columns of the key; None for the table's identifier fields.
         """
-        return self._delta({"change": "replace-keys", "on": None if on is None else list(arguments.columns(on))}, data)
+        return self._delta({"change": "replace-keys", "on": None if on is None else list(on)}, data)
 
     def delete_keys(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes equality deletes of keys, as `Table.delete_keys` does.
@@ -537,7 +543,7 @@ class Writer:
             data: Rows with the columns of the key.
             on: The columns of the key; None for the table's identifier fields.
         """
-        return self._delta({"change": "delete-keys", "on": None if on is None else list(arguments.columns(on))}, data)
+        return self._delta({"change": "delete-keys", "on": None if on is None else list(on)}, data)
 
     def delete_positions(self, data: Any) -> _core.CommitMessage:
         """Writes deletes of rows by data file and position, as `Table.delete_positions` does.
@@ -554,6 +560,7 @@ class Writer:
         return Writer, (self._core, self._task, self._branch, self._sort_by)
 
 
+@checked_call
 def open_table(
     location: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None, moved: bool = False
 ) -> Table:
@@ -577,13 +584,7 @@ def open_table(
         >>> import frazil as fz
         >>> fz.open_table("/warehouse/db/events")  # doctest: +SKIP
     """
-    try:
-        path = os.fspath(location)
-    except TypeError:
-        path = None
-    if not isinstance(path, str):
-        raise InvalidInputError(f"a location must be a string or a path, not {location!r}")
-    return Table(_core.Table.open(path, arguments.texts(storage_options), bool(moved)))
+    return Table(_core.Table.open(os.fspath(location), arguments.texts(storage_options), moved))
 
 
 def _read_options(options: Mapping[str, object] | None, max_plan_bytes: int | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import arguments
 from frazil.arguments import At
+from frazil.checked import checked
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
@@ -55,6 +56,7 @@ class DryRun(NamedTuple):
     metadata_bytes: int
 
 
+@checked
 class Transaction(RowChanges):
     """Changes that are committed together: all of them are in the table's next version, or none.
 
@@ -131,7 +133,7 @@ class Transaction(RowChanges):
 
         The files stay where they are if the transaction is given up.
         """
-        self._core.add_files(arguments.paths(paths), bool(check_duplicate_files), arguments.texts(snapshot_properties))
+        self._core.add_files(arguments.paths(paths), check_duplicate_files, arguments.texts(snapshot_properties))
         return self
 
     @property
@@ -162,7 +164,10 @@ class Transaction(RowChanges):
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties; returns the transaction."""
         return self._evolve(
-            {"change": "set-properties", "properties": {**arguments.texts(properties), **arguments.texts(more)}}
+            {
+                "change": "set-properties",
+                "properties": {**arguments.texts(properties), **arguments.texts(more, "properties")},
+            }
         )
 
     def remove_properties(self, *names: str) -> Transaction:

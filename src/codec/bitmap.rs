@@ -36,11 +36,7 @@ impl PositionSet {
     /// # Errors
     /// `CorruptTable` if length, magic number, checksum or bitmap are wrong, or positions are beyond what is allowed.
     pub fn from_vector(blob: &[u8]) -> Result<PositionSet> {
-        let (magic, bitmap) = checked_vector(blob)?;
-        if magic != MAGIC {
-            return Err(Error::corrupt(format!("a deletion vector begins with {magic:02x?} instead of {MAGIC:02x?}")));
-        }
-        decode_bitmap(bitmap).map(PositionSet)
+        decode_bitmap(checked_vector(blob, MAGIC)?).map(PositionSet)
     }
 
     /// Decodes a deletion vector of a Paimon table's index file. `bytes` begin with it, `length` is what the table records.
@@ -60,7 +56,7 @@ impl PositionSet {
         if !is_narrow {
             return PositionSet::from_vector(blob);
         }
-        let (_, mut bitmap) = checked_vector(blob)?;
+        let mut bitmap = checked_vector(blob, NARROW_MAGIC)?;
         let positions = RoaringBitmap::deserialize_from(&mut bitmap)
             .map_err(|e| Error::corrupt("the bitmap of a deletion vector is damaged").because(e))?;
         match bitmap.len() {
@@ -183,8 +179,8 @@ pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The magic number and the bitmap of a deletion vector, which must be all of `blob`.
-fn checked_vector(blob: &[u8]) -> Result<([u8; WORD], &[u8])> {
+/// The bitmap of a deletion vector with this magic number, which must be all of `blob`.
+fn checked_vector(blob: &[u8], expected_magic: [u8; WORD]) -> Result<&[u8]> {
     let short = || Error::corrupt(format!("a deletion vector of {} bytes is too short", blob.len()));
     let (length, rest) = blob.split_first_chunk::<WORD>().ok_or_else(short)?;
     let (covered, checksum) = rest.split_last_chunk::<WORD>().ok_or_else(short)?;
@@ -194,13 +190,17 @@ fn checked_vector(blob: &[u8]) -> Result<([u8; WORD], &[u8])> {
         return Err(Error::corrupt(format!("a deletion vector claims {length} bytes where it has {has}")));
     }
     let (magic, bitmap) = covered.split_first_chunk::<WORD>().ok_or_else(short)?;
+    if *magic != expected_magic {
+        let wrong = format!("a deletion vector begins with {magic:02x?} instead of {expected_magic:02x?}");
+        return Err(Error::corrupt(wrong));
+    }
     let (expected, computed) = (u32::from_be_bytes(*checksum), crc32fast::hash(covered));
     if expected != computed {
         return Err(Error::corrupt(format!(
             "the checksum of a deletion vector is {expected:08x}, but its bytes give {computed:08x}"
         )));
     }
-    Ok((*magic, bitmap))
+    Ok(bitmap)
 }
 
 /// The 64-bit bitmap in its portable form, up to the last byte.

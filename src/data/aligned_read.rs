@@ -161,3 +161,7 @@ impl Iterator for Aligned {
         next.transpose()
     }
 }
+
+#[cfg(test)]
+#[path = "aligned_read_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, F
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
-    TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
+    TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
 
 use super::avro_schema_json::is_optional;
@@ -34,6 +34,8 @@ enum Values<'a> {
     Double(&'a [f64]),
     /// Numbers of so many bytes.
     Decimal(usize, &'a [i128]),
+    /// Numbers of as many bytes as each needs.
+    ShortDecimal(&'a [i128]),
     /// Text or bytes, and where each begins and ends.
     Bytes(&'a [i32], &'a [u8]),
     Fixed(&'a FixedSizeBinaryArray),
@@ -43,12 +45,13 @@ enum Values<'a> {
 }
 
 impl<'a> AvroRows<'a> {
-    /// The rows of a batch that has the Arrow schema of `schema`.
+    /// The rows of a batch that has the Arrow schema of `schema`, or times of another unit; decimals as bytes of any number
+    /// if they are `short`.
     ///
     /// # Errors
     /// `Internal` if it has not.
-    pub(super) fn new(schema: &Schema, batch: &'a RecordBatch) -> Result<AvroRows<'a>> {
-        Ok(AvroRows { columns: members(&schema.fields, batch.columns())? })
+    pub(super) fn new(schema: &Schema, batch: &'a RecordBatch, short: bool) -> Result<AvroRows<'a>> {
+        Ok(AvroRows { columns: members(&schema.fields, batch.columns(), short)? })
     }
 
     /// Appends a row.
@@ -62,18 +65,18 @@ fn unlike() -> Error {
     Error::internal("a batch is unlike the schema of its Avro file")
 }
 
-fn members<'a>(fields: &[Field], arrays: &'a [ArrayRef]) -> Result<Vec<Column<'a>>> {
+fn members<'a>(fields: &[Field], arrays: &'a [ArrayRef], short: bool) -> Result<Vec<Column<'a>>> {
     if fields.len() != arrays.len() {
         return Err(unlike());
     }
-    fields.iter().zip(arrays).map(|(field, array)| Column::new(field, array)).collect()
+    fields.iter().zip(arrays).map(|(field, array)| Column::new(field, array, short)).collect()
 }
 
 fn numbers<T: ArrowPrimitiveType>(array: &dyn Array) -> Result<&[T::Native]> {
     array.as_primitive_opt::<T>().map(|a| &a.values()[..]).ok_or_else(unlike)
 }
 
-fn values<'a>(ty: &PrimitiveType, array: &'a ArrayRef) -> Result<Values<'a>> {
+fn values<'a>(ty: &PrimitiveType, array: &'a ArrayRef, short: bool) -> Result<Values<'a>> {
     use PrimitiveType as P;
     Ok(match ty {
         P::Unknown => Values::Null,
@@ -81,13 +84,18 @@ fn values<'a>(ty: &PrimitiveType, array: &'a ArrayRef) -> Result<Values<'a>> {
         P::Int => Values::Int(numbers::<Int32Type>(array)?),
         P::Date => Values::Int(numbers::<Date32Type>(array)?),
         P::Long => Values::Long(numbers::<Int64Type>(array)?),
-        P::Time => Values::Long(numbers::<Time64MicrosecondType>(array)?),
+        P::Time => match array.data_type() {
+            DataType::Int32 => Values::Int(numbers::<Int32Type>(array)?),
+            _ => Values::Long(numbers::<Time64MicrosecondType>(array)?),
+        },
         P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => match array.data_type() {
             DataType::Timestamp(TimeUnit::Nanosecond, _) => Values::Long(numbers::<TimestampNanosecondType>(array)?),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => Values::Long(numbers::<TimestampMillisecondType>(array)?),
             _ => Values::Long(numbers::<TimestampMicrosecondType>(array)?),
         },
         P::Float => Values::Float(numbers::<Float32Type>(array)?),
         P::Double => Values::Double(numbers::<Float64Type>(array)?),
+        P::Decimal { .. } if short => Values::ShortDecimal(numbers::<Decimal128Type>(array)?),
         P::Decimal { precision, .. } => {
             Values::Decimal(decimal::bytes_of_precision(*precision), numbers::<Decimal128Type>(array)?)
         }
@@ -111,19 +119,19 @@ fn bytes(array: &ArrayRef) -> Result<Values<'_>> {
 }
 
 impl<'a> Column<'a> {
-    fn new(field: &Field, array: &'a ArrayRef) -> Result<Column<'a>> {
+    fn new(field: &Field, array: &'a ArrayRef, short: bool) -> Result<Column<'a>> {
         let values = match &field.ty {
-            Type::Primitive(p) => values(p, array)?,
+            Type::Primitive(p) => values(p, array, short)?,
             Type::Struct(fields) => {
-                Values::Struct(members(fields, array.as_struct_opt().ok_or_else(unlike)?.columns())?)
+                Values::Struct(members(fields, array.as_struct_opt().ok_or_else(unlike)?.columns(), short)?)
             }
             Type::List(element) => {
                 let lists = array.as_list_opt::<i32>().ok_or_else(unlike)?;
-                Values::Items(lists.value_offsets(), vec![Column::new(element, lists.values())?])
+                Values::Items(lists.value_offsets(), vec![Column::new(element, lists.values(), short)?])
             }
             Type::Map(key, value) => {
                 let maps = array.as_map_opt().ok_or_else(unlike)?;
-                let entry = vec![Column::new(key, maps.keys())?, Column::new(value, maps.values())?];
+                let entry = vec![Column::new(key, maps.keys(), short)?, Column::new(value, maps.values(), short)?];
                 Values::Items(maps.value_offsets(), entry)
             }
         };
@@ -145,6 +153,7 @@ impl<'a> Column<'a> {
             Values::Float(values) => put_float(out, values[row]),
             Values::Double(values) => put_double(out, values[row]),
             Values::Decimal(size, values) => out.extend_from_slice(&values[row].to_be_bytes()[16 - size..]),
+            Values::ShortDecimal(values) => put_bytes(out, &decimal::minimal_bytes(values[row])),
             Values::Bytes(ends, data) => put_bytes(out, &data[ends[row] as usize..ends[row + 1] as usize]),
             Values::Fixed(values) => out.extend_from_slice(values.value(row)),
             Values::Struct(columns) => columns.iter().for_each(|column| column.put(row, out)),

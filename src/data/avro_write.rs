@@ -9,6 +9,7 @@ use arrow::array::RecordBatch;
 
 use super::avro_rows::AvroRows;
 use super::avro_schema_json::avro_schema_json;
+use super::paimon_avro::paimon_avro;
 use super::file_write::{NewFile, Purpose, Written, write_all};
 use super::write_properties::{Properties, no_codec};
 use crate::codec::avro::{Codec, ContainerWriter};
@@ -30,6 +31,8 @@ pub struct AvroSettings {
     metadata: Vec<(String, String)>,
     codec: Codec,
     level: Option<i32>,
+    /// Whether decimals have only the bytes that they need.
+    short_decimals: bool,
 }
 
 impl AvroSettings {
@@ -45,8 +48,15 @@ impl AvroSettings {
         let properties = Properties::new(properties, FileFormat::Avro, purpose.is_delete());
         let (codec, level) = compression(&properties)?;
         let mut metadata = purpose.metadata();
-        metadata.push(("iceberg.schema".to_owned(), schema_to_json(purpose.named(schema)).to_string()));
-        Ok(AvroSettings { schema: schema.clone(), json: avro_schema_json(schema)?, metadata, codec, level })
+        let json = match purpose.exact() {
+            Some(exact) => paimon_avro(schema, exact)?,
+            None => {
+                metadata.push(("iceberg.schema".to_owned(), schema_to_json(purpose.named(schema)).to_string()));
+                avro_schema_json(schema)?
+            }
+        };
+        let short_decimals = purpose.exact().is_some();
+        Ok(AvroSettings { schema: schema.clone(), json, metadata, codec, level, short_decimals })
     }
 }
 
@@ -105,7 +115,7 @@ impl NewFile for AvroFile {
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {
-        let encoder = AvroRows::new(&self.settings.schema, rows)?;
+        let encoder = AvroRows::new(&self.settings.schema, rows, self.settings.short_decimals)?;
         for row in 0..rows.num_rows() {
             self.container.record(|out| encoder.put(row, out));
         }

@@ -25,6 +25,7 @@ use super::arrow_schema::{EXTENSION_KEY, EXTENSION_METADATA_KEY, to_arrow};
 use super::conform_leaf::{self, Rule};
 use super::{defaults, geoarrow};
 use crate::error::{Error, Result};
+use crate::types::near::near;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// Why a value does not fit, and where: `row` counts within the array at hand and is mapped outwards level by level.
@@ -153,10 +154,14 @@ fn plan_members(fields: &[Field], targets: &Fields, input: &Fields, parent: &str
         }
         if !fields.iter().any(|t| t.name == *f.name()) {
             let e = Error::invalid("the table has no such column").with("column", full(f.name()));
-            let near = fields.iter().find(|t| t.name.eq_ignore_ascii_case(f.name()));
-            return Err(match near {
-                Some(t) => e.hint(format!("Names are case-sensitive; the table has '{}'", t.name)),
-                None => e.hint("Drop the column, or add it to the table first"),
+            let same = fields.iter().find(|t| t.name.eq_ignore_ascii_case(f.name()));
+            let names: Vec<String> = fields.iter().map(|t| t.name.clone()).collect();
+            return Err(match (same, near(&names, f.name()).first()) {
+                (Some(t), _) => e.hint(format!("Names are case-sensitive; the table has '{}'", t.name)),
+                (None, Some(name)) => {
+                    e.hint(format!("Did you mean '{name}'? Else drop the column, or add it to the table first"))
+                }
+                (None, None) => e.hint("Drop the column, or add it to the table first"),
             });
         }
     }

@@ -76,6 +76,11 @@ impl Declared {
         if let Size::Bits(bits) = self.size { Some(bits) } else { None }
     }
 
+    /// Digits of a time's fraction of the second, if it says.
+    pub(crate) fn fraction_digits(&self) -> Option<u32> {
+        if let Size::Digits(digits) = self.size { Some(digits) } else { None }
+    }
+
     fn bits(&self) -> u32 {
         match (self.size, &self.ty) {
             (Size::Bits(bits), _) => bits,
@@ -320,8 +325,12 @@ fn from_timestamp(units: i64, from: &Declared, to: &Declared) -> Option<Value> {
     use PrimitiveType as P;
     let millis = units.div_euclid(from.per_second() / 1000);
     match &to.ty {
-        // Java rounds these towards 1970.
-        P::Date => i32::try_from(millis / MILLIS_PER_DAY).ok().map(Value::Int),
+        P::Date => {
+            // Java rounds towards 1970 where there is no zone, and down where there is.
+            let zoned = matches!(from.ty, P::Timestamptz | P::TimestamptzNs);
+            let days = if zoned { millis.div_euclid(MILLIS_PER_DAY) } else { millis / MILLIS_PER_DAY };
+            i32::try_from(days).ok().map(Value::Int)
+        }
         P::Time => Some(Value::Long(millis.rem_euclid(MILLIS_PER_DAY) * 1000)),
         P::Int | P::Long => Some(whole(millis / 1000, to)),
         P::String => text(&timestamp_text(units, from.per_second(), from.digits()), to),

@@ -117,6 +117,8 @@ fn text_becomes_values() {
     assert_eq!(of("12.345", DEC).unwrap(), Some(Value::Decimal(1235)));
     assert_eq!(of("YES", (P::Boolean, "BOOLEAN")).unwrap(), Some(Value::Boolean(true)));
     assert_eq!(of("2024-1-2 09:30:00", (P::Date, "DATE")).unwrap(), Some(Value::Int(19_724)));
+    assert_eq!(of("-7", (P::Date, "DATE")).unwrap(), Some(Value::Int(-7)));
+    assert_eq!(of("-1500", ts("TIMESTAMP(3)")).unwrap(), Some(Value::Long(-1_500_000)));
     assert_eq!(of("10:00:01.2345", (P::Time, "TIME(3)")).unwrap(), Some(Value::Long(36_001_235_000)));
     assert_eq!(of("1970-01-01 00:00:01.123456", ts("TIMESTAMP(3)")).unwrap(), Some(Value::Long(1_123_000)));
     assert_eq!(of("1500", ts("TIMESTAMP(3)")).unwrap(), Some(Value::Long(1_500_000)));
@@ -132,6 +134,8 @@ fn times_change_their_units() {
     let (ms, s, us) = ((P::Timestamp, "TIMESTAMP(3)"), (P::Timestamp, "TIMESTAMP(0)"), (P::Timestamp, "TIMESTAMP(6)"));
     assert_eq!(one(Value::Long(86_399_999_000), ms.clone(), (P::Date, "DATE")), Some(Value::Int(0)));
     assert_eq!(one(Value::Long(-1_000), ms.clone(), (P::Date, "DATE")), Some(Value::Int(0)));
+    let zoned = (P::Timestamptz, "TIMESTAMP(3) WITH LOCAL TIME ZONE");
+    assert_eq!(one(Value::Long(-1_000), zoned, (P::Date, "DATE")), Some(Value::Int(-1)));
     assert_eq!(one(Value::Long(1_999_999), us.clone(), s.clone()), Some(Value::Long(1_000_000)));
     assert_eq!(one(Value::Long(1_999_999), us.clone(), ms.clone()), Some(Value::Long(1_999_000)));
     assert_eq!(one(Value::Long(1_999_999), us, LONG), Some(Value::Long(1)));

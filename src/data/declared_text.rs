@@ -91,6 +91,11 @@ fn is_numeric(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
+/// Whether a text is a number of days or seconds rather than a date: Java takes negative ones too.
+fn is_signed(text: &str) -> bool {
+    is_numeric(text.strip_prefix('-').unwrap_or(text))
+}
+
 fn digits(text: &str) -> Option<i64> {
     let text = text.trim();
     if is_numeric(text) { text.parse().ok() } else { None }
@@ -98,7 +103,7 @@ fn digits(text: &str) -> Option<i64> {
 
 /// The days of a date, of the date before a blank, or of a number of days.
 pub(super) fn parse_date(text: &str) -> Option<i32> {
-    if is_numeric(text) {
+    if is_signed(text) {
         return parse_whole(text, 32).and_then(|days| i32::try_from(days).ok());
     }
     let date = match text.find(' ') {
@@ -159,7 +164,7 @@ fn milliseconds(fraction: &str) -> i64 {
 /// A timestamp in units of which a second has `per_second`, with no more than `places` digits of the fraction; or, where
 /// that is allowed, of a number in the unit of `places`.
 pub(super) fn parse_timestamp(text: &str, per_second: i64, places: u32, takes_numbers: bool) -> Option<i64> {
-    if takes_numbers && is_numeric(text) {
+    if takes_numbers && is_signed(text) {
         let unit = 10i64.checked_pow(places).filter(|_| matches!(places, 0 | 3 | 6 | 9))?;
         let number = parse_whole(text, 64)?;
         return match per_second >= unit {

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use super::arrow_schema::to_arrow;
 use super::avro_write::{AvroFile, AvroSettings};
 use super::metrics::MetricsConfig;
 use super::orc_write::{OrcFile, OrcSettings};
+use super::paimon_types::ExactTypes;
 use super::parquet_schema::without_unknown;
 use super::parquet_write::{ParquetFile, ParquetSettings};
+use super::table_rows::{FileObserver, ObservedFile};
 use crate::error::{Error, Result};
 use crate::store::{Store, StoreWriter};
 use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition};
@@ -55,6 +58,8 @@ pub(super) fn stored_schema(format: FileFormat, schema: &Schema) -> Result<Schem
 pub enum Purpose<'a> {
     /// Rows of a table of this schema.
     Rows(&'a Schema),
+    /// Rows of a Paimon table, whose columns are stored as these types want it.
+    PaimonRows(&'a ExactTypes),
     /// Positions of deleted rows.
     PositionDeletes,
     /// Keys of deleted rows, in these columns.
@@ -64,7 +69,7 @@ pub enum Purpose<'a> {
 impl<'a> Purpose<'a> {
     /// Whether it is a delete file.
     pub(super) fn is_delete(self) -> bool {
-        !matches!(self, Purpose::Rows(_))
+        !matches!(self, Purpose::Rows(_) | Purpose::PaimonRows(_))
     }
 
     /// The columns that the file names. Of a table's rows they are all, also those that files of the format do not have.
@@ -75,11 +80,16 @@ impl<'a> Purpose<'a> {
         }
     }
 
+    /// The exact types of a Paimon table's columns.
+    pub(super) fn exact(self) -> Option<&'a ExactTypes> {
+        if let Purpose::PaimonRows(exact) = self { Some(exact) } else { None }
+    }
+
     /// What the file says of it: the words are Java's.
     pub(super) fn metadata(self) -> Vec<(String, String)> {
         let of_type = |name: &str| ("delete-type".to_owned(), name.to_owned());
         match self {
-            Purpose::Rows(_) => vec![],
+            Purpose::Rows(_) | Purpose::PaimonRows(_) => vec![],
             Purpose::PositionDeletes => vec![of_type("position")],
             Purpose::EqualityDeletes(ids) => {
                 let ids: Vec<String> = ids.iter().map(FieldId::to_string).collect();
@@ -94,6 +104,8 @@ impl<'a> Purpose<'a> {
 pub struct FileSettings {
     arrow: SchemaRef,
     form: Form,
+    /// What sees the rows of every file, and the Arrow schema that they are stored with.
+    observed: Option<(Arc<dyn FileObserver>, SchemaRef)>,
 }
 
 #[derive(Clone, Debug)]
@@ -125,7 +137,26 @@ impl FileSettings {
             FileFormat::Orc => Form::Orc(Arc::new(OrcSettings::new(&schema, properties, metrics, purpose)?)),
             FileFormat::Puffin => return Err(Error::internal("Puffin files have no rows")),
         };
-        Ok(FileSettings { arrow, form })
+        Ok(FileSettings { arrow, form, observed: None })
+    }
+
+    /// Settings for rows of a Paimon table, of these exact types.
+    ///
+    /// # Errors
+    /// As [`FileSettings::new`].
+    pub fn of_paimon(
+        format: FileFormat,
+        schema: Arc<Schema>,
+        exact: &ExactTypes,
+        properties: &BTreeMap<String, String>,
+        observer: Arc<dyn FileObserver>,
+    ) -> Result<FileSettings> {
+        let (arrow, stored) = (to_arrow(&schema)?, exact.stored_arrow(&schema, format)?);
+        // What a manifest records of the columns is for the observer to find out.
+        let metrics = MetricsConfig::new(&schema, &BTreeMap::new(), &[]);
+        let settings =
+            FileSettings::new(format, schema, stored.clone(), properties, metrics, Purpose::PaimonRows(exact))?;
+        Ok(FileSettings { arrow, observed: Some((observer, stored)), ..settings })
     }
 
     /// The schema that batches must have.
@@ -147,10 +178,15 @@ impl FileSettings {
     /// # Errors
     /// What [`Store::create`] gives.
     pub fn create(&self, store: &dyn Store, path: String) -> Result<Box<dyn NewFile>> {
-        Ok(match &self.form {
+        let observer = self.observed.as_ref().map(|(observer, stored)| (observer.begin(&path), stored.clone()));
+        let file: Box<dyn NewFile> = match &self.form {
             Form::Parquet(settings) => Box::new(ParquetFile::create(store, path, settings.clone())?),
             Form::Avro(settings) => Box::new(AvroFile::create(store, path, settings)?),
             Form::Orc(settings) => Box::new(OrcFile::create(store, path, settings)?),
+        };
+        Ok(match observer {
+            Some((observer, stored)) => Box::new(ObservedFile { file, stored, observer }),
+            None => file,
         })
     }
 }

@@ -51,6 +51,63 @@ enum Kind {
     Nested(Nested),
 }
 
+impl Kind {
+    fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Kind> {
+        let distinct = options.flag_of(&field.name, "distinct")?;
+        Ok(match name {
+            "primary-key" => Kind::Key,
+            "last_value" => Kind::Last,
+            "last_non_null_value" => Kind::LastNonNull,
+            "first_value" => Kind::First,
+            "first_non_null_value" | "first_not_null_value" => Kind::FirstNonNull,
+            "max" => Kind::Max,
+            "min" => Kind::Min,
+            "sum" => Kind::Sum,
+            "product" => Kind::Product,
+            "bool_and" => Kind::And,
+            "bool_or" => Kind::Or,
+            "listagg" => {
+                let delimiter = options.of(&field.name, "list-agg-delimiter").unwrap_or(",").to_owned();
+                Kind::Text { delimiter, distinct }
+            }
+            "rbm32" => Kind::Bitmap,
+            "collect" => Kind::Nested(Nested::Collect { distinct }),
+            "merge_map" => Kind::Nested(Nested::MergeMap),
+            "merge_map_with_keytime" => Kind::Nested(Nested::latest_entries(field, options)?),
+            "nested_update" | "nested_partial_update" => {
+                let keys = options.of(&field.name, "nested-key").map_or(Vec::new(), split);
+                let limit = match options.of(&field.name, "count-limit") {
+                    None => usize::MAX,
+                    Some(n) => n.trim().parse().map_err(|e| Error::invalid("'count-limit' is no number").because(e))?,
+                };
+                Kind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
+            }
+            "rbm64" | "hll_sketch" | "theta_sketch" => {
+                return Err(Error::unsupported(format!("the aggregate function '{name}' cannot be computed yet")));
+            }
+            _ => return Err(Error::invalid(format!("there is no aggregate function '{name}'"))),
+        })
+    }
+
+    /// Whether it takes values of this type.
+    fn takes(&self, ty: &Type) -> bool {
+        use PrimitiveType as P;
+        let primitive = ty.as_primitive();
+        match self {
+            Kind::Sum | Kind::Product => {
+                matches!(primitive, Some(P::Int | P::Long | P::Float | P::Double | P::Decimal { .. }))
+            }
+            Kind::Max | Kind::Min => !matches!(primitive, None | Some(P::Boolean | P::Variant)),
+            Kind::And | Kind::Or => matches!(primitive, Some(P::Boolean)),
+            Kind::Text { .. } => matches!(primitive, Some(P::String)),
+            Kind::Bitmap => matches!(primitive, Some(P::Binary)),
+            Kind::Nested(Nested::Collect { .. }) => matches!(ty, Type::List(_)),
+            Kind::Nested(Nested::MergeMap) => matches!(ty, Type::Map(..)),
+            _ => true,
+        }
+    }
+}
+
 /// What a function remembers of the rows of one key.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Memory {
@@ -123,62 +180,15 @@ impl Function {
     /// `InvalidInput` if there is no such function or it does not take the column's type; `Unsupported` for sketches, whose
     /// form only Java's library knows.
     pub fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Function> {
-        use PrimitiveType as P;
-        let distinct = options.flag_of(&field.name, "distinct")?;
-        let kind = match name {
-            "primary-key" => Kind::Key,
-            "last_value" => Kind::Last,
-            "last_non_null_value" => Kind::LastNonNull,
-            "first_value" => Kind::First,
-            "first_non_null_value" | "first_not_null_value" => Kind::FirstNonNull,
-            "max" => Kind::Max,
-            "min" => Kind::Min,
-            "sum" => Kind::Sum,
-            "product" => Kind::Product,
-            "bool_and" => Kind::And,
-            "bool_or" => Kind::Or,
-            "listagg" => {
-                let delimiter = options.of(&field.name, "list-agg-delimiter").unwrap_or(",").to_owned();
-                Kind::Text { delimiter, distinct }
-            }
-            "rbm32" => Kind::Bitmap,
-            "collect" => Kind::Nested(Nested::Collect { distinct }),
-            "merge_map" => Kind::Nested(Nested::MergeMap),
-            "merge_map_with_keytime" => Kind::Nested(Nested::latest_entries(field, options)?),
-            "nested_update" | "nested_partial_update" => {
-                let keys = options.of(&field.name, "nested-key").map_or(Vec::new(), split);
-                let limit = match options.of(&field.name, "count-limit") {
-                    None => usize::MAX,
-                    Some(n) => n.trim().parse().map_err(|e| Error::invalid("'count-limit' is no number").because(e))?,
-                };
-                Kind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
-            }
-            "rbm64" | "hll_sketch" | "theta_sketch" => {
-                return Err(Error::unsupported(format!("the aggregate function '{name}' cannot be computed yet")));
-            }
-            _ => return Err(Error::invalid(format!("there is no aggregate function '{name}'"))),
-        };
-        let primitive = field.ty.as_primitive();
-        let takes = match &kind {
-            Kind::Sum | Kind::Product => {
-                matches!(primitive, Some(P::Int | P::Long | P::Float | P::Double | P::Decimal { .. }))
-            }
-            Kind::Max | Kind::Min => !matches!(primitive, None | Some(P::Boolean | P::Variant)),
-            Kind::And | Kind::Or => matches!(primitive, Some(P::Boolean)),
-            Kind::Text { .. } => matches!(primitive, Some(P::String)),
-            Kind::Bitmap => matches!(primitive, Some(P::Binary)),
-            Kind::Nested(Nested::Collect { .. }) => matches!(field.ty, Type::List(_)),
-            Kind::Nested(Nested::MergeMap) => matches!(field.ty, Type::Map(..)),
-            _ => true,
-        };
-        if !takes {
+        let kind = Kind::new(name, field, options)?;
+        if !kind.takes(&field.ty) {
             return Err(Error::invalid(format!(
                 "the aggregate function '{name}' does not take values of type {}",
                 field.ty
             )));
         }
+        let bits = if field.ty.as_primitive() == Some(&PrimitiveType::Long) { 64 } else { 32 };
         let ignore_retract = options.flag_of(&field.name, "ignore-retract")?;
-        let bits = if primitive == Some(&P::Long) { 64 } else { 32 };
         Ok(Function { kind, name: name.to_owned(), ignore_retract, bits, ty: field.ty.clone() })
     }
 

@@ -303,3 +303,7 @@ fn last_values(all: &ArrayRef, keys: &[usize]) -> Result<ArrayRef> {
     let merged = StructArray::try_new_with_length(rows.fields().clone(), columns, None, groups.len());
     Ok(Arc::new(merged.map_err(failed)?))
 }
+
+#[cfg(test)]
+#[path = "merge_nested_tests.rs"]
+mod tests;

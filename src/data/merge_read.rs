@@ -76,7 +76,7 @@ pub(super) struct Merge {
     pub fields: Vec<Field>,
     schema: SchemaRef,
     /// What is read of each file.
-    context: Arc<ReadContext>,
+    pub context: Arc<ReadContext>,
     layout: Layout,
     rows: RowMerge,
     has_kind: bool,
@@ -120,20 +120,7 @@ impl Merge {
                 *field = optional(whole);
             }
         }
-        let place = |id: &FieldId| {
-            let place = fields.iter().position(|f| f.id == *id);
-            place.ok_or_else(|| {
-                Error::corrupt(format!("the table's schema has no column {id}, which rows are merged by"))
-            })
-        };
-        let places = |ids: &[FieldId]| ids.iter().map(place).collect::<Result<Vec<_>>>();
-        let layout = Layout {
-            key: places(&key)?,
-            order: places(&rules.order)?,
-            descending: rules.descending,
-            sequence: Some(fields.len()),
-            kind: fields.len() + 1,
-        };
+        let layout = layout(&rules, &key, &fields)?;
         let rows = match &rules.engine {
             Engine::Deduplicate => RowMerge::Last { ignore_delete: rules.ignore_delete },
             Engine::FirstRow => RowMerge::First { ignore_delete: rules.ignore_delete },
@@ -172,7 +159,7 @@ impl Merge {
     }
 
     /// The merged rows of runs whose batches have the columns that are read of files.
-    fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
+    pub fn over(&self, sources: Vec<Batches>) -> Result<MergedRows> {
         let types = to_arrow(&self.context.projection)?;
         let types: Vec<DataType> = types.fields().iter().map(|f| f.data_type().clone()).collect();
         let runs = Some(Runs::new(sources, self.layout.clone(), &types).with("path", &self.path)?);
@@ -190,6 +177,22 @@ impl Merge {
         let (order, kind) = (Vec::new(), self.fields.len().saturating_sub(1));
         Layout { key: self.layout.key.clone(), order, descending: false, sequence: None, kind }
     }
+}
+
+/// Where the columns are that merging goes by.
+fn layout(rules: &Rules, key: &[FieldId], fields: &[Field]) -> Result<Layout> {
+    let place = |id: &FieldId| {
+        let place = fields.iter().position(|f| f.id == *id);
+        place.ok_or_else(|| Error::corrupt(format!("the table's schema has no column {id}, which rows are merged by")))
+    };
+    let places = |ids: &[FieldId]| ids.iter().map(place).collect::<Result<Vec<_>>>();
+    Ok(Layout {
+        key: places(key)?,
+        order: places(&rules.order)?,
+        descending: rules.descending,
+        sequence: Some(fields.len()),
+        kind: fields.len() + 1,
+    })
 }
 
 /// The batches of a run, one file after the other.

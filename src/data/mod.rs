@@ -12,6 +12,13 @@
 //! what commits added and removed. `row_columns` gives the metadata columns of rows, `row_lineage` their ids, `constants`
 //! those of their file. [`arrow_schema`] says which Arrow types rows have (`geoarrow` for geometries).
 //!
+//! Files of Paimon tables have their columns by the schema they were written with (`leveled_columns`), whose values
+//! `declared_cast` casts where a type was changed (`declared_text` knows how Java writes them). `merge_read` merges files by
+//! key: `merge_rules` reads the table's options, `merge_runs` brings rows with one key together, `merge_columns` makes one
+//! of them with the functions of `merge_function` and `merge_nested`, and `merge_picks` builds the columns. `merge_diff`
+//! compares two merged states, `kind_rows` tells what commits did to rows, and `aligned_read` puts rows together whose
+//! columns are in several files.
+//!
 //! [`write`](mod@write) is the entry to writing: [`conform`] brings any batch to the table's schema, [`partition_rows`] parts
 //! it, `sort_rows` sorts it ([`z_order`] along a curve), [`locations`] says where files go (`output` names them), `file_write`
 //! begins a file of the format that `write_properties` say. `parquet_write` encodes by `parquet_properties` (`dictionary` says which columns get one), and [`metrics`] says what
@@ -28,7 +35,7 @@ mod avro_schema;
 mod avro_schema_json;
 mod avro_write;
 mod bloom_filters;
-mod bounds_truncate;
+pub(crate) mod bounds_truncate;
 mod bucket_array;
 pub(crate) mod cast;
 mod change_rows;
@@ -59,6 +66,7 @@ mod kind_rows;
 mod leveled_columns;
 pub mod locations;
 pub(crate) mod long_keys;
+pub mod merge_buffer;
 mod merge_columns;
 mod merge_diff;
 mod merge_function;
@@ -81,10 +89,13 @@ mod orc_types;
 mod orc_values;
 mod orc_write;
 mod output;
+mod paimon_avro;
+mod paimon_parquet;
 #[cfg(test)]
 mod paimon_read_tests;
 #[cfg(test)]
 mod paimon_testing;
+pub mod paimon_types;
 mod parquet_file;
 pub(crate) mod parquet_import;
 mod parquet_properties;
@@ -92,6 +103,7 @@ mod parquet_read;
 mod parquet_schema;
 pub(crate) mod parquet_write;
 pub mod partition_rows;
+pub(crate) mod plain_columns;
 pub mod positions;
 mod project;
 pub mod read;
@@ -101,6 +113,7 @@ mod row_groups;
 mod row_lineage;
 mod sort_rows;
 mod stored_columns;
+pub mod table_rows;
 mod task_reader;
 #[cfg(test)]
 mod testing;

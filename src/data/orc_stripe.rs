@@ -11,7 +11,7 @@ use super::orc_types::{OrcType, statistics_of};
 use super::orc_values::{Values, unlike};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
-    BitWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut, StripeParts, row_index,
+    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut, StripeParts, row_index,
 };
 use crate::error::Result;
 use crate::types::Type;
@@ -175,6 +175,7 @@ impl Column {
             Type::List(_) | Type::Map(_, _) => {
                 Values::Collection { lengths: IntegerWriter::new(compressor, false), entries: children() }
             }
+            Type::Primitive(_) if column.bytes => Values::Byte(ByteRunWriter::new(compressor)),
             Type::Primitive(p) => Values::leaf(p, compressor),
         };
         Column {

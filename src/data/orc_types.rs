@@ -2,6 +2,7 @@
 //!
 //! Source: Iceberg specification, Appendix A, "ORC"; attributes as Java's `ORCSchemaUtil` notes them.
 
+use super::paimon_types::{ExactTypes, Leaf};
 use crate::codec::orc::Kind;
 use crate::codec::orc::encode::{KindStatistics, TypeOut};
 use crate::error::{Error, Result};
@@ -14,18 +15,20 @@ pub(super) struct OrcType {
     pub number: usize,
     pub id: FieldId,
     pub ty: Type,
+    /// Whether its values are integers of one byte.
+    pub bytes: bool,
     pub children: Vec<OrcType>,
 }
 
-/// The list of all types, and the top-level columns.
+/// The list of all types, and the top-level columns; of a Paimon table by its exact types.
 ///
 /// # Errors
 /// `Unsupported` for types that ORC files do not have.
-pub(super) fn orc_types(schema: &Schema) -> Result<(Vec<TypeOut>, Vec<OrcType>)> {
+pub(super) fn orc_types(schema: &Schema, exact: Option<&ExactTypes>) -> Result<(Vec<TypeOut>, Vec<OrcType>)> {
     let names = schema.fields.iter().map(|f| f.name.clone()).collect();
     let root = TypeOut { kind: Kind::Struct, children: Vec::new(), names, digits: None, attributes: Vec::new() };
     let mut types = vec![root];
-    let columns = schema.fields.iter().map(|f| add(f, &mut types)).collect::<Result<Vec<_>>>()?;
+    let columns = schema.fields.iter().map(|f| add(f, exact, &mut types)).collect::<Result<Vec<_>>>()?;
     link(&mut types, 0, &columns);
     Ok((types, columns))
 }
@@ -37,12 +40,28 @@ fn link(types: &mut [TypeOut], number: usize, children: &[OrcType]) {
 }
 
 /// Adds a field's type, and those below it behind it.
-fn add(field: &Field, types: &mut Vec<TypeOut>) -> Result<OrcType> {
+fn add(field: &Field, exact: Option<&ExactTypes>, types: &mut Vec<TypeOut>) -> Result<OrcType> {
     let number = types.len();
-    types.push(of_field(field).map_err(|e| e.with("column", &field.name))?);
-    let children = field.ty.children().into_iter().map(|child| add(child, types)).collect::<Result<Vec<_>>>()?;
+    let mut out = of_field(field).map_err(|e| e.with("column", &field.name))?;
+    if let Some(exact) = exact {
+        out.attributes = vec![("paimon.id", field.id.to_string())];
+        out.kind = exact_kind(field, exact).unwrap_or(out.kind);
+    }
+    let bytes = out.kind == Kind::Byte;
+    types.push(out);
+    let children = field.ty.children().into_iter().map(|child| add(child, exact, types)).collect::<Result<Vec<_>>>()?;
     link(types, number, &children);
-    Ok(OrcType { number, id: field.id, ty: field.ty.clone(), children })
+    Ok(OrcType { number, id: field.id, ty: field.ty.clone(), bytes, children })
+}
+
+/// The type of a Paimon table's column where it is not Iceberg's. Source: Java's `OrcTypeUtil`.
+fn exact_kind(field: &Field, exact: &ExactTypes) -> Option<Kind> {
+    let p = field.ty.as_primitive()?;
+    match exact.leaf(field.id, p) {
+        Leaf::Narrow(8) => Some(Kind::Byte),
+        Leaf::Narrow(_) => Some(Kind::Short),
+        _ => (*p == PrimitiveType::Time).then_some(Kind::Int),
+    }
 }
 
 fn of_field(field: &Field) -> Result<TypeOut> {

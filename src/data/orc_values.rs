@@ -17,7 +17,7 @@ use super::orc_time::stored_timestamp;
 use super::orc_types::per_second;
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
-    BitWriter, ColumnStatistics, Compressor, EncodingOut, IntegerWriter, KindStatistics, StreamWriter,
+    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IntegerWriter, KindStatistics, StreamWriter,
 };
 use crate::error::{Error, Result};
 use crate::types::PrimitiveType;
@@ -26,6 +26,8 @@ use crate::types::PrimitiveType;
 pub(super) enum Values {
     Boolean(BitWriter),
     Integer(IntegerWriter),
+    /// Integers of one byte.
+    Byte(ByteRunWriter),
     Float(StreamWriter),
     Double(StreamWriter),
     Text(Texts),
@@ -147,6 +149,10 @@ impl Values {
                     _ => each::<Time64MicrosecondType>(array, nulls, put),
                 }
             }
+            Values::Byte(bytes) => each::<Int32Type>(array, nulls, |v| {
+                statistics.add_integer(i64::from(v));
+                bytes.push(v as u8);
+            }),
             Values::Float(stream) => each::<Float32Type>(array, nulls, |v| {
                 statistics.add_double(f64::from(v));
                 stream.extend(&v.to_le_bytes());
@@ -196,6 +202,7 @@ impl Values {
     pub(super) fn position(&mut self, out: &mut Vec<u64>) {
         match self {
             Values::Boolean(bits) => bits.position(out),
+            Values::Byte(bytes) => bytes.position(out),
             Values::Integer(integers) | Values::Collection { lengths: integers, .. } => integers.position(out),
             Values::Float(stream) | Values::Double(stream) => stream.position(out),
             // They know only in the end.
@@ -217,6 +224,7 @@ impl Values {
     pub(super) fn held(&self) -> usize {
         match self {
             Values::Boolean(bits) => bits.held(),
+            Values::Byte(bytes) => bytes.held(),
             Values::Integer(integers) => integers.held(),
             Values::Float(stream) | Values::Double(stream) => stream.held(),
             Values::Text(texts) => texts.held(),
@@ -233,6 +241,7 @@ impl Values {
         use StreamKind as S;
         let (streams, encoding) = match self {
             Values::Boolean(bits) => (vec![(S::Data, bits.take())], EncodingOut::Direct),
+            Values::Byte(bytes) => (vec![(S::Data, bytes.take())], EncodingOut::Direct),
             Values::Integer(integers) => (vec![(S::Data, integers.take())], EncodingOut::DirectV2),
             Values::Float(stream) | Values::Double(stream) => (vec![(S::Data, stream.take())], EncodingOut::Direct),
             Values::Text(texts) => return texts.take(),

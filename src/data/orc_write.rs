@@ -46,7 +46,7 @@ impl OrcSettings {
         purpose: Purpose<'_>,
     ) -> Result<OrcSettings> {
         let properties = Properties::new(properties, FileFormat::Orc, purpose.is_delete());
-        let (types, columns) = orc_types(schema)?;
+        let (types, columns) = orc_types(schema, purpose.exact())?;
         Ok(OrcSettings {
             types,
             columns,

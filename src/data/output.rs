@@ -38,10 +38,16 @@ impl Output {
         self.store.as_ref()
     }
 
+    /// The number of the next file.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+
     /// Number and path of the next file; `None` for one that belongs to no single partition.
     pub(super) fn next(&mut self, partition: Option<&Partition>, format: FileFormat) -> (u64, String) {
-        self.begun += 1;
-        let (task, id, count, suffix) = (self.task_id, &self.write_id, self.begun, self.suffix);
+        let count = self.next_number();
+        let (task, id, suffix) = (self.task_id, &self.write_id, self.suffix);
         let name = format!("{task:05}-0-{id}-{count:05}{suffix}.{}", format.as_str());
         (count, self.locations.path(partition, &name))
     }

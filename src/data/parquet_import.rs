@@ -7,20 +7,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::arrow_schema::arrow_primitive;
 use super::constants::Constants;
+use super::delete_files::DeleteCache;
 use super::file_columns::{FileColumn, FileColumns};
 use super::guard::guard;
 use super::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
 use super::parquet_file::ParquetFile;
 use super::project::Projection;
-use crate::error::{Error, Result, ResultExt};
-use crate::store::Store;
-use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue};
+use super::read::read_task;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::store::{Location, Store};
+use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask};
 use crate::types::name_mapping::NameMapping;
 use crate::types::value::decode_bound;
-use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, Transform, Value};
+use crate::types::{Field, FieldId, PartitionField, PartitionSpec, Schema, Transform, Value};
 
 /// A file as the table would have it.
 #[derive(Debug)]
@@ -38,6 +42,7 @@ pub(crate) struct Importer {
     schema: Arc<Schema>,
     spec: Arc<PartitionSpec>,
     mapping: NameMapping,
+    mapping_text: String,
     kept: MetricsConfig,
     full: MetricsConfig,
 }
@@ -59,16 +64,18 @@ impl Importer {
             Some(text) => NameMapping::parse(text)?,
             None => NameMapping::of_names(&schema.fields),
         };
+        let mapping_text = name_mapping.map_or_else(|| NameMapping::text_of(&schema), str::to_owned);
         let everything = BTreeMap::from([("write.metadata.metrics.default".to_owned(), "full".to_owned())]);
         let kept = MetricsConfig::new(&schema, properties, sorted);
         let full = MetricsConfig::new(&schema, &everything, &[]);
-        Ok(Importer { store, schema, spec, mapping, kept, full })
+        Ok(Importer { store, schema, spec, mapping, mapping_text, kept, full })
     }
 
-    /// Reads the footer of a file.
+    /// Reads the footer of a file, and required columns of which it does not tell whether they have nulls.
     ///
     /// # Errors
-    /// `InvalidInput` if its columns do not fit the table's, or its rows are of several partitions; `CorruptTable` if it is
+    /// `InvalidInput` if its columns do not fit the table's, if it has none of them, if a required one is null, or if its rows
+    /// are of several partitions; `CorruptTable` if it is
     /// no intact Parquet file; the store's.
     pub fn import(&self, path: &str) -> Result<Imported> {
         self.read(path).with("path", path)
@@ -81,6 +88,12 @@ impl Importer {
         let has_ids = columns.has_ids();
         if !has_ids {
             columns.identify_by(&self.mapping);
+        }
+        if !columns.iter().any(|c| self.schema.fields.iter().any(|f| c.id == Some(f.id))) {
+            let names: Vec<&str> = columns.iter().map(|c| c.field.name().as_str()).collect();
+            return Err(Error::invalid("the file has no column of the table")
+                .with("columns", names.join(", "))
+                .hint("Its rows would be all null: rename its columns, or evolve the table's schema first"));
         }
         let ids = self.trusted_leaves(&columns);
         let metrics = |config: &MetricsConfig| {
@@ -108,7 +121,58 @@ impl Importer {
                 .because(e)
                 .hint("Evolve the table's schema first")
         })?;
+        let doubtful: Vec<Field> =
+            (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, &columns, footer)).cloned().collect();
+        if !doubtful.is_empty() {
+            self.check_required(doubtful, &file)?;
+        }
         Ok(Imported { file, has_ids })
+    }
+
+    /// Whether the footer says that neither a column nor what is in it is null where the table wants none.
+    fn is_without_nulls(&self, field: &Field, columns: &FileColumns, footer: &ParquetMetaData) -> bool {
+        let column = columns.iter().find(|c| c.id == Some(field.id)).filter(|_| requires(field));
+        let Some(column) = column else { return true };
+        let leaves = footer.file_metadata().schema_descr().columns();
+        column.leaves.clone().all(|leaf| {
+            let never = leaves.get(leaf).is_some_and(|c| c.max_def_level() == 0);
+            let nulls = |g: &RowGroupMetaData| g.columns().get(leaf)?.statistics()?.null_count_opt();
+            never || footer.row_groups().iter().all(|g| g.num_rows() == 0 || nulls(g) == Some(0))
+        })
+    }
+
+    /// Reads columns, to find nulls where the table wants none.
+    fn check_required(&self, fields: Vec<Field>, file: &DataFile) -> Result<()> {
+        let context = ReadContext {
+            schema: self.schema.clone(),
+            projection: Arc::new(Schema::new(self.schema.id, fields, Vec::new())),
+            dropped: Arc::default(),
+            change_filter: Arc::new(BoundPredicate::True),
+            snapshot_id: None,
+            location: Location::recorded(),
+            storage_options: BTreeMap::new(),
+            name_mapping: Some(self.mapping_text.clone()),
+            keep_deleted: false,
+            batch_rows: 8_192,
+            paimon: None,
+        };
+        let task = ScanTask {
+            data_file: Arc::new(file.clone()),
+            start: 0,
+            length: file.size_bytes,
+            deletes: Vec::new(),
+            residual: Arc::new(BoundPredicate::True),
+            change: None,
+            merge: None,
+        };
+        let rows = read_task(&self.store, &Arc::new(context), &task, &DeleteCache::default());
+        let read = rows.and_then(|mut rows| rows.try_for_each(|batch| batch.map(drop)));
+        read.map_err(|e| match e.kind() {
+            ErrorKind::CorruptTable => Error::invalid("a required column of the table is null in rows of the file")
+                .because(e)
+                .hint("Make the column optional first, or append the rows without nulls"),
+            _ => e,
+        })
     }
 
     /// The field ids of leaves whose statistics can be believed, by their number.
@@ -178,6 +242,11 @@ impl Importer {
         }
         Ok(low)
     }
+}
+
+/// Whether null is impossible in a field or in what is in it.
+fn requires(field: &Field) -> bool {
+    field.required || field.ty.children().into_iter().any(requires)
 }
 
 /// Whether statistics of a stored type are those of the type that Iceberg writes.

@@ -15,6 +15,7 @@ use parquet::schema::types::SchemaDescriptor;
 use super::dictionary;
 use super::file_write::{NewFile, Purpose, Written};
 use super::metrics::{MetricsConfig, file_metrics, split_offsets};
+use super::paimon_parquet::paimon_parquet;
 use super::parquet_properties::writer_properties;
 use super::parquet_schema::to_parquet;
 use super::partition_rows::{column_at, source_path};
@@ -53,10 +54,14 @@ impl ParquetSettings {
         metrics: MetricsConfig,
         purpose: Purpose<'_>,
     ) -> Result<Self> {
-        let parquet = to_parquet(&schema)?;
-        let json = schema_to_json(purpose.named(&schema)).to_string();
         let mut metadata = purpose.metadata();
-        metadata.push(("iceberg.schema".to_owned(), json));
+        let parquet = match purpose.exact() {
+            Some(exact) => paimon_parquet(&schema, exact)?,
+            None => {
+                metadata.push(("iceberg.schema".to_owned(), schema_to_json(purpose.named(&schema)).to_string()));
+                to_parquet(&schema)?
+            }
+        };
         let statistics = metrics.statistics_bytes(&schema);
         let properties = writer_properties(properties, purpose.is_delete(), (&schema, &parquet), statistics, metadata)?;
         let float = |id: FieldId| {

@@ -19,6 +19,7 @@ use arrow::array::{Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 
+use super::arrow_schema::to_arrow;
 use super::conform::Conformer;
 use super::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES};
 use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of, stored_schema};
@@ -29,6 +30,7 @@ use super::partition_rows::{PartitionRows, Partitioner};
 use super::sort_rows::RowSorter;
 pub use super::sort_rows::Sorting;
 use super::stored_columns::{Columns, check_keys};
+use super::table_rows::{TableFiles, TableRows};
 use super::write_properties::size_property;
 use crate::error::{Error, Result};
 use crate::store::Store;
@@ -148,6 +150,8 @@ pub struct DataWriter {
     /// What of the rows goes into the files, if not all does.
     columns: Option<Columns>,
     settings: FileSettings,
+    /// What a table of another format does with the rows.
+    table_rows: Option<Box<dyn TableRows>>,
     conformer: Conformer,
     partitioner: Partitioner,
     sorter: Option<RowSorter>,
@@ -206,6 +210,30 @@ impl DataWriter {
         Self::of(output, context, conformer, (format, stored), None, target_bytes)
     }
 
+    /// A writer of the rows of a table of another format, which come in with the columns of `schema`. `context.schema`, its
+    /// spec and row order are of prepared rows; its locations and properties mean nothing.
+    ///
+    /// # Errors
+    /// As [`DataWriter::new`].
+    pub fn of_table(
+        store: Arc<dyn Store>,
+        context: WriteContext,
+        schema: Arc<Schema>,
+        files: TableFiles,
+    ) -> Result<Self> {
+        let (conformer, prepared) = (Conformer::new(schema)?, to_arrow(&context.schema)?);
+        let sorter = match &context.row_order {
+            RowOrder::By(sorting) => Some(RowSorter::by(&context.schema, prepared, sorting)?),
+            _ => None,
+        };
+        let partitioner = Partitioner::new(&context.schema, &context.spec)?;
+        let output = Output::new(store, &context, false);
+        let mut writer = Self::idle(output, context, conformer, partitioner, files.settings, files.target_bytes);
+        writer.sorter = sorter;
+        writer.table_rows = Some(files.rows);
+        Ok(writer)
+    }
+
     /// A writer of equality delete files, which delete the rows of older data files that have the keys written: in the
     /// key's partition, or in the whole table if `context.spec` is one without fields.
     ///
@@ -254,15 +282,30 @@ impl DataWriter {
                 (sorter, if made { context.order.id } else { 0 })
             }
         };
-        Ok(DataWriter {
-            sort_order_id,
-            sorter,
-            partitioner: Partitioner::new(conformer.schema(), &context.spec)?,
+        let partitioner = Partitioner::new(conformer.schema(), &context.spec)?;
+        let writer = Self::idle(output, context, conformer, partitioner, settings, target_bytes);
+        Ok(DataWriter { sort_order_id, sorter, keys, columns, ..writer })
+    }
+
+    /// A writer of rows in any order, of all columns, before the first of them.
+    fn idle(
+        output: Output,
+        context: WriteContext,
+        conformer: Conformer,
+        partitioner: Partitioner,
+        settings: FileSettings,
+        target_bytes: u64,
+    ) -> Self {
+        DataWriter {
+            sort_order_id: 0,
+            sorter: None,
+            partitioner,
             settings,
+            table_rows: None,
             output,
             context,
-            keys,
-            columns,
+            keys: None,
+            columns: None,
             conformer,
             target_bytes,
             limits: LIMITS,
@@ -274,7 +317,7 @@ impl DataWriter {
             rows_taken: 0,
             done: BTreeMap::new(),
             failed: false,
-        })
+        }
     }
 
     /// Adds rows. After an error the writer takes no more, and its files can't be committed.
@@ -303,7 +346,10 @@ impl DataWriter {
         // A batch without rows is conformed too: a wrong schema must not pass because there was nothing to write.
         loop {
             let piece = batch.slice(start, step.min(batch.num_rows() - start));
-            let rows = self.conformer.conform(&piece, self.rows_taken)?;
+            let mut rows = self.conformer.conform(&piece, self.rows_taken)?;
+            if let Some(table) = &mut self.table_rows {
+                rows = table.prepare(rows).map_err(|e| e.with("first row", self.rows_taken))?;
+            }
             self.rows_taken += rows.num_rows() as u64;
             self.take(&rows)?;
             start += piece.num_rows();
@@ -321,6 +367,11 @@ impl DataWriter {
         if let Some(columns) = &self.columns {
             parts.iter_mut().try_for_each(|part| columns.of(&part.rows).map(|stored| part.rows = stored))?;
         }
+        if let Some(table) = &mut self.table_rows {
+            for part in &mut parts {
+                part.rows = table.stored(std::mem::replace(&mut part.rows, RecordBatch::new_empty(rows.schema())))?;
+            }
+        }
         if self.context.spec.is_unpartitioned() {
             self.round += 1;
             return parts.into_iter().try_for_each(|part| self.append(part));
@@ -336,12 +387,20 @@ impl DataWriter {
     fn take_sorted(&mut self, rows: &RecordBatch) -> Result<()> {
         self.round += 1;
         for part in self.partitioner.split(rows)? {
-            let others: Vec<usize> = self.open.keys().copied().filter(|number| *number != part.number).collect();
-            others.into_iter().try_for_each(|number| self.close(number))?;
-            let rows = self.columns.as_ref().map_or(Ok(part.rows.clone()), |columns| columns.of(&part.rows))?;
-            self.append(PartitionRows { rows, ..part })?;
+            let parts = match &mut self.table_rows {
+                Some(table) => table.sorted(part)?,
+                None => vec![part],
+            };
+            parts.into_iter().try_for_each(|part| self.append_sorted(part))?;
         }
         Ok(())
+    }
+
+    fn append_sorted(&mut self, part: PartitionRows) -> Result<()> {
+        let others: Vec<usize> = self.open.keys().copied().filter(|number| *number != part.number).collect();
+        others.into_iter().try_for_each(|number| self.close(number))?;
+        let rows = self.columns.as_ref().map_or(Ok(part.rows.clone()), |columns| columns.of(&part.rows))?;
+        self.append(PartitionRows { rows, ..part })
     }
 
     fn write_waiting(&mut self) -> Result<()> {
@@ -452,7 +511,10 @@ impl DataWriter {
     }
 
     fn begin(&mut self, partition: &Arc<Partition>) -> Result<OpenFile> {
-        let (count, path) = self.output.next(Some(partition), self.settings.format());
+        let (count, path) = match &mut self.table_rows {
+            Some(table) => (self.output.next_number(), table.path(partition)?),
+            None => self.output.next(Some(partition), self.settings.format()),
+        };
         let file = self.settings.create(self.output.store(), path)?;
         Ok(OpenFile { partition: partition.clone(), file, count, buffered_bytes: 0, round: self.round })
     }
@@ -499,6 +561,8 @@ impl DataWriter {
         self.usable()?;
         if let Some(sorter) = self.sorter.take() {
             sorter.finish(|rows| self.take_sorted(&rows))?;
+            let rest = self.table_rows.as_mut().map_or(Ok(Vec::new()), |table| table.rest())?;
+            rest.into_iter().try_for_each(|part| self.append_sorted(part))?;
         }
         self.write_waiting()?;
         self.close_all()?;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::iceberg::manifest_list::ManifestContent;
 use crate::iceberg::why::{FileVerdicts, ManifestVerdict, Stage};
-use crate::task::{FileContent, FileFormat};
+use crate::task::{DataFile, FileContent, FileFormat};
 
 /// Characters of what is left of a filter: it is said of each file, and a list of values may be long.
 const MOST_LEFT: usize = 200;
@@ -157,6 +157,42 @@ pub(super) fn encode_files(verdict: &ManifestVerdict, files: &FileVerdicts, dele
         Arc::new(Int64Array::from(columns.size_bytes.clone())),
         Arc::new(UInt32Array::from(deletes.to_vec())),
         coded(rows().map(|_| verdict.manifest.path.as_str()))?,
+    ];
+    batch(file_schema(), out)
+}
+
+/// A data file of a table of Paimon, and what was decided about it.
+pub(crate) struct Judged<'v> {
+    pub file: &'v DataFile,
+    pub kept: bool,
+    pub stage: &'v str,
+    pub reason: &'v str,
+    /// Deletion vectors attached.
+    pub deletes: u32,
+    pub manifest: &'v str,
+}
+
+/// The data files of a snapshot of Paimon.
+pub(crate) fn encode_judged(judged: &[Judged<'_>]) -> Result<RecordBatch> {
+    let (mut paths, mut reasons) = (Texts::default(), Texts::default());
+    for j in judged {
+        paths.push(&j.file.path)?;
+        reasons.push(j.reason)?;
+    }
+    let partitions: Vec<String> = judged.iter().map(|j| j.file.partition.path()).collect();
+    let all = || judged.iter();
+    let out: Vec<ArrayRef> = vec![
+        coded(all().map(|_| "data"))?,
+        paths.array(),
+        Arc::new(all().map(|j| Some(j.kept)).collect::<BooleanArray>()),
+        coded(all().map(|j| j.stage))?,
+        reasons.array(),
+        coded(partitions.iter().map(String::as_str))?,
+        Arc::new(Int32Array::from_iter_values(all().map(|j| j.file.partition.spec_id))),
+        Arc::new(Int64Array::from_iter_values(all().map(|j| j.file.record_count))),
+        Arc::new(Int64Array::from_iter_values(all().map(|j| j.file.size_bytes))),
+        Arc::new(UInt32Array::from_iter_values(all().map(|j| j.deletes))),
+        coded(all().map(|j| j.manifest))?,
     ];
     batch(file_schema(), out)
 }

@@ -27,6 +27,7 @@
 //! where it is silent, Java's `MergingSnapshotProducer`.
 
 mod assumptions;
+mod first_time;
 mod live;
 mod manifests;
 mod merge;
@@ -41,6 +42,7 @@ use std::sync::Arc;
 pub use self::assumptions::Assumptions;
 pub(crate) use self::assumptions::RUN_AGAIN;
 use self::assumptions::Subject;
+pub use self::first_time::FirstTime;
 pub use self::live::{live_files, live_in_snapshot};
 use self::manifests::{ManifestWriter, UNASSIGNED};
 use self::merge::Merger;
@@ -117,6 +119,7 @@ pub struct SnapshotChange {
     planned_version: Option<u8>,
     summary: BTreeMap<String, String>,
     files_id: Option<String>,
+    first_time: Option<FirstTime>,
     owns_files: bool,
     /// Whether it makes no snapshot: it found nothing to do, and relies on that.
     only_checks: bool,
@@ -156,6 +159,7 @@ impl SnapshotChange {
             planned_version: None,
             summary: BTreeMap::new(),
             files_id: None,
+            first_time: None,
             owns_files: false,
             only_checks: false,
             own: HashSet::new(),
@@ -170,7 +174,7 @@ impl SnapshotChange {
 
     /// An append of data files. Appending the very same files again later is seen and does nothing.
     pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotChange {
-        let id = files_id(&files.iter().collect::<Vec<_>>());
+        let id = files_id(files.iter().map(|f| f.path.as_str()));
         let change = SnapshotChange::new(store, Operation::Append).add_files(files);
         SnapshotChange { files_id: Some(id), ..change }
     }
@@ -187,10 +191,12 @@ impl SnapshotChange {
         self.only_checks
     }
 
-    /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these files.
+    /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these messages. That
+    /// some of them come again with others is refused.
     #[must_use]
-    pub fn once(mut self, files: &[&DataFile]) -> Self {
-        self.files_id = (!files.is_empty()).then(|| files_id(files));
+    pub fn once(mut self, files: FirstTime) -> Self {
+        self.files_id = (!files.is_empty()).then(|| files_id(files.names()));
+        self.first_time = Some(files);
         self
     }
 
@@ -342,6 +348,10 @@ impl SnapshotChange {
         self.check_files(base)?;
         let parent = self.parent(base)?;
         self.check_assumptions(base, parent.as_ref())?;
+        if let Some(first_time) = &mut self.first_time {
+            let staged = self.target == Target::Staged;
+            first_time.check(self.writer.store.as_ref(), base, parent.as_ref(), staged)?;
+        }
         if self.only_checks {
             return Ok(base.clone());
         }
@@ -646,6 +656,7 @@ impl SnapshotChange {
         if let Some(id) = &self.files_id {
             out.insert(FILES_ID.into(), id.clone());
         }
+        out.extend(self.first_time.iter().filter_map(FirstTime::member));
         Ok(out)
     }
 }
@@ -655,8 +666,8 @@ fn is_vector(file: &DataFile) -> bool {
 }
 
 /// A number that, but for chance, only these files have: their names hold UUIDs.
-fn files_id(files: &[&DataFile]) -> String {
-    let mut paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+fn files_id<'f>(paths: impl Iterator<Item = &'f str>) -> String {
+    let mut paths: Vec<&str> = paths.collect();
     paths.sort_unstable();
     let all = paths.join("\n");
     format!("{:08x}{:08x}", murmur3_bytes(all.as_bytes()), crc32fast::hash(all.as_bytes()))

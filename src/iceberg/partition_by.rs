@@ -6,6 +6,7 @@
 
 use super::partition::FIRST_PARTITION_FIELD_ID;
 use crate::error::{Error, Result};
+use crate::types::select::column_hint;
 use crate::types::{Field, PartitionField, PartitionSpec, Schema, Transform, Type};
 
 /// A transform of a column, and the words behind it.
@@ -165,9 +166,8 @@ fn quoted_part(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char
 pub fn source_of<'a>(term: &Term, schema: &'a Schema) -> Result<&'a Field> {
     let path: Vec<&str> = term.column.iter().map(String::as_str).collect();
     let Some(field) = schema.find(&path, true) else {
-        let names: Vec<&str> = schema.fields.iter().map(|f| f.name.as_str()).collect();
-        return Err(Error::invalid(format!("there is no column '{}'", path.join(".")))
-            .hint(format!("The columns are: {}", names.join(", "))));
+        let name = path.join(".");
+        return Err(Error::invalid(format!("there is no column '{name}'")).hint(column_hint(schema, &name)));
     };
     check_source(field, &term.transform, schema)?;
     Ok(field)

@@ -3,7 +3,7 @@
 //! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As Java's `RewritePositionDeleteFiles` and
 //! `RemoveDanglingDeleteFiles`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::compact_plan::{CompactRules, Sizes};
 use super::live_deletes::{LiveFiles, is_position_file, number};
@@ -12,9 +12,11 @@ use crate::data::delete_files::read_all_positions;
 use crate::data::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, DeleteForm, PositionDeleteWriter};
 use crate::data::write::WriteContext;
 use crate::error::{Result, ResultExt};
-use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+use crate::expr::Predicate;
+use crate::iceberg::commit::{Assumptions, FileId, Operation, SnapshotChange};
+use crate::iceberg::plan::Plan;
 use crate::row_level::{NewFiles, settle};
-use crate::table::Table;
+use crate::table::{At, ScanRequest, Table};
 use crate::task::{DataFile, FileContent, FileFormat};
 use crate::transaction::{self, CommitOptions};
 use crate::workers::{GoOn, in_parallel};
@@ -22,6 +24,8 @@ use crate::workers::{GoOn, in_parallel};
 /// Which delete files to write anew.
 #[derive(Clone, Debug, Default)]
 pub struct DeleteOptions {
+    /// Of rewrites by position: only delete files of data files that may have such rows.
+    pub filter: Option<Predicate>,
     /// What delete files should be like; the sizes of [`CompactRules`] for delete files.
     pub rules: CompactRules,
     /// Only tell what would be written anew, or removed.
@@ -48,9 +52,10 @@ impl Table {
     /// a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
     ///
     /// # Errors
-    /// `InvalidInput` for sizes that no file could have; `NotFound` for a branch that there is not; `CommitConflict` if
-    /// another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
-    /// it can't be told whether the commit happened; the store's; what `go_on` gives.
+    /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that there is
+    /// not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
+    /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
+    /// deletes each time; the store's; what `go_on` gives.
     pub fn rewrite_position_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -59,7 +64,11 @@ impl Table {
         let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
             return Ok((newest, RewrittenDeletes::default()));
         };
-        let files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
+        let mut files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
+        if let Some(filter) = &options.filter {
+            let reaching = reaching(&newest, filter, options, go_on)?;
+            files.retain(|f| reaching.contains(&FileId::of(f)));
+        }
         let groups = match newest.format_version() {
             0..=2 => sizes.delete_groups(files),
             _ => Vec::from_iter((!files.is_empty()).then_some(files)),
@@ -113,6 +122,23 @@ impl Table {
     }
 }
 
+/// The delete files of data files that may have rows on which a filter is true.
+fn reaching(table: &Table, filter: &Predicate, options: &DeleteOptions, go_on: GoOn) -> Result<HashSet<FileId>> {
+    let at = options.commit.branch.clone().map(At::Ref);
+    let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
+    let mut found = HashSet::new();
+    let mut plan = Plan::start(scan.with_all_deletes().plan_input(), go_on)?;
+    while let Some(batch) = plan.next_batch(go_on)? {
+        for k in 0..batch.rows.len() {
+            found.extend(batch.task(k)?.deletes.iter().map(|d| FileId::of(&d.file)));
+        }
+    }
+    Ok(found)
+}
+
+/// Deleted rows by the path of their data file.
+type Positions<'a> = BTreeMap<&'a str, (&'a DataFile, PositionSet)>;
+
 /// One rewrite of delete files.
 struct Job<'a> {
     table: Table,
@@ -150,7 +176,7 @@ impl Job<'_> {
     }
 
     /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
-    fn positions(&self, group: &[DataFile], go_on: GoOn) -> Result<BTreeMap<String, PositionSet>> {
+    fn positions(&self, group: &[DataFile], go_on: GoOn) -> Result<Positions<'_>> {
         let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
         let vectors: HashMap<&str, &DataFile> = (self.live.deletes.iter().filter(puffin))
             .filter_map(|f| Some((f.referenced_data_file.as_deref()?, f)))
@@ -159,33 +185,26 @@ impl Job<'_> {
         let read = in_parallel(group.len(), |i| {
             go_on()?;
             let file = &group[i];
-            let mut positions = read_all_positions(store, context, file).with("path", &file.path)?;
-            positions.retain(|path, _| {
-                self.live.reached(file, path).is_some_and(|data| {
-                    vectors.get(path.as_str()).is_none_or(|v| self.live.reached(v, &data.path).is_none())
-                })
-            });
-            Ok(positions)
+            let mut reached = Vec::new();
+            for (path, set) in read_all_positions(store, context, file).with("path", &file.path)? {
+                let Some(data) = self.live.reached(file, &path)? else { continue };
+                let vector = vectors.get(path.as_str()).map(|v| self.live.reached(v, &path)).transpose()?;
+                if vector.flatten().is_none() {
+                    reached.push((data, set));
+                }
+            }
+            Ok(reached)
         })?;
-        let mut all: BTreeMap<String, PositionSet> = BTreeMap::new();
-        for (path, set) in read.into_iter().flatten() {
-            all.entry(path).or_default().unite(&set);
+        let mut all: Positions<'_> = BTreeMap::new();
+        for (data, set) in read.into_iter().flatten() {
+            all.entry(&data.path).or_insert_with(|| (data, PositionSet::default())).1.unite(&set);
         }
         Ok(all)
     }
 
-    fn write(
-        &self,
-        form: DeleteForm,
-        context: WriteContext,
-        positions: BTreeMap<String, PositionSet>,
-    ) -> Result<Vec<DataFile>> {
+    fn write(&self, form: DeleteForm, context: WriteContext, positions: Positions<'_>) -> Result<Vec<DataFile>> {
         let mut writer = PositionDeleteWriter::new(self.table.inner.store.clone(), context, form)?;
-        for (path, positions) in positions {
-            if let Some(data_file) = self.live.data.get(&path) {
-                writer.delete(data_file, positions)?;
-            }
-        }
+        positions.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
         writer.finish()
     }
 

@@ -14,7 +14,7 @@ use super::manifests::ManifestOptions;
 use super::orphans::{OrphanOptions, PrefixMismatch};
 use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
-use crate::expr;
+use crate::expr::{self, Predicate};
 use crate::iceberg::expire::Expiry;
 use crate::table::Table;
 use crate::transaction::CommitOptions;
@@ -50,7 +50,10 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             (table, json!({"rewritten": done.rewritten, "added": done.added}))
         }
         "rewrite_position_deletes" | "remove_dangling_deletes" | "convert_equality_deletes" => {
-            let options = arguments.deletes()?;
+            let mut options = arguments.deletes()?;
+            if action == "rewrite_position_deletes" {
+                options.filter = arguments.filter()?;
+            }
             arguments.check_used()?;
             let (table, done) = match action {
                 "remove_dangling_deletes" => table.remove_dangling_deletes(&options, go_on)?,
@@ -154,7 +157,13 @@ impl Arguments {
     }
 
     fn deletes(&mut self) -> Result<DeleteOptions> {
-        Ok(DeleteOptions { rules: self.rules()?, dry_run: self.flag("dry_run")?, commit: self.commit()? })
+        let (rules, dry_run) = (self.rules()?, self.flag("dry_run")?);
+        Ok(DeleteOptions { filter: None, rules, dry_run, commit: self.commit()? })
+    }
+
+    fn filter(&mut self) -> Result<Option<Predicate>> {
+        let text = self.take("filter", |v| v.as_str().map(str::to_owned))?;
+        text.map(|text| expr::parse(&text)).transpose()
     }
 
     fn rules(&mut self) -> Result<CompactRules> {
@@ -174,11 +183,10 @@ impl Arguments {
     }
 
     fn compact(&mut self) -> Result<CompactOptions> {
-        let filter = self.take("filter", |v| v.as_str().map(str::to_owned))?;
         let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
         Ok(CompactOptions {
             order: self.file_order()?,
-            filter: filter.map(|text| expr::parse(&text)).transpose()?,
+            filter: self.filter()?,
             rules: self.rules()?,
             max_commits: self.take("max_commits", size)?,
             max_failed_commits: self.take("max_failed_commits", size)?,

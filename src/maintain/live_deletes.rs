@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::deletes::partition_key;
 use crate::iceberg::entries::EntryRequest;
 use crate::iceberg::inspect::MetadataWalk;
+use crate::row_level::listed_with_other_deletes;
 use crate::scan::Scan;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::{DataFile, FileContent, FileFormat};
@@ -20,8 +21,8 @@ pub(super) struct LiveFiles {
     pub scan: Scan,
     /// Its snapshot.
     pub since: i64,
-    /// Data files by path.
-    pub data: HashMap<String, DataFile>,
+    /// Data files by path; one that was added twice is there twice.
+    data: HashMap<String, Vec<DataFile>>,
     /// Delete files and deletion vectors.
     pub deletes: Vec<DataFile>,
     /// The lowest data sequence number of data files, by partition, and of all.
@@ -74,7 +75,7 @@ impl LiveFiles {
         let oldest = self.oldest.entry(partition_key(&file.partition)).or_insert(number);
         *oldest = number.min(*oldest);
         self.oldest_of_all = Some(self.oldest_of_all.map_or(number, |n| n.min(number)));
-        self.data.insert(file.path.clone(), file);
+        self.data.entry(file.path.clone()).or_default().push(file);
     }
 
     /// Whether a delete file deletes no row of any data file, as sequence numbers and paths tell: so that it never will.
@@ -89,20 +90,39 @@ impl LiveFiles {
                 oldest.is_none_or(|oldest| number <= oldest)
             }
             _ => match &delete.referenced_data_file {
-                Some(path) => self.reached(delete, path).is_none(),
+                Some(path) => self.listed(path).iter().all(|data| !reaches(delete, data)),
                 None => of_partition.is_none_or(|oldest| number < oldest),
             },
         }
     }
 
-    /// The data file at this path, if a position delete file or deletion vector that names it reaches it: one of this data
-    /// file alone, whatever partition it is recorded in.
-    pub fn reached(&self, delete: &DataFile, path: &str) -> Option<&DataFile> {
-        let here = |data: &DataFile| {
-            delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition)
-        };
-        self.data.get(path).filter(|data| number(data) <= number(delete) && here(data))
+    fn listed(&self, path: &str) -> &[DataFile] {
+        self.data.get(path).map(Vec::as_slice).unwrap_or_default()
     }
+
+    /// The data file at this path, if a position delete file or deletion vector that names it reaches it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the file is listed several times and the deletes reach some of its entries only, or entries of
+    /// several partitions: what is written anew would reach the others too, or not all of them.
+    pub fn reached(&self, delete: &DataFile, path: &str) -> Result<Option<&DataFile>> {
+        let listed = self.listed(path);
+        let mut reached = listed.iter().filter(|data| reaches(delete, data));
+        let Some(first) = reached.next() else { return Ok(None) };
+        let others = reached.filter(|data| data.partition == first.partition).count();
+        match others + 1 == listed.len() {
+            true => Ok(Some(first)),
+            false => Err(listed_with_other_deletes(path)),
+        }
+    }
+}
+
+/// Whether a position delete file or deletion vector that names this data file reaches it: one of this data file alone,
+/// whatever partition it is recorded in.
+fn reaches(delete: &DataFile, data: &DataFile) -> bool {
+    let here =
+        delete.referenced_data_file.is_some() || partition_key(&data.partition) == partition_key(&delete.partition);
+    number(data) <= number(delete) && here
 }
 
 /// Its data sequence number.

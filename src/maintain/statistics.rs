@@ -25,6 +25,7 @@ use crate::store::location::join;
 use crate::table::{At, ScanRequest, Table};
 use crate::task::ReadContext;
 use crate::transaction::{self, Change};
+use crate::types::select::column_hint;
 use crate::types::select::prune_to;
 use crate::types::{Field, FieldId, PrimitiveType, Schema};
 use crate::workers::{GoOn, in_parallel, threads};
@@ -105,7 +106,8 @@ fn named(schema: &Schema, names: &[String]) -> Result<Vec<FieldId>> {
     let mut ids = Vec::new();
     for name in names {
         let field = schema.find(&name.split('.').collect::<Vec<_>>(), true);
-        let field = field.ok_or_else(|| Error::invalid("there is no such column").with("column", name))?;
+        let missing = || Error::invalid("there is no such column").with("column", name).hint(column_hint(schema, name));
+        let field = field.ok_or_else(missing)?;
         if !is_countable(field) {
             return Err(Error::invalid("values of this column can't be counted").with("column", name));
         }

@@ -5,7 +5,7 @@
 use super::binary_row::{Datum, array_header_bytes, element_width, header_bytes};
 use super::data_type::{DataType, TypeKind};
 use crate::error::{Error, Result};
-use crate::types::{Value, decimal};
+use crate::types::{Value, ValueRef, decimal};
 
 /// Values up to this length stand in the fixed part.
 const INLINE_BYTES: usize = 7;
@@ -42,6 +42,45 @@ fn put_null(out: &mut Vec<u8>, at: usize, field: usize, ty: &DataType) -> Result
     let offset = out.len();
     out.resize(offset + room, 0);
     put_halves(out, at, offset, 0)
+}
+
+/// Builds one row of values without parts after another in the same memory.
+#[derive(Clone, Debug)]
+pub struct RowBuilder {
+    types: Vec<DataType>,
+    bytes: Vec<u8>,
+}
+
+impl RowBuilder {
+    /// A builder of rows of these types.
+    pub fn new(types: Vec<DataType>) -> RowBuilder {
+        RowBuilder { types, bytes: Vec::new() }
+    }
+
+    /// Fields of a row.
+    pub fn arity(&self) -> usize {
+        self.types.len()
+    }
+
+    /// A row of these values, of kind insert, without its number of fields. Values that are missing are null.
+    ///
+    /// # Errors
+    /// As [`encode_row`].
+    pub fn row<'v>(&mut self, values: impl IntoIterator<Item = Option<ValueRef<'v>>>) -> Result<&[u8]> {
+        let header = header_bytes(self.types.len());
+        self.bytes.clear();
+        self.bytes.resize(header + 8 * self.types.len(), 0);
+        let mut values = values.into_iter();
+        for (i, ty) in self.types.iter().enumerate() {
+            let at = header + 8 * i;
+            match values.next().flatten() {
+                Some(v) if put_value(&mut self.bytes, at, v, &ty.kind)? => {}
+                Some(v) => return Err(Error::invalid(format!("{v:?} is no value of the type {ty}"))),
+                None => put_null(&mut self.bytes, at, i, ty)?,
+            }
+        }
+        Ok(&self.bytes)
+    }
 }
 
 /// As [`encode_row`], of values without parts.
@@ -128,7 +167,7 @@ fn put_decimal(out: &mut Vec<u8>, at: usize, unscaled: i128, precision: u8) -> R
 fn put(out: &mut Vec<u8>, at: usize, datum: &Datum, ty: &DataType) -> Result<()> {
     let bad = || Error::invalid(format!("{datum:?} is no value of the type {ty}"));
     match (datum, &ty.kind) {
-        (Datum::Value(v), kind) => put_value(out, at, v, kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) }),
+        (Datum::Value(v), kind) => put_value(out, at, v.as_ref(), kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) }),
         (Datum::Array(items), TypeKind::Array(element)) => put_far(out, at, &encode_array(items, element)?),
         (Datum::Array(items), TypeKind::Vector { element, .. }) => put_far(out, at, &encode_vector(items, element)?),
         (Datum::Map(entries), TypeKind::Map(key, value)) => put_far(out, at, &encode_map(entries, key, value)?),
@@ -147,29 +186,29 @@ fn put(out: &mut Vec<u8>, at: usize, datum: &Datum, ty: &DataType) -> Result<()>
 }
 
 /// False if the value is not of that type.
-fn put_value(out: &mut Vec<u8>, at: usize, v: &Value, kind: &TypeKind) -> Result<bool> {
+fn put_value(out: &mut Vec<u8>, at: usize, v: ValueRef<'_>, kind: &TypeKind) -> Result<bool> {
     match (v, kind) {
-        (Value::Boolean(v), TypeKind::Boolean) => put_fixed(out, at, &[u8::from(*v)]),
-        (Value::Int(v), TypeKind::TinyInt) => match i8::try_from(*v) {
+        (ValueRef::Boolean(v), TypeKind::Boolean) => put_fixed(out, at, &[u8::from(v)]),
+        (ValueRef::Int(v), TypeKind::TinyInt) => match i8::try_from(v) {
             Ok(v) => put_fixed(out, at, &v.to_le_bytes()),
             Err(_) => return Ok(false),
         },
-        (Value::Int(v), TypeKind::SmallInt) => match i16::try_from(*v) {
+        (ValueRef::Int(v), TypeKind::SmallInt) => match i16::try_from(v) {
             Ok(v) => put_fixed(out, at, &v.to_le_bytes()),
             Err(_) => return Ok(false),
         },
-        (Value::Int(v), TypeKind::Int | TypeKind::Date) => put_fixed(out, at, &v.to_le_bytes()),
-        (Value::Long(v), TypeKind::BigInt) => put_fixed(out, at, &v.to_le_bytes()),
-        (Value::Float(v), TypeKind::Float) => put_fixed(out, at, &v.to_le_bytes()),
-        (Value::Double(v), TypeKind::Double) => put_fixed(out, at, &v.to_le_bytes()),
-        (Value::Decimal(v), TypeKind::Decimal { precision, .. }) => put_decimal(out, at, *v, *precision)?,
-        (Value::Long(micros), TypeKind::Time(_)) => match i32::try_from(micros.div_euclid(1000)) {
+        (ValueRef::Int(v), TypeKind::Int | TypeKind::Date) => put_fixed(out, at, &v.to_le_bytes()),
+        (ValueRef::Long(v), TypeKind::BigInt) => put_fixed(out, at, &v.to_le_bytes()),
+        (ValueRef::Float(v), TypeKind::Float) => put_fixed(out, at, &v.to_le_bytes()),
+        (ValueRef::Double(v), TypeKind::Double) => put_fixed(out, at, &v.to_le_bytes()),
+        (ValueRef::Decimal(v), TypeKind::Decimal { precision, .. }) => put_decimal(out, at, v, *precision)?,
+        (ValueRef::Long(micros), TypeKind::Time(_)) => match i32::try_from(micros.div_euclid(1000)) {
             Ok(millis) => put_fixed(out, at, &millis.to_le_bytes()),
             Err(_) => return Ok(false),
         },
-        (Value::Long(v), TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p)) => put_time_point(out, at, *v, *p)?,
-        (Value::String(v), TypeKind::Char(_) | TypeKind::VarChar(_)) => put_variable(out, at, v.as_bytes())?,
-        (Value::Bytes(v), TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob) => put_variable(out, at, v)?,
+        (ValueRef::Long(v), TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p)) => put_time_point(out, at, v, *p)?,
+        (ValueRef::String(v), TypeKind::Char(_) | TypeKind::VarChar(_)) => put_variable(out, at, v.as_bytes())?,
+        (ValueRef::Bytes(v), TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob) => put_variable(out, at, v)?,
         _ => return Ok(false),
     }
     Ok(true)

@@ -6,7 +6,7 @@
 //!
 //! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner` and `SnapshotReaderImpl`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -97,7 +97,7 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Ru
             splits.push(apart(split, &change)?);
         }
     }
-    let mut splits = drop_by_index_files(input, splits, &splitter.index_files()?)?;
+    let mut splits = drop_by_index_files(input, splits, &splitter.index_files())?;
     splits.retain(|s| !s.tasks.is_empty());
     count(&splits, &mut counters);
     Ok(Plan { splits, counters })
@@ -216,7 +216,7 @@ fn check_buckets(input: &PlanInput, before: &Snapshot, after: &Snapshot) -> Resu
 /// The files among `entries` that the other state has not.
 fn only(files: &[Judged], entries: &[Entry], other_files: &[Judged], others: &[Entry]) -> Result<Vec<Entry>> {
     let no_manifest = || Error::internal("no such manifest");
-    let mut known = std::collections::HashSet::with_capacity(others.len());
+    let mut known = HashSet::with_capacity(others.len());
     for e in others {
         known.insert(other_files.get(e.batch).ok_or_else(no_manifest)?.columns.identity(e.row));
     }

@@ -42,3 +42,4 @@ mod stats_decode;
 #[cfg(test)]
 mod testing;
 pub mod travel;
+pub mod why;

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 
-use super::deletes::DeletionVectors;
+use super::deletes::{BucketKey, DeletionVectors};
 use super::entries::EntryRequest;
 use super::live::{DeletedFiles, data_manifests};
 use super::manifest_list::ManifestFile;
@@ -176,7 +176,7 @@ fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: GoOn
         go_on()?;
         splits.extend(splitter.bucket(group, bucket, entries, &mut counters)?);
     }
-    let mut splits = drop_by_index_files(input, splits, &splitter.index_files()?)?;
+    let mut splits = drop_by_index_files(input, splits, &splitter.index_files())?;
     splits.retain(|s| !s.tasks.is_empty());
     count(&splits, &mut counters);
     counters.splits_ms = millis_since(split);
@@ -237,7 +237,13 @@ pub(super) struct Entry {
 /// Files by partition and bucket, in the order of their first.
 #[derive(Default)]
 pub(super) struct Buckets {
-    groups: IndexMap<Box<[u8]>, (Arc<Group>, IndexMap<i32, Vec<Entry>>)>,
+    groups: IndexMap<Box<[u8]>, InPartition>,
+}
+
+/// The files of a partition by bucket.
+struct InPartition {
+    group: Arc<Group>,
+    buckets: IndexMap<i32, Vec<Entry>>,
 }
 
 impl Buckets {
@@ -259,9 +265,9 @@ impl Buckets {
                     }
                 };
                 let bucket = judged.columns.bucket.get(*row as usize).copied().unwrap_or_default();
-                if let Some((_, (_, buckets))) = out.groups.get_index_mut(place) {
+                if let Some((_, of_partition)) = out.groups.get_index_mut(place) {
                     let entry = Entry { batch, row: *row as usize, stage: *stage };
-                    buckets.entry(bucket).or_default().push(entry);
+                    of_partition.buckets.entry(bucket).or_default().push(entry);
                 }
             }
         }
@@ -273,22 +279,25 @@ impl Buckets {
             return Ok(place);
         }
         let group = pruner.group(partition)?.ok_or_else(|| Error::internal("a kept file is of no kept partition"))?;
-        Ok(self.groups.insert_full(partition.into(), (group, IndexMap::new())).0)
+        Ok(self.groups.insert_full(partition.into(), InPartition { group, buckets: IndexMap::new() }).0)
     }
 
-    pub(super) fn keys(&self) -> HashSet<(Box<[u8]>, i32)> {
-        let of = |(partition, (_, buckets)): (&Box<[u8]>, &(Arc<Group>, IndexMap<i32, Vec<Entry>>))| {
-            buckets.keys().map(|bucket| (partition.clone(), *bucket)).collect::<Vec<_>>()
-        };
-        self.groups.iter().flat_map(of).collect()
+    /// All of them.
+    pub(super) fn keys(&self) -> HashSet<BucketKey> {
+        let mut out = HashSet::new();
+        for (partition, found) in &self.groups {
+            out.extend(found.buckets.keys().map(|bucket| (partition.clone(), *bucket)));
+        }
+        out
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Group>, i32, &[Entry])> {
-        self.groups.values().flat_map(|(group, buckets)| buckets.iter().map(move |(b, files)| (group, *b, &files[..])))
+        self.groups.values().flat_map(|of| of.buckets.iter().map(|(bucket, files)| (&of.group, *bucket, &files[..])))
     }
 
+    /// The files of one bucket; none if it has none.
     pub(super) fn get(&self, partition: &[u8], bucket: i32) -> &[Entry] {
-        self.groups.get(partition).and_then(|(_, buckets)| buckets.get(&bucket)).map(Vec::as_slice).unwrap_or_default()
+        self.groups.get(partition).and_then(|of| of.buckets.get(&bucket)).map(Vec::as_slice).unwrap_or_default()
     }
 }
 
@@ -303,3 +312,7 @@ pub(super) fn paths(input: &PlanInput) -> Result<Paths> {
 #[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "plan_property_tests.rs"]
+mod property_tests;

@@ -105,8 +105,11 @@ pub(super) struct Pruner<'p> {
     buckets: i32,
     /// That of the whole filter, for the groups whose partition decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
-    groups: Mutex<HashMap<Box<[u8]>, Option<Arc<Group>>>>,
+    groups: Mutex<Groups>,
 }
+
+/// What is known of partitions; `None` where the filter excludes one.
+type Groups = HashMap<Box<[u8]>, Option<Arc<Group>>>;
 
 impl<'p> Pruner<'p> {
     /// # Errors
@@ -137,7 +140,7 @@ impl<'p> Pruner<'p> {
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
     pub fn manifests(&self, listed: Vec<ManifestFile>, counters: &mut PlanCounters) -> Result<Vec<ManifestFile>> {
-        let live: i64 = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).sum();
+        let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
         counters.files_listed = live.max(0).unsigned_abs();
         counters.manifests = ManifestCount::of(&listed);
         let mut kept = Vec::with_capacity(listed.len());
@@ -239,7 +242,11 @@ impl<'p> Pruner<'p> {
         Ok(out)
     }
 
-    fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
+    /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
+    ///
+    /// # Errors
+    /// As [`Pruner::judge`].
+    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
         if self.why_hidden(columns, row).is_some() {
             return Ok(Stage::Level);
         }

@@ -1,5 +1,7 @@
 //! File indexes in files of their own, beside the data file: asked last, of the files that all else keeps.
 
+use std::collections::{HashMap, HashSet};
+
 use super::plan::{PlanInput, PlannedSplit};
 use super::plan_files::index_may_match;
 use crate::error::{Result, ResultExt};
@@ -29,7 +31,7 @@ pub(super) struct IndexFile {
 pub(super) fn drop_by_index_files(
     input: &PlanInput,
     mut splits: Vec<PlannedSplit>,
-    indexes: &std::collections::HashMap<String, IndexFile>,
+    indexes: &HashMap<String, IndexFile>,
 ) -> Result<Vec<PlannedSplit>> {
     let tasks = splits.iter().flat_map(|s| &s.tasks).filter(|t| t.merge.is_none());
     let asked: Vec<_> =
@@ -42,7 +44,7 @@ pub(super) fn drop_by_index_files(
         let bytes = input.store.get(&index.path)?;
         index_may_match(input, Some(&index.schema_id), &bytes, filter).with("path", &index.path)
     })?;
-    let dropped: std::collections::HashSet<&str> =
+    let dropped: HashSet<&str> =
         asked.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|((index, _), _)| index.data_file.as_str()).collect();
     for split in &mut splits {
         split.tasks.retain(|t| t.merge.is_some() || !dropped.contains(t.data_file.path.as_str()));

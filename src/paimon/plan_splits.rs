@@ -2,6 +2,7 @@
 //!
 //! Source: Java's `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator` and `DataEvolutionSplitGenerator`.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub(super) struct Splitter<'p> {
     deletes: &'p DeletionVectors,
     paths: Paths,
     key_types: Vec<DataType>,
-    index_files: std::sync::Mutex<HashMap<String, IndexFile>>,
+    index_files: RefCell<HashMap<String, IndexFile>>,
 }
 
 /// A bucket whose splits are made.
@@ -83,11 +84,8 @@ impl<'p> Splitter<'p> {
     }
 
     /// Index files of the files that stand for themselves, by data file.
-    ///
-    /// # Errors
-    /// `Internal` if a thread failed.
-    pub fn index_files(self) -> Result<HashMap<String, IndexFile>> {
-        self.index_files.into_inner().map_err(|_| Error::internal("a thread failed while it planned"))
+    pub fn index_files(self) -> HashMap<String, IndexFile> {
+        self.index_files.into_inner()
     }
 
     /// The splits of a bucket.
@@ -325,8 +323,7 @@ impl<'p> Splitter<'p> {
             let data_file = task.data_file.path.clone();
             let path = self.paths.beside(&data_file, name)?;
             let index = IndexFile { data_file: data_file.clone(), path, schema_id: self.number(e, |c| &c.schema_id) };
-            let mut known = self.index_files.lock().map_err(|_| Error::internal("a thread failed while it planned"))?;
-            known.insert(data_file, index);
+            self.index_files.borrow_mut().insert(data_file, index);
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::changes::plan_changes;
 use crate::paimon::metadata::TableMetadata;
 use crate::paimon::travel::{ChangeMode, asked_changes, place};
+use crate::paimon::why::verdicts;
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Transform};
 
@@ -236,4 +237,31 @@ fn splits_are_javas_but_for_files_that_only_java_keeps() {
     }
     assert!(reads >= 60 && (3..9).contains(&fewer.len()), "{reads} reads; fewer files:\n{}", fewer.join("\n"));
     assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Every live file has a verdict: those of the plan are kept, all others have a reason.
+#[test]
+fn each_file_is_explained() {
+    let mut stages = BTreeSet::new();
+    for (table, expected) in tables() {
+        for read in expected["reads"].as_array().unwrap() {
+            if read["error"].is_string() || read["options"].get("incremental-between").is_some() {
+                continue;
+            }
+            let (input, _) = input_of(&table, read).unwrap();
+            let planned = plan(&input, &|| Ok(())).unwrap();
+            let kept: BTreeSet<String> =
+                planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.clone()).collect();
+            let verdicts = verdicts(&input, &|| Ok(())).unwrap();
+            let explained = verdicts.iter().filter(|v| v.stage == Stage::Kept).map(|v| v.file.path.clone()).collect();
+            assert_eq!(kept, explained, "{table} {}", read["name"]);
+            for v in &verdicts {
+                assert_eq!(v.stage == Stage::Kept, v.reason.is_empty(), "{table} {}: {v:?}", read["name"]);
+                stages.insert(v.stage.as_str());
+            }
+            assert_eq!(planned.counters.files_kept, kept.len() as u64);
+            assert!(planned.counters.files_listed >= planned.counters.files_in_buckets, "{table}");
+        }
+    }
+    assert!(stages.len() >= 7, "{stages:?}");
 }

@@ -1,29 +1,34 @@
 //! The pruning funnel of a scan of Paimon.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
 use arrow::record_batch::RecordBatch;
 
 use super::PaimonScan;
 use crate::error::{Error, Result};
-use crate::explain::{Clause, DeleteFacts, Explain, Explained, FunnelStage, manifest_schema};
+use crate::explain::{Clause, DeleteFacts, Explain, Explained, FunnelStage, Judged, encode_judged, manifest_schema};
 use crate::expr::BoundPredicate;
-use crate::paimon::plan::PlanCounters;
+use crate::paimon::plan::{Plan, PlanCounters, PlannedSplit, Stage};
+use crate::paimon::why::verdicts;
 use crate::types::FieldId;
 use crate::workers::GoOn;
 
 impl PaimonScan {
-    /// What planning does: plans, keeping only the counts.
+    /// What planning does: plans, keeping only the counts. With `files` it also opens the manifests that the manifest list
+    /// excludes, and says of every file why it was kept or dropped.
     ///
     /// # Errors
-    /// As [`crate::paimon::plan::plan`]; `Unsupported` with `files`: of tables of Paimon it is not told file by file.
+    /// As [`crate::paimon::plan::plan`]; `Unsupported` with `files` for scans of what changed.
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
-        if files {
-            return Err(Error::unsupported("explain(files=True): not of tables of Apache Paimon yet")
+        if files && self.is_of_changes() {
+            return Err(Error::unsupported("what changed in a table of Apache Paimon is not explained file by file")
                 .hint("explain() gives the funnel, plan_table() the files that are kept"));
         }
         let began = Instant::now();
-        let counters = self.plan(go_on)?.counters;
+        let plan = self.plan(go_on)?;
+        let files = files.then(|| self.judged(&plan, go_on)).transpose()?;
+        let counters = plan.counters;
         let snapshot = self.selection.snapshot();
         let explain = Explain {
             table: self.table.location().to_owned(),
@@ -48,7 +53,23 @@ impl PaimonScan {
             time_ms: began.elapsed().as_secs_f64() * 1e3,
             ..Explain::default()
         };
-        Ok(Explained { explain, manifests: RecordBatch::new_empty(manifest_schema()), files: None })
+        Ok(Explained { explain, manifests: RecordBatch::new_empty(manifest_schema()), files })
+    }
+
+    /// Every live file of the snapshot.
+    fn judged(&self, plan: &Plan, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+        let files = plan.splits.iter().flat_map(PlannedSplit::files);
+        let deletes: HashMap<&str, u32> = files.map(|t| (t.data_file.path.as_str(), t.deletes.len() as u32)).collect();
+        let verdicts = verdicts(&self.plan_input(), go_on)?;
+        let judged = verdicts.iter().map(|v| Judged {
+            file: &v.file,
+            kept: v.stage == Stage::Kept,
+            stage: v.stage.as_str(),
+            reason: &v.reason,
+            deletes: deletes.get(v.file.path.as_str()).copied().unwrap_or_default(),
+            manifest: &v.manifest,
+        });
+        Ok(vec![encode_judged(&judged.collect::<Vec<_>>())?])
     }
 
     fn partitions(&self) -> Option<String> {

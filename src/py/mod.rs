@@ -21,6 +21,8 @@ mod variant;
 
 use pyo3::prelude::*;
 
+use crate::error::Error;
+
 /// The compiled half of Frazil; `frazil` wraps it.
 #[pymodule]
 mod _core {
@@ -56,6 +58,17 @@ mod _core {
 
 /// What `__reduce__` returns: a class's `from_json` and its argument.
 type Pickled<'py> = (Bound<'py, PyAny>, (String,));
+
+/// The text of a method that reads JSON.
+///
+/// # Errors
+/// `InvalidInputError` if it is something else.
+fn json_text(text: &Bound<'_, PyAny>) -> PyResult<String> {
+    text.extract().map_err(|_| {
+        let kind = text.get_type().name().map_or_else(|_| String::new(), |name| name.to_string());
+        errors::to_exception(text.py(), &Error::invalid(format!("text must be text, not a '{kind}'")))
+    })
+}
 
 /// Pickles an object of class `T` by the JSON that `T.from_json` reads.
 fn pickle_as_json<T: pyo3::PyTypeInfo>(py: Python<'_>, json: String) -> PyResult<Pickled<'_>> {

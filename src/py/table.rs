@@ -192,7 +192,7 @@ impl Table {
     ) -> PyResult<Table> {
         let how = WriteOptions { sort_by, ..WriteOptions::default() };
         let options = CommitOptions { branch, snapshot_properties: snapshot_properties.unwrap_or_default() };
-        Ok(Input::new(data)?.run(py, |rows| self.inner.iceberg("append")?.append_with(rows, &how, &options))?.into())
+        Ok(Input::new(data)?.run(py, |rows| self.inner.append(rows, &how, &options))?.into())
     }
 
     fn change_rows(
@@ -205,8 +205,7 @@ impl Table {
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
         let work = |rows, go_on: GoOn| {
-            let table = self.inner.iceberg("changing rows")?;
-            table.change_rows(&row_change_from_json(change)?, rows, &options, go_on)
+            self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on)
         };
         let done = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
@@ -225,7 +224,7 @@ impl Table {
         sort_by: Option<Vec<String>>,
     ) -> PyResult<CommitMessage> {
         let how = WriteOptions { task, sort_by, again };
-        let message = Input::new(data)?.run(py, |rows| self.inner.iceberg("writing files")?.write_with(rows, &how))?;
+        let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &how))?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
@@ -239,7 +238,7 @@ impl Table {
         task: u64,
     ) -> PyResult<CommitMessage> {
         let message = Input::new(data)?.run_watched(py, |rows, go_on| {
-            self.inner.iceberg("deltas of rows")?.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
+            self.inner.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
         })?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -276,7 +275,7 @@ impl Table {
     ) -> PyResult<Table> {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
         let options = CommitOptions { branch, snapshot_properties };
-        Ok(run(py, || self.inner.iceberg("commit")?.commit(messages, &options))?.into())
+        Ok(run(py, || self.inner.commit(messages, &options))?.into())
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
@@ -302,11 +301,11 @@ impl Table {
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
         let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
-        run(py, || self.inner.iceberg("abort")?.abort(&messages))
+        run(py, || self.inner.abort(&messages))
     }
 
     fn writable_location(&self, py: Python<'_>) -> PyResult<String> {
-        run(py, || self.inner.iceberg("writing")?.writable_location().map(str::to_owned))
+        run(py, || self.inner.writable_location().map(str::to_owned))
     }
 
     fn to_json(&self) -> String {
@@ -365,8 +364,9 @@ impl CommitMessage {
 
     /// Reads what `to_json` wrote.
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<CommitMessage> {
-        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(text))?) })
+    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<CommitMessage> {
+        let text = super::json_text(text)?;
+        Ok(CommitMessage { inner: Arc::new(run(cls.py(), || message_from_json(&text))?) })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

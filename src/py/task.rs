@@ -242,8 +242,9 @@ impl ScanTask {
 
     /// Reads what `to_json` wrote.
     #[classmethod]
-    fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<ScanTask> {
-        let (inner, schema) = run_attached(cls.py(), || task_from_json(text))?;
+    fn from_json(cls: &Bound<'_, PyType>, text: &Bound<'_, PyAny>) -> PyResult<ScanTask> {
+        let text = super::json_text(text)?;
+        let (inner, schema) = run_attached(cls.py(), || task_from_json(&text))?;
         Ok(ScanTask { inner, schema: Arc::new(schema) })
     }
 

@@ -9,7 +9,7 @@ use arrow::datatypes::{Int64Type, SchemaRef};
 use super::RowReader;
 use super::apply::Effect;
 use super::delta::Delta;
-use super::positions::{DeletedRows, write_deletes};
+use super::positions::{DeletedRows, check_listed_once, write_deletes};
 use super::source::renamed;
 use super::view::View;
 use crate::codec::bitmap::PositionSet;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::commit::live_files;
 use crate::iceberg::plan::Plan;
-use crate::store::location::normalise;
+use crate::store::location::{normalise, normalised};
 use crate::types::{Field, PrimitiveType, Schema};
 use crate::workers::GoOn;
 
@@ -29,32 +29,17 @@ const NAMES: [[&str; 2]; 2] = [["file_path", "pos"], ["_file", "_pos"]];
 /// Deletes the rows that `rows` name by their data file and position.
 ///
 /// # Errors
-/// `Unsupported` for version 1; `InvalidInput` for other columns, positions that a file does not have, and files that the
+/// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with other deletes; `InvalidInput` for other columns, positions that a file does not have, and files that the
 /// table never had; `CommitConflict` for files that it had.
 pub(super) fn by_position(view: &View, rows: RowReader, go_on: GoOn) -> Result<Delta> {
-    DeleteForm::of_version(view.table.format_version())?;
+    let form = DeleteForm::of_version(view.table.format_version())?;
     let mut named = Named::read(rows, go_on)?;
-    let mut deleted = Vec::new();
-    if !named.files.is_empty() {
-        let mut plan = Plan::start(view.scan(Predicate::True)?.plan_input(), go_on)?;
-        while let Some(batch) = plan.next_batch(go_on)? {
-            for (k, row) in batch.rows.iter().enumerate() {
-                let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
-                let Some((_, positions)) = path.and_then(|path| named.files.remove(&normalise(path))) else { continue };
-                let task = batch.task(k)?;
-                let last = positions.iter().last().and_then(|p| i64::try_from(p).ok()).unwrap_or(i64::MAX);
-                if last >= task.data_file.record_count {
-                    return Err(Error::invalid("a data file does not have so many rows")
-                        .with("path", &task.data_file.path)
-                        .with("pos", last)
-                        .with("rows", task.data_file.record_count));
-                }
-                deleted.push(DeletedRows { task, positions });
-            }
-        }
+    let deleted = named.find(view, go_on)?;
+    if let Some(missed) = named.files.values().filter(|f| !f.found).min_by(|a, b| a.path.cmp(&b.path)) {
+        return Err(missing(view, &missed.path)?);
     }
-    if let Some((path, _)) = named.files.values().min_by(|a, b| a.0.cmp(&b.0)) {
-        return Err(missing(view, path)?);
+    if form == DeleteForm::Vectors {
+        check_listed_once(deleted.iter().map(|rows| &rows.task))?;
     }
     let mut effect = Effect::none(view);
     write_deletes(view, deleted, go_on, &mut effect)?;
@@ -75,14 +60,48 @@ fn missing(view: &View, path: &str) -> Result<Error> {
     })
 }
 
-/// Positions by data file.
+/// Positions by data file: by the path in one form.
 #[derive(Default)]
 struct Named {
-    /// By the path in one form; with the path as it was given.
-    files: HashMap<String, (String, PositionSet)>,
+    files: HashMap<String, NamedFile>,
+}
+
+/// Positions of one data file.
+struct NamedFile {
+    /// As it was given.
+    path: String,
+    positions: PositionSet,
+    /// Whether the table has it.
+    found: bool,
 }
 
 impl Named {
+    /// The rows in the table's data files; of one that is listed several times, each time.
+    fn find(&mut self, view: &View, go_on: GoOn) -> Result<Vec<DeletedRows>> {
+        let mut deleted = Vec::new();
+        if self.files.is_empty() {
+            return Ok(deleted);
+        }
+        let mut plan = Plan::start(view.scan(Predicate::True)?.plan_input(), go_on)?;
+        while let Some(batch) = plan.next_batch(go_on)? {
+            for (k, row) in batch.rows.iter().enumerate() {
+                let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
+                let Some(named) = path.and_then(|path| self.files.get_mut(normalised(path).as_ref())) else { continue };
+                let (task, positions) = (batch.task(k)?, named.positions.clone());
+                named.found = true;
+                let last = positions.iter().last().and_then(|p| i64::try_from(p).ok()).unwrap_or(i64::MAX);
+                if last >= task.data_file.record_count {
+                    return Err(Error::invalid("a data file does not have so many rows")
+                        .with("path", &task.data_file.path)
+                        .with("pos", last)
+                        .with("rows", task.data_file.record_count));
+                }
+                deleted.push(DeletedRows { task, positions });
+            }
+        }
+        Ok(deleted)
+    }
+
     fn read(rows: RowReader, go_on: GoOn) -> Result<Named> {
         let columns = columns(&rows.schema())?;
         let fields: Vec<Field> = columns.iter().map(|(field, _)| field.clone()).collect();
@@ -108,9 +127,9 @@ impl Named {
         while start < rows.num_rows() {
             let path = paths.value(start);
             let run = (start..rows.num_rows()).take_while(|i| paths.value(*i) == path).count();
-            let (_, set) =
-                self.files.entry(normalise(path)).or_insert_with(|| (path.to_owned(), PositionSet::default()));
-            set.extend(positions.get(start..start + run).unwrap_or_default()).map_err(|e| {
+            let new = || NamedFile { path: path.to_owned(), positions: PositionSet::default(), found: false };
+            let named = self.files.entry(normalise(path)).or_insert_with(new);
+            named.positions.extend(positions.get(start..start + run).unwrap_or_default()).map_err(|e| {
                 Error::invalid("a row to delete has an impossible position").with("path", path).because(e)
             })?;
             start += run;

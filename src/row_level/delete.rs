@@ -3,7 +3,8 @@
 use super::apply::{Effect, Hits, Remove, apply};
 use super::live::LiveRows;
 use super::plan::{Touched, whole_files};
-use super::view::{Command, Isolation, View};
+use super::positions::check_tasks;
+use super::view::{Command, Isolation, Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
@@ -21,11 +22,12 @@ pub(super) enum Removal {
 }
 
 pub(super) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Option<SnapshotChange>> {
-    match find(view, filter, go_on)? {
+    let mode = view.mode(Command::Delete)?;
+    match find(view, filter, mode, go_on)? {
         Removal::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
         Removal::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
         Removal::Named(files, hits) => {
-            let mut effect = apply(view, view.mode(Command::Delete)?, hits, &Remove, go_on)?;
+            let mut effect = apply(view, mode, hits, &Remove, go_on)?;
             effect.removed.extend(files);
             effect.change(view, Command::Delete, filter.clone()).map(Some)
         }
@@ -36,20 +38,24 @@ pub(super) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Opt
 ///
 /// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
 /// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
-pub(super) fn find(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Removal> {
+pub(super) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: GoOn) -> Result<Removal> {
     let scan = view.scan(filter.clone())?;
     let touched = Touched::find(&scan, go_on)?;
     let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
     if touched.in_part.is_empty() && as_of_commit {
         return Ok(Removal::Whole(touched.whole));
     }
-    let hits = hits(view, touched.in_part, go_on)?;
+    let hits = hits(view, touched.in_part, mode, go_on)?;
     let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan, go_on)? };
     Ok(Removal::Named(files.iter().map(|f| view.removable(f)).collect(), hits))
 }
 
 /// The rows of each task that its residual keeps; tasks without such rows are left out.
-pub(super) fn hits(view: &View, tasks: Vec<ScanTask>, go_on: GoOn) -> Result<Vec<Hits>> {
+///
+/// # Errors
+/// Of reading; as [`check_tasks`]; what `go_on` gives.
+pub(super) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode, go_on: GoOn) -> Result<Vec<Hits>> {
+    check_tasks(view, mode, &tasks)?;
     let rows = LiveRows::new(view, &[], false)?;
     let found = in_parallel(tasks.len(), |i| {
         let mut found = PositionSet::default();

@@ -47,7 +47,8 @@ impl Delta {
         referenced.sort_unstable();
         let specs = self.specs.map(|specs| specs.into_iter().collect());
         let delta = RowDelta { since: view.since, removed, referenced, specs };
-        CommitMessage { table_uuid: view.table.uuid().to_owned(), files: added.take(), delta: Some(delta) }
+        let written_at = Some(view.table.written_now());
+        CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
     }
 }
 

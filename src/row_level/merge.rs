@@ -18,6 +18,7 @@ use super::key_ranges::KeyRanges;
 use super::keys::KeyIndex;
 use super::live::LiveRows;
 use super::plan::Touched;
+use super::positions::check_tasks;
 use super::source::{Mapping, Numbered, Source, renamed, rows_of};
 use super::update::with_counts;
 use super::view::{Command, View};
@@ -27,7 +28,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::commit::SnapshotChange;
 use crate::task::ScanTask;
-use crate::types::{Field, PrimitiveType};
+use crate::types::select::column_hint;
+use crate::types::{Field, PrimitiveType, Schema};
 use crate::workers::{GoOn, in_parallel};
 
 /// Which columns of the data go where.
@@ -53,6 +55,14 @@ pub struct Merge {
     pub insert: Option<Columns>,
     /// Rows of the table without a match are deleted where this is true of them.
     pub delete_missing: Option<Predicate>,
+}
+
+impl Merge {
+    /// Whether it updates the rows that match, inserts the others, and does nothing else.
+    pub(crate) fn is_upsert(&self) -> bool {
+        let (by_name, no) = (Some(&Columns::ByName), [&self.delete, &self.delete_missing]);
+        self.update.as_ref() == by_name && self.insert.as_ref() == by_name && no.iter().all(|p| p.is_none())
+    }
 }
 
 /// A merge with its source, ready to be matched.
@@ -83,10 +93,12 @@ pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) ->
         (_, None) => ranges.files(view, go_on)?,
         (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?, go_on)?,
     };
+    let mode = view.mode(Command::Merge)?;
+    check_tasks(view, mode, &files)?;
     let (mut hits, matching) = plan.find(files, go_on)?;
     plan.add_missing(&mut hits, go_on)?;
     let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
-    let mut effect = apply(view, view.mode(Command::Merge)?, hits, &plan, go_on)?;
+    let mut effect = apply(view, mode, hits, &plan, go_on)?;
     let (written, inserted) = plan.insert(go_on)?;
     effect.added.add(written);
     // Rows that match and stay as they are must still be there, or their match would have been inserted.
@@ -95,10 +107,22 @@ pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) ->
     with_counts(effect, view, Command::Merge, filter)
 }
 
+/// The error about a column that the table lacks.
+pub(super) fn no_column(schema: &Schema, name: &str) -> Error {
+    let error = Error::invalid("the table has no such column").with("column", name);
+    match schema.find(&name.split('.').collect::<Vec<_>>(), true) {
+        None => error.hint(column_hint(schema, name)),
+        Some(_) => Error::unsupported("a column in a struct, list or map can't be named alone here")
+            .with("column", name)
+            .hint("Give columns at the top level of the table"),
+    }
+}
+
 /// The columns of a key: those named, else the table's identifier fields.
 ///
 /// # Errors
-/// `InvalidInput` if there are none such; `Unsupported` for types that can't be compared.
+/// `InvalidInput` if there are none such, or one is named twice; `Unsupported` for types that can't be compared, and for
+/// columns in others.
 pub(super) fn key_fields(view: &View, on: &[String]) -> Result<Vec<Field>> {
     let schema = view.table.schema();
     let mut keys = Vec::new();
@@ -110,7 +134,10 @@ pub(super) fn key_fields(view: &View, on: &[String]) -> Result<Vec<Field>> {
         }
     }
     for name in on {
-        let missing = || Error::invalid("the table has no such column").with("column", name);
+        if on.iter().filter(|other| *other == name).count() > 1 {
+            return Err(Error::invalid("a column is in the key twice").with("column", name));
+        }
+        let missing = || no_column(schema, name);
         keys.push(schema.fields.iter().find(|f| f.name == *name).ok_or_else(missing)?);
     }
     for key in &keys {
@@ -211,12 +238,14 @@ impl<'v> Plan<'v> {
     fn add_missing(&self, hits: &mut [Hits], go_on: GoOn) -> Result<()> {
         let Some(filter) = &self.merge.delete_missing else { return Ok(()) };
         let tasks = Touched::all(&self.view.scan(filter.clone())?, go_on)?;
-        let candidates = delete::hits(self.view, tasks, go_on)?;
-        let by_path: std::collections::HashMap<&str, &PositionSet> =
-            candidates.iter().map(|h| (h.task.data_file.path.as_str(), &h.positions)).collect();
+        let candidates = delete::hits(self.view, tasks, self.view.mode(Command::Merge)?, go_on)?;
+        // A file that was added twice may have other deletes each time.
+        let entry = |h: &'_ Hits| (h.task.data_file.path.clone(), h.task.data_file.sequence_number);
+        let by_entry: std::collections::HashMap<_, &PositionSet> =
+            candidates.iter().map(|h| (entry(h), &h.positions)).collect();
         let matched = self.matched_positions(hits, go_on)?;
         for (hits, matched) in hits.iter_mut().zip(matched) {
-            let Some(candidates) = by_path.get(hits.task.data_file.path.as_str()) else { continue };
+            let Some(candidates) = by_entry.get(&entry(hits)) else { continue };
             let old: Vec<(u64, u32)> = hits.positions.iter().zip(hits.sources.iter().copied()).collect();
             let missing = candidates.iter().filter(|p| !matched.contains(*p)).map(|p| (p, NO_SOURCE));
             let mut all: Vec<(u64, u32)> = old.into_iter().chain(missing).collect();
@@ -274,10 +303,8 @@ impl<'v> Plan<'v> {
 /// The columns of the table that are given, and by which of the data.
 fn mapping(view: &View, source: &Source, columns: &Columns) -> Result<Mapping> {
     let schema = view.table.schema();
-    let find = |name: &str| {
-        let missing = || Error::invalid("the table has no such column").with("column", name);
-        schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(missing)
-    };
+    let find =
+        |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
     match columns {
         Columns::ByName => source.names().map(|name| Ok((find(name)?, name.to_owned()))).collect(),
         Columns::Of(pairs) => pairs.iter().map(|(to, from)| Ok((find(to)?, from.clone()))).collect(),

@@ -19,7 +19,7 @@ pub(super) fn overwrite(
     filter: &Predicate,
     go_on: GoOn,
 ) -> Result<Option<SnapshotChange>> {
-    let removal = find(view, filter, go_on)?;
+    let removal = find(view, filter, Mode::CopyOnWrite, go_on)?;
     let mut written = NewFiles::new(view.store());
     written.add(view.table.write(rows, 0)?.files);
     match removal {

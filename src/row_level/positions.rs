@@ -1,15 +1,17 @@
 //! Naming deleted rows in delete files.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::apply::Effect;
-use super::view::View;
+use super::view::{Mode, View};
 use crate::codec::bitmap::PositionSet;
 use crate::data::delete_files::DeleteCache;
 use crate::data::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::data::deletes::DeleteFilter;
-use crate::error::{Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
+use crate::iceberg::commit::FileId;
 use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, ScanTask};
 use crate::workers::{GoOn, in_parallel};
 
@@ -50,12 +52,47 @@ pub(super) fn write_deletes(view: &View, rows: Vec<DeletedRows>, go_on: GoOn, ef
     let gone = gone.into_inner().unwrap_or_else(PoisonError::into_inner);
     effect.added.add(writer.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?);
     effect.required.extend(rows.iter().map(|r| r.task.data_file.path.clone()));
-    gone.iter().for_each(|file| {
+    let stay: HashSet<&str> = effect.added.files().iter().filter_map(|f| f.referenced_data_file.as_deref()).collect();
+    gone.iter().filter(|file| !stay.contains(file.path.as_str())).for_each(|file| {
         effect.required.remove(&file.path);
     });
     effect.removed.extend(gone);
     effect.removed.extend(replaced.into_iter().flatten().map(|file| view.removable(&file)));
     Ok(())
+}
+
+/// Refuses data files that are listed more than once and do not all have the same deletes: positions name a file by its path,
+/// so that they would reach rows that came after the deletes.
+///
+/// # Errors
+/// `Unsupported` naming the file.
+pub(super) fn check_listed_once<'t>(tasks: impl IntoIterator<Item = &'t ScanTask>) -> Result<()> {
+    let mut deletes: HashMap<&str, &ScanTask> = HashMap::new();
+    for task in tasks {
+        let known = deletes.entry(&task.data_file.path).or_insert(task);
+        let of = |task: &'t ScanTask| task.deletes.iter().map(|d| FileId::of(&d.file));
+        if !of(known).eq(of(task)) {
+            return Err(listed_with_other_deletes(&task.data_file.path));
+        }
+    }
+    Ok(())
+}
+
+/// As [`check_listed_once`], of all files in which rows are looked for that a deletion vector is to name: it takes in what
+/// earlier ones say, and would say it of every entry of the file.
+///
+/// # Errors
+/// As [`check_listed_once`].
+pub(super) fn check_tasks(view: &View, mode: Mode, tasks: &[ScanTask]) -> Result<()> {
+    let vectors = mode == Mode::MergeOnRead && view.table.format_version() >= 3;
+    if vectors { check_listed_once(tasks) } else { Ok(()) }
+}
+
+/// A data file is listed more than once, and its rows are not deleted each time.
+pub(crate) fn listed_with_other_deletes(path: &str) -> Error {
+    Error::unsupported("a data file is in the table more than once, with other deletes each time")
+        .with("path", path)
+        .hint("Compact the table with rewrite_all=True first")
 }
 
 /// What earlier delete files say of the rows of data files.

@@ -1,15 +1,13 @@
 //! Equality deletes made into deletes by position, which cost readers less.
 
-use std::collections::HashMap;
-
 use super::apply::Effect;
 use super::live::LiveRows;
 use super::plan::Touched;
-use super::positions::{DeletedRows, write_deletes};
+use super::positions::{DeletedRows, check_listed_once, write_deletes};
 use super::view::View;
 use crate::codec::bitmap::PositionSet;
 use crate::data::delete_write::DeleteForm;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::commit::{Assumptions, Operation, SnapshotChange};
 use crate::table::Table;
@@ -56,22 +54,6 @@ pub(crate) fn settle(
     let (removed, added) = (effect.removed, effect.added.files().to_vec());
     let change = view.change(Operation::Delete).remove_files(removed.clone()).add_files(effect.added.take());
     Ok((change.assuming(assumed).owning_files(), added, removed))
-}
-
-/// Refuses data files that are listed more than once and do not all have the same deletes: positions name a file by its path,
-/// so that they would reach rows that came after the equality deletes.
-fn check_listed_once(tasks: &[ScanTask]) -> Result<()> {
-    let mut deletes: HashMap<&str, Vec<&str>> = HashMap::new();
-    for task in tasks {
-        let own: Vec<&str> = task.deletes.iter().map(|d| d.file.path.as_str()).collect();
-        let known = deletes.entry(&task.data_file.path).or_insert_with(|| own.clone());
-        if *known != own {
-            return Err(Error::unsupported("a data file is in the table more than once, with other deletes each time")
-                .with("path", &task.data_file.path)
-                .hint("Compact the table with rewrite_all=True first"));
-        }
-    }
-    Ok(())
 }
 
 /// The rows of a file that its deletes name, by whatever means.

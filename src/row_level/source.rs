@@ -14,6 +14,7 @@ use crate::data::conform::Conformer;
 use crate::data::filter::matches;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
+use crate::types::near::near_hint;
 use crate::types::{Field, Schema};
 use crate::workers::GoOn;
 
@@ -96,14 +97,22 @@ impl Source {
 /// Columns of the data under the names that they have in the table.
 ///
 /// # Errors
-/// `InvalidInput` if the data has no such column.
+/// `InvalidInput` if the data has no such column, or several.
 pub(super) fn renamed(batch: &RecordBatch, columns: &Mapping) -> Result<RecordBatch> {
     let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
     let schema = batch.schema();
     for (field, name) in columns {
-        let at = schema.index_of(name).map_err(|_| {
-            Error::invalid("the data has no such column").with("column", name).hint("Names are case-sensitive")
+        let mut named = schema.fields().iter().enumerate().filter(|(_, f)| f.name() == name);
+        let (at, twice) = (named.next().map(|(at, _)| at), named.next().is_some());
+        let at = at.ok_or_else(|| {
+            let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+            let shown: Vec<&str> = names.iter().take(50).map(String::as_str).collect();
+            let error = Error::invalid("the data has no such column").with("column", name);
+            error.hint(near_hint(&names, &shown, name))
         })?;
+        if twice {
+            return Err(Error::invalid("the data has two columns of one name").with("column", name));
+        }
         fields.push(schema.field(at).clone().with_name(&field.name));
         arrays.push(batch.column(at).clone());
     }

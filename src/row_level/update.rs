@@ -5,6 +5,7 @@ use arrow::buffer::BooleanBuffer;
 
 use super::apply::{Effect, Patch, Patched, apply};
 use super::delete::hits;
+use super::merge::no_column;
 use super::plan::Touched;
 use super::view::{Command, View};
 use crate::data::cast::constant;
@@ -47,7 +48,8 @@ pub(super) fn update(
     let scan = view.scan(filter.clone())?;
     // Files that match as a whole are read like the others.
     let tasks: Vec<ScanTask> = Touched::all(&scan, go_on)?;
-    let effect = apply(view, view.mode(Command::Update)?, hits(view, tasks, go_on)?, &patch, go_on)?;
+    let mode = view.mode(Command::Update)?;
+    let effect = apply(view, mode, hits(view, tasks, mode, go_on)?, &patch, go_on)?;
     with_counts(effect, view, Command::Update, filter.clone())
 }
 
@@ -76,7 +78,7 @@ fn plan(view: &View, assigned: &[(String, Assigned)]) -> Result<Vec<New>> {
     let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
     let find = |name: &str| {
         let at = schema.fields.iter().position(|f| f.name == name);
-        at.ok_or_else(|| Error::invalid("the table has no such column").with("column", name))
+        at.ok_or_else(|| no_column(schema, name))
     };
     for (name, value) in assigned {
         let at = find(name)?;

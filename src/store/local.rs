@@ -56,7 +56,8 @@ impl Drop for TemporaryFolder {
 /// The crate's error for an I/O error on `path`.
 fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     let kind = match e.kind() {
-        io::ErrorKind::NotFound => ErrorKind::NotFound,
+        // Below a file there is nothing.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorKind::NotFound,
         io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
         io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
         _ => ErrorKind::Store,

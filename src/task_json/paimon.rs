@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Form, SpecShape, array, id_of, int_of, member, task_object, task_of, text_of, wrong};
 use crate::error::Result;
-use crate::task::{LeveledFile, MergeSection, PaimonContext, ScanTask};
+use crate::task::{DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask};
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, Schema};
@@ -99,4 +99,53 @@ pub(super) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Sc
     let runs = |j: &Json, name| array(j, name)?.iter().map(run).collect::<Result<Vec<_>>>();
     let before = if j.get("before").is_some() { Some(runs(j, "before")?) } else { None };
     Ok(MergeSection { runs: runs(j, "runs")?, before })
+}
+
+/// What a commit records of a new file beside the file itself.
+pub(super) fn new_file_object(f: &PaimonNewFile) -> Json {
+    let stats = |s: &RowStats| json!({"min": hex(&s.min), "max": hex(&s.max), "null-counts": s.null_counts});
+    json!({
+        "key-stats": stats(&f.key_stats),
+        "value-stats": stats(&f.value_stats),
+        "value-stats-columns": f.value_stats_cols,
+        "extra-files": f.extra_files,
+        "embedded-index": f.embedded_index.as_deref().map(hex),
+        "creation-time-ms": f.creation_time_ms,
+        "is-compacted": f.source == FileSource::Compact,
+        "is-external": f.external,
+    })
+}
+
+/// New files, of which `files` has the rest.
+pub(super) fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<PaimonNewFile>> {
+    if objects.len() != files.len() {
+        return Err(wrong("paimon"));
+    }
+    objects.iter().zip(files).map(|(j, file)| new_file_of(j, file)).collect()
+}
+
+fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
+    let bytes = |j: &Json, name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+    let stats = |name| -> Result<RowStats> {
+        let j = member(j, name)?;
+        let null_counts = array(j, "null-counts")?.iter().map(Json::as_i64).collect();
+        Ok(RowStats { min: bytes(j, "min")?, max: bytes(j, "max")?, null_counts })
+    };
+    let names = |name: &'static str| -> Result<Vec<String>> {
+        let names = array(j, name)?.iter().map(|name| name.as_str().map(str::to_owned));
+        names.collect::<Option<_>>().ok_or_else(|| wrong(name))
+    };
+    let flag = |name| member(j, name)?.as_bool().ok_or_else(|| wrong(name));
+    let is_there = |name| Ok::<_, crate::error::Error>(!member(j, name)?.is_null());
+    Ok(PaimonNewFile {
+        file: file.clone(),
+        key_stats: stats("key-stats")?,
+        value_stats: stats("value-stats")?,
+        value_stats_cols: if is_there("value-stats-columns")? { Some(names("value-stats-columns")?) } else { None },
+        extra_files: names("extra-files")?,
+        embedded_index: if is_there("embedded-index")? { Some(bytes(j, "embedded-index")?) } else { None },
+        creation_time_ms: int_of(j, "creation-time-ms")?,
+        source: if flag("is-compacted")? { FileSource::Compact } else { FileSource::Append },
+        external: flag("is-external")?,
+    })
 }

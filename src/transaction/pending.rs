@@ -29,6 +29,8 @@ pub struct Transaction {
     applied: Option<(usize, TableMetadata)>,
     /// Ids of the snapshots among the changes.
     own: Vec<i64>,
+    /// Of the snapshots that are published, and of those that would do the same again.
+    picks: Vec<[i64; 2]>,
     /// Whether the table's schema or spec may be others than at the beginning.
     evolved: bool,
     /// Appends that nothing came after: they make one snapshot.
@@ -62,6 +64,7 @@ impl Transaction {
             changes: Vec::new(),
             applied: None,
             own: Vec::new(),
+            picks: Vec::new(),
             evolved: false,
             appended: None,
             process: std::process::id(),
@@ -161,7 +164,14 @@ impl Transaction {
     /// # Errors
     /// As [`Table::evolve`]; `CommitConflict`, at the commit, if another one changed the same part of the table meanwhile.
     pub fn evolve(&mut self, evolutions: &[Evolution]) -> Result<()> {
-        let change = self.table()?.evolution(evolutions)?;
+        let table = self.table()?;
+        let followed: Vec<Evolution> = (evolutions.iter())
+            .map(|e| match e {
+                Evolution::Ref(update) => Evolution::Ref(update.following(&table.inner.metadata, &self.picks)),
+                other => other.clone(),
+            })
+            .collect();
+        let change = table.evolution(&followed)?;
         self.add(change)?;
         self.evolved = true;
         // What can't be made is refused now, not at the commit.
@@ -177,6 +187,7 @@ impl Transaction {
         self.table.inner.metadata.snapshot_by_id(snapshot_id).ok_or_else(missing)?;
         let pick = CherryPick::new(self.table.inner.store.clone(), snapshot_id);
         self.own.extend(pick.snapshot_ids());
+        self.picks.push(pick.snapshot_ids());
         self.add(Box::new(pick))
     }
 
@@ -272,7 +283,10 @@ impl Transaction {
     pub fn commit(mut self) -> Result<Table> {
         self.close_append()?;
         if self.changes.iter().all(|c| c.only_checks()) {
-            return self.table.refresh();
+            let newest = self.table.refresh()?;
+            // What it found nothing to do for may be in the newest version: then it came before that.
+            let still = apply_each(&mut self.changes, &newest.inner.metadata);
+            return Ok(if still.is_ok() { newest } else { self.table.clone() });
         }
         // Their files are the commit's from now on, however it ends.
         commit(&self.table, std::mem::take(&mut self.changes)).into_result()

@@ -6,6 +6,15 @@ pub fn near<'a>(names: &'a [String], name: &str) -> Vec<&'a String> {
     names.iter().filter(is_near).take(3).collect()
 }
 
+/// What to say of a name that is none of these: those that were meant, perhaps, or `shown`, which are some of them.
+pub fn near_hint(names: &[String], shown: &[&str], name: &str) -> String {
+    let near: Vec<String> = near(names, name).into_iter().map(|near| format!("'{near}'")).collect();
+    match near.is_empty() {
+        true => format!("Columns are: {}", shown.join(", ")),
+        false => format!("Did you mean {}?", near.join(", ")),
+    }
+}
+
 /// Edits (insert, delete, replace) that make one name of the other, ignoring case; long names count as far apart.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());

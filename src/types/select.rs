@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::metadata_columns::{LINEAGE_COLUMNS, is_metadata, metadata_column};
-use super::near::near;
+use super::near::near_hint;
 use super::schema::{Field, FieldId, Schema, Type};
 use crate::error::{Error, Result};
 
@@ -84,14 +84,14 @@ fn unknown(schema: &Schema, column: &str) -> Error {
         let error = Error::invalid(format!("there is no column '{column}'")).with("column", column);
         return error.hint(format!("Names are selected without quotes: '{bare}'"));
     }
+    Error::invalid(format!("there is no column '{column}'")).with("column", column).hint(column_hint(schema, column))
+}
+
+/// What to say of a name that is no column's: near ones, or those that there are.
+pub fn column_hint(schema: &Schema, column: &str) -> String {
     let paths: Vec<String> = schema.field_ids().filter_map(|id| schema.name_of(id)).take(5000).collect();
-    let near: Vec<String> = near(&paths, column).into_iter().map(|name| format!("'{name}'")).collect();
     let own = schema.fields.iter().filter(|f| !is_metadata(f.id));
-    let names: Vec<&str> = own.map(|f| f.name.as_str()).take(50).collect();
-    Error::invalid(format!("there is no column '{column}'")).with("column", column).hint(match near.is_empty() {
-        true => format!("Columns are: {}", names.join(", ")),
-        false => format!("Did you mean {}?", near.join(", ")),
-    })
+    near_hint(&paths, &own.map(|f| f.name.as_str()).take(50).collect::<Vec<_>>(), column)
 }
 
 /// The field cut to the wanted ids; `None` if nothing of it is wanted.

@@ -9,8 +9,9 @@ from pathlib import Path
 import pyspark
 import pytest
 from java_side import Java
+from paimon_java import Paimon
 from pyspark.sql import SparkSession
-from runtime_jar import runtime_jar, sqlite_jar
+from runtime_jar import paimon_jar, runtime_jar, sqlite_jar
 
 # Spark's collect() gives timestamps in the process's zone, and workers must run the Python under test.
 os.environ["TZ"] = "UTC"
@@ -42,7 +43,7 @@ def spark(warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     )
     if pyspark.__version__.startswith("4.1."):  # what the runtime is built for
         builder = (
-            builder.config("spark.jars", f"{runtime_jar()},{sqlite_jar()}")
+            builder.config("spark.jars", f"{runtime_jar()},{sqlite_jar()},{paimon_jar()}")
             .config("spark.sql.extensions", "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions")
             .config("spark.sql.catalog.ice", "org.apache.iceberg.spark.SparkCatalog")
             .config("spark.sql.catalog.ice.type", "hadoop")
@@ -61,3 +62,11 @@ def java(spark: SparkSession, warehouse: Path) -> Java:
     if not spark.conf.get("spark.sql.catalog.ice", None):
         pytest.fail(f"the Java side needs PySpark 4.1, not {pyspark.__version__}")
     return Java(spark, warehouse)
+
+
+@pytest.fixture(scope="session")
+def paimon(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Paimon:
+    """Java Paimon, with a warehouse of its own."""
+    if not pyspark.__version__.startswith("4.1."):
+        pytest.fail(f"the Java side needs PySpark 4.1, not {pyspark.__version__}")
+    return Paimon(spark, tmp_path_factory.mktemp("paimon"))

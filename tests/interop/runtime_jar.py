@@ -1,4 +1,4 @@
-"""Finds or fetches the jars that the interop tests run inside Spark: the Java Iceberg runtime and SQLite's driver.
+"""Finds or fetches the jars that the interop tests run in Spark: Java Iceberg's runtime, SQLite's driver, Java Paimon.
 
 As a script it prints where they are, so that a slow first download shows what is going on.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 
 COORDINATE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.50.3.0"
+PAIMON = "org.apache.paimon:paimon-bundle:1.4.2"
 
 
 def runtime_jar() -> Path:
@@ -20,6 +21,11 @@ def runtime_jar() -> Path:
 def sqlite_jar() -> Path:
     """The jar named by SQLITE_JDBC_JAR, or a copy from Maven Central as of the runtime."""
     return _jar("SQLITE_JDBC_JAR", SQLITE, "14 MB")
+
+
+def paimon_jar() -> Path:
+    """The jar named by PAIMON_BUNDLE_JAR, or a copy from Maven Central as of the runtime."""
+    return _jar("PAIMON_BUNDLE_JAR", PAIMON, "49 MB")
 
 
 def _jar(variable: str, coordinate: str, size: str) -> Path:
@@ -47,3 +53,4 @@ def _jar(variable: str, coordinate: str, size: str) -> Path:
 if __name__ == "__main__":
     print(f"== Java Iceberg: {runtime_jar()}")
     print(f"== SQLite's driver: {sqlite_jar()}")
+    print(f"== Java Paimon: {paimon_jar()}")

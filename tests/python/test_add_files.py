@@ -129,3 +129,45 @@ def test_files_of_another_branch_can_be_added(catalog: fz.Catalog, tmp_path: pat
     path = written(tmp_path, "a.parquet", ROWS)
     table.add_files([path], branch="audit")
     assert table.add_files([path]).scan().count() == 6
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_nulls_in_required_columns_are_refused(catalog: fz.Catalog, tmp_path: pathlib.Path, statistics: bool) -> None:
+    inner = pa.struct([pa.field("x", pa.int64(), nullable=False), ("y", pa.int64())])
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", inner), ("l", pa.list_(inner))])
+    table = catalog.create_table("db.t", schema)
+    optional = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("s", pa.struct([("x", pa.int64()), ("y", pa.int64())])),
+            ("l", pa.list_(pa.struct([("x", pa.int64()), ("y", pa.int64())]))),
+        ]
+    )
+    some, none = {"x": 1, "y": None}, {"x": None, "y": 1}
+    for row in [
+        {"id": None, "s": some, "l": [some]},
+        {"id": 1, "s": none, "l": [some]},
+        {"id": 1, "s": some, "l": [some, none]},
+    ]:
+        rows = pa.Table.from_pylist([{"id": 2, "s": some, "l": [some]}, row], schema=optional)
+        with pytest.raises(fz.InvalidInputError, match="required column of the table is null") as refused:
+            table.add_files([written(tmp_path, "a.parquet", rows, write_statistics=statistics)])
+        assert refused.value.context["path"].endswith("a.parquet")
+    good = [{"id": 1, "s": some, "l": [some]}, {"id": 2, "s": None, "l": None}, {"id": 3, "s": some, "l": []}]
+    rows = pa.Table.from_pylist(good, schema=optional)
+    table.add_files([written(tmp_path, "b.parquet", rows, write_statistics=statistics)])
+    assert table.scan().to_arrow().to_pylist() == good
+
+
+def test_files_without_any_column_of_the_table_are_refused(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema)
+    other = pa.table({"ident": [1], "nam": ["x"]})
+    with pytest.raises(fz.InvalidInputError, match="no column of the table") as refused:
+        table.add_files([written(tmp_path, "a.parquet", other)])
+    assert refused.value.context["columns"] == "ident, nam"
+    with_ids = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "77"})])
+    rows = pa.table([[1]], schema=with_ids)
+    with pytest.raises(fz.InvalidInputError, match="no column of the table"):
+        table.add_files([written(tmp_path, "b.parquet", rows)])
+    table.add_files([written(tmp_path, "c.parquet", ROWS.select(["name"]))])
+    assert table.scan().count() == 3

@@ -183,6 +183,45 @@ def test_picked_rows_are_changed(staged: tuple[fz.Table, int], when: str) -> Non
         assert None not in rows
 
 
+@pytest.mark.parametrize("when", ["never", "before", "meanwhile"])
+def test_a_tag_is_at_what_was_published(staged: tuple[fz.Table, int], when: str) -> None:
+    table, snapshot_id = staged
+    if when == "before":
+        table.append(ids_table(9))
+    tx = table.transaction().cherry_pick(snapshot_id)
+    tx.create_tag("done").create_branch("work", "main")
+    tx.create_tag("audited", snapshot_id)
+    if when == "meanwhile":
+        fz.open_table(table.location).append(ids_table(9))
+    tx.commit()
+    assert table.snapshot is not None
+    published = table.snapshot.id
+    assert (published == snapshot_id) == (when == "never")
+    assert {name: ref.snapshot_id for name, ref in table.refs.items()} == {
+        "main": published,
+        "done": published,
+        "work": published,
+        "audited": snapshot_id,
+    }
+
+
+def test_a_wap_id_is_published_once(staged: tuple[fz.Table, int]) -> None:
+    table, snapshot_id = staged
+    table.append(ids_table(7), snapshot_properties={"wap.id": "w"})
+    second = table.snapshots[-1].id
+    tx = table.transaction().cherry_pick(snapshot_id).cherry_pick(second)
+    with pytest.raises(fz.InvalidInputError, match=r"wap\.id is published already"):
+        tx.commit()
+    assert ids(table.refresh()) == [1]
+    table.cherry_pick(snapshot_id)
+    with pytest.raises(fz.InvalidInputError, match=r"wap\.id is published already"):
+        table.cherry_pick(second)
+    table.append(ids_table(9)).append(ids_table(8), snapshot_properties={"wap.id": "w"})
+    with pytest.raises(fz.InvalidInputError, match=r"wap\.id is published already"):
+        table.cherry_pick(table.snapshots[-1].id)
+    assert ids(table) == [1, 2, 3, 4, 9]
+
+
 def test_rows_of_others_are_no_picked_ones(staged: tuple[fz.Table, int]) -> None:
     table, snapshot_id = staged
     tx = table.transaction().cherry_pick(snapshot_id)

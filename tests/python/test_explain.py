@@ -29,6 +29,7 @@ def stage(name: str, unit: str, considered: int, kept: int, kept_bytes: int, tim
 
 FACTS: dict[str, Any] = {
     "table": "/wh/db/events",
+    "format": "iceberg",
     "format_version": 2,
     "snapshot_id": 42,
     "snapshot_timestamp_ms": 1_700_000_000_000,

@@ -95,3 +95,82 @@ def test_slices_of_structs_in_structs_are_appended(catalog: fz.Catalog, as_strea
     assert back["s"].to_pylist() == deep[7:23]
     back = table.scan(since=table.snapshots[0].id).to_arrow().sort_by("id")
     assert back["s"].to_pylist() == deep[11:23]
+
+
+def test_near_columns_are_suggested_by_all_changes(events: fz.Table, catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": pa.array([1], pa.int64()), "contry": ["NO"]})
+    country = "Did you mean 'country'?"
+    assert country in said(lambda: events.append(rows))
+    assert country in said(lambda: events.upsert(rows, on=["id"]))
+    plain = catalog.create_table("db.plain", events.schema)
+    assert country in said(lambda: plain.upsert(rows, on=["id"], blind=True))
+    assert country in said(lambda: events.merge(rows, on=["id"], when_matched_update={"contry": "id"}))
+    assert "Did you mean 'contry'?" in said(lambda: events.merge(rows, on=["country"], when_matched_delete=True))
+    assert country in said(lambda: events.update("id = 1", {"contry": "NO"}))
+    assert country in said(lambda: events.update("id = 1", {"raw": fz.col("contry")}))
+    assert country in said(lambda: events.delete_keys(rows, on=["contry"]))
+    assert "Did you mean `country`?" in said(lambda: events.delete("contry = 'NO'"))
+    maintain = events.maintain
+    assert country in said(lambda: maintain.compute_statistics(["contry"]))
+    assert country in said(lambda: maintain.compact("zorder", zorder_by=["contry"]))
+    assert country in said(lambda: maintain.compact("sort", sort_by=["contry desc"]))
+    assert country in said(lambda: events.append(rows.select(["id"]), sort_by=["contry"]))
+    schema = events.scan(select=["id", "country"]).to_arrow().schema
+    for options in ({"partition_by": ["contry"]}, {"sort_by": ["contry"]}, {"identifier_fields": ["contry"]}):
+        assert country in said(lambda options=options: catalog.create_table("db.x", schema, **options))
+    assert "Columns are: id, country" in said(lambda: events.update("id = 1", {"something_else": 1}))
+
+
+def test_names_that_are_given_twice(catalog: fz.Catalog) -> None:
+    events = catalog.create_table("db.t", pa.schema([("id", pa.int64())]))
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["id", "id"])
+    for change in (
+        lambda: events.delete_keys(twice, on=["id"]),
+        lambda: events.upsert(twice, on=["id"]),
+        lambda: events.upsert(twice, on=["id"], blind=True),
+        lambda: events.append(twice),
+        lambda: events.merge(twice, on=["id"], when_matched_delete=True),
+    ):
+        assert "two columns of one name (column: id)" in said(change)
+    once = twice.select([0])
+    for blind in (True, False):
+        assert "in the key twice" in said(lambda blind=blind: events.upsert(once, on=["id", "id"], blind=blind))
+    assert "in the key twice" in said(lambda: events.delete_keys(once, on=["id", "id"]))
+
+
+def test_columns_in_others_are_no_keys(events: fz.Table) -> None:
+    rows = pa.table({"payload": [{"a": 1}]})
+    for change in (
+        lambda: events.delete_keys(rows, on=["payload.a"]),
+        lambda: events.upsert(rows, on=["payload.a"]),
+        lambda: events.update("id = 1", {"payload.a": 1}),
+    ):
+        text = said(change, fz.UnsupportedError)
+        assert "column: payload.a" in text
+        assert "at the top level" in text
+
+
+def test_namespaces_that_are_missing(catalog: fz.Catalog, tmp_path: Path) -> None:
+    schema = pa.schema([("id", pa.int64())])
+    for other in (catalog, fz.catalog("m", type="memory", warehouse=tmp_path / "m")):
+        text = said(lambda other=other: other.create_table("nope.t", schema), fz.NotFoundError)
+        assert "nope" in text
+        assert "create_namespace" in text
+
+
+def test_nothing_is_written_for_a_dropped_table(catalog: fz.Catalog) -> None:
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    table = catalog.create_table("db.gone", rows.schema).append(rows)
+    writer, tx = table.writer(), table.transaction()
+    catalog.drop_table("db.gone")
+    for change in (
+        lambda: table.append(rows),
+        lambda: writer.write(rows),
+        lambda: writer.rewrite(rows),
+        lambda: writer.upsert(rows, on=["id"]),
+        lambda: table.overwrite(rows),
+        lambda: tx.append(rows),
+        lambda: tx.commit(),
+    ):
+        said(change, fz.NotFoundError)
+        assert not Path(table.location).exists()

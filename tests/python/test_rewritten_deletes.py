@@ -155,3 +155,31 @@ def test_equality_deletes_become_positions(catalog: fz.Catalog, version: int) ->
     assert table.changes(since=old.snapshot.id).to_arrow().num_rows == 0
     table.maintain.compact(rewrite_all=True)
     assert read(table) == expected
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_only_delete_files_of_some_rows(catalog: fz.Catalog, version: int) -> None:
+    table = make(catalog, 2, ["p"])
+    for p in (0, 1):
+        table.append(rows(100 * p, 10, p)).append(rows(100 * p + 10, 10, p))
+    for i in (1, 2, 11, 12, 101, 102):
+        table.delete(f"id = {i}")
+    if version == 3:
+        table.upgrade(3)
+    expected = read(table)
+    maintain = table.maintain
+    assert maintain.rewrite_position_deletes("p = 7", rewrite_all=True, dry_run=True).rewritten_files == 0
+    assert maintain.rewrite_position_deletes("p = 1", rewrite_all=True, dry_run=True).rewritten_files == 2
+    # Metrics of the data files tell as well.
+    planned = maintain.rewrite_position_deletes(where=fz.col("id") < 10, rewrite_all=True, dry_run=True)
+    assert planned.rewritten_files == 2
+    done = maintain.rewrite_position_deletes("p = 1", rewrite_all=True)
+    assert (done.rewritten_files, done.added_files) == (2, 1)
+    assert read(table) == expected
+    assert len(deletes(table)) == 5
+    assert {f["file_format"].lower() for f in deletes(table) if f["partition"]["p"] == 0} == {"parquet"}
+    with pytest.raises(fz.InvalidInputError, match="no column"):
+        maintain.rewrite_position_deletes("nope = 1")
+    for other in (maintain.remove_dangling_deletes, maintain.convert_equality_deletes):
+        with pytest.raises(TypeError):
+            other(where="p = 1")  # type: ignore[call-arg]

@@ -169,7 +169,7 @@ def test_what_is_refused(events: fz.Table, catalog: fz.Catalog) -> None:
     for column in ("payload", "payload.tags", "payload.tags.element"):
         with pytest.raises(fz.InvalidInputError, match="counted"):
             maintain.compute_statistics(columns=[column])
-    with pytest.raises(fz.InvalidInputError, match="several names"):
+    with pytest.raises(fz.InvalidInputError, match="list of columns"):
         maintain.compute_statistics(columns="id")
     with pytest.raises(fz.InvalidInputError, match="no columns"):
         maintain.compute_statistics(columns=[])

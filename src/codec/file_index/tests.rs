@@ -173,8 +173,8 @@ fn indexes_of_values_know_exactly_which_rows_match() {
         for column in columns() {
             let has = index.columns().find(|(c, _)| *c == column.name).map(|(_, kind)| kind.clone());
             let (exact, asked) = ask(&index, &column);
-            // Rows in one microsecond share a key, and bitmaps have no order.
-            if has.is_some() && column.name != "w" && name != "bitmap" {
+            // Keys of these columns say less than literals do, and bitmaps have no order.
+            if has.is_some() && !["m", "u", "w"].contains(&column.name.as_str()) && name != "bitmap" {
                 assert_eq!(has.as_ref(), Some(&kind));
                 let unknown = usize::from(column.ty.is_float());
                 assert_eq!(exact, asked - unknown, "{name} of {}", column.name);

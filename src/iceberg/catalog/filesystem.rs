@@ -231,7 +231,8 @@ impl FilesystemCatalog {
             return Ok(());
         }
         Err(Error::not_found(format!("there is no namespace '{}'", namespace.join(".")))
-            .with("path", self.namespace_location(namespace)?))
+            .with("path", self.namespace_location(namespace)?)
+            .hint("Make it with create_namespace()"))
     }
 
     /// Makes a namespace and those above it.

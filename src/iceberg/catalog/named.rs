@@ -160,7 +160,8 @@ impl Tables for NamedCatalog {
             return Ok(());
         }
         Err(Error::not_found(format!("there is no namespace '{}'", namespace.join(".")))
-            .with("catalog", &self.opening.name))
+            .with("catalog", &self.opening.name)
+            .hint("Make it with create_namespace()"))
     }
 
     fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {

@@ -23,7 +23,7 @@ pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, pa
         let all = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
         manifests.extend(all.into_iter().filter(|m| seen.insert(m.path.clone())));
     }
-    live_in(store, &manifests, paths)
+    named_in(store, &manifests, paths, false)
 }
 
 /// Those of `paths` that are live in a snapshot.
@@ -32,10 +32,19 @@ pub fn live_files<P: AsRef<str>>(store: &dyn Store, metadata: &TableMetadata, pa
 /// As [`live_files`].
 pub fn live_in_snapshot<P: AsRef<str>>(store: &dyn Store, snapshot: &Snapshot, paths: &[P]) -> Result<Vec<String>> {
     let manifests = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
-    live_in(store, &manifests, paths)
+    named_in(store, &manifests, paths, false)
 }
 
-fn live_in<P: AsRef<str>>(store: &dyn Store, manifests: &[ManifestFile], paths: &[P]) -> Result<Vec<String>> {
+/// Those of `paths` that manifests have as live files, or as deleted ones too.
+///
+/// # Errors
+/// As [`live_files`].
+pub(super) fn named_in<P: AsRef<str>>(
+    store: &dyn Store,
+    manifests: &[ManifestFile],
+    paths: &[P],
+    deleted_too: bool,
+) -> Result<Vec<String>> {
     // Others may have recorded the same file with a scheme.
     let wanted: HashSet<String> = paths.iter().map(|p| normalise(p.as_ref())).collect();
     let of = |i: usize| -> Result<Vec<String>> {
@@ -43,7 +52,8 @@ fn live_in<P: AsRef<str>>(store: &dyn Store, manifests: &[ManifestFile], paths: 
         let bytes = store.get(&m.path)?;
         let manifest = Manifest::parse(&bytes).with("path", &m.path)?;
         let all = 0..manifest.block_count();
-        let entries = manifest.decode(all, &EntryRequest::default(), &Inherited::default()).with("path", &m.path)?;
+        let request = EntryRequest { deleted_too, ..EntryRequest::default() };
+        let entries = manifest.decode(all, &request, &Inherited::default()).with("path", &m.path)?;
         let found = entries.rows().filter_map(|row| std::str::from_utf8(entries.path.get(row)?).ok());
         Ok(found.filter(|p| wanted.contains(normalised(p).as_ref())).map(str::to_owned).collect())
     };

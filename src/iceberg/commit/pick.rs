@@ -24,7 +24,7 @@ pub(crate) const WAP_ID: &str = "wap.id";
 pub(crate) const REPLACE_PARTITIONS: &str = "replace-partitions";
 
 const PUBLISHED_WAP_ID: &str = "published-wap-id";
-const SOURCE_ID: &str = "source-snapshot-id";
+pub(super) const SOURCE_ID: &str = "source-snapshot-id";
 
 /// One snapshot to publish, from the first attempt to the last.
 #[derive(Debug)]

@@ -20,6 +20,9 @@ pub enum Version {
     Ref(String),
     /// The snapshot that was current then, milliseconds since the epoch.
     TimestampMs(i64),
+    /// The second of two snapshots if the table has it, else the first: one that is published, and one that does the same
+    /// again where other commits came before.
+    Picked([i64; 2]),
 }
 
 /// How long a reference and its snapshots are kept. What is none stays as it is.
@@ -71,7 +74,10 @@ impl RefUpdate {
     /// `NotFound` if there is no such version.
     pub fn pinned(&self, metadata: &TableMetadata) -> Result<RefUpdate> {
         use RefChange as C;
-        let pin = |version: &Version| snapshot_id(metadata, version).map(Version::Snapshot);
+        let pin = |version: &Version| match version {
+            Version::Picked(ids) => Ok(Version::Picked(*ids)),
+            version => snapshot_id(metadata, version).map(Version::Snapshot),
+        };
         let change = match &self.change {
             C::Create(kind, version, retention) => C::Create(*kind, pin(version)?, *retention),
             C::Replace(version) => C::Replace(pin(version)?),
@@ -80,6 +86,28 @@ impl RefUpdate {
             other => other.clone(),
         };
         Ok(RefUpdate { name: self.name.clone(), change })
+    }
+
+    /// The same, where the version that it makes a reference at may turn out to be another snapshot when it is committed: it
+    /// was named as what is current, and that is one of these that are published.
+    #[must_use]
+    pub fn following(&self, metadata: &TableMetadata, picks: &[[i64; 2]]) -> RefUpdate {
+        use RefChange as C;
+        let follow = |version: &Version| {
+            let id = match version {
+                Version::Current | Version::Ref(_) => snapshot_id(metadata, version).ok(),
+                _ => None,
+            };
+            let pick = id.and_then(|id| picks.iter().find(|pick| pick.contains(&id)));
+            pick.map_or_else(|| version.clone(), |pick| Version::Picked(*pick))
+        };
+        let change = match &self.change {
+            C::Create(kind, version, retention) => C::Create(*kind, follow(version), *retention),
+            C::Replace(version) => C::Replace(follow(version)),
+            C::SetSnapshot(version) => C::SetSnapshot(follow(version)),
+            other => other.clone(),
+        };
+        RefUpdate { name: self.name.clone(), change }
     }
 
     /// The references that it changes.
@@ -102,6 +130,9 @@ fn snapshot_id(metadata: &TableMetadata, version: &Version) -> Result<i64> {
         Version::Current => metadata.current_snapshot_id.ok_or_else(no_snapshot),
         Version::Ref(name) => Ok(metadata.snapshot_of_ref(name)?.ok_or_else(no_snapshot)?.id),
         Version::TimestampMs(ms) => Ok(metadata.snapshot_as_of(*ms)?.id),
+        Version::Picked([picked, again]) => {
+            Ok(if metadata.snapshot_by_id(*again).is_some() { *again } else { *picked })
+        }
     }
 }
 

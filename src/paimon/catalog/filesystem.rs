@@ -40,7 +40,15 @@ pub struct TableFolder {
 /// Those of the store.
 pub fn is_table(store: &dyn Store, root: &str) -> Result<bool> {
     let folder = join(root, "schema");
-    Ok(exists(store, &join(&folder, "schema-0"))? || !numbers_of(&names_in(store, &folder)?, SCHEMA).is_empty())
+    if exists(store, &join(&folder, "schema-0"))? {
+        return Ok(true);
+    }
+    match names_in(store, &folder) {
+        Ok(names) => Ok(!numbers_of(&names, SCHEMA).is_empty()),
+        // The root may be a file, such as the metadata of a table of another format.
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+        Err(e) => Err(e),
+    }
 }
 
 fn exists(store: &dyn Store, path: &str) -> Result<bool> {

@@ -1,0 +1,257 @@
+//! Changing a table: rows to files ([`crate::paimon_write`]), files to a snapshot ([`crate::paimon::commit`]).
+
+use std::collections::{BTreeSet, HashSet};
+
+use arrow::array::RecordBatchReader;
+
+use super::PaimonTable;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::bind::bind;
+use crate::expr::{BoundLeaf, BoundPredicate, Op, Predicate};
+use crate::paimon::commit::{Changes, Commit, Replaced};
+use crate::paimon::options::MergeEngine;
+use crate::paimon_write::{PaimonWriter, WriteKind};
+use crate::row_level::RowChange;
+use crate::task::{CommitMessage, PaimonNewFile};
+use crate::transaction::CommitOptions;
+use crate::types::hash::murmur3_seeded;
+use crate::types::{Transform, Value};
+
+/// A stream of rows.
+type Rows = Box<dyn RecordBatchReader + Send>;
+
+impl PaimonTable {
+    /// Adds rows; in a table with a primary key they take the place of rows with the same key. Returns the table at its new
+    /// version. If the commit certainly failed, the written files are removed.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the rows do not fit the table; `Unsupported` for what is not written yet; `CommitConflict` after the
+    /// last retry; `CommitStateUnknown` if it can't be told whether the commit happened; the store's.
+    pub fn append(&self, rows: Rows, options: &CommitOptions) -> Result<PaimonTable> {
+        let table = self.of_branch(options)?;
+        let files = table.new_files(rows, WriteKind::Add, false)?;
+        if files.is_empty() {
+            return self.refresh();
+        }
+        table.publish(self, files, None, options)
+    }
+
+    /// Changes rows in one commit. Of what other tables can, this is: overwriting all rows or whole partitions, replacing rows
+    /// and deleting them by the primary key.
+    ///
+    /// # Errors
+    /// `Unsupported` for other changes; as [`PaimonTable::append`].
+    pub fn change_rows(&self, change: &RowChange, rows: Option<Rows>, options: &CommitOptions) -> Result<PaimonTable> {
+        let rows = rows.ok_or_else(|| unsupported("changes of rows by a filter").with("table", self.location()))?;
+        let table = self.of_branch(options)?;
+        match change {
+            RowChange::Overwrite(filter) => {
+                let replaced = table.replaced(filter)?;
+                let files = table.new_files(rows, WriteKind::Add, true)?;
+                table.publish(self, files, Some(replaced), options)
+            }
+            RowChange::OverwritePartitions => {
+                let files = table.new_files(rows, WriteKind::Add, true)?;
+                match files.is_empty() {
+                    true => self.refresh(),
+                    false => table.publish(self, files, Some(Replaced::PartitionsOfAdded), options),
+                }
+            }
+            RowChange::ReplaceKeys(on) => {
+                table.check_key(on)?;
+                self.append(rows, options)
+            }
+            RowChange::Merge(merge) if merge.is_upsert() => {
+                table.check_key(&merge.on)?;
+                table.check_complete(rows.schema().fields().iter().map(|f| f.name().as_str()).collect())?;
+                self.append(rows, options)
+            }
+            RowChange::DeleteKeys(on) => {
+                table.check_key(on)?;
+                let files = table.new_files(rows, WriteKind::Delete, false)?;
+                match files.is_empty() {
+                    true => self.refresh(),
+                    false => table.publish(self, files, None, options),
+                }
+            }
+            _ => Err(unsupported("this change of rows").with("table", self.location())),
+        }
+    }
+
+    /// Writes the stream's rows into new files without committing. Files of a failed write are removed.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::append`], but for the commit.
+    pub fn write(&self, rows: Rows) -> Result<CommitMessage> {
+        let new = self.new_files(rows, WriteKind::Add, false)?;
+        Ok(self.message(new))
+    }
+
+    /// As [`PaimonTable::write`], of rows with the keys of others that go.
+    ///
+    /// # Errors
+    /// As [`PaimonTable::change_rows`], but for the commit.
+    pub fn write_delta(&self, change: &RowChange, rows: Rows) -> Result<CommitMessage> {
+        let kind = match change {
+            RowChange::ReplaceKeys(on) => self.check_key(on).map(|()| WriteKind::Add)?,
+            RowChange::DeleteKeys(on) => self.check_key(on).map(|()| WriteKind::Delete)?,
+            _ => return Err(unsupported("this change of rows").with("table", self.location())),
+        };
+        let new = self.new_files(rows, kind, false)?;
+        Ok(self.message(new))
+    }
+
+    /// Commits what writers wrote, in one snapshot.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table; as [`PaimonTable::append`].
+    pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
+        let table = self.of_branch(options)?;
+        self.check_messages(&messages)?;
+        let files: Vec<PaimonNewFile> = messages.into_iter().flat_map(|m| m.paimon).collect();
+        if files.is_empty() {
+            return self.refresh();
+        }
+        let mut paths = BTreeSet::new();
+        if let Some(twice) = files.iter().find(|f| !paths.insert(f.file.path.clone())) {
+            return Err(Error::invalid("a message is committed twice").with("path", &twice.file.path));
+        }
+        let changes = Changes { added: files, ..Changes::default() };
+        let user = user_of(paths);
+        // A file that is there already must not come a second time.
+        table.run(self, Commit::new(table.folder(), changes).by(&user, 1).checking_appends(), options)
+    }
+
+    /// Removes the files of messages that are given up.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table; the first file that could not be deleted.
+    pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        self.check_messages(messages)?;
+        let store = self.folder().store();
+        let delete = |file: &PaimonNewFile| match store.delete(&file.file.path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        };
+        let deleted: Vec<Result<()>> = messages.iter().flat_map(|m| &m.paimon).map(delete).collect();
+        deleted.into_iter().collect()
+    }
+
+    fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
+        match options.branch.as_deref() {
+            Some(name) if name != self.folder().branch_name() => self.branch(name),
+            _ => self.refresh(),
+        }
+    }
+
+    fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
+        match messages.iter().find(|m| m.table_uuid != self.location()) {
+            None => Ok(()),
+            Some(other) => Err(Error::invalid("a message belongs to another table")
+                .with("table", self.location())
+                .with("found", &other.table_uuid)),
+        }
+    }
+
+    fn message(&self, new: Vec<PaimonNewFile>) -> CommitMessage {
+        let files = new.iter().map(|f| f.file.clone()).collect();
+        CommitMessage { paimon: new, ..CommitMessage::new(self.location(), files, None) }
+    }
+
+    fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Vec<PaimonNewFile>> {
+        let mut writer = PaimonWriter::new(self, kind, replaces)?;
+        for batch in rows {
+            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+            writer.write(&batch)?;
+        }
+        writer.finish()
+    }
+
+    fn publish(
+        &self,
+        before: &PaimonTable,
+        added: Vec<PaimonNewFile>,
+        replaced: Option<Replaced>,
+        options: &CommitOptions,
+    ) -> Result<PaimonTable> {
+        let commit = Commit::new(self.folder(), Changes { added, ..Changes::default() }).owning_files();
+        let commit = match replaced {
+            Some(replaced) => commit.overwriting(replaced),
+            None => commit,
+        };
+        self.run(before, commit, options)
+    }
+
+    fn run(&self, before: &PaimonTable, commit: Commit, options: &CommitOptions) -> Result<PaimonTable> {
+        let commit = match options.snapshot_properties.is_empty() {
+            true => commit,
+            false => commit.with_properties(options.snapshot_properties.clone()),
+        };
+        commit.run().into_result()?;
+        before.refresh()
+    }
+
+    /// What an overwrite takes out: all, or the partitions that have some values.
+    fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
+        let bound = bind(filter, self.schema(), true)?;
+        let no = || {
+            unsupported("overwriting rows that are not those of whole partitions")
+                .hint("Name the values of partition columns: day = '2026-01-02' and country = 'NO'")
+        };
+        let leaves = match bound {
+            BoundPredicate::True => return Ok(Replaced::Everything),
+            BoundPredicate::And(clauses) => clauses,
+            clause => vec![clause],
+        };
+        let value = |clause: BoundPredicate| -> Result<(String, Option<Value>)> {
+            let BoundPredicate::Leaf(BoundLeaf { term, op, mut values }) = clause else { return Err(no()) };
+            let column = self.table_schema().partition_fields().find(|f| f.id == term.field_id).ok_or_else(no)?;
+            match (op, values.pop(), values.is_empty() && term.transform == Transform::Identity) {
+                (Op::Eq, Some(value), true) => Ok((column.name.clone(), Some(value))),
+                (Op::IsNull, None, true) => Ok((column.name.clone(), None)),
+                _ => Err(no()),
+            }
+        };
+        Ok(Replaced::Partition(leaves.into_iter().map(value).collect::<Result<_>>()?))
+    }
+
+    /// Columns that rows don't have would become null, unless rows are put together of their last values.
+    fn check_complete(&self, given: HashSet<&str>) -> Result<()> {
+        let schema = self.table_schema();
+        if schema.options().merge_engine()? == MergeEngine::PartialUpdate {
+            return Ok(());
+        }
+        match schema.fields.iter().find(|f| !given.contains(f.name.as_str())) {
+            None => Ok(()),
+            Some(missing) => Err(unsupported("updating some of the columns")
+                .with("column", &missing.name)
+                .hint("Give all columns; only with 'merge-engine' = 'partial-update' do others keep their values")),
+        }
+    }
+
+    /// Rows are found by the primary key alone.
+    fn check_key(&self, on: &[String]) -> Result<()> {
+        let key = &self.table_schema().primary_keys;
+        if key.is_empty() {
+            return Err(Error::invalid("rows are found by key, and the table has no primary key")
+                .with("table", self.location()));
+        }
+        let (own, given): (HashSet<_>, HashSet<_>) = (key.iter().collect(), on.iter().collect());
+        match on.is_empty() || own == given {
+            true => Ok(()),
+            false => Err(Error::invalid(format!("the table's primary key is {}, not {}", key.join(", "), on.join(", ")))
+                .with("table", self.location())),
+        }
+    }
+}
+
+/// Who commits these files and no others: made again the commit is known.
+fn user_of(paths: BTreeSet<String>) -> String {
+    let all = paths.into_iter().collect::<Vec<_>>().join("\n");
+    let word = |seed: u32| format!("{:08x}", murmur3_seeded(seed, all.as_bytes()));
+    format!("frazil-{}", (0..4).map(word).collect::<String>())
+}
+
+fn unsupported(what: &str) -> Error {
+    Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
+}

@@ -1,0 +1,66 @@
+//! Rows of tables without primary key: checked, and given their bucket.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int32Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
+
+use super::buckets::Buckets;
+use super::limits::check_values;
+use super::names::FileNames;
+use crate::data::partition_rows::PartitionRows;
+use crate::data::table_rows::TableRows;
+use crate::error::{Error, Result};
+use crate::paimon::schema::TableSchema;
+use crate::task::Partition;
+
+/// What becomes of the rows of such a table.
+pub(super) struct AppendRows {
+    pub schema: Arc<TableSchema>,
+    /// `None` where the table has no buckets.
+    pub buckets: Option<Buckets>,
+    pub names: FileNames,
+    /// The columns of the table, then the bucket if there are some.
+    pub prepared: SchemaRef,
+    /// The columns of the table.
+    pub stored: SchemaRef,
+}
+
+/// Rows with other columns.
+///
+/// # Errors
+/// `Internal` if they are not of the schema.
+pub(super) fn with_columns(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    RecordBatch::try_new(schema.clone(), columns)
+        .map_err(|e| Error::internal("rows don't have the columns that they are written with").because(e))
+}
+
+impl TableRows for AppendRows {
+    fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        check_values(&self.schema.fields, &rows)?;
+        let Some(buckets) = &mut self.buckets else { return Ok(rows) };
+        let bucket: Int32Array = buckets.of_rows(&rows)?;
+        let columns = rows.columns().iter().cloned().chain([Arc::new(bucket) as ArrayRef]);
+        with_columns(&self.prepared, columns.collect())
+    }
+
+    fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        match &self.buckets {
+            None => Ok(rows),
+            Some(_) => with_columns(&self.stored, rows.columns().iter().take(self.stored.fields().len()).cloned().collect()),
+        }
+    }
+
+    fn sorted(&mut self, part: PartitionRows) -> Result<Vec<PartitionRows>> {
+        let rows = self.stored(part.rows)?;
+        Ok(vec![PartitionRows { rows, ..part }])
+    }
+
+    fn rest(&mut self) -> Result<Vec<PartitionRows>> {
+        Ok(Vec::new())
+    }
+
+    fn path(&mut self, partition: &Partition) -> Result<String> {
+        self.names.next(partition)
+    }
+}

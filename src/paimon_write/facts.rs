@@ -1,0 +1,132 @@
+//! What is found out of files while their rows are written.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{max, min};
+use arrow::datatypes::{Int32Type, Int64Type};
+
+use super::key_rows::KeyRows;
+use super::stats::{StatsCollector, StatsConfig};
+use crate::data::table_rows::{FileObserver, RowObserver};
+use crate::error::{Error, Result};
+use crate::task::RowStats;
+
+/// What a file turned out to hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Facts {
+    pub key_stats: RowStats,
+    pub value_stats: RowStats,
+    pub value_stats_cols: Option<Vec<String>>,
+    /// The least and the greatest key.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// The least and the greatest sequence number.
+    pub sequence: Option<(i64, i64)>,
+    /// Rows that take others away.
+    pub deletes: i64,
+}
+
+/// How files of a table with a primary key begin: where the key columns are, then the sequence number and the kind.
+#[derive(Clone, Debug)]
+pub(super) struct KeyedLayout {
+    /// Of rows that are written.
+    pub keys: KeyRows,
+    /// Where the columns are that key statistics are of.
+    pub key_columns: Vec<usize>,
+    pub sequence: usize,
+    pub kind: usize,
+}
+
+/// What there is to find out.
+pub(super) struct FactFinder {
+    pub key_stats: StatsConfig,
+    pub value_stats: StatsConfig,
+    /// Where the columns of the table begin.
+    pub first_value: usize,
+    pub keyed: Option<KeyedLayout>,
+    pub found: Arc<Found>,
+}
+
+/// What was found out, by the paths of files.
+#[derive(Debug, Default)]
+pub(super) struct Found(Mutex<HashMap<String, Facts>>);
+
+impl Found {
+    /// Of a file.
+    ///
+    /// # Errors
+    /// `Internal` if it was not ended.
+    pub fn take(&self, path: &str) -> Result<Facts> {
+        let facts = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+        facts.ok_or_else(|| Error::internal("nothing is known of a file").with("path", path))
+    }
+}
+
+impl fmt::Debug for FactFinder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FactFinder")
+    }
+}
+
+impl FileObserver for FactFinder {
+    fn begin(&self, path: &str) -> Box<dyn RowObserver> {
+        Box::new(Finding {
+            path: path.to_owned(),
+            key_config: self.key_stats.clone(),
+            value_config: self.value_stats.clone(),
+            keys: self.key_stats.collect(),
+            values: self.value_stats.collect(),
+            first_value: self.first_value,
+            keyed: self.keyed.clone(),
+            found: self.found.clone(),
+            facts: Facts::default(),
+        })
+    }
+}
+
+struct Finding {
+    path: String,
+    key_config: StatsConfig,
+    value_config: StatsConfig,
+    keys: StatsCollector,
+    values: StatsCollector,
+    first_value: usize,
+    keyed: Option<KeyedLayout>,
+    found: Arc<Found>,
+    facts: Facts,
+}
+
+impl RowObserver for Finding {
+    fn rows(&mut self, rows: &RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        self.values.add(rows.columns().iter().skip(self.first_value))?;
+        let Some(keyed) = &mut self.keyed else { return Ok(()) };
+        self.keys.add(keyed.key_columns.iter().filter_map(|at| rows.columns().get(*at)))?;
+        let missing = || Error::internal("rows of a file lack what keys are recorded of");
+        let column = |at: usize| rows.columns().get(at).ok_or_else(missing);
+        let sequence = column(keyed.sequence)?.as_primitive_opt::<Int64Type>().ok_or_else(missing)?;
+        let (low, high) = min(sequence).zip(max(sequence)).ok_or_else(missing)?;
+        let facts = &mut self.facts;
+        facts.sequence = Some(facts.sequence.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+        let kinds = column(keyed.kind)?.as_primitive_opt::<Int32Type>().ok_or_else(missing)?;
+        facts.deletes += kinds.values().iter().filter(|kind| matches!(kind, 1 | 3)).count() as i64;
+        let last = keyed.keys.prefixed(rows, rows.num_rows() - 1)?;
+        facts.keys = Some(match facts.keys.take() {
+            Some((first, _)) => (first, last),
+            None => (keyed.keys.prefixed(rows, 0)?, last),
+        });
+        Ok(())
+    }
+
+    fn end(self: Box<Self>) -> Result<()> {
+        let (value_stats, value_stats_cols) = self.value_config.finish(self.values)?;
+        let (key_stats, _) = self.key_config.finish(self.keys)?;
+        let facts = Facts { key_stats, value_stats, value_stats_cols, ..self.facts };
+        self.found.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.path, facts);
+        Ok(())
+    }
+}

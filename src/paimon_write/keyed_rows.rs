@@ -1,0 +1,144 @@
+//! Rows of tables with a primary key: checked, given bucket, sequence number and kind, merged by key, and laid out as their
+//! files have them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::{Int64Type, SchemaRef};
+
+use super::append_rows::with_columns;
+use super::buckets::Buckets;
+use super::limits::check_values;
+use super::names::{FileNames, split_bucket};
+use super::written::partition_row;
+use crate::data::merge_buffer::BufferMerge;
+use crate::data::partition_rows::PartitionRows;
+use crate::data::table_rows::TableRows;
+use crate::error::{Error, Result};
+use crate::paimon::schema::TableSchema;
+use crate::task::Partition;
+
+/// Rows that are added, and rows that take others away.
+pub(super) const INSERT: i32 = 0;
+pub(super) const DELETE: i32 = 3;
+
+/// What becomes of the rows of such a table.
+pub(super) struct KeyedRows {
+    pub schema: Arc<TableSchema>,
+    pub buckets: Option<Buckets>,
+    pub merge: BufferMerge,
+    pub names: FileNames,
+    /// The kind of all rows, unless a column says it.
+    pub kind: i32,
+    /// Where the column is that says it (`rowkind.field`).
+    pub kind_column: Option<usize>,
+    /// The columns of the table, sequence number and kind, then the bucket if there are some.
+    pub prepared: SchemaRef,
+    /// Without the bucket.
+    pub merged: SchemaRef,
+    /// What files have: keys, sequence number, kind, and the columns of the table.
+    pub stored: SchemaRef,
+    /// Where the key columns are that files have besides.
+    pub stored_keys: Vec<usize>,
+    /// The greatest sequence number of each bucket, by partition.
+    pub sequence: HashMap<(Vec<u8>, i32), i64>,
+    /// Rows so far.
+    pub rows: i64,
+    /// Rows of the last key, which may go on.
+    pub held: Option<PartitionRows>,
+}
+
+impl KeyedRows {
+    fn kinds(&self, rows: &RecordBatch) -> Result<Int32Array> {
+        let Some(at) = self.kind_column else { return Ok(Int32Array::from_value(self.kind, rows.num_rows())) };
+        let texts = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
+        let texts = texts.ok_or_else(|| Error::invalid("the column that 'rowkind.field' names is no text"))?;
+        let kind = |text: Option<&str>| match text {
+            Some("+I") => Ok(INSERT),
+            Some("-U") => Ok(1),
+            Some("+U") => Ok(2),
+            Some("-D") => Ok(DELETE),
+            other => Err(Error::invalid(format!("'{}' is no kind of row", other.unwrap_or("null")))
+                .hint("The column that 'rowkind.field' names has +I, -U, +U or -D")),
+        };
+        Ok(texts.iter().map(kind).collect::<Result<Vec<_>>>()?.into())
+    }
+
+    /// Merges the rows of a partition and lays them out; the last key stays back.
+    fn merged(&mut self, part: PartitionRows) -> Result<Option<PartitionRows>> {
+        let last = self.merge.groups(&part.rows)?.last().map_or(0, |group| group.start);
+        let rest = part.rows.slice(last, part.rows.num_rows() - last);
+        self.held = Some(PartitionRows { number: part.number, partition: part.partition.clone(), rows: rest });
+        match last {
+            0 => Ok(None),
+            last => self.laid_out(PartitionRows { rows: part.rows.slice(0, last), ..part }).map(Some),
+        }
+    }
+
+    fn laid_out(&self, part: PartitionRows) -> Result<PartitionRows> {
+        let rows = self.merge.merge(&part.rows)?;
+        let (partition, bucket) = split_bucket(&part.partition, self.names.bucket)?;
+        let key = (partition_row(&self.schema, &partition)?, bucket);
+        let first = self.sequence.get(&key).map_or(0, |last| last.saturating_add(1));
+        let gone = || Error::internal("merged rows lack their sequence number");
+        let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;
+        let sequence = rows.column(values).as_primitive_opt::<Int64Type>().ok_or_else(gone)?;
+        let sequence: Int64Array = sequence.unary(|n| n.saturating_add(first));
+        let mut columns: Vec<ArrayRef> =
+            self.stored_keys.iter().filter_map(|at| rows.columns().get(*at).cloned()).collect();
+        columns.extend([Arc::new(sequence) as ArrayRef, rows.column(values + 1).clone()]);
+        columns.extend(rows.columns().iter().take(values).cloned());
+        Ok(PartitionRows { rows: with_columns(&self.stored, columns)?, ..part })
+    }
+}
+
+impl TableRows for KeyedRows {
+    fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        check_values(&self.schema.fields, &rows)?;
+        let kinds = self.kinds(&rows)?;
+        let added = BooleanArray::from_unary(&kinds, |kind| matches!(kind, 0 | 2));
+        let bucket = self.buckets.as_mut().map(|buckets| buckets.of_rows(&rows)).transpose()?;
+        let first = self.rows;
+        self.rows += rows.num_rows() as i64;
+        let mut columns = rows.columns().to_vec();
+        columns.push(Arc::new(Int64Array::from_iter_values(first..self.rows)));
+        columns.push(Arc::new(kinds));
+        columns.extend(bucket.map(|bucket| Arc::new(bucket) as ArrayRef));
+        let prepared = with_columns(&self.prepared, columns)?;
+        match self.merge.ignores_deletes() && added.false_count() > 0 {
+            true => filter_record_batch(&prepared, &added)
+                .map_err(|e| Error::internal("rows can't be left out").because(e)),
+            false => Ok(prepared),
+        }
+    }
+
+    fn stored(&mut self, _: RecordBatch) -> Result<RecordBatch> {
+        Err(Error::internal("rows of a table with a primary key come sorted"))
+    }
+
+    fn sorted(&mut self, part: PartitionRows) -> Result<Vec<PartitionRows>> {
+        let columns = part.rows.columns().iter().take(self.merged.fields().len()).cloned().collect();
+        let mut part = PartitionRows { rows: with_columns(&self.merged, columns)?, ..part };
+        let mut out = Vec::new();
+        match self.held.take() {
+            Some(held) if held.number == part.number => {
+                let joined = concat_batches(&self.merged, [&held.rows, &part.rows]);
+                part.rows = joined.map_err(|e| Error::internal("rows of a key can't be joined").because(e))?;
+            }
+            Some(held) => out.push(self.laid_out(held)?),
+            None => {}
+        }
+        out.extend(self.merged(part)?);
+        Ok(out)
+    }
+
+    fn rest(&mut self) -> Result<Vec<PartitionRows>> {
+        self.held.take().map(|held| self.laid_out(held)).into_iter().collect()
+    }
+
+    fn path(&mut self, partition: &Partition) -> Result<String> {
+        self.names.next(partition)
+    }
+}
