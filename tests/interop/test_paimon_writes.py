@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from java_side import assert_same_rows
-from paimon_java import Paimon, PaimonTable, PaimonType, array, arrow_type, mapping, row
+from paimon_java import DATABASE, Paimon, PaimonTable, PaimonType, array, arrow_type, comparable, mapping, row
 
 import frazil as fz
 
@@ -198,7 +198,7 @@ def test_engines(paimon: Paimon, engine: dict[str, object]) -> None:
         if compact:
             table.compact()
         table.check(None, ("<", "id", 5))
-    assert_same_rows(tables[0].read().rows, tables[1].read().rows)
+    assert_same_rows(comparable(tables[0].read().rows), comparable(tables[1].read().rows))
 
 
 def test_messages_of_other_processes(paimon: Paimon) -> None:
@@ -211,10 +211,49 @@ def test_messages_of_other_processes(paimon: Paimon) -> None:
     t.commit(messages, snapshot_properties={"who": "frazil"})
     t.abort([given_up])
     assert ids(table) == list(range(20))
+    last = t.snapshot
+    # Once more they change nothing, and some of them can't come again.
+    assert t.commit(messages).snapshot == last
     with pytest.raises(fz.FrazilError):
-        t.commit(messages)
+        t.commit(messages[:1])
     assert ids(table) == list(range(20))
+    assert t.snapshot is not None and t.snapshot.summary["who"] == "frazil"
     assert not any(path.name.endswith(".crc") for path in table.root.rglob("*"))
+
+
+def test_catalog(paimon: Paimon) -> None:
+    """Frazil makes a table in Java's warehouse; both write it."""
+    catalog = fz.catalog("java", type="filesystem", warehouse=str(paimon.warehouse))
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int32(), nullable=False),
+            pa.field("name", pa.string()),
+            pa.field("v", pa.int64()),
+            pa.field("d", pa.float64()),
+            pa.field("day", pa.date32(), nullable=False),
+            pa.field("tags", pa.list_(pa.string())),
+        ]
+    )
+    t = catalog.create_table(
+        f"{DATABASE}.made",
+        schema,
+        partition_by=["day"],
+        properties={"bucket": 2, "file.format": "orc"},
+        format="paimon",
+        identifier_fields=["id", "day"],
+    )
+    assert (t.format, t.properties["bucket"]) == ("paimon", "2")
+    assert f"{DATABASE}.made" in catalog.list_tables(DATABASE)
+    columns: dict[str, PaimonType] = {**COLUMNS, "day": "DATE", "tags": array("STRING")}
+    t.append(batch(columns, [(*r, DAY, ["x", None]) for r in rows(0, 10)]))
+    table = PaimonTable(paimon, "made")
+    table.write([(*r, DAY, None) for r in rows(5, 15)])
+    assert ids(table) == list(range(15))
+    assert catalog.load_table(f"{DATABASE}.made").scan().count() == 15
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_table(f"{DATABASE}.made", schema, format="paimon")
+    catalog.drop_table(f"{DATABASE}.made")
+    assert not catalog.table_exists(f"{DATABASE}.made")
 
 
 def test_refusals(paimon: Paimon) -> None:
