@@ -187,6 +187,9 @@ def test_engines(paimon: Paimon, engine: dict[str, object]) -> None:
             (dice.randrange(12), dice.choice(["a", "b", None]), dice.choice([1, 2, 3, None]), dice.choice([0.5, None]))
             for _ in range(20)
         ]
+        if "sequence.field.sort-order" in engine:
+            # Java's write buffer takes the greatest all the same.
+            some = list({r[0]: r for r in some}.values())
         # The second table has all of Java.
         tables[1].write(some)
         if turn % 2:
