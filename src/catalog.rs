@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::either;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::catalog::TableIdent;
 use crate::iceberg::catalog::filesystem::FilesystemCatalog;
@@ -19,7 +20,6 @@ use crate::iceberg::catalog::versions::Versions;
 use crate::iceberg::metadata_build::new_table;
 use crate::iceberg::partition_by::parse_partition_by;
 use crate::iceberg::sort_order::parse_sort_by;
-use crate::either;
 use crate::paimon_catalog::PaimonCatalog;
 use crate::store::database::open_database;
 use crate::store::local::TemporaryFolder;
@@ -242,7 +242,8 @@ impl Catalog {
     /// [`PaimonCatalog::create`].
     pub fn create_paimon_table(&self, identifier: &str, schema: &Schema, request: &NewTable) -> Result<either::Table> {
         let ident = TableIdent::parse(identifier)?;
-        let no = || Error::unsupported("only file-system catalogs have tables of Apache Paimon").with("catalog", &self.name);
+        let no =
+            || Error::unsupported("only file-system catalogs have tables of Apache Paimon").with("catalog", &self.name);
         let paimon = self.paimon.as_ref().ok_or_else(no)?;
         match self.load_table(identifier) {
             Ok(_) => return Err(Error::already_exists(format!("there is a table {ident}"))),

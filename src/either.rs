@@ -10,15 +10,15 @@ use serde_json::Value as Json;
 use crate::batch_stream::{BatchStream, StreamRequest};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::read_ahead::TaskSource;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explained;
 use crate::expr::Predicate;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
+use crate::row_level::RowChange;
 use crate::splits::SplitRequest;
 use crate::store::{self, location};
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
-use crate::row_level::RowChange;
 use crate::task::{CommitMessage, ReadContext, Split};
 use crate::transaction::CommitOptions;
 use crate::types::{PartitionSpec, Schema, SortOrder};
@@ -69,11 +69,11 @@ impl Table {
     /// # Errors
     /// `NotFound` if there is no table; as [`table::Table::open`] and [`PaimonTable::open`].
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
-        let store = store::open_store(location, &storage_options)?;
-        match PaimonTable::find(&store, &location::absolute(location)?, &storage_options)? {
-            Some(table) => Ok(Table::Paimon(table)),
-            None => Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?)),
+        let is_file = [".json", ".gz"].iter().any(|end| location.ends_with(end));
+        if !is_file && let Some(table) = paimon_at(location, &storage_options)? {
+            return Ok(Table::Paimon(table));
         }
+        Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?))
     }
 
     /// The table as one of Iceberg, for what is not done to others.
@@ -307,6 +307,15 @@ impl Table {
             Some("paimon") => Table::Paimon(PaimonTable::from_json(&j)?),
             _ => Table::Iceberg(table::Table::from_json(text)?),
         })
+    }
+}
+
+/// The table of Paimon in a folder. One who may not look for it, but only get files by name, has none.
+fn paimon_at(location: &str, storage_options: &BTreeMap<String, String>) -> Result<Option<PaimonTable>> {
+    let store = store::open_store(location, storage_options)?;
+    match PaimonTable::find(&store, &location::absolute(location)?, storage_options) {
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(None),
+        found => found,
     }
 }
 

@@ -16,8 +16,9 @@
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`], [`paimon`]: the formats: metadata, manifests, planning, commits; they import neither each other nor `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
-//!    [`batch_stream`], [`scan`], [`table`], [`transaction`], [`maintain`], `messages`, `evolution`, `add_files`, [`row_level`],
-//!    [`catalog`]: the doors; [`either`], [`paimon_table`], [`paimon_scan`], [`paimon_write`]: those to Paimon's tables
+//!    [`batch_stream`], [`scan`], [`hand_over`], [`table`], [`transaction`], [`maintain`], `messages`, `evolution`,
+//!    `add_files`, [`row_level`], [`catalog`]: the doors; [`either`], [`paimon_table`], [`paimon_scan`], [`paimon_write`]:
+//!    those to Paimon's tables
 //! 10. `py`: the Python face (feature `python`)
 
 mod add_files;
@@ -31,6 +32,7 @@ pub mod error;
 mod evolution;
 pub mod explain;
 pub mod expr;
+pub mod hand_over;
 pub mod iceberg;
 pub mod inspect;
 pub mod maintain;

@@ -76,13 +76,13 @@ impl PaimonCatalog {
                 .hint("Leave out the location"));
         }
         if !request.sort_by.is_empty() {
-            return Err(Error::unsupported("tables of Paimon have no sort order beside their key").hint("Leave out sort_by"));
+            return Err(
+                Error::unsupported("tables of Paimon have no sort order beside their key").hint("Leave out sort_by")
+            );
         }
         let primary_keys = match &request.identifier_fields {
             Some(names) => names.clone(),
-            None => {
-                schema.identifier_field_ids.iter().filter_map(|id| schema.name_of(*id)).collect()
-            }
+            None => schema.identifier_field_ids.iter().filter_map(|id| schema.name_of(*id)).collect(),
         };
         let fields = schema.fields.iter().map(|f| data_field(f).with("column", &f.name)).collect::<Result<_>>()?;
         let parts = SchemaParts {

@@ -250,10 +250,10 @@ impl PaimonScan {
     /// How many rows a task has, if metadata says so.
     fn known_rows(&self, task: &ScanTask) -> Option<u64> {
         let whole = task.merge.is_none() && task.change.is_none() && *task.residual == BoundPredicate::True;
-        let deleted: i64 = task.deletes.iter().map(|d| d.file.record_count).sum();
+        let deleted = task.deletes.iter().map(|d| d.file.record_count).fold(0, i64::saturating_add);
         let known = whole && *self.shape.context.change_filter == BoundPredicate::True;
         // The number of deleted rows is not recorded by old writers.
         let told = task.deletes.iter().all(|d| d.file.record_count >= 0);
-        (known && told).then(|| u64::try_from(task.data_file.record_count - deleted).ok()).flatten()
+        (known && told).then(|| u64::try_from(task.data_file.record_count.saturating_sub(deleted)).ok()).flatten()
     }
 }

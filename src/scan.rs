@@ -214,7 +214,7 @@ impl Scan {
         self.shape.case_sensitive
     }
 
-    fn store(&self) -> &Arc<dyn Store> {
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.table.inner.store
     }
 
@@ -226,7 +226,7 @@ impl Scan {
         self.tasks(true, go_on)
     }
 
-    fn tasks(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
+    pub(crate) fn tasks(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
         Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
     }
 

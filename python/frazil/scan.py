@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from frazil.spark.native import Engine
     from frazil.spark.planning import Planning
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
@@ -235,11 +236,11 @@ class Scan:
 
         return pl.DataFrame(self._core.read_all())
 
-    def to_spark(self, spark: SparkSession, planning: Planning = "auto") -> DataFrame:
-        """The rows as a Spark DataFrame; the driver or executors plan (see `frazil.spark.read`), executors read."""
+    def to_spark(self, spark: SparkSession, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
+        """The rows as a Spark DataFrame; who plans and who reads is said as in `frazil.spark.read`."""
         from frazil.spark.read import read_scan
 
-        return read_scan(spark, self, planning)
+        return read_scan(spark, self, planning, engine)
 
     def count(self) -> int:
         """The number of rows, exact; from metadata alone where that is enough (see `statistics`)."""

@@ -161,7 +161,9 @@ pub(crate) fn read_vector(
                 PositionSet::from_index_file(&bytes_at(store, &path, start, with_words.max(length))?, length)?
             }
         };
-        if i64::try_from(set.len()) != Ok(file.record_count) {
+        // Old writers of Paimon record no number of positions.
+        let is_known = context.paimon.is_none() || file.record_count >= 0;
+        if is_known && i64::try_from(set.len()) != Ok(file.record_count) {
             let (has, recorded) = (set.len(), file.record_count);
             return Err(Error::corrupt(format!("a deletion vector has {has} positions instead of {recorded}")));
         }

@@ -103,6 +103,7 @@ mod parquet_read;
 mod parquet_schema;
 pub(crate) mod parquet_write;
 pub mod partition_rows;
+pub(crate) mod plain_columns;
 pub mod positions;
 mod project;
 pub mod read;

@@ -69,7 +69,7 @@ fn keys(fields: &[FieldId], filter: &BoundPredicate) -> Option<Vec<Vec<Option<Va
     for part in parts {
         let Some((field, values)) = values_of(part) else { continue };
         match allowed.get_mut(&field) {
-            Some(known) => known.retain(|v| values.contains(v)),
+            Some(known) => known.retain(|v| values.contains(v) || is_nan(v)),
             None => {
                 allowed.insert(field, values);
             }
@@ -89,6 +89,15 @@ fn keys(fields: &[FieldId], filter: &BoundPredicate) -> Option<Vec<Vec<Option<Va
         out = out.iter().flat_map(longer).collect();
     }
     Some(out)
+}
+
+/// NaN equals itself in filters, but not in Rust.
+fn is_nan(value: &Value) -> bool {
+    match value {
+        Value::Float(v) => v.is_nan(),
+        Value::Double(v) => v.is_nan(),
+        _ => false,
+    }
 }
 
 /// The one field that a clause is about and the values that it allows, if it lists them.

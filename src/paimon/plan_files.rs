@@ -140,7 +140,7 @@ impl<'p> Pruner<'p> {
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
     pub fn manifests(&self, listed: Vec<ManifestFile>, counters: &mut PlanCounters) -> Result<Vec<ManifestFile>> {
-        let live: i64 = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).sum();
+        let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
         counters.files_listed = live.max(0).unsigned_abs();
         counters.manifests = ManifestCount::of(&listed);
         let mut kept = Vec::with_capacity(listed.len());

@@ -2,7 +2,7 @@
 //!
 //! Source: Paimon specification, "Schema"; Java's `SchemaSerializer` and `TableSchema` for what older versions mean.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -18,6 +18,9 @@ const ONE_BUCKET_VERSION: i64 = 1;
 
 /// Until this version, files were ORC if not said otherwise.
 const ORC_VERSION: i64 = 2;
+
+/// Types nest no deeper: whoever handles a type calls itself for what is in it.
+const MAX_DEPTH: usize = 64;
 
 /// The latest version.
 pub const CURRENT_VERSION: i64 = 3;
@@ -73,6 +76,15 @@ fn no(key: &str) -> Error {
     Error::corrupt(format!("the schema has no '{key}'"))
 }
 
+/// How deep objects and lists are in each other; the parser of JSON knows a limit of its own.
+fn depth_of(json: &Json) -> usize {
+    match json {
+        Json::Object(members) => 1 + members.values().map(depth_of).max().unwrap_or(0),
+        Json::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
 /// The texts of a list.
 fn texts(raw: &Map<String, Json>, key: &str) -> Result<Vec<String>> {
     let list = raw.get(key).and_then(Json::as_array).ok_or_else(|| no(key))?;
@@ -107,6 +119,9 @@ impl TableSchema {
             return Err(Error::unsupported(format!("schemas of version {version} can't be read")));
         }
         let fields = raw.get("fields").and_then(Json::as_array).ok_or_else(|| no("fields"))?;
+        if fields.iter().any(|field| depth_of(field) > MAX_DEPTH) {
+            return Err(Error::corrupt("a type of the schema nests too deep"));
+        }
         let fields = fields.iter().map(DataField::from_json).collect::<Result<Vec<_>>>()?;
         let options = raw.get("options").and_then(Json::as_object);
         let mut options: BTreeMap<String, String> =
@@ -190,6 +205,13 @@ impl TableSchema {
         for key in keys {
             if self.field(key).is_none() {
                 return Err(Error::corrupt(format!("the schema has no column '{key}', which is a key")));
+            }
+        }
+        let (mut names, mut ids) = (HashSet::new(), HashSet::new());
+        for field in &self.fields {
+            if !names.insert(&field.name) || !ids.insert(field.id) {
+                let text = format!("the schema has two columns with the name or id of '{}'", field.name);
+                return Err(Error::corrupt(text));
             }
         }
         if !self.primary_keys.is_empty() && self.trimmed_primary_keys().next().is_none() {

@@ -118,7 +118,9 @@ fn named(folder: &TableFolder, options: Options<'_>, key: &str) -> Result<Snapsh
     match key {
         TAG_NAME => folder.tag(text).map(|tag| tag.snapshot),
         VERSION => match text.strip_prefix("watermark-").map(str::parse) {
-            Some(Ok(watermark)) => by_watermark(folder, watermark),
+            Some(Ok(watermark)) if !folder.tag_names()?.iter().any(|tag| tag == text) => {
+                by_watermark(folder, watermark)
+            }
             _ => folder.snapshot_of_version(text),
         },
         WATERMARK => by_watermark(folder, number(options, key)?),

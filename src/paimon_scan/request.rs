@@ -29,9 +29,36 @@ const SCAN_OPTIONS: [&str; 4] = ["scan.", "incremental-between", "source.split."
 /// What names a version, or a start that implies one.
 const PLACES: [&str; 2] = ["scan.", "incremental-between"];
 
+/// Options of tables that are more than their own files: rows come from several branches, or by other rules.
+const COMPOSED: [&str; 3] = ["scan.fallback-branch", "scan.primary-branch", "chain-table.enabled"];
+
+/// Refuses tables that would be read as something else than they are.
+fn check_plain(options: &BTreeMap<String, String>) -> Result<()> {
+    let is_set = |key: &&&str| options.get(**key).is_some_and(|value| !value.eq_ignore_ascii_case("false"));
+    let kind = options.get("type").map_or("table", String::as_str);
+    match COMPOSED.iter().find(is_set) {
+        Some(option) => Err(Error::unsupported(format!("tables with the option '{option}' cannot be read yet"))
+            .hint("Read one branch: scan(at=\"branch\") of a table without that option")),
+        None if !kind.eq_ignore_ascii_case("table") => {
+            Err(Error::unsupported(format!("tables of type '{kind}' cannot be read yet")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The scan that a request asks for.
 pub(super) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+    // A branch has options of its own.
+    let branch = match &request.at {
+        Some(At::Ref(name)) if !request.changes && !table.folder().tag_names()?.contains(name) => {
+            Some(table.branch(name)?)
+        }
+        _ => None,
+    };
+    let table = branch.as_ref().unwrap_or(table);
+    let request = if branch.is_some() { ScanRequest { at: None, ..request } } else { request };
     let options = merged(table, &request.options)?;
+    check_plain(&options)?;
     if options.keys().any(|key| key.starts_with("incremental-between") && !key.ends_with("-mode")) {
         return Err(Error::invalid("scans of what changed are asked for by name, not by options")
             .hint("Use table.changes(since=..., at=...)"));
@@ -60,18 +87,13 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
         return Err(Error::unsupported("rows that were appended since a version: not of tables of Apache Paimon")
             .hint("table.changes(since=...) gives the rows that changed"));
     }
-    let branch = match &request.at {
-        Some(At::Ref(name)) if !table.folder().tag_names()?.contains(name) => Some(table.branch(name)?),
-        _ => None,
-    };
     let at = match &request.at {
         Some(At::Snapshot(id)) => Some(("scan.snapshot-id", id.to_string())),
         Some(At::TimestampMs(ms)) => Some(("scan.timestamp-millis", ms.to_string())),
-        Some(At::Ref(name)) if branch.is_none() => Some(("scan.tag-name", name.clone())),
-        _ => None,
+        Some(At::Ref(name)) => Some(("scan.tag-name", name.clone())),
+        None => None,
     };
     options.extend(at.map(|(key, value)| (key.to_owned(), value)));
-    let table = branch.as_ref().unwrap_or(table);
     let place = match options.keys().any(|key| PLACES.iter().any(|start| key.starts_with(start))) {
         true => place(table.folder(), &options)?,
         false => Place { snapshot: table.metadata().snapshot.clone(), ..Place::default() },

@@ -1,6 +1,6 @@
 //! Scans, their tasks and splits.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyStopIteration;
@@ -21,6 +21,7 @@ use crate::either;
 use crate::error::Result;
 use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
+use crate::hand_over::{HandOverRequest, packed_schema};
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
 use crate::task_json::{split_from_json, split_to_json, tasks_from_json, tasks_to_json};
@@ -95,6 +96,27 @@ impl Scan {
         let request = SplitRequest { split_size_bytes, lookback, open_file_cost_bytes };
         let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?;
         Ok(splits.into_iter().map(|inner| Split { inner: Arc::new(inner) }).collect())
+    }
+
+    /// The wanted columns, the rest as JSON, deleted positions, and the splits that stay ours.
+    #[pyo3(signature = (schemes, refused, most_files, most_positions))]
+    fn hand_over(
+        &self,
+        py: Python<'_>,
+        schemes: Vec<String>,
+        refused: HashSet<String>,
+        most_files: usize,
+        most_positions: u64,
+    ) -> PyResult<(Schema, String, Batches, Vec<Split>)> {
+        let request = HandOverRequest { schemes, refused, most_files, most_positions };
+        let packing = SplitRequest::default();
+        let dealt = run_watched(py, &Watch::new(), |go_on| {
+            self.inner.iceberg("Spark's own reader")?.hand_over(&request, packing, go_on)
+        })?;
+        let json = dealt.to_json();
+        let positions = Batches::new(packed_schema(), vec![dealt.positions]);
+        let rest = dealt.rest.into_iter().map(Split::from).collect();
+        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, positions, rest))
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {

@@ -19,6 +19,7 @@ FACADE = [
     "scan",
     "scan_options",
     "scan_shape",
+    "hand_over",
     "table",
     "paimon_scan",
     "paimon_table",

@@ -112,7 +112,9 @@ def test_partitions_and_overwrites(paimon: Paimon) -> None:
     assert ids(table) == list(range(36))
     table.write([(*r, days[i % 3], regions[i % 6]) for i, r in enumerate(rows(36, 50))])
     table.check(("=", "day", DAY), ("is null", "region"), ("=", "region", "a/b c=1%"), (">", "id", 30))
-    t.refresh().overwrite(batch(columns, [(*r, DAY, "eu") for r in rows(100, 103)]), "day = '2024-01-01' and region = 'eu'")
+    t.refresh().overwrite(
+        batch(columns, [(*r, DAY, "eu") for r in rows(100, 103)]), "day = '2024-01-01' and region = 'eu'"
+    )
     table.check(None, ("=", "day", DAY))
     assert t.snapshot is not None and t.snapshot.operation == "overwrite"
     gone = {i for i in range(36) if i % 6 == 0} | {36 + i for i in range(14) if i % 6 == 0}

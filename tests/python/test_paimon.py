@@ -18,6 +18,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import frazil as fz
@@ -266,6 +267,7 @@ def test_what_only_iceberg_can_do(orders: fz.Table, refused: Callable[[fz.Table]
     assert sorted(p.name for p in DATA.joinpath("orders").rglob("*")) == before
 
 
+<<<<<<< HEAD
 def narrow(**columns: list[Any]) -> pa.Table:
     """Rows with integers of 32 bits."""
     return pa.table({n: pa.array(v, pa.int32() if isinstance(v[0], int) else None) for n, v in columns.items()})
@@ -317,6 +319,20 @@ def test_tables_with_a_key_are_made_and_written(tmp_path: Path) -> None:
     assert catalog.list_tables("db") == []
     catalog.drop_namespace("db")
     assert catalog.list_namespaces() == []
+=======
+def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> None:
+    """What is kept is what is planned, and what was dropped has a stage and a reason."""
+    for table, text in ((orders, "country = 'no' and id > 1"), (accounts, "id = 5"), (orders, "id > 1000000")):
+        scan = table.scan(text)
+        files = scan.explain(files=True).files
+        planned = sorted(task.data_file.path for task in scan.plan_files())
+        assert sorted(files.filter(files["kept"])["file_path"].to_pylist()) == planned
+        dropped = files.filter(pc.invert(files["kept"])).to_pylist()
+        assert all(file["stage"] != "kept" and file["reason"] for file in dropped)
+        assert len(planned) + len(dropped) == len(list(table.scan().plan_files()))
+    with pytest.raises(fz.UnsupportedError, match="file by file"):
+        accounts.changes(since=1).explain(files=True)
+>>>>>>> lead
 
 
 def test_a_folder_that_is_both(tmp_path: Path) -> None:

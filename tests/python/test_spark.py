@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.datasource import DataSourceReader
 
 import frazil as fz
 from conftest import event_rows
+from frazil.spark import FrazilDataSource
 from frazil.spark.write import FrazilWriter
 
 pytestmark = pytest.mark.spark
@@ -55,7 +57,7 @@ def test_read_with_filter_columns_and_version(spark, events: fz.Table) -> None:
 
 def test_each_split_is_a_task(spark, events: fz.Table) -> None:
     splits = events.scan().plan()
-    df = events.scan(options={"split-size": 1, "file-open-cost": 1}).to_spark(spark)
+    df = events.scan(options={"split-size": 1, "file-open-cost": 1}).to_spark(spark, engine="arrow")
     assert len(splits) == 1
     assert df.rdd.getNumPartitions() == 10
     sizes = df.rdd.mapPartitions(lambda rows: [sum(1 for _ in rows)]).collect()
@@ -64,7 +66,7 @@ def test_each_split_is_a_task(spark, events: fz.Table) -> None:
 
 
 def test_a_read_is_never_broadcast_by_mistake(spark, events: fz.Table) -> None:
-    df = fz.spark.read(spark, events, select=["id"])
+    df = fz.spark.read(spark, events, select=["id"], engine="arrow")
     text = df.alias("a").join(df.alias("b"), "id")._jdf.queryExecution().toString()
     assert "BroadcastHashJoin" not in text
 
@@ -114,6 +116,7 @@ def test_the_format_is_found_without_registering(spark, events: fz.Table) -> Non
         ({"columns": '["id", "payload.a"]'}, {"select": ["id", "payload.a"]}),
         ({"filter": "country = 'NO' and id < 100"}, {"filter": "country = 'NO' and id < 100"}),
         ({"branch": "main"}, {"at": "main"}),
+        ({"Columns": "id", "FILTER": "id > 3"}, {"select": ["id"], "filter": "id > 3"}),
         ({"split-size": "1", "file-open-cost": "1", "lookback": "1"}, {}),
     ],
 )
@@ -133,6 +136,14 @@ def test_read_versions(spark, events: fz.Table) -> None:
     assert read.option("snapshot-id", str(first.id)).load(path_of(events)).count() == 100
     millis = str(round(second.timestamp.timestamp() * 1000))
     assert spark.read.format("frazil").option("as-of-timestamp", millis).load(path_of(events)).count() == 200
+    between = {"start-snapshot-id": first.id, "end-snapshot-id": second.id}
+    assert spark.read.format("frazil").options(**between).load(path_of(events)).agg({"id": "min"}).first()[0] == 100
+    del between["end-snapshot-id"]
+    assert fz.spark.read(spark, events, options=between, select=["id"]).count() == 100
+    assert fz.spark.read(spark, events, options={"as-of-timestamp": millis, "filter": "id < 7"}).count() == 7
+    for wrong in ({"filter": "id > 1"}, {"snapshot-id": first.id}, {"colums": "id"}):
+        with pytest.raises(fz.InvalidInputError):
+            fz.spark.read(spark, events, filter="id > 0", at="main", options=wrong)
     text = second.timestamp.isoformat()
     assert spark.read.format("frazil").option("as-of-timestamp", text).load(path_of(events)).count() == 200
     text = second.timestamp.replace(tzinfo=None).isoformat()
@@ -146,6 +157,9 @@ def test_read_versions(spark, events: fz.Table) -> None:
         ({"snapshot-id": "x"}, "must be an integer"),
         ({"snapshot-id": "1", "branch": "main"}, "can't be combined"),
         ({"tag": "main"}, "is a branch, not a tag"),
+        ({"end-snapshot-id": "1"}, "needs 'start-snapshot-id'"),
+        ({"start-snapshot-id": "1", "branch": "main"}, "can't be combined"),
+        ({"split-size": "x"}, "must be an integer"),
         ({"filter": "nope = 1"}, "nope"),
         ({"columns": "nope"}, "nope"),
         ({"as-of-timestamp": "yesterday"}, "is no timestamp"),
@@ -169,6 +183,47 @@ def test_a_temporary_view(spark, events: fz.Table) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW v USING frazil OPTIONS (path '{path_of(events)}')")
     assert spark.sql("SELECT count(*) FROM v WHERE country = 'NO'").collect() == [(50,)]
     spark.catalog.dropTempView("v")
+
+
+def test_a_table_of_sparks_catalog(spark, catalog: fz.Catalog, events: fz.Table) -> None:
+    """Spark forgets the options of such tables: they travel in the schema."""
+    copy = catalog.create_table("db.copy", events.schema)
+    where = f"path '{path_of(events)}', filter 'id < 150', branch 'main'"
+    spark.sql(f"CREATE TABLE in_catalog USING frazil OPTIONS ({where})")
+    spark.sql(f"CREATE TABLE copied USING frazil OPTIONS (path '{path_of(copy)}')")
+    try:
+        assert spark.sql("SELECT count(*), max(id) FROM in_catalog").collect() == [(150, 149)]
+        assert spark.sql("SELECT id FROM in_catalog WHERE country = 'NO' AND id < 10").count() == 3
+        # Rows of one such table for another come with the first one's schema, options and all.
+        for insert in ("INSERT INTO", "INSERT OVERWRITE"):
+            with pytest.raises(Exception, match=r"frazil\.spark\.append|overwriting is not supported"):
+                spark.sql(f"{insert} copied SELECT * FROM in_catalog")
+        with pytest.raises(Exception, match=r"frazil\.spark\.append"):
+            spark.table("in_catalog").writeTo("copied").append()
+        assert (events.refresh().scan().count(), copy.refresh().scan().count()) == (200, 0)
+        fz.spark.append(spark.table("in_catalog").where("id >= 100"), copy)
+        assert spark.table("copied").count() == 50
+    finally:
+        spark.sql("DROP TABLE in_catalog")
+        spark.sql("DROP TABLE copied")
+
+
+def test_secrets_stay_out_of_schemas(events: fz.Table) -> None:
+    options = {"path": path_of(events), "s3.secret-access-key": "hush", "provider": "frazil"}
+    source = FrazilDataSource(options)
+    assert "hush" not in source.schema().json()
+    assert path_of(events) in source.schema().json()
+
+
+def test_no_push_down(spark, events: fz.Table) -> None:
+    """Spark keeps the filters of a DataFrame's first query for later ones."""
+    reader = FrazilDataSource({"path": path_of(events)}).reader(fz.spark.spark_schema(events.schema))
+    pushing = getattr(type(reader), "pushFilters", None)
+    assert pushing is getattr(DataSourceReader, "pushFilters", None)
+    with pytest.raises(Exception, match="lose rows"):
+        spark.read.format("frazil").option("pushdown", "true").load(path_of(events)).count()
+    df = spark.read.format("frazil").option("pushdown", "false").load(path_of(events))
+    assert (df.where("country = 'NO'").count(), df.count()) == (50, 200)
 
 
 def test_append(spark, catalog: fz.Catalog, events: fz.Table) -> None:

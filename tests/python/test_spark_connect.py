@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import frazil as fz
+from conftest import event_rows
 
 pytestmark = pytest.mark.spark
 
@@ -17,22 +18,41 @@ SCRIPT = """
 import sys
 from pyspark.sql import SparkSession
 import frazil as fz
+import frazil.spark.query
+from pyspark.sql import functions as fz_f
 
-events, copy = sys.argv[1:]
+events, copy, deleted, folder = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 assert type(spark).__module__.startswith("pyspark.sql.connect")
 df = fz.spark.read(spark, events, filter="id >= 50", select=["id", "country", "payload.a"])
 assert df.columns == ["id", "country", "payload"]
 assert df.count() == 150
 assert df.where("country = 'NO'").count() == 37, df.where("country = 'NO'").count()
-assert "Broadcast" not in df.join(df.withColumnRenamed("country", "c"), "id")._explain_string()
+apart = fz.spark.read(spark, events, filter="id >= 50", select=["id", "country"], engine="arrow")
+assert apart.count() == 150
+assert "Broadcast" not in apart.join(apart.withColumnRenamed("country", "c"), "id")._explain_string()
+assert "FileScan parquet" in df._explain_string()
+fz.open_table(deleted).delete("id in (1, 2, 150)")
+lanes = fz.spark.explain(spark, deleted)
+assert set(lanes.files["lane"].to_pylist()) == {"N", "ND"}, lanes
+assert fz.spark.read(spark, deleted, engine="native").where("id < 200").count() == 197
+many = fz.spark.read(spark, folder, engine="native")
+assert many.count() == 40, many.count()
+assert "InMemoryFileIndex(1 paths)" in many._explain_string(), many._explain_string()
+query = "with x as (select id, country as c from e where country = 'NO' or id < 2) select count(*) as n from x"
+assert fz.spark.sql(spark, query, {"e": events}).first().n == 51
+need = frazil.spark.query._needs(spark, query, {"e": fz.open_table(events).scan()})["e"]
+assert set(need.columns) == {"id", "country"} and "country = 'NO'" in str(need.filter), need
+buckets = spark.range(1).select(fz.spark.functions.bucket(16, fz_f.lit(34).cast("bigint")).alias("b"))
+assert buckets.first().b == 3
 assert fz.spark.read(spark, events, filter="id < 0").collect() == []
 assert fz.open_table(events).scan().limit(3).to_spark(spark).count() == 3
 assert spark.read.format("frazil").option("columns", "id").load(events).count() == 200
 apart = fz.spark.read(spark, events, filter="id >= 50", select=["id"], planning="executors")
 assert apart.count() == 150
 assert "PlanOnExecutors" in apart._explain_string()
-assert "Broadcast" not in apart.join(df, "id")._explain_string()
+by_arrow = fz.spark.read(spark, events, select=["id"], engine="arrow")
+assert "Broadcast" not in apart.join(by_arrow, "id")._explain_string()
 assert fz.spark.read(spark, events, filter="ts < '2020-01-01T00:00:00Z'", planning="executors").collect() == []
 tasks = fz.spark.plan(spark, events, select=["id"]).where("partition = 'ts_day=2023-01-01'")
 assert fz.spark.read_tasks(tasks).count() == 24
@@ -48,7 +68,14 @@ def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
     if shutil.which("java") is None:
         pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
     copy = catalog.create_table("db.copy", events.schema)
-    places = [t.location.removeprefix("file://") for t in (events, copy)]
+    rows = event_rows(0, 200)
+    properties = {"write.delete.mode": "merge-on-read"}
+    deleted = catalog.create_table("db.deleted", rows.schema, partition_by=["country"], properties=properties)
+    deleted.append(rows)
+    many = catalog.create_table("db.many", rows.schema)
+    for i in range(40):
+        many.append(rows.slice(i, 1))
+    places = [t.location.removeprefix("file://") for t in (events, copy, deleted, many)]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *places],

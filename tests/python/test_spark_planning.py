@@ -179,7 +179,7 @@ def test_what_is_read_is_not_taken_for_small(spark, many: fz.Table, planning: st
     table = catalog.create_table("db.big", big.schema).append(rows)
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", str(1 << 20))
     try:
-        df = fz.spark.read(spark, table, planning=planning)
+        df = fz.spark.read(spark, table, planning=planning, engine="arrow")
         joined = df.alias("a").join(df.alias("b"), "id").groupBy().count()
         assert joined.collect() == [(400_000,)]
         final = plan_of(joined).split("== Initial Plan ==")[0]

@@ -8,10 +8,11 @@
     spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own words
     df.write.format("frazil").mode("append").save("/warehouse/db/events_no")
 
-`read` plans once on the driver, or has executors plan (`planning=`); executors read splits with Frazil's reader and
-hand Arrow batches to Spark. Give it the filter and the columns: Spark does not pass on its own. `plan` gives the tasks
-themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed
-(package `pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
+`read` plans once on the driver, or has executors plan (`planning=`). Spark's own Parquet reader reads the files that
+it reads as Frazil does; of the others executors read splits with Frazil's reader and hand Arrow batches to Spark.
+`explain` says which and why, `sql` reads what a query needs, `functions` has Iceberg's transforms. `plan` gives the
+tasks themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed (package
+`pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
 """
 
 try:
@@ -19,10 +20,25 @@ try:
 except ImportError as error:
     raise ImportError("frazil.spark needs PySpark: pip install 'frazil[spark]'") from error
 
+from frazil.spark import functions
 from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning import plan, read_tasks
-from frazil.spark.read import read, read_scan
+from frazil.spark.query import sql
+from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append
 
-__all__ = ["FrazilDataSource", "append", "plan", "read", "read_scan", "read_tasks", "register", "spark_schema"]
+__all__ = [
+    "FrazilDataSource",
+    "Lanes",
+    "append",
+    "explain",
+    "functions",
+    "plan",
+    "read",
+    "read_scan",
+    "read_tasks",
+    "register",
+    "spark_schema",
+    "sql",
+]

@@ -1,38 +1,40 @@
 """Spark's data source `frazil`: `spark.read.format("frazil").load(location)` and `df.write.format("frazil")`.
 
 Read options: `columns` (names with commas between, or a JSON list), `filter`, one of `snapshot-id`, `branch`, `tag`
-and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zone), `split-size`, `lookback`, `file-
-open-cost` for packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot
-in their name go to the store. Spark passes neither columns nor filters on, so give both here, or use
-`frazil.spark.read`, which is faster.
+and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zone), `start-snapshot-id` and
+`end-snapshot-id` (what was appended after the one, up to the other), `split-size`, `lookback`, `file-open-cost` for
+packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot in their name go
+to the store. Spark passes neither columns nor filters on, so give both here, or use `frazil.spark.read` or
+`frazil.spark.sql`, which are faster.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from frazil import _core
-from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
+from frazil.spark.options import KNOWN, scan_of
 from frazil.spark.types import spark_schema
 from frazil.spark.write import HANDLE, FrazilWriter
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
 
-_VERSIONS = ("snapshot-id", "branch", "tag", "as-of-timestamp")
-_PACKING = {"split-size": "split_size_bytes", "lookback": "lookback", "file-open-cost": "open_file_cost_bytes"}
-_PLANNING = ("max-plan-bytes", "plan-cache", "plan-cache-bytes")
-_KNOWN = ("path", "columns", "filter", *_VERSIONS, *_PACKING, *_PLANNING)
+_TAKEN = ("path", *KNOWN)
+# What Spark adds for tables of its catalog.
+_OF_CATALOG = ("provider", "owner", "location", "external", "comment", "collation", "is_managed_location")
+# The member of a column's metadata that holds the options. Spark forgets those of tables made with CREATE TABLE, but
+# not their schema.
+_KEPT = "frazil-options"
 
 
 def register(spark: SparkSession) -> None:
@@ -44,7 +46,12 @@ def register(spark: SparkSession) -> None:
 
 
 class FrazilDataSource(DataSource):
-    """The format `frazil`. It has no `pushFilters`: with it every query fails under Spark's default settings."""
+    """The format `frazil`.
+
+    Its reader has no `pushFilters`. With it every query fails under Spark's default settings, and where they are
+    changed, PySpark 4.1 and 4.3 plan a DataFrame once with the filters of its first query and keep to that: a later
+    query without filters loses rows.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -53,17 +60,21 @@ class FrazilDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The schema of what the options ask for."""
-        return spark_schema(_scan(self.options).schema)
+        schema = spark_schema(_scan(self.options).schema)
+        return _with_options(schema, self.options) if "provider" in self.options else schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns in `schema`: ours, or one that the user gave to read fewer columns."""
-        return FrazilReader(_narrowed(_scan(self.options), schema, self.options), _packing(self.options))
+        options = _options(self.options, schema)
+        scan = _narrowed(_scan(options), schema, options)
+        return FrazilReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A writer that appends."""
         if overwrite:
             raise UnsupportedError("overwriting is not supported yet", hint="Use mode('append')")
         try:
+            # Not from the schema: of INSERT INTO it is that of the rows, so it may name the table that they come from.
             table = _table(self.options)
         except NotFoundError as error:
             raise NotFoundError(
@@ -82,14 +93,13 @@ class SplitPartition(InputPartition):
 class FrazilReader(DataSourceReader):
     """Plans once on the driver; executors read a split each."""
 
-    def __init__(self, scan: Scan, packing: dict[str, int]) -> None:
+    def __init__(self, scan: Scan) -> None:
         self._scan: Scan | None = scan
-        self._packing = packing
 
     def partitions(self) -> Sequence[InputPartition]:
         """The splits."""
         assert self._scan is not None
-        splits = self._scan.plan(**self._packing)
+        splits = self._scan.plan()
         self._scan = None  # executors, to which this object travels next, need their split only
         return [SplitPartition(split) for split in splits]
 
@@ -106,79 +116,26 @@ def _table(options: Mapping[str, str]) -> Table:
     if location is None:
         raise InvalidInputError(
             "the location of the table is missing",
-            hint="Write load(location), save(location) or option('path', location). Spark loses the options of tables "
-            "made with CREATE TABLE: use CREATE TEMPORARY VIEW v USING frazil OPTIONS (path '...') instead",
+            hint="Write load(location), save(location) or option('path', location). Spark does not say it of a table "
+            "made with CREATE TABLE that rows are inserted into: use df.write.format('frazil') or frazil.spark.append",
         )
-    unknown = [name for name in options if name.lower() not in _KNOWN and "." not in name]
+    if options.get("pushdown", "").lower() == "true":
+        raise UnsupportedError(
+            "Spark 4.1 and 4.3 keep the filters of a DataFrame's first query for later ones, which then lose rows",
+            hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
+        )
+    allowed = (*_TAKEN, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
+    unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
-            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are {', '.join(_KNOWN)}"
+            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are {', '.join(_TAKEN)}"
         )
-    return open_table(location, {name: value for name, value in options.items() if "." in name})
+    store = {name: value for name, value in options.items() if "." in name and not name.startswith("option.")}
+    return open_table(location, store)
 
 
 def _scan(options: Mapping[str, str]) -> Scan:
-    table = _table(options)
-    planning = {name: options[name] for name in _PLANNING if name in options}
-    return table.scan(options.get("filter"), _columns(options), at=_at(table, options), options=planning)
-
-
-def _columns(options: Mapping[str, str]) -> list[str] | None:
-    text = options.get("columns")
-    if text is None:
-        return None
-    if not text.lstrip().startswith("["):
-        return [name.strip() for name in text.split(",")]
-    try:
-        names = json.loads(text)
-    except ValueError as error:
-        raise InvalidInputError(f"option 'columns' is no JSON list: {error}") from error
-    return list(names)
-
-
-def _at(table: Table, options: Mapping[str, str]) -> At | None:
-    given = [name for name in _VERSIONS if name in options]
-    if not given:
-        return None
-    if len(given) > 1:
-        raise InvalidInputError(f"options {', '.join(given)} can't be combined", hint="Give one of them")
-    name, value = given[0], options[given[0]]
-    if name == "snapshot-id":
-        return _integer(name, value)
-    if name == "as-of-timestamp":
-        return _timestamp(value)
-    ref = table.refs[value]
-    if ref.type != name:
-        raise NotFoundError(f"'{value}' is a {ref.type}, not a {name}", {"ref": value}, f"Use option '{ref.type}'")
-    return value
-
-
-def _timestamp(value: str) -> dt.datetime:
-    try:
-        return dt.datetime.fromtimestamp(0, dt.timezone.utc) + dt.timedelta(milliseconds=int(value))
-    except OverflowError as error:
-        raise InvalidInputError(f"option 'as-of-timestamp': {value} is out of range") from error
-    except ValueError:
-        pass
-    try:
-        parsed = dt.datetime.fromisoformat(value.replace("Z", "+00:00"))
-    except ValueError as error:
-        raise InvalidInputError(
-            f"option 'as-of-timestamp': '{value}' is no timestamp",
-            hint="Give milliseconds since the epoch, or ISO text",
-        ) from error
-    return parsed
-
-
-def _packing(options: Mapping[str, str]) -> dict[str, int]:
-    return {keyword: _integer(name, options[name]) for name, keyword in _PACKING.items() if name in options}
-
-
-def _integer(name: str, value: str) -> int:
-    try:
-        return int(value)
-    except ValueError as error:
-        raise InvalidInputError(f"option '{name}' must be an integer, not '{value}'") from error
+    return scan_of(_table(options), {name: value for name, value in options.items() if name.lower() in KNOWN})
 
 
 def _narrowed(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Scan:
@@ -194,3 +151,24 @@ def _narrowed(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Sca
             hint=f"Leave it out, or take columns of: {ours.simpleString()}",
         )
     return scan
+
+
+def _with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
+    """The schema of a table of Spark's catalog with the options in its first column's metadata.
+
+    Those of the store are left out, since they may be secret and schemas are shown.
+    """
+    kept = {name: value for name, value in options.items() if name.lower() in _TAKEN}
+    if not schema.fields or "path" not in kept:
+        return schema
+    first, *others = schema.fields
+    metadata = {**(first.metadata or {}), _KEPT: json.dumps(kept, sort_keys=True)}
+    return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
+
+
+def _options(options: Mapping[str, str], schema: StructType) -> Mapping[str, str]:
+    """The options, or those that the schema of a table of Spark's catalog has kept."""
+    if options:
+        return options
+    kept = next((field.metadata[_KEPT] for field in schema if _KEPT in (field.metadata or {})), None)
+    return options if kept is None else dict(json.loads(kept))

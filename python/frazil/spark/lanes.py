@@ -1,8 +1,6 @@
-"""Lanes: ways in which splits become a Spark DataFrame.
+"""The Arrow lane: splits become a Spark DataFrame by Frazil's reader, which executors run inside `mapInArrow`.
 
-A lane takes splits and gives a DataFrame of their rows. The Arrow lane can read any split: executors run Frazil's
-reader inside `mapInArrow`. A faster lane would take the splits that it can read as well and leave the others to this
-one; `lanes_of` is the place that deals splits out.
+It can read any split. `native` has the faster lanes for the files that Spark's own reader reads as well.
 """
 
 from __future__ import annotations
@@ -10,8 +8,7 @@ from __future__ import annotations
 import base64
 import pickle
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,32 +16,24 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from frazil.scan import Split
+from frazil.spark.remote import on_executors
 from frazil.spark.types import arrow_schema, conform
 
 __all__ = [
-    "Lane",
     "SplitSource",
     "arrow_lane",
-    "lanes_of",
     "read_splits",
     "rows_of",
     "scattered",
     "with_unknown_size",
 ]
 
-Lane: TypeAlias = Callable[[SparkSession, Sequence[Split], StructType], DataFrame]
-
-
-def lanes_of(splits: Sequence[Split]) -> list[tuple[Lane, Sequence[Split]]]:
-    """Which lane reads which splits; at least one pair, so that an empty plan has its schema."""
-    return [(arrow_lane, splits)]
-
 
 def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
     """Reads splits with Frazil's reader, one Spark task each."""
     if not splits:
         return spark.createDataFrame([], schema)
-    rows = scattered(spark, [pickle.dumps(split) for split in splits]).mapInArrow(read_splits, schema)
+    rows = scattered(spark, [pickle.dumps(split) for split in splits]).mapInArrow(_READ_SPLITS, schema)
     return with_unknown_size(spark, rows, schema)
 
 
@@ -61,7 +50,7 @@ def with_unknown_size(spark: SparkSession, rows: DataFrame, schema: StructType) 
     source, it never knows the size.
     """
     if _is_connect(spark):
-        nothing = _tasks_connect(spark, []).mapInArrow(read_splits, schema)
+        nothing = _tasks_connect(spark, []).mapInArrow(_READ_SPLITS, schema)
     else:
         nothing = spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
     return rows.unionAll(nothing)
@@ -80,6 +69,9 @@ def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
     # Spark has a worker for each core: one thread to read ahead while rows are handed over is enough.
     for batch in split.to_arrow_batch_reader(ordered=True, threads=1):
         yield conform(batch, target)
+
+
+_READ_SPLITS = on_executors(read_splits, "read_splits")
 
 
 def _is_connect(spark: SparkSession) -> bool:
@@ -131,7 +123,8 @@ class _SplitReader(DataSourceReader):
         return [InputPartition(payload) for payload in payloads]
 
     def read(self, partition: InputPartition | None) -> Iterator[tuple[bytes]]:
-        if partition is not None:  # Spark asks for None if there are no partitions
+        # Spark asks for None, or a partition of it, if there are no partitions.
+        if partition is not None and partition.value is not None:
             yield (partition.value,)
 
 

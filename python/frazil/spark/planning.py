@@ -20,6 +20,7 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
 from frazil.spark.lanes import rows_of, scattered, with_unknown_size
+from frazil.spark.remote import on_executors
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 
@@ -99,7 +100,9 @@ def plan(
     schema = st.StructType([*fields, st.StructField("split", st.BinaryType(), False, facts)])
     if not parts:
         return spark.createDataFrame([], schema)
-    return scattered(spark, [pickle.dumps(part) for part in parts]).mapInArrow(PlanTasksOnExecutors(), schema)
+    return scattered(spark, [pickle.dumps(part) for part in parts]).mapInArrow(
+        on_executors(PlanTasksOnExecutors(), "PlanTasksOnExecutors"), schema
+    )
 
 
 def read_tasks(tasks: DataFrame) -> DataFrame:
@@ -145,7 +148,8 @@ def read_parts(spark: SparkSession, scan: Scan, parts: Sequence[PlanPart]) -> Da
     schema = spark_schema(scan.schema)
     if not parts:
         return spark.createDataFrame([], schema)
-    splits = scattered(spark, [pickle.dumps(part) for part in parts]).mapInArrow(PlanOnExecutors(), "split binary")
+    plan_them = on_executors(PlanOnExecutors(), "PlanOnExecutors")
+    splits = scattered(spark, [pickle.dumps(part) for part in parts]).mapInArrow(plan_them, "split binary")
     return _read(spark, splits, Split(scan._core.reader()), readers_of(scan, parts))
 
 
@@ -157,7 +161,7 @@ def readers_of(scan: Scan, parts: Sequence[PlanPart]) -> int:
 def _read(spark: SparkSession, splits: DataFrame, reader: Split, readers: int) -> DataFrame:
     schema = spark_schema(reader.schema)
     # Adaptive execution leaves partitions alone whose number was asked for; others, being small, it would join.
-    rows = splits.repartition(readers).mapInArrow(ReadPlanned(reader), schema)
+    rows = splits.repartition(readers).mapInArrow(on_executors(ReadPlanned(reader), "ReadPlanned"), schema)
     return with_unknown_size(spark, rows, schema)
 
 

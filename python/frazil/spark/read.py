@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil.arguments import At
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
-from frazil.spark.lanes import lanes_of
+from frazil.spark.lanes import arrow_lane
+from frazil.spark.native import Dealt, Engine, all_to_arrow, deal, read_group
+from frazil.spark.options import scan_of
 from frazil.spark.planning import Planning, deal_out, read_parts
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 
-__all__ = ["read", "read_scan"]
+__all__ = ["Lanes", "explain", "read", "read_scan"]
 
 
 def read(
@@ -26,34 +31,96 @@ def read(
     select: Sequence[str] | None = None,
     at: At | None = None,
     planning: Planning = "auto",
+    engine: Engine = "auto",
+    options: Mapping[str, object] | None = None,
 ) -> DataFrame:
     """A table's rows as a Spark DataFrame.
 
     Args:
         spark: The session, classic or Connect.
         table: A table or its location.
-        filter: Rows to keep; prunes files and row groups. Spark's own filters come too late for that.
+        filter: Rows to keep; prunes files and row groups. Spark's own filters come too late to prune files.
         select: Columns to read; the others are never decoded.
         at: The version to read.
         planning: Who plans. `driver`: once, here and now. `executors`: here and now the manifest list only; executors
             plan whenever Spark runs the DataFrame, and the tasks go to the readers through a shuffle. `auto`: as the
             table's property `read.data-planning-mode` says (`local`, `distributed`); without it executors, if the data
             manifests to read have more bytes than `spark.frazil.planning.driver-max-bytes`.
+        engine: Who reads. `auto`: Spark's own Parquet reader reads the files that it reads as Frazil does, Frazil's
+            reader the others; what executors plan, Frazil reads. `native`: Spark's reader, or an error. `arrow`:
+            Frazil's reader. `explain` says what reads which file, and why.
+        options: Read options by the names of Iceberg's Spark options: those of the format `frazil`.
     """
     opened = table if isinstance(table, Table) else open_table(table)
-    return read_scan(spark, opened.scan(filter, select, at=at), planning)
+    return read_scan(spark, scan_of(opened, options or {}, filter, select, at), planning, engine)
 
 
-def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto") -> DataFrame:
-    """A scan's rows as a Spark DataFrame; for `planning` see `read`. Executors read them, as often as Spark asks.
+def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
+    """A scan's rows as a Spark DataFrame; for `planning` and `engine` see `read`.
 
-    The DataFrame's `explain()` shows `PlanOnExecutors` where executors plan.
+    The DataFrame's `explain()` shows `PlanOnExecutors` where executors plan; `explain("extended")` names the lanes.
     """
     schema = spark_schema(scan.schema)
-    parts = deal_out(spark, scan, planning)
+    if engine == "native" and planning == "executors":
+        raise InvalidInputError("what executors plan, Frazil reads: engine='native' needs planning='driver'")
+    parts = None if engine == "native" else deal_out(spark, scan, planning)
     if parts is not None:
         rows = read_parts(spark, scan, parts)
     else:
-        frames = [lane(spark, splits, schema) for lane, splits in lanes_of(scan.plan())]
+        dealt = deal(spark, scan, engine)
+        frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema)]
+        if dealt.rest or not frames:
+            frames.append(arrow_lane(spark, dealt.rest, schema).alias(f"frazil arrow lane: {len(dealt.rest)} splits"))
         rows = reduce(DataFrame.unionAll, frames)
     return rows if scan.row_limit is None else rows.limit(scan.row_limit)
+
+
+class Lanes:
+    """Which lane reads which file of a scan, and why. Print it.
+
+    Attributes:
+        files: A pyarrow table: `file_path`, `lane` and `reason`. Lanes are `N` (Spark's own reader), `ND` (the same,
+            and deleted rows leave by an anti-join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
+    """
+
+    def __init__(self, dealt: Dealt) -> None:
+        rows: list[tuple[str, str, str | None]] = [
+            (file.path, "ND" if group.has_deletes else "N", None) for group in dealt.groups for file in group.files
+        ]
+        rows += [(path, "A", why) for path, why in dealt.reasons]
+        schema = pa.schema([("file_path", pa.string()), ("lane", pa.string()), ("reason", pa.string())])
+        self.files = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+
+    def __repr__(self) -> str:
+        counts = Counter(zip(self.files["lane"].to_pylist(), self.files["reason"].to_pylist(), strict=True))
+        said = {
+            "N": "Spark's Parquet reader",
+            "ND": "Spark's Parquet reader, without deleted rows by an anti-join",
+            "A": "Frazil's reader through Arrow",
+        }
+        lines = [
+            f"{lane:2} {count:>7} files: {said[lane]}{f' ({why})' if why else ''}"
+            for (lane, why), count in sorted(counts.items(), key=lambda item: (item[0][0] == "A", item[0][0], -item[1]))
+        ]
+        return "\n".join(lines or ["no files"])
+
+
+def explain(
+    spark: SparkSession,
+    table: Table | Scan | str | os.PathLike[str],
+    filter: str | Predicate | None = None,
+    select: Sequence[str] | None = None,
+    at: At | None = None,
+    planning: Planning = "auto",
+    engine: Engine = "auto",
+    options: Mapping[str, object] | None = None,
+) -> Lanes:
+    """Which lane would read which file. Arguments are those of `read`; in place of a table a scan will do."""
+    if isinstance(table, Scan):
+        scan = table
+    else:
+        opened = table if isinstance(table, Table) else open_table(table)
+        scan = scan_of(opened, options or {}, filter, select, at)
+    if engine != "native" and deal_out(spark, scan, planning) is not None:
+        return Lanes(all_to_arrow(scan, "executors plan it"))
+    return Lanes(deal(spark, scan, engine))

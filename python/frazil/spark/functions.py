@@ -1,0 +1,171 @@
+"""Iceberg's partition transforms as functions of Spark columns, equal to `system.bucket` and so on of its connector.
+
+    from frazil.spark import functions as ff
+
+    df.repartition(ff.bucket(16, "user_id"), ff.days("ts"))
+
+Frazil's kernels compute them in Spark's Python workers, on Arrow columns. PySpark 4.0 has functions of pandas columns
+only, so there values travel as text, which is slow. Null stays null. The Spark session's time zone does not matter:
+instants are in UTC.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import warnings
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from frazil import transforms
+from frazil.exceptions import InvalidInputError
+from frazil.spark.remote import on_executors_each
+
+__all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
+
+
+def bucket(buckets: int, column: str | Column) -> Column:
+    """The bucket of each value, from 0 to `buckets - 1`. int.
+
+    Args:
+        buckets: How many there are.
+        column: Integers, decimals, dates, timestamps, strings or binary; other types fail when Spark runs the query.
+    """
+    return _apply(Transform("bucket", transforms._parameter("buckets", buckets)), column, "int")
+
+
+def truncate(width: int, column: str | Column, type: str | st.DataType = "string") -> Column:
+    """Each value cut to a width: numbers down to a multiple of it, strings to characters, binary to bytes.
+
+    Args:
+        width: The width.
+        column: Integers, decimals, strings or binary.
+        type: The column's type. Spark wants to know it of a function before it looks at the column.
+    """
+    return _apply(Transform("truncate", transforms._parameter("width", width)), column, type)
+
+
+def years(column: str | Column) -> Column:
+    """Years from 1970 of dates and timestamps. int."""
+    return _apply(Transform("year"), column, "int")
+
+
+def months(column: str | Column) -> Column:
+    """Months from 1970-01 of dates and timestamps. int."""
+    return _apply(Transform("month"), column, "int")
+
+
+def days(column: str | Column) -> Column:
+    """The day of dates and timestamps. date."""
+    return _apply(Transform("day"), column, "date")
+
+
+def hours(column: str | Column) -> Column:
+    """Hours from 1970-01-01T00 of timestamps. int."""
+    return _apply(Transform("hour"), column, "int")
+
+
+class Transform:
+    """Runs on executors: one of `frazil.transforms`."""
+
+    def __init__(self, name: str, parameter: int | None = None) -> None:
+        self._name = name
+        self._parameters = () if parameter is None else (parameter,)
+
+    @property
+    def shown(self) -> str:
+        """Its name in Spark's plans."""
+        return "_".join(map(str, (self._name, *self._parameters)))
+
+    def __call__(self, array: pa.Array) -> pa.Array:
+        """The transformed column, in a type that Spark takes."""
+        if pa.types.is_timestamp(array.type) and array.type.tz is not None:
+            array = array.cast(pa.timestamp(array.type.unit, "UTC"))
+        elif pa.types.is_int8(array.type) or pa.types.is_int16(array.type):
+            array = array.cast(pa.int32())
+        result = getattr(transforms, self._name)(array, *self._parameters)
+        return result.combine_chunks() if isinstance(result, pa.ChunkedArray) else result
+
+
+class TransformTexts:
+    """Runs on executors: the same of values that come as JSON, with Spark's name of their type."""
+
+    def __init__(self, transform: Transform) -> None:
+        self._transform = transform
+
+    def __call__(self, texts: Any, types: Any) -> Any:
+        """The transformed values. pandas, which Spark gives here, has no integers that may be null, nor all times."""
+        import pandas as pd
+
+        parsed = [json.loads(text, parse_float=Decimal).get("v") for text in texts]
+        array = _array_of(parsed, types.iloc[0]) if parsed else pa.array([], pa.int32())
+        return pd.Series(self._transform(array).to_pylist(), dtype=object)
+
+
+_BY_NAME: dict[str, pa.DataType] = {
+    **dict.fromkeys(("tinyint", "smallint", "int"), pa.int32()),
+    "bigint": pa.int64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    "binary": pa.binary(),
+}
+
+
+def _array_of(values: list[Any], type: str) -> pa.Array:
+    if type.startswith("decimal("):
+        precision, _, scale = type[len("decimal(") : -1].partition(",")
+        return pa.array([v if v is None else Decimal(v) for v in values], pa.decimal128(int(precision), int(scale)))
+    if type in ("boolean", "float", "double"):
+        raise InvalidInputError(f"values of type {type} can't be transformed")
+    parse: Callable[[str], Any] | None = None
+    if type == "binary":
+        parse = base64.b64decode
+    elif type == "date":
+        parse = dt.date.fromisoformat
+    elif type.startswith("timestamp"):
+        parse = _timestamp
+    parsed = values if parse is None else [v if v is None else parse(v) for v in values]
+    return pa.array(parsed, _BY_NAME.get(type, pa.string()))
+
+
+def _timestamp(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+_JSON = {
+    "ignoreNullFields": "false",
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+def _apply(transform: Transform, column: str | Column, type: str | st.DataType) -> Column:
+    column = f.col(column) if isinstance(column, str) else column
+    # Spark asks for type hints, of which a function of any type has none.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return _udf(transform, type)(column)
+
+
+def _udf(transform: Transform, type: str | st.DataType) -> Callable[[Column], Column]:
+    try:
+        from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+    except ImportError:
+        from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
+
+        by_text = on_executors_each(TransformTexts(transform), transform.shown)
+        function = pandas_udf(by_text, cast(Any, type), PandasUDFType.SCALAR)
+        return lambda column: function(f.to_json(f.struct(column.alias("v")), _JSON), f.typeof(column))
+    kernel: Callable[[Column], Column] = arrow_udf(
+        on_executors_each(transform, transform.shown), type, ArrowUDFType.SCALAR
+    )
+    return kernel

@@ -1,0 +1,389 @@
+"""The native lanes: files that Spark's own Parquet reader reads.
+
+`deal` asks the core which files Spark would read as Frazil does, and `read_group` reads them: by the names that
+columns have in the files, never by field ids, since Spark matches data by ids but pushes filters by names. Deleted
+rows leave by an anti-join with their positions, which are packed with the file's number into one long and broadcast.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from frazil import interop
+from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.scan import Scan, Split
+from frazil.schema import Schema
+from frazil.spark.types import spark_schema
+
+__all__ = [
+    "MAX_DELETES",
+    "MAX_FILES",
+    "SCHEMES",
+    "Dealt",
+    "Engine",
+    "Group",
+    "all_to_arrow",
+    "changed_setting",
+    "deal",
+    "place_for_spark",
+    "quoted",
+    "read_group",
+]
+
+Engine: TypeAlias = Literal["auto", "native", "arrow"]
+
+SCHEMES = "spark.frazil.native.schemes"
+"""Spark setting: from where Spark's reader may read, with commas between; `s3=s3a` writes `s3a:` for `s3:`."""
+MAX_DELETES = "spark.frazil.native.max-deletes"
+"""Spark setting: the most deleted positions that are broadcast. Default 4,000,000."""
+MAX_FILES = "spark.frazil.native.max-files"
+"""Spark setting: the most files of which the driver reads the footers. Default 10,000."""
+
+_MAX_DELETES = 4_000_000
+_MAX_FILES = 10_000
+# A literal map with more entries than that costs more than a scan of its own.
+_FILES_PER_MAP = 50
+# So many scans in a query are fine.
+_MOST_BRANCHES = 32
+# Above as many paths Spark starts a job to look for them, with a task for each.
+_FEW_PATHS = 32
+_MANY_PATHS = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_POSITION_BITS = 40
+_ROW = "__frazil_row"
+_OPTIONS = {
+    # Iceberg's dates and times are those of the proleptic Gregorian calendar, whoever wrote the file.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    # A file that is lost must not pass for one without rows.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    # Folders are no columns.
+    "recursiveFileLookup": "true",
+    "mergeSchema": "false",
+}
+
+
+class File(NamedTuple):
+    """A file for Spark."""
+
+    path: str
+    size_bytes: int
+    record_count: int
+    number: int | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Files whose columns have the same names. `columns` are the files' names of `Dealt.wanted`, None if all null."""
+
+    columns: tuple[str | None, ...]
+    filtered: bool
+    files: tuple[File, ...]
+
+    @property
+    def has_deletes(self) -> bool:
+        """Whether rows of its files are deleted."""
+        return self.files[0].number is not None
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """A scan's files by lane."""
+
+    wanted: Schema
+    filter: Any
+    groups: tuple[Group, ...]
+    positions: pa.Table
+    rest: list[Split]
+    reasons: list[tuple[str, str]]
+
+
+def all_to_arrow(scan: Scan, reason: str) -> Dealt:
+    """Everything to the Arrow lane."""
+    splits = scan.plan()
+    paths = dict.fromkeys(task.data_file.path for split in splits for task in split.tasks)
+    return Dealt(
+        scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), splits, [(p, reason) for p in paths]
+    )
+
+
+def deal(spark: SparkSession, scan: Scan, engine: Engine) -> Dealt:
+    """Which lane reads which file.
+
+    Raises:
+        UnsupportedError: `engine` is `native`, and Spark's reader can't read some file as Frazil does.
+    """
+    if engine not in ("auto", "native", "arrow"):
+        raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
+    if engine == "arrow":
+        return all_to_arrow(scan, "asked for by engine='arrow'")
+    if scan._table.format != "iceberg" and engine == "auto":
+        return all_to_arrow(scan, "the table is of Apache Paimon")
+    schemes = _schemes(spark)
+    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, _MAX_DELETES)
+    refused: set[str] = set()
+    while True:
+        schema, text, positions, rest = scan._core.hand_over(list(schemes), refused, *most)
+        facts = json.loads(text)
+        groups = tuple(
+            Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"]))
+            for g in facts["groups"]
+        )
+        more = {file.path for file in _beyond(groups)}
+        if not more:
+            break
+        refused |= more
+    reasons = [(path, reason) for path, reason in facts["reasons"]]
+    if engine == "native" and reasons:
+        path, reason = reasons[0]
+        raise UnsupportedError(
+            f"Spark's own reader can't read {len(reasons)} of the scan's files as Frazil does: {reason}",
+            {"path": path},
+            "Leave engine= out: such files are then read by Frazil, the others by Spark",
+        )
+    dealt = Dealt(Schema._wrap(schema), facts["filter"], groups, interop.table_of(positions), [], reasons)
+    return Dealt(**{**dealt.__dict__, "rest": [Split(split) for split in rest]})
+
+
+def _beyond(groups: Sequence[Group]) -> Iterator[File]:
+    """Files of the smallest groups, where there would be too many branches."""
+    branches = 0
+    for group in sorted(groups, key=lambda g: -len(g.files)):
+        for files in _chunks(group):
+            branches += 1
+            if branches > _MOST_BRANCHES:
+                yield from files
+
+
+def _chunks(group: Group) -> list[tuple[File, ...]]:
+    """The files of a group, in the sets that are scanned together."""
+    if not group.has_deletes:
+        return [group.files]
+    return [group.files[i : i + _FILES_PER_MAP] for i in range(0, len(group.files), _FILES_PER_MAP)]
+
+
+def read_group(spark: SparkSession, dealt: Dealt, group: Group, result: st.StructType) -> list[DataFrame]:
+    """The rows of a group's files: of each set of files that is scanned together."""
+    return [_read_files(spark, dealt, group, files, result) for files in _chunks(group)]
+
+
+def _read_files(
+    spark: SparkSession, dealt: Dealt, group: Group, files: Sequence[File], result: st.StructType
+) -> DataFrame:
+    wanted = spark_schema(dealt.wanted)
+    stored = [(name, field) for name, field in zip(group.columns, wanted, strict=True) if name is not None]
+    schema = st.StructType([st.StructField(name, field.dataType) for name, field in stored])
+    rows = _open(spark, schema, [_for_spark(spark, file.path) for file in files])
+    columns = [_column(name, field) for name, field in zip(group.columns, wanted, strict=True)]
+    if group.has_deletes:
+        rows = _without_deleted(spark, dealt, rows.select(*columns, _packed(spark, files)), files)
+    else:
+        rows = rows.select(*columns)
+    if group.filtered:
+        rows = rows.where(condition(dealt.filter))
+    names = [f.col(quoted(field.name)) for field in result]
+    lane = "delete" if group.has_deletes else "plain"
+    return rows.select(*names).alias(f"frazil native {lane} lane: {len(files)} files")
+
+
+def _column(name: str | None, field: st.StructField) -> Column:
+    if name is None:
+        column = f.lit(None).cast(field.dataType)
+    else:
+        column = _without_push_down(f.col(quoted(name)), field.dataType)
+    return column.alias(field.name, metadata=field.metadata) if field.metadata else column.alias(field.name)
+
+
+def _without_push_down(column: Column, type_: st.DataType) -> Column:
+    """The same values by an expression that Spark can't see through, if there are floats.
+
+    Statistics leave NaN out, and dictionaries tell -0.0 from 0.0. Spark, for which NaN is above all numbers and zeros
+    are equal, would skip row groups by them all the same, and lose rows.
+    """
+    if isinstance(type_, (st.FloatType, st.DoubleType)):
+        return f.nanvl(column, f.lit(float("nan")).cast(type_))
+    if isinstance(type_, st.StructType) and _has_floats(type_):
+        return f.when(column.isNotNull(), column)
+    return column
+
+
+def _has_floats(type_: st.DataType) -> bool:
+    if isinstance(type_, st.StructType):
+        return any(_has_floats(field.dataType) for field in type_)
+    return isinstance(type_, (st.FloatType, st.DoubleType))
+
+
+def quoted(name: str) -> str:
+    """A name as Spark takes it in expressions."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+# ---------------------------------------------------------------- finding the files
+
+
+def _open(spark: SparkSession, schema: st.StructType, paths: Sequence[str]) -> DataFrame:
+    reader = spark.read.schema(schema).options(**_OPTIONS)
+    if len(paths) <= _FEW_PATHS:
+        return reader.parquet(*paths)
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folder, name = posixpath.split(path)
+        folders.setdefault(folder, []).append(name)
+    # Listing folders costs less than looking for each file; but other files in them may have the same names.
+    if len(folders) <= _FEW_PATHS and len(set().union(*folders.values())) == len(paths):
+        pattern = "{" + ",".join(sorted(name for names in folders.values() for name in names)) + "}"
+        try:
+            rows = reader.option("pathGlobFilter", pattern).parquet(*folders)
+            if sorted(map(_decoded, rows.inputFiles())) == sorted(map(_decoded, paths)):
+                return rows
+        except PySparkException:
+            pass  # what is wrong is said below, of the file that it is about
+    with changed_setting(spark, _MANY_PATHS, str(len(paths) + 1)):
+        rows = reader.parquet(*paths)
+        # Connect looks for the files when it is first asked about them.
+        _ = rows.columns
+    return rows
+
+
+@contextmanager
+def changed_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    """The session with another value of a setting."""
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)
+
+
+def _decoded(path: str) -> str:
+    """One spelling of a path, whether Spark escaped it or not."""
+    path = re.sub(r"^([a-z0-9+.-]+):/+(?=[^/])", r"\1:/", path)
+    return re.sub(r"%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)) if int(m[1], 16) < 128 else m[0], path)
+
+
+def _schemes(spark: SparkSession) -> dict[str, str]:
+    text = spark.conf.get(SCHEMES, "file") or ""
+    pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    return {ours: theirs or ours for ours, _, theirs in pairs}
+
+
+def _for_spark(spark: SparkSession, path: str) -> str:
+    """A path as Spark takes it, and as its column `_metadata.file_path` gives it."""
+    scheme, colon, rest = path.partition(":")
+    if not colon or "/" in scheme:
+        return "file:" + path
+    if scheme == "file":
+        return "file:/" + rest.lstrip("/")
+    return _schemes(spark).get(scheme, scheme) + ":" + rest
+
+
+def place_for_spark(spark: SparkSession, path: str) -> str | None:
+    """A path as Spark takes it; None if Spark is not said to read from there."""
+    scheme = path.partition(":")[0] if ":" in path.partition("/")[0] else "file"
+    return _for_spark(spark, path) if scheme in _schemes(spark) else None
+
+
+def _count(spark: SparkSession, name: str, default: int) -> int:
+    text = spark.conf.get(name, str(default)) or ""
+    if not text.isdigit():
+        raise InvalidInputError(f"setting {name} must be a number, not '{text}'")
+    return int(text)
+
+
+# ---------------------------------------------------------------- deleted rows
+
+
+def _packed(spark: SparkSession, files: Iterable[File]) -> Column:
+    """The file's number and the row's position in one long. A file without number stops the query."""
+    paths = [(path, file.number) for file in files for path in _spellings(_for_spark(spark, file.path))]
+    numbers = [f.lit(part) for path, number in paths for part in (path, number)]
+    path = f.col("_metadata.file_path")
+    lost = f.raise_error(f.concat(f.lit("Frazil gave this file no number: "), path)).cast("bigint")
+    number = f.coalesce(f.create_map(*numbers)[path].cast("bigint"), lost)
+    return f.shiftleft(number, _POSITION_BITS).bitwiseOR(f.col("_metadata.row_index")).alias(_ROW)
+
+
+def _spellings(path: str) -> list[str]:
+    """How Spark may give a path: some versions escape what a URI can't hold."""
+    escaped = re.sub(r"[% \"<>^`|]", lambda m: f"%{ord(m[0]):02X}", path)
+    return [path] if escaped == path else [path, escaped]
+
+
+def _without_deleted(spark: SparkSession, dealt: Dealt, rows: DataFrame, files: Sequence[File]) -> DataFrame:
+    numbers = [file.number for file in files if file.number is not None]
+    row = dealt.positions.column("row")
+    first, end = min(numbers) << _POSITION_BITS, (max(numbers) + 1) << _POSITION_BITS
+    deleted = row.filter(pc.and_(pc.greater_equal(row, first), pc.less(row, end)))
+    broadcast = f.broadcast(spark.createDataFrame(pa.table({_ROW: deleted})))
+    return rows.join(broadcast, _ROW, "left_anti")
+
+
+# ---------------------------------------------------------------- the filter
+
+
+def condition(filter: Any) -> Column:
+    """A filter of the core as Spark's."""
+    if isinstance(filter, bool):
+        return f.lit(filter)
+    op = filter["op"]
+    if op in ("and", "or"):
+        parts = [condition(part) for part in filter["parts"]]
+        return reduce(lambda a, b: a & b if op == "and" else a | b, parts)
+    top, *inner = filter["path"]
+    column = reduce(lambda c, name: c.getField(name), inner, f.col(quoted(top)))
+    values = [_literal(value, filter["type"]) for value in filter["values"]]
+    return _asked(op, column, values, filter["type"] in ("float", "double"))
+
+
+def _asked(op: str, column: Column, values: list[Column], floats: bool) -> Column:
+    if op in ("is-null", "not-null"):
+        return column.isNull() if op == "is-null" else column.isNotNull()
+    if op in ("is-nan", "not-nan"):
+        nan = f.coalesce(f.isnan(column), f.lit(False))
+        return nan if op == "is-nan" else ~nan
+    if op in ("in", "not-in"):
+        # Sets of floats tell zeros apart, comparing does not.
+        found = reduce(lambda a, b: a | b, [column == value for value in values]) if floats else column.isin(*values)
+        return found if op == "in" else ~found
+    value = values[0]
+    if op in ("starts-with", "not-starts-with"):
+        return column.startswith(value) if op == "starts-with" else ~column.startswith(value)
+    compare = {"eq": "__eq__", "not-eq": "__ne__", "lt": "__lt__", "lt-eq": "__le__", "gt": "__gt__", "gt-eq": "__ge__"}
+    result: Column = getattr(column, compare[op])(value)
+    return result
+
+
+def _literal(value: Any, type_: str) -> Column:
+    if type_ in ("boolean", "string"):
+        return f.lit(value)
+    if type_ in ("int", "long"):
+        return f.lit(int(value)).cast("bigint" if type_ == "long" else "int")
+    if type_ in ("float", "double"):
+        return f.lit(float(value)).cast(type_)
+    if type_.startswith("decimal"):
+        return f.lit(decimal.Decimal(value)).cast(type_.replace(" ", ""))
+    if type_ == "date":
+        return f.lit(dt.date.fromisoformat(value))
+    if type_ in ("timestamp", "timestamptz"):
+        return f.lit(value).cast("timestamp_ntz" if type_ == "timestamp" else "timestamp")
+    return f.lit(bytes.fromhex(value))

@@ -1,0 +1,364 @@
+//! What of a scan an engine's own Parquet reader can read, and how; the rest stays ours.
+//!
+//! [`Scan::hand_over`] plans and looks at the footers of the files. A file goes to the engine if reading columns by their
+//! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
+//! its only ones: these are given as positions, packed with the file's number into one integer each, for an anti-join.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::Int64Array;
+use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use crate::data::delete_files::DeleteCache;
+use crate::data::deletes::DeleteFilter;
+pub use crate::data::plain_columns::POSITION_BITS;
+use crate::data::plain_columns::{Plain, packed, plain_columns};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::scan::{Scan, SplitRequest};
+use crate::splits;
+use crate::store::{in_parallel, location};
+use crate::task::{FileContent, ScanTask, Split};
+use crate::types::json::value_to_json;
+use crate::types::metadata_columns::is_metadata;
+use crate::types::{Field, PrimitiveType, Schema, Transform, Type};
+use crate::workers::GoOn;
+
+/// What an engine can take.
+#[derive(Clone, Debug)]
+pub struct HandOverRequest {
+    /// Schemes of the places that it reads, `file` for local ones.
+    pub schemes: Vec<String>,
+    /// Files that it can't read, by their real paths, for what reason ever.
+    pub refused: HashSet<String>,
+    /// The most files; of a scan with more it gets none.
+    pub most_files: usize,
+    /// The most deleted positions, all files together.
+    pub most_positions: u64,
+}
+
+/// Files of a scan, dealt out.
+#[derive(Clone, Debug)]
+pub struct HandOver {
+    /// The columns that are read, those of the result first, then those that only the filter asks about.
+    pub wanted: Schema,
+    /// The scan's filter, if any file needs it.
+    pub filter: BoundPredicate,
+    /// Files for the engine.
+    pub groups: Vec<PlainGroup>,
+    /// Deleted rows of those: file number and position ([`packed_schema`]).
+    pub positions: RecordBatch,
+    /// Everything else.
+    pub rest: Vec<Split>,
+    /// Files of the rest, with the reason.
+    pub reasons: Vec<(String, String)>,
+}
+
+/// What files of a group have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Form {
+    /// For each wanted column the files' name; `None` where it is null in every row.
+    columns: Vec<Option<String>>,
+    has_deletes: bool,
+    is_filtered: bool,
+}
+
+/// Files that are read in the same way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlainGroup {
+    /// For each wanted column the files' name; `None` where it is null in every row.
+    pub columns: Vec<Option<String>>,
+    /// Whether rows of these files may fail the filter.
+    pub is_filtered: bool,
+    /// The files.
+    pub files: Vec<PlainFile>,
+}
+
+/// A file for the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainFile {
+    /// Where it is.
+    pub path: String,
+    /// Its length.
+    pub size_bytes: i64,
+    /// Its rows, deleted ones included.
+    pub record_count: i64,
+    /// Its number among those with deleted rows.
+    pub number: Option<usize>,
+}
+
+/// The schema of [`HandOver::positions`].
+pub fn packed_schema() -> SchemaRef {
+    Arc::new(ArrowSchema::new(vec![ArrowField::new("row", DataType::Int64, false)]))
+}
+
+impl Scan {
+    /// Plans, and deals the files out. Reads the footer of each file that may go to the engine, and its position deletes.
+    ///
+    /// # Errors
+    /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
+    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: GoOn) -> Result<HandOver> {
+        let packing = self.split_plan(packing)?;
+        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
+        let dealer = Dealer::new(self, request);
+        let everywhere = match tasks.len() > request.most_files {
+            true => Some(format!("there are {} files, more than {}", tasks.len(), request.most_files)),
+            false => dealer.refusal(),
+        };
+        let store = self.store().clone();
+        let forms = match &everywhere {
+            Some(reason) => tasks.iter().map(|_| Plain::Not(reason.clone())).collect(),
+            None => in_parallel(store.as_ref(), tasks.len(), |i| {
+                go_on()?;
+                tasks.get(i).map_or_else(|| Err(Error::internal("a task is gone")), |task| dealer.form(task))
+            })?,
+        };
+        let mut out = Dealt::default();
+        for (task, form) in tasks.into_iter().zip(forms) {
+            go_on()?;
+            match form {
+                Plain::Columns(columns) => dealer.take(task, columns, &mut out)?,
+                Plain::Not(reason) => out.refuse(task, reason),
+            }
+        }
+        let rest = splits::pack(out.rest, &packing, go_on)?;
+        let context = self.context();
+        let positions = Arc::new(Int64Array::from(out.positions));
+        Ok(HandOver {
+            filter: BoundPredicate::clone(self.bound_filter()),
+            groups: out.groups.into_iter().map(|(form, files)| form.of(files)).collect(),
+            positions: RecordBatch::try_new(packed_schema(), vec![positions])
+                .map_err(|e| Error::internal("positions make no batch").because(e))?,
+            rest: rest.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect(),
+            reasons: out.reasons,
+            wanted: Schema::new(context.schema.id, dealer.wanted, Vec::new()),
+        })
+    }
+}
+
+impl Form {
+    fn of(self, files: Vec<PlainFile>) -> PlainGroup {
+        PlainGroup { columns: self.columns, is_filtered: self.is_filtered, files }
+    }
+}
+
+#[derive(Default)]
+struct Dealt {
+    groups: IndexMap<Form, Vec<PlainFile>>,
+    numbered: usize,
+    positions: Vec<i64>,
+    rest: Vec<ScanTask>,
+    reasons: Vec<(String, String)>,
+}
+
+impl Dealt {
+    fn refuse(&mut self, task: ScanTask, reason: String) {
+        self.reasons.push((task.data_file.path.clone(), reason));
+        self.rest.push(task);
+    }
+}
+
+struct Dealer<'a> {
+    scan: &'a Scan,
+    request: &'a HandOverRequest,
+    wanted: Vec<Field>,
+    deletes: DeleteCache,
+}
+
+impl<'a> Dealer<'a> {
+    fn new(scan: &'a Scan, request: &'a HandOverRequest) -> Dealer<'a> {
+        let context = scan.context();
+        let mut wanted = context.projection.fields.to_vec();
+        let asked = crate::types::select::prune_to(&context.schema, &scan.bound_filter().field_ids());
+        let more = asked.fields.iter().filter(|f| context.projection.fields.iter().all(|p| p.id != f.id));
+        wanted.extend(more.cloned());
+        Dealer { scan, request, wanted, deletes: DeleteCache::default() }
+    }
+
+    /// Why no file of the scan can go to the engine.
+    fn refusal(&self) -> Option<String> {
+        if self.scan.is_of_changes() {
+            return Some("changelogs are read by Frazil only".into());
+        }
+        let mut names = HashSet::new();
+        if !self.wanted.iter().all(|f| names.insert(f.name.to_lowercase())) {
+            return Some("the table has columns that differ in case only".into());
+        }
+        let filtered = self.scan.bound_filter().field_ids();
+        let asked = self.wanted.iter().map(|f| f.id).chain(filtered);
+        let named = |id| is_metadata(id).then(|| "metadata columns are read by Frazil only".to_owned());
+        asked.into_iter().find_map(named)
+    }
+
+    /// How the task's file can be read, deletes apart.
+    fn form(&self, task: &ScanTask) -> Result<Plain> {
+        match self.place_refusal(task)? {
+            Some(reason) => Ok(Plain::Not(reason)),
+            None => plain_columns(self.scan.store(), self.scan.context(), &task.data_file, &self.wanted),
+        }
+    }
+
+    /// Why the task's file can't go to the engine, whatever is in it.
+    fn place_refusal(&self, task: &ScanTask) -> Result<Option<String>> {
+        let file = &task.data_file;
+        if task.merge.is_some() || file.leveled.is_some() {
+            return Ok(Some("its rows may have to be merged with others".into()));
+        }
+        if task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes) {
+            return Ok(Some("it has equality deletes".into()));
+        }
+        if *task.residual != BoundPredicate::True
+            && let Some(reason) = unsayable(self.scan.bound_filter())
+        {
+            return Ok(Some(reason));
+        }
+        let path = self.scan.context().location.resolve(&file.path)?;
+        if self.request.refused.contains(&path) {
+            return Ok(Some("the engine does not find it".into()));
+        }
+        let scheme = location::scheme(&path).unwrap_or("file");
+        if !self.request.schemes.iter().any(|s| s == scheme) {
+            return Ok(Some(format!("the engine is not said to read from '{scheme}:'")));
+        }
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if name.starts_with(['_', '.']) || name.ends_with("._COPYING_") {
+            return Ok(Some("engines take its name for that of a hidden file".into()));
+        }
+        let unsafe_char = |c: char| matches!(c, '{' | '}' | '[' | ']' | '*' | '?' | '\\' | ',' | '#') || c.is_control();
+        Ok(path.contains(unsafe_char).then(|| "its path has characters that engines take for patterns".into()))
+    }
+
+    fn take(&self, task: ScanTask, columns: Vec<Option<String>>, out: &mut Dealt) -> Result<()> {
+        let (file, context) = (&task.data_file, self.scan.context());
+        let mut number = None;
+        if !task.deletes.is_empty() {
+            let filter = DeleteFilter::load(self.scan.store(), context, file, &task.deletes, &self.deletes)
+                .with("data_file", &file.path)?;
+            if let Some(positions) = filter.positions().filter(|p| !p.is_empty()) {
+                let most = self.request.most_positions;
+                if positions.len().saturating_add(out.positions.len() as u64) > most {
+                    out.refuse(task, format!("there are more than {most} deleted rows"));
+                    return Ok(());
+                }
+                let before = out.positions.len();
+                for position in positions.iter() {
+                    match packed(out.numbered, position) {
+                        Ok(row) => out.positions.push(row),
+                        Err(e) => {
+                            out.positions.truncate(before);
+                            out.refuse(task, e.to_string());
+                            return Ok(());
+                        }
+                    }
+                }
+                number = Some(out.numbered);
+                out.numbered += 1;
+            }
+        }
+        let is_filtered = *task.residual != BoundPredicate::True;
+        let path = context.location.resolve(&file.path)?;
+        let plain = PlainFile { path, size_bytes: file.size_bytes, record_count: file.record_count, number };
+        let form = Form { columns, has_deletes: number.is_some(), is_filtered };
+        out.groups.entry(form).or_default().push(plain);
+        Ok(())
+    }
+}
+
+/// Why a filter can't be said in SQL.
+fn unsayable(filter: &BoundPredicate) -> Option<String> {
+    let mut reason = None;
+    filter.for_each_leaf(&mut |leaf| {
+        let plain = match leaf.term.source.as_primitive() {
+            Some(PrimitiveType::String) => true,
+            Some(
+                PrimitiveType::Boolean
+                | PrimitiveType::Int
+                | PrimitiveType::Long
+                | PrimitiveType::Float
+                | PrimitiveType::Double
+                | PrimitiveType::Decimal { .. }
+                | PrimitiveType::Date
+                | PrimitiveType::Timestamp
+                | PrimitiveType::Timestamptz
+                | PrimitiveType::Binary
+                | PrimitiveType::Fixed(_),
+            ) => !matches!(leaf.op, Op::StartsWith | Op::NotStartsWith),
+            _ => matches!(leaf.op, Op::IsNull | Op::NotNull),
+        };
+        // Years beyond four digits have no text that all engines read.
+        let years = |text: &Json| text.as_str().is_none_or(|t| !t.starts_with(['+', '-']));
+        let times = matches!(leaf.term.source.as_primitive(), Some(p) if is_time(p));
+        let plain = plain && (!times || values_of(leaf).iter().all(years));
+        if !plain || leaf.term.transform != Transform::Identity {
+            reason = Some(format!("the filter asks about {} in a way of Frazil's own", leaf.term.path.join(".")));
+        }
+    });
+    reason
+}
+
+fn is_time(ty: &PrimitiveType) -> bool {
+    matches!(ty, PrimitiveType::Date | PrimitiveType::Timestamp | PrimitiveType::Timestamptz)
+}
+
+fn values_of(leaf: &BoundLeaf) -> Vec<Json> {
+    let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
+    leaf.values.iter().map(|v| value_to_json(v.as_ref(), ty)).collect()
+}
+
+/// A filter for an engine to build: columns as lists of names, values as the specification's single values.
+fn filter_to_json(filter: &BoundPredicate) -> Json {
+    let all = |parts: &[BoundPredicate]| parts.iter().map(filter_to_json).collect::<Vec<_>>();
+    match filter {
+        BoundPredicate::True => json!(true),
+        BoundPredicate::False => json!(false),
+        BoundPredicate::And(parts) => json!({"op": "and", "parts": all(parts)}),
+        BoundPredicate::Or(parts) => json!({"op": "or", "parts": all(parts)}),
+        BoundPredicate::Leaf(leaf) => {
+            let op = match leaf.op {
+                Op::IsNull => "is-null",
+                Op::NotNull => "not-null",
+                Op::IsNan => "is-nan",
+                Op::NotNan => "not-nan",
+                Op::Lt => "lt",
+                Op::LtEq => "lt-eq",
+                Op::Gt => "gt",
+                Op::GtEq => "gt-eq",
+                Op::Eq => "eq",
+                Op::NotEq => "not-eq",
+                Op::In => "in",
+                Op::NotIn => "not-in",
+                Op::StartsWith => "starts-with",
+                Op::NotStartsWith => "not-starts-with",
+            };
+            let ty = match &leaf.term.source {
+                Type::Primitive(p) => p.to_string(),
+                _ => "nested".to_owned(),
+            };
+            json!({"op": op, "path": leaf.term.path, "type": ty, "values": values_of(leaf)})
+        }
+    }
+}
+
+impl HandOver {
+    /// Filter, groups and reasons as JSON.
+    pub fn to_json(&self) -> String {
+        let file = |f: &PlainFile| json!([f.path, f.size_bytes, f.record_count, f.number]);
+        let group = |g: &PlainGroup| {
+            json!({
+                "columns": g.columns,
+                "filtered": g.is_filtered,
+                "files": g.files.iter().map(file).collect::<Vec<_>>(),
+            })
+        };
+        let groups: Vec<Json> = self.groups.iter().map(group).collect();
+        json!({"filter": filter_to_json(&self.filter), "groups": groups, "reasons": self.reasons}).to_string()
+    }
+}
+
+#[cfg(test)]
+#[path = "hand_over_tests.rs"]
+mod tests;

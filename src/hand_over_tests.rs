@@ -1,0 +1,81 @@
+use std::collections::BTreeMap;
+
+use arrow::array::{RecordBatchIterator, StringArray};
+use tempfile::TempDir;
+
+use super::*;
+use crate::catalog::{Catalog, NewTable};
+use crate::expr::parse;
+use crate::table::{ScanRequest, Table};
+use crate::types::{PrimitiveType as P, Value};
+
+const GO_ON: GoOn<'static> = &|| Ok(());
+
+fn table(dir: &TempDir) -> Table {
+    let warehouse = dir.path().to_str().unwrap().to_owned();
+    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace("db", true).unwrap();
+    let schema =
+        Schema::new(0, vec![Field::new(1, "id", false, P::Long), Field::new(2, "p", false, P::String)], vec![]);
+    let request = NewTable { partition_by: vec!["p".to_owned()], ..NewTable::default() };
+    let table = catalog.create_table("db.t", &schema, request).unwrap();
+    let arrow = crate::data::arrow_schema::to_arrow(table.schema()).unwrap();
+    let (ids, parts) = (Int64Array::from(vec![1, 2, 3]), StringArray::from(vec!["a", "b", "b"]));
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(ids), Arc::new(parts)]).unwrap();
+    table.append(Box::new(RecordBatchIterator::new([Ok(batch)], arrow))).unwrap()
+}
+
+fn request() -> HandOverRequest {
+    HandOverRequest { schemes: vec!["file".into()], refused: HashSet::new(), most_files: 10, most_positions: 10 }
+}
+
+fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
+    let filter = Some(parse(filter).unwrap());
+    let scan = table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap();
+    scan.hand_over(request, SplitRequest::default(), GO_ON).unwrap()
+}
+
+#[test]
+fn files_go_where_they_may() {
+    let dir = TempDir::new().unwrap();
+    let table = table(&dir);
+    let all = dealt(&table, "true", &request());
+    assert_eq!((all.groups.len(), all.rest.len(), all.positions.num_rows()), (1, 0, 0));
+    assert_eq!(all.groups[0].files.len(), 2);
+    assert!(!all.groups[0].is_filtered);
+    // Where partitions answer the filter, rows need not be asked.
+    assert!(!dealt(&table, "p = 'a'", &request()).groups[0].is_filtered);
+    assert!(dealt(&table, "id > 1", &request()).groups.iter().all(|g| g.is_filtered));
+    assert!(dealt(&table, "bucket(4, id) = 1 or id = 2", &request()).groups.is_empty());
+
+    let path = all.groups[0].files[0].path.clone();
+    let others = [
+        (HandOverRequest { schemes: vec![], ..request() }, 2, "not said to read"),
+        (HandOverRequest { most_files: 1, ..request() }, 2, "more than 1"),
+        (HandOverRequest { refused: HashSet::from([path]), ..request() }, 1, "does not find"),
+    ];
+    for (request, refused, reason) in others {
+        let dealt = dealt(&table, "true", &request);
+        assert_eq!(dealt.reasons.len(), refused);
+        assert!(dealt.reasons[0].1.contains(reason), "{:?}", dealt.reasons);
+        assert_eq!(dealt.rest.iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
+    }
+}
+
+#[test]
+fn filters_are_said_with_names_and_types() {
+    let dir = TempDir::new().unwrap();
+    let table = table(&dir);
+    let text = dealt(&table, "id in (1, 7) and (p is null or p >= 'b')", &request()).to_json();
+    let json: Json = serde_json::from_str(&text).unwrap();
+    let first = json!({"op": "in", "path": ["id"], "type": "long", "values": [1, 7]});
+    assert_eq!(json["filter"]["op"], "and");
+    assert_eq!(json["filter"]["parts"][0], first);
+    assert_eq!(json["filter"]["parts"][1]["parts"][1]["values"], json!(["b"]));
+    let leaf = BoundPredicate::Leaf(BoundLeaf {
+        term: crate::expr::BoundTerm::of_column(&[&Field::new(1, "d", false, P::Date)]).unwrap(),
+        op: Op::Eq,
+        values: vec![Value::Int(-800_000)],
+    });
+    assert!(unsayable(&leaf).is_some(), "the year before 0");
+}
