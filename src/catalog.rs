@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::either;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::catalog::TableIdent;
 use crate::iceberg::catalog::filesystem::FilesystemCatalog;
@@ -19,6 +20,7 @@ use crate::iceberg::catalog::versions::Versions;
 use crate::iceberg::metadata_build::new_table;
 use crate::iceberg::partition_by::parse_partition_by;
 use crate::iceberg::sort_order::parse_sort_by;
+use crate::paimon_catalog::PaimonCatalog;
 use crate::store::database::open_database;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, Store, StoreOptions};
@@ -51,6 +53,8 @@ pub struct Catalog {
     name: String,
     properties: BTreeMap<String, String>,
     tables: Arc<dyn Tables>,
+    /// The tables of Paimon in the warehouse, of a file-system catalog.
+    paimon: Option<PaimonCatalog>,
 }
 
 impl std::fmt::Debug for Catalog {
@@ -87,7 +91,11 @@ impl Catalog {
                 .with("catalog", name)
                 .hint("Supported types: filesystem, sql, memory")),
         }?;
-        Ok(Catalog { name: name.to_owned(), properties, tables })
+        let paimon = match properties.get("type").map(String::as_str) {
+            None | Some("filesystem" | "hadoop") => Some(paimon_folders(name, &properties)?),
+            _ => None,
+        };
+        Ok(Catalog { name: name.to_owned(), properties, tables, paimon })
     }
 
     /// What keeps the versions of a table in `store`, for a handle that came from another process.
@@ -142,7 +150,16 @@ impl Catalog {
     /// # Errors
     /// `NotFound` if it does not exist; `InvalidInput` if something is in it.
     pub fn drop_namespace(&self, namespace: &str) -> Result<()> {
-        self.tables.drop_namespace(&parse_namespace(namespace)?)
+        let namespace = parse_namespace(namespace)?;
+        let databases = self.paimon_databases()?;
+        let has_folder = databases.iter().any(|name| [name.as_str()] == namespace[..]);
+        if let (true, Some(paimon)) = (has_folder, &self.paimon) {
+            paimon.drop_database(&namespace)?;
+        }
+        match self.tables.drop_namespace(&namespace) {
+            Err(e) if has_folder && e.kind() == ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
     }
 
     /// Namespaces directly below `parent`, dotted.
@@ -151,7 +168,17 @@ impl Catalog {
     /// `NotFound` if the parent does not exist.
     pub fn list_namespaces(&self, parent: Option<&str>) -> Result<Vec<String>> {
         let parent = parent.map_or(Ok(Vec::new()), parse_namespace)?;
-        Ok(self.tables.list_namespaces(&parent)?.into_iter().map(|levels| levels.join(".")).collect())
+        let mut out: Vec<String> =
+            self.tables.list_namespaces(&parent)?.into_iter().map(|levels| levels.join(".")).collect();
+        if parent.is_empty() {
+            // The folder of a database of Paimon has another name than the database.
+            let databases = self.paimon_databases()?;
+            out.retain(|name| name.strip_suffix(".db").is_none_or(|stem| !databases.iter().any(|d| d == stem)));
+            out.extend(databases);
+            out.sort_unstable();
+            out.dedup();
+        }
+        Ok(out)
     }
 
     /// Tables of a namespace, as `namespace.name`.
@@ -159,7 +186,16 @@ impl Catalog {
     /// # Errors
     /// `NotFound` if the namespace does not exist.
     pub fn list_tables(&self, namespace: &str) -> Result<Vec<String>> {
-        Ok(self.tables.list_tables(&parse_namespace(namespace)?)?.iter().map(TableIdent::to_string).collect())
+        let namespace = parse_namespace(namespace)?;
+        let paimon = self.paimon.as_ref().map_or(Ok(Vec::new()), |paimon| paimon.tables(&namespace))?;
+        let mut out: Vec<String> = match self.tables.list_tables(&namespace) {
+            Err(e) if e.kind() == ErrorKind::NotFound && !paimon.is_empty() => Vec::new(),
+            tables => tables?.iter().map(TableIdent::to_string).collect(),
+        };
+        out.extend(paimon.into_iter().map(|name| TableIdent { namespace: namespace.clone(), name }.to_string()));
+        out.sort_unstable();
+        out.dedup();
+        Ok(out)
     }
 
     /// Whether the table exists.
@@ -167,7 +203,7 @@ impl Catalog {
     /// # Errors
     /// `InvalidInput` for a wrong name; as [`Table::open`] if it exists but can't be read.
     pub fn table_exists(&self, identifier: &str) -> Result<bool> {
-        match self.load_table(identifier) {
+        match self.load(identifier) {
             Ok(_) => Ok(true),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
             Err(e) => Err(e),
@@ -180,6 +216,48 @@ impl Catalog {
     /// `NotFound` if it does not exist; as [`Table::open`].
     pub fn load_table(&self, identifier: &str) -> Result<Table> {
         Table::of_catalog(self.tables.load(&TableIdent::parse(identifier)?)?)
+    }
+
+    /// Opens a table of either format.
+    ///
+    /// # Errors
+    /// As [`Catalog::load_table`].
+    pub fn load(&self, identifier: &str) -> Result<either::Table> {
+        match (self.load_table(identifier), &self.paimon) {
+            (Err(e), Some(paimon)) if e.kind() == ErrorKind::NotFound => {
+                match paimon.load(&TableIdent::parse(identifier)?) {
+                    Ok(table) => Ok(either::Table::Paimon(table)),
+                    Err(other) if other.kind() == ErrorKind::NotFound => Err(e),
+                    Err(other) => Err(other),
+                }
+            }
+            (table, _) => Ok(table?.into()),
+        }
+    }
+
+    /// Creates an empty table of Paimon.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is no file-system catalog; `AlreadyExists` if there is a table of that name; as
+    /// [`PaimonCatalog::create`].
+    pub fn create_paimon_table(&self, identifier: &str, schema: &Schema, request: &NewTable) -> Result<either::Table> {
+        let ident = TableIdent::parse(identifier)?;
+        let no =
+            || Error::unsupported("only file-system catalogs have tables of Apache Paimon").with("catalog", &self.name);
+        let paimon = self.paimon.as_ref().ok_or_else(no)?;
+        match self.load_table(identifier) {
+            Ok(_) => return Err(Error::already_exists(format!("there is a table {ident}"))),
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            Err(_) => {}
+        }
+        if !self.paimon_databases()?.iter().any(|name| [name.as_str()] == ident.namespace[..]) {
+            self.tables.check_namespace(&ident.namespace)?;
+        }
+        paimon.create(&ident, schema, request).map(either::Table::Paimon)
+    }
+
+    fn paimon_databases(&self) -> Result<Vec<String>> {
+        self.paimon.as_ref().map_or(Ok(Vec::new()), PaimonCatalog::databases)
     }
 
     /// Creates an empty table. Columns get new field ids.
@@ -215,7 +293,14 @@ impl Catalog {
     /// # Errors
     /// `NotFound` if it does not exist; the store's.
     pub fn drop_table(&self, identifier: &str, purge: bool) -> Result<()> {
-        self.tables.remove(&TableIdent::parse(identifier)?, purge)
+        let ident = TableIdent::parse(identifier)?;
+        match (self.tables.remove(&ident, purge), &self.paimon) {
+            (Err(e), Some(paimon)) if e.kind() == ErrorKind::NotFound => match paimon.drop(&ident) {
+                Err(other) if other.kind() == ErrorKind::NotFound => Err(e),
+                done => done,
+            },
+            (done, _) => done,
+        }
     }
 
     /// Makes a table known under a name by its metadata file.
@@ -284,6 +369,14 @@ fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn 
     let options = StoreOptions::of_catalog(properties).with("catalog", name)?;
     let store = store::open_store(root, options.as_map())?;
     Ok(Arc::new(FilesystemCatalog::new(store, &store::location::absolute(root)?)?))
+}
+
+/// The tables of Paimon in the same folders.
+fn paimon_folders(name: &str, properties: &BTreeMap<String, String>) -> Result<PaimonCatalog> {
+    let root = text(properties, "warehouse").unwrap_or_default();
+    let options = StoreOptions::of_catalog(properties).with("catalog", name)?;
+    let store = store::open_store(root, options.as_map())?;
+    PaimonCatalog::new(store, &store::location::absolute(root)?, options.as_map().clone())
 }
 
 /// The tables of a SQL catalog.

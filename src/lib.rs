@@ -38,6 +38,7 @@ pub mod inspect;
 pub mod maintain;
 mod messages;
 pub mod paimon;
+mod paimon_catalog;
 pub mod paimon_scan;
 pub mod paimon_table;
 pub mod paimon_write;

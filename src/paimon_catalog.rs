@@ -76,14 +76,13 @@ impl PaimonCatalog {
                 .hint("Leave out the location"));
         }
         if !request.sort_by.is_empty() {
-            return Err(Error::unsupported("tables of Paimon have no sort order beside their key").hint("Leave out sort_by"));
+            return Err(
+                Error::unsupported("tables of Paimon have no sort order beside their key").hint("Leave out sort_by")
+            );
         }
         let primary_keys = match &request.identifier_fields {
             Some(names) => names.clone(),
-            None => {
-                let names = schema.identifier_field_ids.iter().map(|id| schema.name_of(*id));
-                names.map(|name| name.map(str::to_owned)).collect::<Option<_>>().unwrap_or_default()
-            }
+            None => schema.identifier_field_ids.iter().filter_map(|id| schema.name_of(*id)).collect(),
         };
         let fields = schema.fields.iter().map(|f| data_field(f).with("column", &f.name)).collect::<Result<_>>()?;
         let parts = SchemaParts {
@@ -153,7 +152,7 @@ fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
             P::TimestamptzNs => TypeKind::TimestampLtz(9),
             P::String => TypeKind::VarChar(MAX_LENGTH),
             P::Binary => TypeKind::VarBinary(MAX_LENGTH),
-            P::Fixed(n) => TypeKind::Binary(u32::try_from(*n).unwrap_or(MAX_LENGTH)),
+            P::Fixed(n) => TypeKind::Binary(*n),
             P::Variant => TypeKind::Variant,
             _ => return Err(Error::unsupported(format!("tables of Paimon have no columns of type {p}"))),
         },

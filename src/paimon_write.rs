@@ -270,7 +270,10 @@ impl<'t> Plan<'t> {
         };
         let partition = self.table.partition_fields().map(|f| (f.id, f.name.as_str()));
         let fields = partition.chain(self.buckets.map(|_| (BUCKET_ID, BUCKET)));
-        PartitionSpec { id: 0, fields: (1000..).zip(fields).map(|(id, (source, name))| field((id, source, name))).collect() }
+        PartitionSpec {
+            id: 0,
+            fields: (1000..).zip(fields).map(|(id, (source, name))| field((id, source, name))).collect(),
+        }
     }
 
     fn names(&self) -> FileNames {
@@ -322,12 +325,7 @@ impl<'t> Plan<'t> {
         Ok(TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) })
     }
 
-    fn keyed(
-        &self,
-        kind: WriteKind,
-        written: &WrittenBuckets,
-        found: &Arc<Found>,
-    ) -> Result<(TableFiles, RowOrder)> {
+    fn keyed(&self, kind: WriteKind, written: &WrittenBuckets, found: &Arc<Found>) -> Result<(TableFiles, RowOrder)> {
         let thin = self.options.boolean("data-file.thin-mode", false)?;
         let keys: Vec<&DataField> = self.table.key_fields().collect();
         let key_places = keys.iter().map(|k| place_of(&self.columns, k.id)).collect::<Result<Vec<_>>>()?;

@@ -121,7 +121,8 @@ class Catalog:
             properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
             location: Where its files go: a new folder. By default the namespace's location or the warehouse decides. A
                 file-system catalog decides that itself: leave it out.
-            format: The table format.
+            format: `iceberg`, or in a file-system catalog `paimon`: its tables are in the folders `<database>.db/<table>`, their
+                properties are Paimon's options, `partition_by` names columns, `identifier_fields` are the primary key.
             identifier_fields: The columns that together identify a row; None takes those of a `frazil.Schema`.
 
         Raises:
@@ -129,11 +130,9 @@ class Catalog:
             NotFoundError: There is no such namespace.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        if format != "iceberg":
-            known = format == "paimon"
-            kind = UnsupportedError if known else InvalidInputError
-            message = "Paimon tables can't be created yet" if known else f"'{format}' is no table format"
-            raise kind(message, {"format": str(format)}, "Use format='iceberg'")
+        if format not in ("iceberg", "paimon"):
+            message = f"'{format}' is no table format"
+            raise InvalidInputError(message, {"format": str(format)}, "Use format='iceberg' or format='paimon'")
         core = core_schema("schema", schema)
         return Table(
             self._core.create_table(
@@ -144,6 +143,7 @@ class Catalog:
                 properties=arguments.texts(properties),
                 location=None if location is None else os.fspath(location),
                 identifier_fields=None if identifier_fields is None else list(arguments.columns(identifier_fields)),
+                format=format,
             )
         )
 

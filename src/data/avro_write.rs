@@ -9,8 +9,8 @@ use arrow::array::RecordBatch;
 
 use super::avro_rows::AvroRows;
 use super::avro_schema_json::avro_schema_json;
-use super::paimon_avro::paimon_avro;
 use super::file_write::{NewFile, Purpose, Written, write_all};
+use super::paimon_avro::paimon_avro;
 use super::write_properties::{Properties, no_codec};
 use crate::codec::avro::{Codec, ContainerWriter};
 use crate::error::{Error, Result, ResultExt};

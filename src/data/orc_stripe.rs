@@ -11,7 +11,8 @@ use super::orc_types::{OrcType, statistics_of};
 use super::orc_values::{Values, unlike};
 use crate::codec::orc::StreamKind;
 use crate::codec::orc::encode::{
-    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut, StripeParts, row_index,
+    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IndexEntry, IntegerWriter, StreamOut,
+    StripeParts, row_index,
 };
 use crate::error::Result;
 use crate::types::Type;

@@ -43,7 +43,9 @@ impl ExactTypes {
         match ty {
             P::Int => declared.narrow_bits().map_or(Leaf::Plain, Leaf::Narrow),
             P::Time => Leaf::Millis,
-            P::Timestamp | P::Timestamptz if declared.fraction_digits().is_some_and(|digits| digits <= 3) => Leaf::Millis,
+            P::Timestamp | P::Timestamptz if declared.fraction_digits().is_some_and(|digits| digits <= 3) => {
+                Leaf::Millis
+            }
             P::TimestampNs | P::TimestamptzNs => Leaf::Nanos,
             _ => Leaf::Plain,
         }

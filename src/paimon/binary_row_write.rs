@@ -167,7 +167,9 @@ fn put_decimal(out: &mut Vec<u8>, at: usize, unscaled: i128, precision: u8) -> R
 fn put(out: &mut Vec<u8>, at: usize, datum: &Datum, ty: &DataType) -> Result<()> {
     let bad = || Error::invalid(format!("{datum:?} is no value of the type {ty}"));
     match (datum, &ty.kind) {
-        (Datum::Value(v), kind) => put_value(out, at, v.as_ref(), kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) }),
+        (Datum::Value(v), kind) => {
+            put_value(out, at, v.as_ref(), kind).and_then(|fits| if fits { Ok(()) } else { Err(bad()) })
+        }
         (Datum::Array(items), TypeKind::Array(element)) => put_far(out, at, &encode_array(items, element)?),
         (Datum::Array(items), TypeKind::Vector { element, .. }) => put_far(out, at, &encode_vector(items, element)?),
         (Datum::Map(entries), TypeKind::Map(key, value)) => put_far(out, at, &encode_map(entries, key, value)?),
@@ -208,7 +210,9 @@ fn put_value(out: &mut Vec<u8>, at: usize, v: ValueRef<'_>, kind: &TypeKind) -> 
         },
         (ValueRef::Long(v), TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p)) => put_time_point(out, at, v, *p)?,
         (ValueRef::String(v), TypeKind::Char(_) | TypeKind::VarChar(_)) => put_variable(out, at, v.as_bytes())?,
-        (ValueRef::Bytes(v), TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob) => put_variable(out, at, v)?,
+        (ValueRef::Bytes(v), TypeKind::Binary(_) | TypeKind::VarBinary(_) | TypeKind::Blob) => {
+            put_variable(out, at, v)?
+        }
         _ => return Ok(false),
     }
     Ok(true)

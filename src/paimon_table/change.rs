@@ -239,8 +239,10 @@ impl PaimonTable {
         let (own, given): (HashSet<_>, HashSet<_>) = (key.iter().collect(), on.iter().collect());
         match on.is_empty() || own == given {
             true => Ok(()),
-            false => Err(Error::invalid(format!("the table's primary key is {}, not {}", key.join(", "), on.join(", ")))
-                .with("table", self.location())),
+            false => {
+                Err(Error::invalid(format!("the table's primary key is {}, not {}", key.join(", "), on.join(", ")))
+                    .with("table", self.location()))
+            }
         }
     }
 }

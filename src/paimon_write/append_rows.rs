@@ -47,7 +47,9 @@ impl TableRows for AppendRows {
     fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
         match &self.buckets {
             None => Ok(rows),
-            Some(_) => with_columns(&self.stored, rows.columns().iter().take(self.stored.fields().len()).cloned().collect()),
+            Some(_) => {
+                with_columns(&self.stored, rows.columns().iter().take(self.stored.fields().len()).cloned().collect())
+            }
         }
     }
 

@@ -108,8 +108,9 @@ impl TableRows for KeyedRows {
         columns.extend(bucket.map(|bucket| Arc::new(bucket) as ArrayRef));
         let prepared = with_columns(&self.prepared, columns)?;
         match self.merge.ignores_deletes() && added.false_count() > 0 {
-            true => filter_record_batch(&prepared, &added)
-                .map_err(|e| Error::internal("rows can't be left out").because(e)),
+            true => {
+                filter_record_batch(&prepared, &added).map_err(|e| Error::internal("rows can't be left out").because(e))
+            }
             false => Ok(prepared),
         }
     }

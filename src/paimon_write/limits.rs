@@ -14,7 +14,9 @@ use crate::paimon::data_type::{DataField, DataType, TypeKind};
 /// `InvalidInput`, naming the column, for a value that its type does not hold.
 pub(super) fn check_values(fields: &[DataField], rows: &RecordBatch) -> Result<()> {
     let columns = fields.iter().zip(rows.columns());
-    columns.into_iter().try_for_each(|(field, column)| check(&field.ty, column).map_err(|e| e.with("column", &field.name)))
+    columns
+        .into_iter()
+        .try_for_each(|(field, column)| check(&field.ty, column).map_err(|e| e.with("column", &field.name)))
 }
 
 fn check(ty: &DataType, column: &ArrayRef) -> Result<()> {
@@ -26,7 +28,9 @@ fn check(ty: &DataType, column: &ArrayRef) -> Result<()> {
         TypeKind::Binary(n) => lengths(ty, column, |length| length <= *n as usize),
         TypeKind::VarBinary(n) if *n < i32::MAX as u32 => lengths(ty, column, |length| length <= *n as usize),
         TypeKind::Time(_) => multiples(ty, column, 1000),
-        TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p) if *p < 6 => multiples(ty, column, 10i64.pow(6 - u32::from(*p))),
+        TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p) if *p < 6 => {
+            multiples(ty, column, 10i64.pow(6 - u32::from(*p)))
+        }
         TypeKind::Array(element) => match column.as_list_opt::<i32>() {
             Some(lists) => check(element, lists.values()),
             None => Ok(()),

@@ -26,7 +26,8 @@ fn by_level<'a>(options: &Options<'a>, key: &str, level: i32) -> Option<&'a str>
 /// # Errors
 /// `Unsupported` for formats that are not written.
 pub(super) fn file_format(options: &Options<'_>, level: i32) -> Result<FileFormat> {
-    let name = by_level(options, "file.format.per.level", level).map_or_else(|| options.file_format(), str::to_lowercase);
+    let name =
+        by_level(options, "file.format.per.level", level).map_or_else(|| options.file_format(), str::to_lowercase);
     FileFormat::parse(&name).filter(|format| *format != FileFormat::Puffin).ok_or_else(|| {
         Error::unsupported(format!("data files of the format '{name}' are not written"))
             .with("option", "file.format")
@@ -40,9 +41,10 @@ pub(super) fn file_format(options: &Options<'_>, level: i32) -> Result<FileForma
 /// `InvalidInput` for an option that can't be read.
 pub(super) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
     let bytes = options.bytes("target-file-size", if keyed { KEYED_TARGET } else { APPEND_TARGET })?;
-    u64::try_from(bytes).ok().filter(|n| *n > 0).ok_or_else(|| {
-        Error::invalid(format!("files can't have {bytes} bytes")).with("option", "target-file-size")
-    })
+    u64::try_from(bytes)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| Error::invalid(format!("files can't have {bytes} bytes")).with("option", "target-file-size"))
 }
 
 /// The properties of files of a level.

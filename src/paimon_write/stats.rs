@@ -6,8 +6,8 @@
 use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray};
 use arrow::compute::{max, max_boolean, max_string, min, min_boolean, min_string};
 use arrow::datatypes::{
-    ArrowNativeTypeOp, DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType,
+    ArrowNativeTypeOp, DataType as ArrowType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType,
 };
 
 use crate::data::bounds_truncate::{lower_text, upper_text};
@@ -167,9 +167,10 @@ impl ColumnStats {
         let (low, high) = range_of(column).ok_or_else(unlike)?;
         self.range = Some(match self.range.take() {
             None => (low, high),
-            Some((least, greatest)) => {
-                (if is_below(&low, &least) { low } else { least }, if is_below(&greatest, &high) { high } else { greatest })
-            }
+            Some((least, greatest)) => (
+                if is_below(&low, &least) { low } else { least },
+                if is_below(&greatest, &high) { high } else { greatest },
+            ),
         });
         Ok(())
     }

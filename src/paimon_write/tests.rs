@@ -79,11 +79,8 @@ fn every_type() -> (Vec<(&'static str, &'static str)>, RecordBatch) {
     let decimal = |p, s, values: [Option<i128>; 3]| -> ArrayRef {
         Arc::new(Decimal128Array::from(values.to_vec()).with_precision_and_scale(p, s).unwrap())
     };
-    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([
-        Some(vec![Some(1), None, Some(127)]),
-        None,
-        Some(vec![]),
-    ]);
+    let lists =
+        ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None, Some(127)]), None, Some(vec![])]);
     let mut maps = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
     maps.keys().append_value("k");
     maps.values().append_value(7);
@@ -191,15 +188,27 @@ fn rows_with_one_key_become_one_and_deletes_stay() {
             let fields = [("id", "INT NOT NULL"), ("name", "STRING")];
             let options = [("bucket", "1"), ("file.format", format), ("data-file.thin-mode", thin)];
             let table = table(folder.path(), &fields, [&[], &["id"]], &options);
-            let added = write(&table, WriteKind::Add, &[people(&[3, 1, 3], &["a", "b", "c"]), people(&[2, 1], &["d", "e"])]);
+            let added =
+                write(&table, WriteKind::Add, &[people(&[3, 1, 3], &["a", "b", "c"]), people(&[2, 1], &["d", "e"])]);
             let gone = write(&table, WriteKind::Delete, &[people(&[2, 9], &["", ""])]);
             let facts = |file: &PaimonNewFile| {
                 let leveled = file.file.leveled.clone().unwrap();
                 let key = |row: &[u8]| {
-                    BinaryRow::from_prefixed(row).unwrap().value(0, &TypeKind::Int.not_null()).unwrap().unwrap().to_owned()
+                    BinaryRow::from_prefixed(row)
+                        .unwrap()
+                        .value(0, &TypeKind::Int.not_null())
+                        .unwrap()
+                        .unwrap()
+                        .to_owned()
                 };
                 let sequence = (leveled.min_sequence_number, leveled.max_sequence_number);
-                (key(&leveled.min_key), key(&leveled.max_key), sequence, leveled.delete_row_count, file.file.record_count)
+                (
+                    key(&leveled.min_key),
+                    key(&leveled.max_key),
+                    sequence,
+                    leveled.delete_row_count,
+                    file.file.record_count,
+                )
             };
             assert_eq!(facts(&added[0]), (Value::Int(1), Value::Int(3), (2, 4), Some(0), 3));
             assert_eq!(facts(&gone[0]), (Value::Int(2), Value::Int(9), (0, 1), Some(2), 2));

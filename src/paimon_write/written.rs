@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
+use crate::paimon::binary_row_write::{encode_values, prefixed};
 use crate::paimon::entries::EntryRequest;
 use crate::paimon::live::{data_manifests, live_files};
 use crate::paimon::metadata::TableMetadata;
-use crate::paimon::binary_row_write::{encode_values, prefixed};
 use crate::paimon::schema::TableSchema;
 use crate::task::Partition;
 

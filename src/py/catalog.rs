@@ -78,10 +78,10 @@ impl Catalog {
     }
 
     fn load_table(&self, py: Python<'_>, identifier: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.load_table(identifier))?.into())
+        Ok(run(py, || self.inner.load(identifier))?.into())
     }
 
-    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields))]
+    #[pyo3(signature = (identifier, schema, *, partition_by, sort_by, properties, location, identifier_fields, format))]
     #[allow(clippy::too_many_arguments)]
     fn create_table(
         &self,
@@ -93,10 +93,14 @@ impl Catalog {
         properties: BTreeMap<String, String>,
         location: Option<String>,
         identifier_fields: Option<Vec<String>>,
+        format: &str,
     ) -> PyResult<Table> {
         let schema = &schema.get().inner;
         let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
-        Ok(run(py, || self.inner.create_table(identifier, schema, request))?.into())
+        match format {
+            "paimon" => Ok(run(py, || self.inner.create_paimon_table(identifier, schema, &request))?.into()),
+            _ => Ok(run(py, || self.inner.create_table(identifier, schema, request))?.into()),
+        }
     }
 
     fn drop_table(&self, py: Python<'_>, identifier: &str, purge: bool) -> PyResult<()> {

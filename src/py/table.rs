@@ -204,9 +204,7 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        let work = |rows, go_on: GoOn| {
-            self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on)
-        };
+        let work = |rows, go_on: GoOn| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
         let done = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
             None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),

@@ -24,6 +24,7 @@ FACADE = [
     "paimon_scan",
     "paimon_table",
     "paimon_write",
+    "paimon_catalog",
     "either",
     "transaction",
     "maintain",

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from java_side import assert_same_rows
-from paimon_java import Paimon, PaimonTable, PaimonType, array, arrow_type, mapping, row
+from paimon_java import DATABASE, Paimon, PaimonTable, PaimonType, array, arrow_type, comparable, mapping, row
 
 import frazil as fz
 
@@ -112,7 +112,9 @@ def test_partitions_and_overwrites(paimon: Paimon) -> None:
     assert ids(table) == list(range(36))
     table.write([(*r, days[i % 3], regions[i % 6]) for i, r in enumerate(rows(36, 50))])
     table.check(("=", "day", DAY), ("is null", "region"), ("=", "region", "a/b c=1%"), (">", "id", 30))
-    t.refresh().overwrite(batch(columns, [(*r, DAY, "eu") for r in rows(100, 103)]), "day = '2024-01-01' and region = 'eu'")
+    t.refresh().overwrite(
+        batch(columns, [(*r, DAY, "eu") for r in rows(100, 103)]), "day = '2024-01-01' and region = 'eu'"
+    )
     table.check(None, ("=", "day", DAY))
     assert t.snapshot is not None and t.snapshot.operation == "overwrite"
     gone = {i for i in range(36) if i % 6 == 0} | {36 + i for i in range(14) if i % 6 == 0}
@@ -187,6 +189,9 @@ def test_engines(paimon: Paimon, engine: dict[str, object]) -> None:
             (dice.randrange(12), dice.choice(["a", "b", None]), dice.choice([1, 2, 3, None]), dice.choice([0.5, None]))
             for _ in range(20)
         ]
+        if "sequence.field.sort-order" in engine:
+            # Java's write buffer takes the greatest all the same.
+            some = list({r[0]: r for r in some}.values())
         # The second table has all of Java.
         tables[1].write(some)
         if turn % 2:
@@ -198,7 +203,7 @@ def test_engines(paimon: Paimon, engine: dict[str, object]) -> None:
         if compact:
             table.compact()
         table.check(None, ("<", "id", 5))
-    assert_same_rows(tables[0].read().rows, tables[1].read().rows)
+    assert_same_rows(comparable(tables[0].read().rows), comparable(tables[1].read().rows))
 
 
 def test_messages_of_other_processes(paimon: Paimon) -> None:
@@ -211,10 +216,49 @@ def test_messages_of_other_processes(paimon: Paimon) -> None:
     t.commit(messages, snapshot_properties={"who": "frazil"})
     t.abort([given_up])
     assert ids(table) == list(range(20))
+    last = t.snapshot
+    # Once more they change nothing, and some of them can't come again.
+    assert t.commit(messages).snapshot == last
     with pytest.raises(fz.FrazilError):
-        t.commit(messages)
+        t.commit(messages[:1])
     assert ids(table) == list(range(20))
+    assert t.snapshot is not None and t.snapshot.summary["who"] == "frazil"
     assert not any(path.name.endswith(".crc") for path in table.root.rglob("*"))
+
+
+def test_catalog(paimon: Paimon) -> None:
+    """Frazil makes a table in Java's warehouse; both write it."""
+    catalog = fz.catalog("java", type="filesystem", warehouse=str(paimon.warehouse))
+    schema = pa.schema(
+        [
+            pa.field("id", pa.int32(), nullable=False),
+            pa.field("name", pa.string()),
+            pa.field("v", pa.int64()),
+            pa.field("d", pa.float64()),
+            pa.field("day", pa.date32(), nullable=False),
+            pa.field("tags", pa.list_(pa.string())),
+        ]
+    )
+    t = catalog.create_table(
+        f"{DATABASE}.made",
+        schema,
+        partition_by=["day"],
+        properties={"bucket": 2, "file.format": "orc"},
+        format="paimon",
+        identifier_fields=["id", "day"],
+    )
+    assert (t.format, t.properties["bucket"]) == ("paimon", "2")
+    assert f"{DATABASE}.made" in catalog.list_tables(DATABASE)
+    columns: dict[str, PaimonType] = {**COLUMNS, "day": "DATE", "tags": array("STRING")}
+    t.append(batch(columns, [(*r, DAY, ["x", None]) for r in rows(0, 10)]))
+    table = PaimonTable(paimon, "made")
+    table.write([(*r, DAY, None) for r in rows(5, 15)])
+    assert ids(table) == list(range(15))
+    assert catalog.load_table(f"{DATABASE}.made").scan().count() == 15
+    with pytest.raises(fz.AlreadyExistsError):
+        catalog.create_table(f"{DATABASE}.made", schema, format="paimon")
+    catalog.drop_table(f"{DATABASE}.made")
+    assert not catalog.table_exists(f"{DATABASE}.made")
 
 
 def test_refusals(paimon: Paimon) -> None:

@@ -237,18 +237,17 @@ ROWS = pa.table({"id": [1]})
 @pytest.mark.parametrize(
     "refused",
     [
-        lambda t: t.append(ROWS),
-        lambda t: t.overwrite(ROWS),
+        lambda t: t.append(ROWS, sort_by=["id"]),
+        lambda t: t.overwrite(ROWS, "id = 3"),
         lambda t: t.delete("id = 1"),
         lambda t: t.update("id = 1", {"note": "x"}),
-        lambda t: t.upsert(ROWS, on=["id"]),
         lambda t: t.add_files(["/x.parquet"]),
         lambda t: t.transaction().__enter__().append(ROWS),
         lambda t: t.update_schema().add_column("x", "int").commit(),
         lambda t: t.set_properties(a="b"),
         lambda t: t.rollback(1),
         lambda t: t.refs.create_tag("x"),
-        lambda t: t.writer().write(ROWS),
+        lambda t: t.writer().delete_positions(ROWS),
         lambda t: t.maintain.expire_snapshots(),
         lambda t: t.maintain.remove_orphan_files(),
         lambda t: t.maintain.rewrite_manifests(),
@@ -268,6 +267,59 @@ def test_what_only_iceberg_can_do(orders: fz.Table, refused: Callable[[fz.Table]
     assert sorted(p.name for p in DATA.joinpath("orders").rglob("*")) == before
 
 
+<<<<<<< HEAD
+def narrow(**columns: list[Any]) -> pa.Table:
+    """Rows with integers of 32 bits."""
+    return pa.table({n: pa.array(v, pa.int32() if isinstance(v[0], int) else None) for n, v in columns.items()})
+
+
+def test_tables_are_written(tmp_path: Path) -> None:
+    for name in ("orders", "accounts"):
+        shutil.copytree(DATA / name, tmp_path / name)
+    orders, accounts = (fz.open_table(tmp_path / name) for name in ("orders", "accounts"))
+    before = ids(orders.scan())
+    orders.append(pa.table({"id": pa.array([500, 501], pa.int32()), "country": ["fi", None]}))
+    assert ids(orders.scan()) == sorted([*before, 500, 501])
+    assert ids(orders.scan("country = 'fi'")) == [500]
+    message = pickle.loads(pickle.dumps(orders.writer().write(narrow(id=[502], pieces=[127]))))
+    assert [f.record_count for f in message.files] == [1]
+    last = orders.commit([message]).snapshot
+    assert orders.commit([message]).snapshot == last
+    orders.abort([orders.writer().write(narrow(id=[503]))])
+    assert ids(orders.scan("pieces = 127")) == [502]
+    orders.overwrite(narrow(id=[600], country=["fi"]), "country = 'fi'")
+    assert ids(orders.scan("country = 'fi'")) == [600]
+    with pytest.raises(fz.InvalidInputError, match="TINYINT"):
+        orders.append(narrow(id=[1], pieces=[128]))
+    with pytest.raises(fz.InvalidInputError, match="no primary key"):
+        orders.upsert(narrow(id=[1]), on=["id"])
+    # What tells of every change is not written.
+    with pytest.raises(fz.UnsupportedError, match="changelog-producer"):
+        accounts.append(narrow(id=[1]))
+
+
+def test_tables_with_a_key_are_made_and_written(tmp_path: Path) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    schema = pa.schema([pa.field("id", pa.int64()), pa.field("name", pa.string()), pa.field("n", pa.int64())])
+    table = catalog.create_table("db.t", schema, properties={"bucket": 2}, format="paimon", identifier_fields=["id"])
+    assert (tmp_path / "db.db" / "t" / "schema" / "schema-0").exists()
+    assert (catalog.list_tables("db"), catalog.list_namespaces()) == (["db.t"], ["db"])
+    table.append(pa.table({"id": [1, 2, 1], "name": ["a", "b", "c"], "n": [1, 2, 3]}))
+    assert table.scan("id = 1").to_arrow().to_pylist() == [{"id": 1, "name": "c", "n": 3}]
+    table.upsert(pa.table({"id": [2, 3], "name": ["d", "e"], "n": [4, None]}))
+    table.delete_keys(pa.table({"id": [1]}))
+    assert sorted(map(tuple, (row.values() for row in table.scan().to_arrow().to_pylist()))) == [(2, "d", 4), (3, "e", None)]
+    with pytest.raises(fz.UnsupportedError, match="some of the columns"):
+        table.upsert(pa.table({"id": [2], "n": [5]}))
+    with pytest.raises(fz.InvalidInputError, match="id"):
+        table.append(pa.table({"id": pa.array([None], pa.int64())}))
+    assert catalog.load_table("db.t").scan().count() == 2
+    catalog.drop_table("db.t")
+    assert catalog.list_tables("db") == []
+    catalog.drop_namespace("db")
+    assert catalog.list_namespaces() == []
+=======
 def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> None:
     """What is kept is what is planned, and what was dropped has a stage and a reason."""
     for table, text in ((orders, "country = 'no' and id > 1"), (accounts, "id = 5"), (orders, "id > 1000000")):
@@ -280,6 +332,7 @@ def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> 
         assert len(planned) + len(dropped) == len(list(table.scan().plan_files()))
     with pytest.raises(fz.UnsupportedError, match="file by file"):
         accounts.changes(since=1).explain(files=True)
+>>>>>>> lead
 
 
 def test_a_folder_that_is_both(tmp_path: Path) -> None:
