@@ -127,7 +127,7 @@ fn every_type_is_read_back_from_every_format() {
         let folder = tempfile::tempdir().unwrap();
         let (fields, batch) = every_type();
         let table = table(folder.path(), &fields, [&[], &[]], &[("file.format", format)]);
-        let files = write(&table, WriteKind::Add, &[batch.clone()]);
+        let files = write(&table, WriteKind::Add, std::slice::from_ref(&batch));
         let [file] = &files[..] else { panic!("{files:?}") };
         let leveled = file.file.leveled.as_ref().unwrap();
         assert_eq!((leveled.bucket, leveled.total_buckets, leveled.level), (0, -1, 0));
@@ -225,7 +225,7 @@ fn engines_merge_what_is_buffered() {
         let folder = tempfile::tempdir().unwrap();
         let options: Vec<(&str, &str)> = options.iter().copied().chain([("bucket", "1")]).collect();
         let table = table(folder.path(), &fields, [&[], &["id"]], &options);
-        let files = write(&table, WriteKind::Add, &[rows.clone()]);
+        let files = write(&table, WriteKind::Add, std::slice::from_ref(&rows));
         assert_eq!(files[0].file.record_count, 2);
         merged(&table, &[&files[0]]).remove(0).1
     };
