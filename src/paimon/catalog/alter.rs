@@ -181,7 +181,7 @@ fn add(
     parts.highest_field_id = next - 1;
     let (name, parent) = path.split_last().ok_or_else(|| bad("a new column needs a name"))?;
     let field = DataField { description: comment.cloned(), ..DataField::new(id, name.clone(), ty) };
-    let mut insert = |siblings: &mut Vec<DataField>| match siblings.iter().any(|f| f.name == *name) {
+    let insert = |siblings: &mut Vec<DataField>| match siblings.iter().any(|f| f.name == *name) {
         true => Err(bad(format!("there is a column '{}' already", path.join(".")))),
         false => place(siblings, field.clone(), position),
     };

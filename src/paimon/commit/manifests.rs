@@ -107,7 +107,7 @@ impl MetadataFiles {
         for entry in entries {
             let manifest = open.get_or_insert_with(|| Manifest::new(layout));
             manifest.add(entry)?;
-            if manifest.entries % SIZE_CHECK_ENTRIES == 0
+            if manifest.entries.is_multiple_of(SIZE_CHECK_ENTRIES)
                 && manifest.writer.size_bytes()? as i64 >= layout.target_bytes
                 && let Some(full) = open.take()
             {
@@ -186,11 +186,14 @@ fn wider<T: Ord>(range: Option<(T, T)>, other: (T, T)) -> (T, T) {
     }
 }
 
+/// The rows with the least and with the greatest value of a column.
+type Ends = (Arc<[u8]>, Arc<[u8]>);
+
 /// Statistics of partition rows.
 struct PartitionStats<'t> {
     types: &'t [DataType],
     /// By column, the rows that have the least and the greatest value.
-    ends: Vec<Option<(Arc<[u8]>, Arc<[u8]>)>>,
+    ends: Vec<Option<Ends>>,
     nulls: Vec<i64>,
     last: Option<(Arc<[u8]>, i64)>,
 }
@@ -240,7 +243,7 @@ impl<'t> PartitionStats<'t> {
         if let Some((last, times)) = self.last.take() {
             self.take_in(&last, times)?;
         }
-        let row_of = |end: fn(&(Arc<[u8]>, Arc<[u8]>)) -> &Arc<[u8]>| -> Result<Vec<u8>> {
+        let row_of = |end: fn(&Ends) -> &Arc<[u8]>| -> Result<Vec<u8>> {
             let datum = |(i, ty): (usize, &DataType)| match self.ends.get(i).and_then(Option::as_ref) {
                 Some(ends) => BinaryRow::from_prefixed(end(ends))?.datum(i, ty),
                 None => Ok(None),
