@@ -93,7 +93,7 @@ def test_every_type(paimon: Paimon, format_: str) -> None:
         select=None,
     )
     # Java appends to what Frazil wrote, Frazil to what Java wrote.
-    table.write([full[:23] + ([], {"x": 1, "t": None, "deep": None})])
+    table.write([(*full[:23], [], {"x": 1, "t": None, "deep": None})])
     table.open().append(batch(columns, [old]))
     table.check(None)
     keyed = paimon.create("keyed_types", columns, ["id"], options={"file.format": format_, "bucket": 2})
