@@ -121,8 +121,9 @@ class Catalog:
             properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
             location: Where its files go: a new folder. By default the namespace's location or the warehouse decides. A
                 file-system catalog decides that itself: leave it out.
-            format: `iceberg`, or in a file-system catalog `paimon`: its tables are in the folders `<database>.db/<table>`, their
-                properties are Paimon's options, `partition_by` names columns, `identifier_fields` are the primary key.
+            format: `iceberg`, or in a file-system catalog `paimon`: its tables are in the folders
+                `<database>.db/<table>`, their properties are Paimon's options, `partition_by` names columns, and
+                `identifier_fields` are the primary key.
             identifier_fields: The columns that together identify a row; None takes those of a `frazil.Schema`.
 
         Raises:

@@ -93,7 +93,7 @@ def test_every_type(paimon: Paimon, format_: str) -> None:
         select=None,
     )
     # Java appends to what Frazil wrote, Frazil to what Java wrote.
-    table.write([full[:23] + ([], {"x": 1, "t": None, "deep": None})])
+    table.write([(*full[:23], [], {"x": 1, "t": None, "deep": None})])
     table.open().append(batch(columns, [old]))
     table.check(None)
     keyed = paimon.create("keyed_types", columns, ["id"], options={"file.format": format_, "bucket": 2})
@@ -116,7 +116,8 @@ def test_partitions_and_overwrites(paimon: Paimon) -> None:
         batch(columns, [(*r, DAY, "eu") for r in rows(100, 103)]), "day = '2024-01-01' and region = 'eu'"
     )
     table.check(None, ("=", "day", DAY))
-    assert t.snapshot is not None and t.snapshot.operation == "overwrite"
+    assert t.snapshot is not None
+    assert t.snapshot.operation == "overwrite"
     gone = {i for i in range(36) if i % 6 == 0} | {36 + i for i in range(14) if i % 6 == 0}
     assert ids(table) == sorted(({*range(50)} - gone) | {100, 101, 102})
     t.overwrite_partitions(batch(columns, [(*r, None, "ü") for r in rows(200, 202)]))
@@ -222,7 +223,8 @@ def test_messages_of_other_processes(paimon: Paimon) -> None:
     with pytest.raises(fz.FrazilError):
         t.commit(messages[:1])
     assert ids(table) == list(range(20))
-    assert t.snapshot is not None and t.snapshot.summary["who"] == "frazil"
+    assert t.snapshot is not None
+    assert t.snapshot.summary["who"] == "frazil"
     assert not any(path.name.endswith(".crc") for path in table.root.rglob("*"))
 
 

@@ -267,7 +267,6 @@ def test_what_only_iceberg_can_do(orders: fz.Table, refused: Callable[[fz.Table]
     assert sorted(p.name for p in DATA.joinpath("orders").rglob("*")) == before
 
 
-<<<<<<< HEAD
 def narrow(**columns: list[Any]) -> pa.Table:
     """Rows with integers of 32 bits."""
     return pa.table({n: pa.array(v, pa.int32() if isinstance(v[0], int) else None) for n, v in columns.items()})
@@ -309,7 +308,10 @@ def test_tables_with_a_key_are_made_and_written(tmp_path: Path) -> None:
     assert table.scan("id = 1").to_arrow().to_pylist() == [{"id": 1, "name": "c", "n": 3}]
     table.upsert(pa.table({"id": [2, 3], "name": ["d", "e"], "n": [4, None]}))
     table.delete_keys(pa.table({"id": [1]}))
-    assert sorted(map(tuple, (row.values() for row in table.scan().to_arrow().to_pylist()))) == [(2, "d", 4), (3, "e", None)]
+    assert sorted(map(tuple, (row.values() for row in table.scan().to_arrow().to_pylist()))) == [
+        (2, "d", 4),
+        (3, "e", None),
+    ]
     with pytest.raises(fz.UnsupportedError, match="some of the columns"):
         table.upsert(pa.table({"id": [2], "n": [5]}))
     with pytest.raises(fz.InvalidInputError, match="id"):
@@ -319,7 +321,8 @@ def test_tables_with_a_key_are_made_and_written(tmp_path: Path) -> None:
     assert catalog.list_tables("db") == []
     catalog.drop_namespace("db")
     assert catalog.list_namespaces() == []
-=======
+
+
 def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> None:
     """What is kept is what is planned, and what was dropped has a stage and a reason."""
     for table, text in ((orders, "country = 'no' and id > 1"), (accounts, "id = 5"), (orders, "id > 1000000")):
@@ -332,7 +335,6 @@ def test_explain_says_of_each_file_why(orders: fz.Table, accounts: fz.Table) -> 
         assert len(planned) + len(dropped) == len(list(table.scan().plan_files()))
     with pytest.raises(fz.UnsupportedError, match="file by file"):
         accounts.changes(since=1).explain(files=True)
->>>>>>> lead
 
 
 def test_a_folder_that_is_both(tmp_path: Path) -> None:
