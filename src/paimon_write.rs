@@ -224,6 +224,9 @@ fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
         return no("tables with columns of type BLOB");
     }
+    if schema.fields.iter().any(|f| f.default_value.is_some()) {
+        return no("tables with default values of columns");
+    }
     if options.get("changelog-producer").is_some_and(|p| p.eq_ignore_ascii_case("input")) {
         return no("tables with 'changelog-producer' = 'input'");
     }
