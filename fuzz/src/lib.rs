@@ -101,6 +101,7 @@ pub fn context() -> Arc<ReadContext> {
         name_mapping: Some(NAMES.to_owned()),
         keep_deleted: false,
         batch_rows: 1024,
+        paimon: None,
     })
 }
 
@@ -110,7 +111,7 @@ pub fn read_rows(format: FileFormat, bytes: &[u8]) {
     let data_file = Arc::new(file(FileContent::Data, format, "f", bytes.len()));
     let residual = Arc::new(BoundPredicate::True);
     let length = bytes.len() as i64;
-    let task = ScanTask { data_file, start: 0, length, deletes: vec![], residual, change: None };
+    let task = ScanTask { data_file, start: 0, length, deletes: vec![], residual, change: None, merge: None };
     if let Ok(batches) = read_task(&store, &context(), &task, &DeleteCache::default()) {
         for batch in batches.map_while(Result::ok) {
             assert!(batch.num_rows() > 0 && batch.num_rows() <= 1024);

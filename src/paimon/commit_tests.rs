@@ -428,6 +428,10 @@ fn a_snapshot_that_is_gone_is_nothing_to_build_on() {
     let next = commit.prepare(&base).unwrap();
     t.store.delete(&t.folder.snapshot_path(2)).unwrap();
     assert_eq!(commit.publish(&base, &next).unwrap_err().kind(), ErrorKind::CommitConflict);
+    // A rollback changes the hint as well; without that the snapshot is lost.
+    let lost = Commit::new(&t.folder, adding([t.plain("d", 1)])).run().into_result();
+    assert_eq!(lost.unwrap_err().kind(), ErrorKind::CorruptTable);
+    t.folder.hint_latest(1).unwrap();
     assert_eq!(commit.run().into_result().unwrap().id, 2);
     assert_eq!(t.names(), set(&["a", "c"]));
 }

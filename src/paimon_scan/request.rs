@@ -93,6 +93,10 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
         Some(At::Ref(name)) => Some(("scan.tag-name", name.clone())),
         None => None,
     };
+    if let (Some(_), Some(other)) = (&at, request.options.keys().find(|key| key.starts_with("scan."))) {
+        return Err(Error::invalid(format!("both at= and the option '{other}' say which version to read"))
+            .hint("Leave out one of them"));
+    }
     options.extend(at.map(|(key, value)| (key.to_owned(), value)));
     let place = match options.keys().any(|key| PLACES.iter().any(|start| key.starts_with(start))) {
         true => place(table.folder(), &options)?,

@@ -373,7 +373,10 @@ def test_refresh_sees_new_snapshots(tmp_path: Path) -> None:
     shutil.copytree(DATA / "accounts", root)
     newest = root / "snapshot" / "snapshot-3"
     kept = newest.read_text()
-    newest.unlink()  # the hint lies now, as it does while a commit is under way
+    newest.unlink()
+    with pytest.raises(fz.CorruptTableError, match="the latest snapshot, 3, is gone"):
+        fz.open_table(root)
+    (root / "snapshot" / "LATEST").write_text("2")
     table = fz.open_table(root)
     assert table.snapshot.id == 2
     scan = table.scan()

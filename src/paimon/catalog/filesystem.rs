@@ -295,16 +295,30 @@ impl TableFolder {
     /// The latest snapshot; `None` if nothing was ever committed.
     ///
     /// # Errors
-    /// As [`TableFolder::snapshot`].
+    /// As [`TableFolder::snapshot`]; `CorruptTable` if the hint names a snapshot that is gone: what was committed last must not be
+    /// undone in silence.
     pub fn latest_snapshot(&self) -> Result<Option<Snapshot>> {
-        // A hint may be late, or speak of what a rollback took away.
-        if let Some(id) = self.hint("LATEST")?
+        let hint = self.hint("LATEST")?;
+        // A hint may be late.
+        if let Some(id) = hint
             && !exists(self.store.as_ref(), &self.snapshot_path(id.saturating_add(1)))?
             && let Some(snapshot) = self.try_snapshot(id)?
         {
             return Ok(Some(snapshot));
         }
-        self.snapshot_ids()?.last().map(|id| self.snapshot(*id)).transpose()
+        let last = self.snapshot_ids()?.last().copied();
+        // A rollback changes the hint before it takes snapshots away.
+        match hint.filter(|id| last.is_none_or(|last| last < *id)) {
+            Some(lost) if self.hint("LATEST")? == hint => {
+                let left = last.map_or("There is no other".to_owned(), |last| {
+                    format!("To go on from snapshot {last}, delete the file LATEST beside it")
+                });
+                Err(Error::corrupt(format!("the latest snapshot, {lost}, is gone"))
+                    .with("path", self.snapshot_path(lost))
+                    .hint(format!("Restore the file. {left}")))
+            }
+            _ => last.map(|id| self.snapshot(id)).transpose(),
+        }
     }
 
     /// The number of the earliest snapshot that is still there.

@@ -74,18 +74,29 @@ fn a_table_has_a_schema() {
 fn the_latest_snapshot_is_found_whatever_the_hints_say() {
     let t = Copy::new();
     assert_eq!(t.ends(), (Some(1), Some(5)));
-    for hint in ["3", "99", "0", "-1", "x", "", "5\n", "9223372036854775807", "99999999999999999999"] {
+    for hint in ["3", "0", "-1", "x", "", "5\n", "99999999999999999999"] {
         assert_eq!(t.put("snapshot/LATEST", hint).put("snapshot/EARLIEST", hint).ends().1, Some(5), "{hint}");
     }
     t.remove("snapshot/LATEST").remove("snapshot/EARLIEST");
     assert_eq!(t.ends(), (Some(1), Some(5)));
     t.put("snapshot/snapshot-5.tmp", "").put("snapshot/snapshot-", "").put("snapshot/.snapshot-8", "");
     assert_eq!(t.ends(), (Some(1), Some(5)));
-    t.remove("snapshot/snapshot-1")
-        .remove("snapshot/snapshot-5")
-        .put("snapshot/LATEST", "5")
-        .put("snapshot/EARLIEST", "1");
-    assert_eq!(t.ends(), (Some(2), Some(4)));
+    t.remove("snapshot/snapshot-1").put("snapshot/LATEST", "4").put("snapshot/EARLIEST", "1");
+    assert_eq!(t.ends(), (Some(2), Some(5)));
+}
+
+#[test]
+fn a_lost_latest_snapshot_is_not_undone_in_silence() {
+    let t = Copy::new();
+    for hint in ["6", "99", "9223372036854775807"] {
+        let error = t.put("snapshot/LATEST", hint).open().latest_snapshot().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptTable);
+        assert!(error.to_string().contains(&format!("snapshot-{hint}")), "{error}");
+    }
+    t.remove("snapshot/snapshot-5").put("snapshot/LATEST", "5");
+    assert!(t.open().latest_snapshot().is_err());
+    t.remove("snapshot/LATEST");
+    assert_eq!(t.ends().1, Some(4));
 }
 
 #[test]
