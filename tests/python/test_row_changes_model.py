@@ -240,13 +240,14 @@ class Clients:
         self.model.rows = self.before
         others = self.tables[0].refresh().metadata_location
         try:
-            committed = self.transaction.commit()
+            self.transaction.commit()
         except fz.CommitConflictError:
             self.done.append("conflict")
         else:
             self.done.append("commit")
             # What changed nothing counts as the earlier one.
-            steps = self.in_transaction if committed.metadata_location != others else []
+            is_new = self.tables[0].refresh().metadata_location != others
+            steps = self.in_transaction if is_new else []
             for draw, data in steps:
                 self.model.step(Nobody(), draw, data)
         self.transaction = None

@@ -271,8 +271,6 @@ def test_wrong_arguments(catalog: fz.Catalog) -> None:
         catalog.create_table("db.t", schema, partition_by=["wrong(id)"])
     with pytest.raises(fz.InvalidInputError):
         catalog.create_table("db.t", schema, sort_by=["nope"])
-    with pytest.raises(fz.UnsupportedError, match="Paimon"):
-        catalog.create_table("db.t", schema, format="paimon")
     with pytest.raises(fz.InvalidInputError, match="delta"):
         catalog.create_table("db.t", schema, format="delta")
     with pytest.raises(fz.InvalidInputError):
