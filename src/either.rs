@@ -13,6 +13,7 @@ use crate::data::read_ahead::TaskSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explained;
 use crate::expr::Predicate;
+use crate::iceberg::evolve::Evolution;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::row_level::RowChange;
@@ -205,8 +206,19 @@ impl Table {
     ) -> Result<Table> {
         match self {
             Table::Iceberg(t) => t.change_rows(change, rows, options, go_on).map(Table::Iceberg),
-            Table::Paimon(t) => t.change_rows(change, rows, options).map(Table::Paimon),
+            Table::Paimon(t) => t.change_rows(change, rows, options, go_on).map(Table::Paimon),
         }
+    }
+
+    /// Changes the table's schema, properties or references in one commit.
+    ///
+    /// # Errors
+    /// As [`table::Table::evolve`] and [`PaimonTable::evolve`].
+    pub fn evolve(&self, evolutions: &[Evolution]) -> Result<Table> {
+        Ok(match self {
+            Table::Iceberg(t) => Table::Iceberg(t.evolve(evolutions)?),
+            Table::Paimon(t) => Table::Paimon(t.evolve(evolutions)?),
+        })
     }
 
     /// Writes rows into new files without committing.

@@ -24,7 +24,8 @@ use crate::scan_shape::ScanShape;
 use crate::splits::SplitRequest;
 use crate::table::ScanRequest;
 use crate::task::{ReadContext, ScanTask, Split};
-use crate::types::Schema;
+use crate::types::metadata_columns::{POS, metadata_column};
+use crate::types::{Field, Schema};
 use crate::workers::GoOn;
 
 /// What a scan looks at.
@@ -58,6 +59,8 @@ pub struct PaimonScan {
     shape: ScanShape,
     /// The table's options, overridden by those of the scan.
     options: Arc<BTreeMap<String, String>>,
+    /// Whether files are seen that scans leave out until they are compacted.
+    every_level: bool,
 }
 
 impl PaimonScan {
@@ -84,6 +87,12 @@ impl PaimonScan {
     /// Reads at most so many rows.
     pub fn limit(&self, rows: usize) -> PaimonScan {
         PaimonScan { shape: self.shape.limit(rows), ..self.clone() }
+    }
+
+    /// Sees files that scans leave out until they are compacted.
+    #[must_use]
+    pub(crate) fn of_every_level(self) -> PaimonScan {
+        PaimonScan { every_level: true, ..self }
     }
 
     /// What tasks of this scan share.
@@ -122,6 +131,7 @@ impl PaimonScan {
                 Selection::Version(place) => place.files_since_ms,
                 Selection::Changes(_) => None,
             },
+            every_level: self.every_level,
         }
     }
 
@@ -140,7 +150,10 @@ impl PaimonScan {
     }
 
     /// The tasks of single files, those of sections too.
-    fn files(&self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(crate) fn files(&self, go_on: GoOn) -> Result<Vec<ScanTask>> {
         Ok(self.plan(go_on)?.splits.iter().flat_map(PlannedSplit::files).cloned().collect())
     }
 
@@ -201,6 +214,27 @@ impl PaimonScan {
             };
         }
         Ok(PaimonScan { options: Arc::new(options), ..self.clone() })
+    }
+
+    /// The snapshot that is read.
+    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.selection.snapshot()
+    }
+
+    /// Reads these columns of the scan's schema, and the positions of rows behind them, of tasks that the scan gave.
+    pub(crate) fn placed_reader(&self, columns: &[Field]) -> TaskReader {
+        let own = &self.shape.context.schema;
+        let position = metadata_column(POS);
+        let with_position = |fields: &[Field]| {
+            let fields: Vec<Field> = fields.iter().cloned().chain(position.clone()).collect();
+            Arc::new(Schema::new(own.id, fields, Vec::new()))
+        };
+        let context = ReadContext {
+            schema: with_position(&own.fields),
+            projection: with_position(columns),
+            ..self.shape.context.as_ref().clone()
+        };
+        self.task_reader(Arc::new(context))
     }
 
     fn task_reader(&self, context: Arc<ReadContext>) -> TaskReader {

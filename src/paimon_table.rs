@@ -1,6 +1,8 @@
 //! A table of Apache Paimon: open it, look at it, scan it.
 
 mod change;
+mod evolve;
+mod rows;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -49,7 +49,7 @@ use append_rows::AppendRows;
 use buckets::Buckets;
 use facts::{FactFinder, Found, KeyedLayout};
 use key_rows::{KeyRows, place_of};
-use keyed_rows::{DELETE, INSERT, KeyedRows};
+use keyed_rows::{DELETE, INSERT, KeyedRows, UPDATE};
 use names::{BUCKET, BUCKET_ID, FileNames, split_bucket};
 use stats::StatsConfig;
 use written::{WrittenBuckets, partition_row};
@@ -71,6 +71,8 @@ pub enum WriteKind {
     /// Adds them; in tables with a primary key they take the place of rows with the same key.
     #[default]
     Add,
+    /// As [`WriteKind::Add`], of rows that were there with other values.
+    Update,
     /// Takes rows with the same key away. They need all columns that can't be null.
     Delete,
 }
@@ -369,8 +371,12 @@ impl<'t> Plan<'t> {
             buckets: self.bucketing()?,
             merge: BufferMerge::new(self.columns.clone(), self.merge_context())?,
             names: self.names(),
-            kind: if kind == WriteKind::Delete { DELETE } else { INSERT },
-            kind_column: kind_column.filter(|_| kind == WriteKind::Add),
+            kind: match kind {
+                WriteKind::Add => INSERT,
+                WriteKind::Update => UPDATE,
+                WriteKind::Delete => DELETE,
+            },
+            kind_column: kind_column.filter(|_| kind != WriteKind::Delete),
             prepared: to_arrow(&prepared)?,
             merged: to_arrow(&merged)?,
             stored: to_arrow(&stored)?,

@@ -131,6 +131,8 @@ pub struct Commit {
     watermark: Option<i64>,
     properties: BTreeMap<String, String>,
     checks_appends: bool,
+    /// The snapshot that the changes rely on, or that there was none.
+    only_on: Option<Option<i64>>,
     owns_files: bool,
     files: MetadataFiles,
     /// The metadata files of the last attempt.
@@ -182,6 +184,7 @@ impl Commit {
             watermark: None,
             properties: BTreeMap::new(),
             checks_appends: false,
+            only_on: None,
             owns_files: false,
             files: MetadataFiles::new(folder.store().clone(), folder.root()),
             used: HashSet::new(),
@@ -226,6 +229,12 @@ impl Commit {
     #[must_use]
     pub fn checking_appends(self) -> Self {
         Commit { checks_appends: true, ..self }
+    }
+
+    /// Lets no other commit come between a snapshot (or none, as there was) and this one.
+    #[must_use]
+    pub fn only_on(self, snapshot: Option<i64>) -> Self {
+        Commit { only_on: Some(snapshot), ..self }
     }
 
     /// Makes the commit own the data and index files that it adds: if it certainly fails, they are deleted.
@@ -297,6 +306,18 @@ impl Commit {
             }
         }
         Ok(None)
+    }
+
+    /// Whether the snapshot is the one that the changes rely on, if they do on a single one.
+    fn check_base(&self, base: &Base) -> Result<()> {
+        let latest = base.latest.as_ref().map(|s| s.id);
+        match self.only_on {
+            Some(wanted) if wanted != latest => {
+                Err(Error::conflict("another commit came before this one, which relies on what was there")
+                    .with("snapshot", latest.unwrap_or_default()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The entries that the commit makes of its changes, checked.
@@ -423,6 +444,7 @@ impl Attempts for Commit {
             None => Vec::new(),
         };
         let (mut delta, changelog, index) = self.entries(base, &index_base)?;
+        self.check_base(base)?;
         let id = latest.map_or(1, |s| s.id.saturating_add(1));
         let mut next_row_id = latest.and_then(|s| s.next_row_id).unwrap_or(0);
         if schema.options().row_tracking()? {

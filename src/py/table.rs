@@ -121,7 +121,7 @@ impl Table {
     }
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.iceberg("changing the table")?.evolve(&parse_evolutions(changes)?))?.into())
+        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
     }
 
     /// One action of maintenance; arguments and result are JSON.
