@@ -24,7 +24,7 @@ use crate::task::{CommitMessage, ReadContext, Split};
 use crate::transaction::CommitOptions;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 use crate::workers::GoOn;
-use crate::{inspect, scan, table};
+use crate::{inspect, maintain, scan, table};
 
 /// A table of either format.
 #[derive(Clone, Debug)]
@@ -294,13 +294,28 @@ impl Table {
         })
     }
 
+    /// Runs one action of maintenance; arguments and result are JSON.
+    ///
+    /// # Errors
+    /// As [`maintain::maintain`] and [`PaimonTable::maintain`].
+    pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
+        match self {
+            Table::Iceberg(t) => maintain::maintain(t, action, arguments, go_on).map(|(t, done)| (t.into(), done)),
+            Table::Paimon(t) => {
+                t.maintain(action, arguments, go_on).map(|(t, done)| (Table::Paimon(t), done))
+            }
+        }
+    }
+
     /// A metadata table by its name.
     ///
     /// # Errors
     /// As [`inspect::inspect`].
     pub fn inspect(&self, name: &str, at: Option<&At>, go_on: GoOn) -> Result<inspect::Rows> {
-        let table = self.iceberg("metadata tables")?;
-        inspect::inspect(table, inspect::MetadataTable::parse(name)?, at, go_on)
+        match self {
+            Table::Iceberg(t) => inspect::inspect(t, inspect::MetadataTable::parse(name)?, at, go_on),
+            Table::Paimon(t) => inspect::paimon::inspect(t, name, at, go_on),
+        }
     }
 
     /// The JSON from which [`Table::from_json`] opens the same version again, in another process too.

@@ -2,6 +2,7 @@
 
 mod change;
 mod evolve;
+mod maintain;
 mod rows;
 
 use std::collections::BTreeMap;

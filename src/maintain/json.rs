@@ -86,10 +86,14 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
 }
 
 /// The members of the arguments' object that were not taken yet. A null counts as absent.
-struct Arguments(Map<String, Json>);
+pub(crate) struct Arguments(Map<String, Json>);
 
 impl Arguments {
-    fn parse(text: &str) -> Result<Arguments> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is none.
+    pub fn parse(text: &str) -> Result<Arguments> {
         match serde_json::from_str(text) {
             Ok(Json::Object(members)) => Ok(Arguments(members)),
             Ok(_) => Err(Error::invalid("the arguments are no JSON object")),
@@ -97,7 +101,11 @@ impl Arguments {
         }
     }
 
-    fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
+    /// A member, which is none any more.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is of the wrong type.
+    pub fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
         match self.0.remove(name) {
             None | Some(Json::Null) => Ok(None),
             Some(value) => {
@@ -106,18 +114,30 @@ impl Arguments {
         }
     }
 
-    fn flag(&mut self, name: &str) -> Result<bool> {
+    /// A truth value; false if it is not there.
+    ///
+    /// # Errors
+    /// As [`Arguments::take`].
+    pub fn flag(&mut self, name: &str) -> Result<bool> {
         Ok(self.take(name, Json::as_bool)?.unwrap_or(false))
     }
 
-    fn check_used(&self) -> Result<()> {
+    /// Refuses what was not taken.
+    ///
+    /// # Errors
+    /// `InvalidInput`, naming it.
+    pub fn check_used(&self) -> Result<()> {
         match self.0.keys().next() {
             Some(name) => Err(Error::invalid(format!("there is no argument '{name}'"))),
             None => Ok(()),
         }
     }
 
-    fn expire(&mut self) -> Result<ExpireOptions> {
+    /// Those of an expiry of snapshots.
+    ///
+    /// # Errors
+    /// As [`Arguments::take`].
+    pub fn expire(&mut self) -> Result<ExpireOptions> {
         let ids = |v: &Json| v.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<_>>>();
         Ok(ExpireOptions {
             expiry: Expiry {

@@ -249,18 +249,25 @@ fn first_kept(folder: &TableFolder, schema: &TableSchema, expiry: &Expiry) -> Re
 
 /// The least snapshot that a consumer has yet to read.
 fn consumed(folder: &TableFolder) -> Result<Option<i64>> {
-    let mut least = None;
+    Ok(consumers(folder)?.into_iter().map(|(_, next)| next).min())
+}
+
+/// Consumers of the branch, each with the snapshot that it has yet to read; by name.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` if the file of one does not say.
+pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
+    let mut out = Vec::new();
     for file in folder.store().list(&folder.folder("consumer"))? {
-        if !file.path.rsplit('/').next().is_some_and(|name| name.starts_with("consumer-")) {
-            continue;
-        }
+        let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
         let bytes = folder.store().get(&file.path)?;
         let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
         let bad = || Error::corrupt("a consumer's file does not say what it reads next").with("path", &file.path);
         let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
-        least = Some(least.map_or(next, |least: i64| least.min(next)));
+        out.push((name.to_owned(), next));
     }
-    Ok(least)
+    out.sort_unstable();
+    Ok(out)
 }
 
 /// The snapshots outside of the branch's own that need their files: those of tags, and all of other branches.

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from paimon_java import Paimon, PaimonTable, PaimonType, array, mapping, row
+from py4j.protocol import Py4JJavaError
 from test_paimon_writes import COLUMNS, KEYED, batch, rows
 
 import frazil as fz
@@ -123,11 +124,25 @@ def test_options(paimon: Paimon) -> None:
     assert table.load().options()["note"] == "mine"
     t.remove_properties("note", "not-set")
     assert "note" not in table.load().options()
-    for key, value in {"merge-engine": "first-row", "bucket": "-1", "sequence.field": "v"}.items():
+    t.set_properties({"ignore-delete": True})
+    refused = {
+        "merge-engine": "first-row",
+        "bucket": "-1",
+        "deletion-vectors.enabled": "true",
+        "ignore-delete": "false",
+        "rowkind.field": "name",
+        "bucket-key": "id",
+    }
+    for key, value in refused.items():
         with pytest.raises(fz.InvalidInputError):
             t.set_properties({key: value})
-        with pytest.raises(Exception, match="(?s).*"):
+        with pytest.raises(Py4JJavaError):
             table.alter(table.change.setOption(key, value))
+    t.set_properties({"deletion-vectors.modifiable": True})
+    t.set_properties({"deletion-vectors.enabled": True, "sequence.field": "v"})
+    with pytest.raises(fz.InvalidInputError):
+        t.remove_properties("bucket")
+    t.set_properties({"deletion-vectors.enabled": False})
     with pytest.raises(fz.InvalidInputError, match="num-retained"):
         t.set_properties({"snapshot.num-retained.max": 1})
     table.alter(table.change.setOption("comment", "x"))

@@ -26,7 +26,7 @@ pub(super) fn check_deletable(schema: &TableSchema) -> Result<()> {
         if options.boolean(key, false)? {
             return Err(no(
                 &format!("the table passes over deletes, as its option '{key}' says"),
-                "Set the option to false, delete, and set it back",
+                "Whole partitions can be deleted, or overwritten",
             ));
         }
     }
