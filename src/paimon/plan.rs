@@ -52,6 +52,8 @@ pub struct PlanInput {
     pub projection: Option<Vec<FieldId>>,
     /// Only files made then or later, milliseconds since the epoch.
     pub files_since_ms: Option<i64>,
+    /// Whether files of level 0 are seen in tables that hide them, and merged with the others.
+    pub every_level: bool,
 }
 
 /// Manifests and their length.
