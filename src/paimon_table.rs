@@ -4,6 +4,7 @@ mod change;
 mod evolve;
 mod maintain;
 mod rows;
+mod settle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::paimon::commit::{Changes, Commit, Replaced};
 use crate::paimon_scan::PaimonScan;
-use crate::paimon_write::{PaimonWriter, WriteKind};
+use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind};
 use crate::row_level::{Assigned, Assignments};
 use crate::store::Store;
 use crate::table::ScanRequest;
@@ -126,7 +126,7 @@ impl PaimonTable {
                 .hint("Delete the rows, then append the others; or name the values of partition columns"));
         }
         table.check_changeable()?;
-        let added = table.new_files(rows, WriteKind::Add, false)?;
+        let added = table.new_files(rows, WriteKind::Add, false)?.files.added;
         match table.file_change(filter, Fate::Gone, added, go_on)? {
             Some((commit, counts)) => table.finish(self, commit, counts, options),
             None => self.refresh(),
@@ -274,11 +274,11 @@ impl PaimonTable {
                 Fate::Updated(new) => writer.write(&new.apply(&rows)?)?,
             }
         }
-        let added = writer.finish()?;
+        let NewFiles { added, changelog, hashes } = writer.finish()?;
         if added.is_empty() {
             return Ok(None);
         }
-        let changes = Changes { added, ..Changes::default() };
+        let changes = Changes { added, changelog, hashes, ..Changes::default() };
         let commit = Commit::new(self.folder(), changes).owning_files().only_on(scan.snapshot_id());
         Ok(Some((commit, counted(key, count))))
     }

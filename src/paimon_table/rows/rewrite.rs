@@ -40,7 +40,7 @@ pub(super) fn rewritten(
             writer.write(&after(&placed, hit, fate).with("rewritten", &hit.task.data_file.path)?)?;
         }
     }
-    writer.finish()
+    Ok(writer.finish()?.added)
 }
 
 /// Writes what rows become that are deleted where they are.
@@ -62,7 +62,7 @@ pub(super) fn updated(
             writer.write(&patch.apply(&placed(rows?)?.rows)?)?;
         }
     }
-    writer.finish()
+    Ok(writer.finish()?.added)
 }
 
 /// Rows of a file after the change, in their order.
