@@ -13,11 +13,13 @@ use crate::data::read_ahead::TaskSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explained;
 use crate::expr::Predicate;
+use crate::iceberg::estimate::Estimate;
 use crate::iceberg::evolve::Evolution;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::row_level::RowChange;
 use crate::splits::SplitRequest;
+use crate::statistics::Statistics;
 use crate::store::{self, location};
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task::{CommitMessage, ReadContext, Split};
@@ -75,6 +77,21 @@ impl Table {
             return Ok(Table::Paimon(table));
         }
         Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?))
+    }
+
+    /// The table as one of Iceberg, for a transaction.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is one of Paimon, whose snapshots have one kind of change each.
+    pub fn for_transaction(&self) -> Result<&table::Table> {
+        match self {
+            Table::Iceberg(table) => Ok(table),
+            Table::Paimon(table) => Err(Error::unsupported(
+                "transactions: a commit of Apache Paimon makes one kind of change, and schemas, tags and rows are not published together",
+            )
+            .with("table", table.location())
+            .hint("Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward")),
+        }
     }
 
     /// The table as one of Iceberg, for what is not done to others.
@@ -485,6 +502,25 @@ impl Scan {
     /// Those of planning.
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
         of_either!(self, s => s.explain(files, go_on))
+    }
+
+    /// What planning will cost, before it is paid.
+    ///
+    /// # Errors
+    /// As [`scan::Scan::estimate`] and [`PaimonScan::estimate`].
+    pub fn estimate(&self, go_on: GoOn) -> Result<Estimate> {
+        match self {
+            Scan::Iceberg(s) => s.estimate(go_on),
+            Scan::Paimon(s) => s.estimate(),
+        }
+    }
+
+    /// Counts and bounds of columns.
+    ///
+    /// # Errors
+    /// As [`scan::Scan::statistics`] and [`PaimonScan::statistics`].
+    pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
+        of_either!(self, s => s.statistics(columns, go_on))
     }
 
     /// The rows, one batch at a time.

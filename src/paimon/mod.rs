@@ -29,6 +29,7 @@ pub mod options;
 pub mod partition;
 mod partition_text;
 pub mod plan;
+pub mod plan_estimate;
 mod plan_evolution;
 mod plan_files;
 mod plan_index;

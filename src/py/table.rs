@@ -276,7 +276,7 @@ impl Table {
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || transaction::Transaction::begin(self.inner.iceberg("transactions")?, branch))?.into())
+        Ok(run(py, || transaction::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]

@@ -153,6 +153,56 @@ def test_keyed_tables(paimon: Paimon, engine: dict[str, object]) -> None:
     assert held(table) == {}
 
 
+@pytest.mark.parametrize("key", [["id", "part"], ["id"]], ids=["dynamic", "over partitions"])
+def test_keys_with_buckets_as_they_come(paimon: Paimon, key: list[str]) -> None:
+    columns = {**KEYED, "part": "STRING NOT NULL"}
+    table = paimon.create("dynamic", columns, key, ["part"])
+    t = table.open()
+    want = {r[0]: (*r, "ab"[r[0] % 2]) for r in rows(0, 30)}
+    t.append(batch(columns, list(want.values())))
+    t.delete("id in (1, 2)")
+    t.update("id in (3, 4)", {"name": "new"})
+    want = {i: r for i, r in want.items() if i not in (1, 2)}
+    for i in (3, 4):
+        want[i] = (i, "new", *want[i][2:])
+    assert plain(held(table)) == want
+    if key == ["id"]:
+        t.update("id = 5", {"part": "c"})
+        want[5] = (*want[5][:4], "c")
+        assert plain(held(table)) == want
+    t.delete("part = 'a'")
+    want = {i: r for i, r in want.items() if r[4] != "a"}
+    assert plain(held(table)) == want
+    t.append(batch(columns, [(100, "x", 1, 0.5, "a")]))
+    want[100] = (100, "x", 1, 0.5, "a")
+    table.compact()
+    assert plain(held(table)) == want
+
+
+def test_what_is_not_compacted_yet_is_updated(paimon: Paimon) -> None:
+    """Scans of tables with deletion vectors pass over new rows; changes of rows must not."""
+    options = {"bucket": 1, "deletion-vectors.enabled": "true"}
+    table = paimon.create("newest", KEYED, ["id"], options=options)
+    t = table.open()
+    t.append(batch(KEYED, [(1, "a", 1, None), (2, "a", 1, None)]))
+    table.compact()
+    t.refresh().append(batch(KEYED, [(1, "b", 2, None)]))
+    t.update("id = 1", {"d": 0.5})
+    t.delete("v = 1")
+    table.compact()
+    assert held(table) == {1: (1, "b", 2, 0.5)}
+
+
+def test_changelog_of_changes(paimon: Paimon) -> None:
+    options = {"bucket": 1, "changelog-producer": "input"}
+    table = paimon.create("input", KEYED, ["id"], options=options)
+    t = table.open()
+    t.append(batch(KEYED, rows(0, 4)))
+    t.update("id = 1", {"name": "u"})
+    t.delete("id = 2")
+    assert sorted(table.check_changes(1, 3)) == ["+U", "-D"]
+
+
 def test_what_keyed_tables_refuse(paimon: Paimon) -> None:
     def refused(options: dict[str, object], what: str) -> None:
         t = paimon.create("refused", KEYED, ["id"], options={"bucket": 1, **options}).open()

@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType as ArrowType, Field};
 
 use super::texts::{key_text, partition_spec_text, row_text, stats_texts};
 use super::{Column, ints, local_times, longs, owned_texts, rows, texts};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inspect::Rows;
 use crate::paimon::data_type::{DataField, DataType};
 use crate::paimon::entries::{ADD, APPEND, COMPACT, EntryColumns, EntryRequest};
@@ -20,8 +20,10 @@ use crate::paimon::manifest_list::ManifestFile;
 use crate::paimon::partition::{Paths, partition_of};
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::Snapshot;
-use crate::paimon::stats::{StatsBounds, StatsMapping};
+use crate::paimon::plan::{Mappings, PlanInput, schema_of};
+use crate::paimon::stats::StatsBounds;
 use crate::paimon_table::PaimonTable;
+use crate::table::ScanRequest;
 use crate::workers::GoOn;
 
 /// A metadata table of a version by its name.
@@ -90,7 +92,8 @@ impl<'t> Version<'t> {
         let mut out = FileRows::new(self.table)?;
         for live in self.live(&request)? {
             go_on()?;
-            live.rows.iter().try_for_each(|row| out.add(&live.columns, *row as usize))?;
+            let mut mappings = Mappings::default();
+            live.rows.iter().try_for_each(|row| out.add(&live.columns, *row as usize, &mut mappings))?;
         }
         rows(out.columns())
     }
@@ -103,8 +106,9 @@ impl<'t> Version<'t> {
             go_on()?;
             let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
             let columns = read_manifest(folder.store().as_ref(), folder.root(), &manifest, &request)?;
+            let mut mappings = Mappings::default();
             for row in columns.rows() {
-                out.add(&columns, row)?;
+                out.add(&columns, row, &mut mappings)?;
                 kinds.push(if columns.kind.get(row) == Some(&ADD) { "ADD" } else { "DELETE" });
                 manifests.push(manifest.file_name.clone());
             }
@@ -239,7 +243,7 @@ fn vector_ranges(all: &[IndexEntry]) -> ArrayRef {
 struct FileRows<'t> {
     table: &'t PaimonTable,
     paths: Paths,
-    mappings: BTreeMap<(i64, Vec<String>, Vec<String>), StatsMapping>,
+    input: PlanInput,
     texts: [Vec<Option<String>>; 9],
     numbers: [Vec<Option<i64>>; 8],
     buckets: Vec<i32>,
@@ -252,7 +256,7 @@ impl<'t> FileRows<'t> {
         Ok(FileRows {
             table,
             paths: Paths::new(table.location(), table.table_schema())?,
-            mappings: BTreeMap::new(),
+            input: table.scan(ScanRequest::default())?.plan_input(),
             texts: Default::default(),
             numbers: Default::default(),
             buckets: Vec::new(),
@@ -261,25 +265,19 @@ impl<'t> FileRows<'t> {
         })
     }
 
-    fn add(&mut self, columns: &EntryColumns, row: usize) -> Result<()> {
+    /// Adds an entry's file. The mappings are of its batch.
+    fn add(&mut self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<()> {
         let schema = self.table.table_schema();
         let number = |column: &[i64]| column.get(row).copied();
         let schema_id = number(&columns.schema_id).unwrap_or_default();
-        let none = || Error::corrupt(format!("a data file was written with schema {schema_id}, which is not there"));
-        let written = self.table.metadata().schemas.get(&schema_id).ok_or_else(none)?;
+        let written = schema_of(&self.input, Some(&schema_id))?;
         let (bucket, level) = (columns.bucket.get(row).copied(), columns.level.get(row).copied());
         let (bucket, level) = (bucket.unwrap_or_default(), level.unwrap_or_default());
         let name = columns.name(row)?;
         let folder = self.paths.bucket(&partition_of(schema, columns.partition_row(row))?, bucket)?;
-        let names = |list: Option<&Arc<[String]>>| list.map(|names| names.to_vec());
-        let (stats_cols, write_cols) = (names(columns.value_stats_cols_of(row)), names(columns.write_cols_of(row)));
-        // An empty list says that there are statistics of no column.
-        let key = |list: &Option<Vec<String>>| list.as_ref().map_or_else(Vec::new, |l| [l.clone(), vec![String::new()]].concat());
-        let mapping = self.mappings.entry((schema_id, key(&stats_cols), key(&write_cols))).or_insert_with(|| {
-            StatsMapping::of_values(schema, written, stats_cols.as_deref(), write_cols.as_deref())
-        });
+        let mapping = mappings.values(&self.input, columns, row)?;
         let rows = number(&columns.row_count).unwrap_or_default();
-        let bounds = StatsBounds::new(mapping, columns.value_stats.get(row), rows)?;
+        let bounds = StatsBounds::new(&mapping, columns.value_stats.get(row), rows)?;
         let [nulls, least, greatest] = stats_texts(&bounds, &schema.fields);
         let keys = |row: Option<&[u8]>| key_text(row.unwrap_or_default(), written.key_fields().map(|f| &f.ty));
         let source = match columns.file_source.get(row).copied().flatten() {
@@ -312,8 +310,9 @@ impl<'t> FileRows<'t> {
         self.numbers.iter_mut().zip(numbers).for_each(|(column, number)| column.push(number));
         self.buckets.push(bucket);
         self.levels.push(level);
-        write_cols.iter().flatten().for_each(|name| self.write_cols.values().append_value(name));
-        self.write_cols.append(write_cols.is_some());
+        let some = columns.write_cols_of(row);
+        some.into_iter().flat_map(|names| names.iter()).for_each(|name| self.write_cols.values().append_value(name));
+        self.write_cols.append(some.is_some());
         Ok(())
     }
 
