@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from paimon_java import Paimon, PaimonTable, PaimonType, array, mapping, row
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from test_paimon_writes import COLUMNS, KEYED, batch, rows
 
 import frazil as fz
@@ -136,7 +137,7 @@ def test_options(paimon: Paimon) -> None:
     for key, value in refused.items():
         with pytest.raises(fz.InvalidInputError):
             t.set_properties({key: value})
-        with pytest.raises(Py4JJavaError):
+        with pytest.raises((Py4JJavaError, PySparkException)):
             table.alter(table.change.setOption(key, value))
     t.set_properties({"deletion-vectors.modifiable": True})
     t.set_properties({"deletion-vectors.enabled": True, "sequence.field": "v"})
