@@ -32,6 +32,9 @@ use crate::workers::GoOn;
 /// How often a change is planned anew where others were first, at most.
 const ATTEMPTS: i64 = 10;
 
+/// A commit, and what its snapshot says of rows.
+type Planned = (Commit, BTreeMap<String, String>);
+
 /// What becomes of the rows that a filter finds.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
@@ -137,7 +140,7 @@ impl PaimonTable {
     fn again(
         &self,
         options: &CommitOptions,
-        plan: &dyn Fn(&PaimonTable) -> Result<Option<(Commit, BTreeMap<String, String>)>>,
+        plan: &dyn Fn(&PaimonTable) -> Result<Option<Planned>>,
     ) -> Result<PaimonTable> {
         let mut left = ATTEMPTS;
         loop {
@@ -169,7 +172,7 @@ impl PaimonTable {
         filter: &Predicate,
         replaced: Replaced,
         go_on: GoOn,
-    ) -> Result<Option<(Commit, BTreeMap<String, String>)>> {
+    ) -> Result<Option<Planned>> {
         let files = self.found(filter)?.of_every_level().files(go_on)?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
         Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
@@ -199,7 +202,7 @@ impl PaimonTable {
         fate: Fate<'_>,
         added: Vec<PaimonNewFile>,
         go_on: GoOn,
-    ) -> Result<Option<(Commit, BTreeMap<String, String>)>> {
+    ) -> Result<Option<Planned>> {
         let store = self.folder().store().as_ref();
         let mut new = Unpublished { store, data: added, index: Vec::new() };
         self.check_changeable()?;
@@ -244,7 +247,9 @@ impl PaimonTable {
             false => Ok(()),
             true => Err(unsupported("writing rows anew that keep their ids ('row-tracking.enabled')")
                 .with("table", self.location())
-                .hint("Rows can be deleted if the table has 'deletion-vectors.enabled'; files and partitions, as a whole")),
+                .hint(
+                    "Rows can be deleted if the table has 'deletion-vectors.enabled'; files and partitions, as a whole",
+                )),
         }
     }
 
@@ -254,7 +259,7 @@ impl PaimonTable {
         filter: &Predicate,
         fate: Fate<'_>,
         go_on: GoOn,
-    ) -> Result<Option<(Commit, BTreeMap<String, String>)>> {
+    ) -> Result<Option<Planned>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
             Fate::Updated(_) => (WriteKind::Update, "updated"),

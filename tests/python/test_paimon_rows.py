@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ Row = tuple[int, str | None, float | None]
 
 
 def batch(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip("id g v".split(), row, strict=True)) for row in rows], SCHEMA)
+    return pa.Table.from_pylist([dict(zip(["id", "g", "v"], row, strict=True)) for row in rows], SCHEMA)
 
 
 def rows(start: int, end: int) -> list[Row]:
@@ -42,12 +42,14 @@ def make(tmp_path: Path) -> Callable[..., fz.Table]:
     catalog.create_namespace("db")
     count = iter(range(1000))
 
-    def made(options: dict[str, Any] | None = None, key: list[str] | None = None, parts: list[str] = []) -> fz.Table:
+    def made(
+        options: dict[str, Any] | None = None, key: list[str] | None = None, parts: Sequence[str] = ()
+    ) -> fz.Table:
         fields = [SCHEMA.field(n).with_nullable(n not in (key or [])) for n in SCHEMA.names]
         return catalog.create_table(
             f"db.t{next(count)}",
             pa.schema(fields),
-            partition_by=parts,
+            partition_by=list(parts),
             properties=options or {},
             format="paimon",
             identifier_fields=key,
@@ -165,6 +167,15 @@ def test_branches(make: Callable[..., fz.Table]) -> None:
         t.delete("id = 1", branch="none")
 
 
+def change_two(location: str, number: int, failures: list[Exception]) -> None:
+    try:
+        own = fz.open_table(location)
+        own.delete(f"id = {number}")
+        own.update(f"id = {number + 10}", {"v": number})
+    except Exception as error:
+        failures.append(error)
+
+
 def test_many_at_once(make: Callable[..., fz.Table]) -> None:
     """Each writer deletes and updates its own rows of the same files: all of it is there in the end."""
     for options, key in (({"deletion-vectors.enabled": True}, None), ({}, None), ({"bucket": 1}, ["id"])):
@@ -172,15 +183,7 @@ def test_many_at_once(make: Callable[..., fz.Table]) -> None:
         t.append(batch(rows(0, 20)))
         failures: list[Exception] = []
 
-        def work(number: int, place: str = t.location) -> None:
-            try:
-                own = fz.open_table(place)
-                own.delete(f"id = {number}")
-                own.update(f"id = {number + 10}", {"v": number})
-            except Exception as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        threads = [threading.Thread(target=change_two, args=(t.location, n, failures)) for n in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
