@@ -167,12 +167,7 @@ impl PaimonTable {
     }
 
     /// Takes whole partitions out.
-    fn without(
-        &self,
-        filter: &Predicate,
-        replaced: Replaced,
-        go_on: GoOn,
-    ) -> Result<Option<Planned>> {
+    fn without(&self, filter: &Predicate, replaced: Replaced, go_on: GoOn) -> Result<Option<Planned>> {
         let files = self.found(filter)?.of_every_level().files(go_on)?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
         Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
@@ -218,7 +213,6 @@ impl PaimonTable {
         let index;
         if vectors {
             if let Fate::Updated(patch) = fate {
-                self.check_untracked()?;
                 new.data.extend(rewrite::updated(self, &scan, &hits, patch, go_on)?);
             }
             let (whole, partly): (Vec<_>, Vec<_>) = hits.into_iter().partition(found::Hits::is_whole);
@@ -227,7 +221,6 @@ impl PaimonTable {
         } else {
             let partly = hits.iter().any(|h| !h.is_whole());
             if partly || matches!(fate, Fate::Updated(_)) {
-                self.check_untracked()?;
                 new.data.extend(rewrite::rewritten(self, &scan, &hits, fate, go_on)?);
             }
             removed = hits.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
@@ -241,25 +234,8 @@ impl PaimonTable {
         })
     }
 
-    /// Rows that are written anew would get other ids.
-    fn check_untracked(&self) -> Result<()> {
-        match self.table_schema().options().row_tracking()? {
-            false => Ok(()),
-            true => Err(unsupported("writing rows anew that keep their ids ('row-tracking.enabled')")
-                .with("table", self.location())
-                .hint(
-                    "Rows can be deleted if the table has 'deletion-vectors.enabled'; files and partitions, as a whole",
-                )),
-        }
-    }
-
     /// Writes rows of a kind that take the place of those that a filter finds, by their key.
-    fn key_change(
-        &self,
-        filter: &Predicate,
-        fate: Fate<'_>,
-        go_on: GoOn,
-    ) -> Result<Option<Planned>> {
+    fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: GoOn) -> Result<Option<Planned>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
             Fate::Updated(_) => (WriteKind::Update, "updated"),
