@@ -23,7 +23,7 @@ use crate::task::{CommitMessage, ReadContext, Split};
 use crate::transaction::CommitOptions;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 use crate::workers::GoOn;
-use crate::{inspect, scan, table};
+use crate::{inspect, maintain, paimon_compact, scan, table};
 
 /// A table of either format.
 #[derive(Clone, Debug)]
@@ -86,6 +86,24 @@ impl Table {
             Table::Paimon(table) => Err(Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
                 .with("table", table.location())
                 .hint("They can be scanned, and their snapshots listed")),
+        }
+    }
+
+    /// One action of maintenance, by its name; arguments and result are JSON.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown action or arguments that it does not take; `Unsupported` if it is not done to tables
+    /// of this format; those of the action.
+    pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
+        match (self, action) {
+            (Table::Paimon(table), "compact") => {
+                let (table, done) = paimon_compact::compact(table, arguments, go_on)?;
+                Ok((Table::Paimon(table), done))
+            }
+            _ => {
+                let (table, done) = maintain::maintain(self.iceberg(action)?, action, arguments, go_on)?;
+                Ok((Table::Iceberg(table), done))
+            }
         }
     }
 

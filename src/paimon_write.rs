@@ -11,6 +11,7 @@
 //! Source: Java's `AppendOnlyWriter`, `MergeTreeWriter`, `KeyValueFileWriterFactory`.
 
 mod append_rows;
+pub(crate) mod bucket_writer;
 mod buckets;
 mod facts;
 mod key_rows;
@@ -51,6 +52,7 @@ use facts::{FactFinder, Found, KeyedLayout};
 use key_rows::{KeyRows, place_of};
 use keyed_rows::{DELETE, INSERT, KeyedRows};
 use names::{BUCKET, BUCKET_ID, FileNames, split_bucket};
+pub(crate) use properties::{by_level, target_bytes};
 use stats::StatsConfig;
 use written::{WrittenBuckets, partition_row};
 
@@ -247,6 +249,15 @@ struct Plan<'t> {
     write_id: String,
     /// The fixed number of buckets, if there is one.
     buckets: Option<i32>,
+    /// The level of the files.
+    level: i32,
+}
+
+/// How files of a table with a primary key are made, and where the key columns are that they have besides.
+struct KeyedFiles {
+    settings: FileSettings,
+    stored: Schema,
+    stored_keys: Vec<usize>,
 }
 
 impl<'t> Plan<'t> {
@@ -260,6 +271,7 @@ impl<'t> Plan<'t> {
             paths: Paths::new(table.location(), schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: (count > 0).then_some(count),
+            level: LEVEL,
         })
     }
 
@@ -301,20 +313,25 @@ impl<'t> Plan<'t> {
     }
 
     fn settings(&self, stored: Schema, exact: &ExactTypes, finder: FactFinder) -> Result<FileSettings> {
-        let properties = properties::writer_properties(&self.options, self.format, LEVEL)?;
+        let properties = properties::writer_properties(&self.options, self.format, self.level)?;
         FileSettings::of_paimon(self.format, Arc::new(stored), exact, &properties, Arc::new(finder))
     }
 
-    fn append(&self, found: &Arc<Found>) -> Result<TableFiles> {
+    fn append_files(&self, found: &Arc<Found>) -> Result<(FileSettings, Schema)> {
         let fields = &self.table.fields;
         let finder = FactFinder {
             key_stats: StatsConfig::of_keys(std::iter::empty(), self.format),
-            value_stats: StatsConfig::of_values(fields, &[], &self.options, LEVEL, self.format)?,
+            value_stats: StatsConfig::of_values(fields, &[], &self.options, self.level, self.format)?,
             first_value: 0,
             keyed: None,
             found: found.clone(),
         };
         let stored = plain(self.columns.fields.to_vec());
+        Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared()), finder)?, stored))
+    }
+
+    fn append(&self, found: &Arc<Found>) -> Result<TableFiles> {
+        let (settings, stored) = self.append_files(found)?;
         let prepared = self.with_bucket(self.columns.fields.to_vec());
         let rows = AppendRows {
             schema: Arc::new(self.table.clone()),
@@ -323,12 +340,11 @@ impl<'t> Plan<'t> {
             prepared: to_arrow(&prepared)?,
             stored: to_arrow(&stored)?,
         };
-        let settings = self.settings(stored, &ExactTypes(self.table.declared()), finder)?;
         let target_bytes = properties::target_bytes(&self.options, false)?;
         Ok(TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) })
     }
 
-    fn keyed(&self, kind: WriteKind, written: &WrittenBuckets, found: &Arc<Found>) -> Result<(TableFiles, RowOrder)> {
+    fn keyed_files(&self, found: &Arc<Found>) -> Result<KeyedFiles> {
         let thin = self.options.boolean("data-file.thin-mode", false)?;
         let keys: Vec<&DataField> = self.table.key_fields().collect();
         let key_places = keys.iter().map(|k| place_of(&self.columns, k.id)).collect::<Result<Vec<_>>>()?;
@@ -343,7 +359,7 @@ impl<'t> Plan<'t> {
         let in_full: Vec<DataField> = if thin { keys.iter().map(|k| (*k).clone()).collect() } else { Vec::new() };
         let finder = FactFinder {
             key_stats: StatsConfig::of_keys(keys.iter().map(|k| (*k).clone()), self.format),
-            value_stats: StatsConfig::of_values(&self.table.fields, &in_full, &self.options, LEVEL, self.format)?,
+            value_stats: StatsConfig::of_values(&self.table.fields, &in_full, &self.options, self.level, self.format)?,
             first_value,
             keyed: Some(KeyedLayout {
                 keys: KeyRows::new(&stored, keys.iter().copied())?,
@@ -353,6 +369,11 @@ impl<'t> Plan<'t> {
             }),
             found: found.clone(),
         };
+        Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
+    }
+
+    fn keyed(&self, kind: WriteKind, written: &WrittenBuckets, found: &Arc<Found>) -> Result<(TableFiles, RowOrder)> {
+        let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(found)?;
         let columns = self.columns.fields.iter().cloned().chain(BufferMerge::own_columns());
         let merged = plain(columns.clone().collect());
         let prepared = self.with_bucket(columns.collect());
@@ -379,9 +400,8 @@ impl<'t> Plan<'t> {
             rows: 0,
             held: None,
         };
-        let settings = self.settings(stored, &exact, finder)?;
         let target_bytes = properties::target_bytes(&self.options, true)?;
-        let order = SortOrder { id: 0, fields: keys.iter().map(|k| ascending(k.id)).collect() };
+        let order = SortOrder { id: 0, fields: self.table.key_fields().map(|k| ascending(k.id)).collect() };
         let files = TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) };
         Ok((files, RowOrder::By(Sorting::Order(order))))
     }

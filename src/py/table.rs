@@ -17,7 +17,6 @@ use super::{Pickled, pickle_as_json};
 use crate::either;
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::maintain::maintain;
 use crate::row_level::json::row_change_from_json;
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task;
@@ -126,7 +125,7 @@ impl Table {
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = |go_on: GoOn| maintain(self.inner.iceberg(action)?, action, arguments, go_on);
+        let work = |go_on: GoOn| self.inner.maintain(action, arguments, go_on);
         let (table, result) = run_watched(py, &Watch::new(), work)?;
         Ok((table.into(), result))
     }
