@@ -88,16 +88,12 @@ impl Rules {
     }
 
     /// Whether a row above level 0 was made of all older ones, in whatever levels they are: so tables are compacted that
-    /// look rows up (Java's `LookupStrategy`).
+    /// look rows up.
     ///
     /// # Errors
     /// `InvalidInput` for an option that is neither true nor false.
     pub fn by_level(&self, options: &Options<'_>) -> Result<bool> {
-        let producer = options.get("changelog-producer").unwrap_or_default();
-        let looks_up = producer.trim().eq_ignore_ascii_case("lookup")
-            || options.flag("deletion-vectors.enabled")?
-            || options.flag("force-lookup")?;
-        Ok(looks_up && self.engine != Engine::FirstRow)
+        Ok(options.looks_up()? && self.engine != Engine::FirstRow)
     }
 
     /// The columns that must be read to know what becomes of these.

@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 
 use super::file_entry::FileEntry;
-use super::options::{MergeEngine, Options};
+use super::options::Options;
 use crate::error::{Error, Result};
 
 /// A sorted run of a bucket.
@@ -113,7 +113,7 @@ impl CompactRules {
         if levels < 2 {
             return Err(Error::invalid(format!("a bucket can't have {levels} levels")).with("option", "num-levels"));
         }
-        let looks_up = looks_up(options)?;
+        let looks_up = options.looks_up()?;
         let gentle = options.get("lookup-compact").is_some_and(|mode| mode.trim().eq_ignore_ascii_case("gentle"));
         Ok(CompactRules {
             size_amplification: number("compaction.max-size-amplification-percent", 200)?,
@@ -207,18 +207,6 @@ impl CompactRules {
         }
         (anyway || count > 1).then(|| below(runs, top, count))
     }
-}
-
-/// Whether rows that are compacted meet those of higher levels.
-///
-/// # Errors
-/// `InvalidInput` for an option that can't be read.
-pub fn looks_up(options: &Options<'_>) -> Result<bool> {
-    let producer = options.get("changelog-producer").unwrap_or_default();
-    Ok(options.merge_engine()? == MergeEngine::FirstRow
-        || producer.trim().eq_ignore_ascii_case("lookup")
-        || options.deletion_vectors()?
-        || options.boolean("force-lookup", false)?)
 }
 
 /// The first runs, to the level below that of the next one. Level 0 is not compacted to.

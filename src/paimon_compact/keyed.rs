@@ -9,7 +9,7 @@ use super::{Group, Job, Outcome, Work, tasks_of};
 use crate::codec::bitmap::PositionSet;
 use crate::data::merge_compact::{CompactMerge, Compacted, Reduction};
 use crate::error::{Error, Result};
-use crate::paimon::compact_pick::{CompactRules, Levels, looks_up};
+use crate::paimon::compact_pick::{CompactRules, Levels};
 use crate::paimon::compact_plan::{BucketFiles, CompactStep, Section, key_sections, steps};
 use crate::paimon::options::MergeEngine;
 use crate::paimon_write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
@@ -109,7 +109,7 @@ impl Job {
             go_on,
             top: self.top()?,
             producer: self.producer(),
-            looks_up: looks_up(&self.options())?,
+            looks_up: self.options().looks_up()?,
             vectors: self.options().deletion_vectors()?,
         };
         let mut out = Outcome::default();

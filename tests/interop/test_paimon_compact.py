@@ -211,13 +211,80 @@ def test_minor(paimon: Paimon, options: dict[str, str]) -> None:
         done = fz.open_table(mine.root).maintain.compact(strategy="minor")
         check_same(mine, java)
         if done.commits and options.get("changelog-producer") == "lookup":
-            assert check_changelog(mine, java) > 0
+            assert check_changelog(mine, java) > 0 or "first-row" in options.values()
         table = mine
     mine, java = twin(table), twin(table)
     java.compact(LOUD)
     assert fz.open_table(mine.root).maintain.compact().commits == 1
     check_same(mine, java)
     assert not list(Path(mine.root).rglob("*.tmp"))
+
+
+APPENDS: list[dict[str, str]] = [
+    {},
+    {"compaction.min.file-num": "2", "file.format": "orc"},
+    {"target-file-size": "6 kb", "source.split.open-file-cost": "1 b", "file.compression": "none"},
+    {**VECTORS, "compaction.min.file-num": "2"},
+    {**VECTORS, "deletion-vectors.bitmap64": "true", "compaction.delete-ratio-threshold": "0.9"},
+    {"bucket": "2", "bucket-key": "id"},
+    {"bucket": "2", "bucket-key": "id", "target-file-size": "3 kb", "file.compression": "none"},
+    {"bucket": "2", "bucket-key": "id", **VECTORS},
+]
+
+
+@pytest.mark.parametrize("options", APPENDS, ids=lambda options: ",".join(options.values()) or "plain")
+def test_appended(paimon: Paimon, options: dict[str, str]) -> None:
+    columns: dict[str, PaimonType] = {**COLUMNS, "id": "INT", "p": "STRING"}
+    table = paimon.create("appended", columns, partitioned_by=["p"], options={**QUIET, **options})
+    for step in range(7):
+        found = rows(f"a{step}-", range(step * 30, step * 30 + 30 - step), step)
+        table.write([(*row, "xy"[row[0] % 2]) for row in found])
+    for _ in range(2):
+        if "deletion-vectors.enabled" in options:
+            table.delete_positions([1, 3, 4])
+        mine, java = twin(table), twin(table)
+        java.compact(LOUD)
+        planned = fz.open_table(mine.root).maintain.compact(dry_run=True)
+        done = fz.open_table(mine.root).maintain.compact()
+        assert (planned.groups, planned.rewritten_files) == (done.groups, done.rewritten_files)
+        assert done.commits == 1 and done.added_files < done.rewritten_files, done
+        check_same(mine, java)
+        if "bucket" in options:
+            order = [found.to_arrow()["id"].to_pylist() for found in fz.open_table(mine.root).scan().plan()]
+            assert all(part == sorted(part) for part in order)
+        table = mine
+        for step in range(7):
+            table.write([(*row, "xy"[row[0] % 2]) for row in rows(f"b{step}-", range(300 + 20 * step, 320 + 19 * step), step)])
+
+
+def test_partitions_and_conflicts(paimon: Paimon) -> None:
+    """Only what is asked for is compacted, and of two compactions of the same files one gives way."""
+    columns: dict[str, PaimonType] = {"p": "INT NOT NULL", **COLUMNS}
+    table = paimon.create("parts", columns, ["p", "id"], ["p"], {"bucket": "1", **QUIET})
+    for step in range(2):
+        table.write([(row[0] % 3, *row) for row in rows(f"a{step}", range(30), step)])
+    done = fz.open_table(table.root).maintain.compact(where="p = 1 or p = 2", snapshot_properties={"why": "size"})
+    assert (done.groups, done.rewritten_files, done.added_files) == (2, 4, 2)
+    assert sorted((entry.partition().getInt(0), entry.file().level()) for entry in entries(table)) == [
+        (0, 0),
+        (0, 0),
+        (1, 5),
+        (2, 5),
+    ]
+    snapshot = table.load().snapshotManager().latestSnapshot()
+    assert snapshot.commitKind().toString() == "COMPACT" and dict(snapshot.properties()) == {"why": "size"}
+    assert int(snapshot.totalRecordCount()) == 40
+    # Java's compaction was made of the same files, and comes too late.
+    loaded = table.load(LOUD)
+    writer = table._writer(loaded)
+    for partition, bucket in table._buckets(loaded):
+        writer.compact(partition, bucket, True)
+    messages = writer.prepareCommit(True, LAST_IDENTIFIER)
+    assert fz.open_table(table.root).maintain.compact().rewritten_files == 2
+    with pytest.raises(Exception, match="conflict"):
+        table._commit(loaded, messages)
+    writer.close()
+    table.check()
 
 
 PICKS = Path(__file__).parent.parent / "data" / "paimon" / "compact_picks.json"
@@ -272,8 +339,8 @@ def test_picks(paimon: Paimon) -> None:
     """The table of cases that the Rust tests go by is Java's."""
     if not PICKS.exists():
         generator = random.Random(7)
-        made = [random_case(generator) for _ in range(600)]
-        PICKS.write_text(json.dumps([{**case, "picked": java_pick(paimon, case)} for case in made]) + "\n")
+        made = [random_case(generator) for _ in range(300)]
+        PICKS.write_text("[\n" + ",\n".join(json.dumps({**case, "picked": java_pick(paimon, case)}) for case in made) + "\n]\n")
     cases = json.loads(PICKS.read_text())
     assert len({json.dumps(case["picked"]) for case in cases}) > 20
     for case in cases:
