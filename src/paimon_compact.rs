@@ -2,8 +2,7 @@
 //!
 //! [`PaimonTable::compact`] lists the files of all buckets that are asked for (`paimon::compact_plan`), picks those that are
 //! compacted (`paimon::compact_pick` for tables with a primary key, [`append`] for others), has each bucket's rows merged
-//! ([`keyed`], by `data::merge_compact`) and written (`paimon_write::bucket_writer`), puts deletion vectors together
-//! ([`vectors`]), and commits all in one snapshot of kind `COMPACT`. Files that were removed meanwhile make it a conflict;
+//! ([`keyed`], by `data::merge_compact`) and written (`paimon_write::bucket_writer`), and commits all in one snapshot of kind `COMPACT`. Files that were removed meanwhile make it a conflict;
 //! files that were added do not.
 //!
 //! Memory holds a batch of each file that is merged with others, and the rows in progress of a file, once for each thread.
@@ -13,7 +12,6 @@
 mod append;
 mod json;
 mod keyed;
-mod vectors;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,6 +30,7 @@ use crate::paimon::data_type::TypeKind;
 use crate::paimon::options::Options;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_table::PaimonTable;
+use crate::paimon_table::rows::vectors;
 use crate::paimon_write::bucket_writer::BucketPlace;
 use crate::table::ScanRequest;
 use crate::task::{DataFile, PaimonNewFile, ReadContext, ScanTask};
@@ -133,7 +132,7 @@ impl PaimonTable {
         if compaction.dry_run || job.groups.is_empty() {
             return Ok((self.refresh()?, done));
         }
-        let changes = job.run(go_on).and_then(|outcomes| job.changes(outcomes));
+        let changes = job.run(go_on).and_then(|outcomes| job.changes(outcomes, go_on));
         let changes = changes.inspect_err(|_| job.clean_up())?;
         if changes.is_empty() {
             return Ok((self.refresh()?, PaimonCompacted::default()));
@@ -254,7 +253,7 @@ impl Job {
     }
 
     /// Compacts the groups, as many at a time as there are threads.
-    fn run(&self, go_on: GoOn) -> Result<Vec<(usize, Outcome)>> {
+    fn run(&self, go_on: GoOn) -> Result<Vec<Outcome>> {
         let outcomes = Mutex::new(Vec::with_capacity(self.groups.len()));
         let next = AtomicUsize::new(0);
         in_parallel(threads(self.groups.len()), |_| {
@@ -262,12 +261,12 @@ impl Job {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(group) = self.groups.get(number) else { return Ok(()) };
                 let outcome = self.compact(group, go_on)?;
-                outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((number, group.bucket, outcome));
+                outcomes.lock().unwrap_or_else(PoisonError::into_inner).push((number, outcome));
             }
         })?;
         let mut outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        outcomes.sort_by_key(|(number, _, _)| *number);
-        Ok(outcomes.into_iter().map(|(_, bucket, outcome)| (bucket, outcome)).collect())
+        outcomes.sort_by_key(|(number, _)| *number);
+        Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
     fn compact(&self, group: &Group, go_on: GoOn) -> Result<Outcome> {
@@ -289,17 +288,24 @@ impl Job {
         }
     }
 
-    fn changes(&self, outcomes: Vec<(usize, Outcome)>) -> Result<Changes> {
+    fn changes(&self, outcomes: Vec<Outcome>, go_on: GoOn) -> Result<Changes> {
         let mut changes = Changes::default();
-        let mut vectors = vectors::Vectors::new(self)?;
-        for (bucket, outcome) in outcomes {
-            vectors.take(bucket, &outcome);
+        let mut deleted: HashMap<Arc<str>, PositionSet> = HashMap::new();
+        for outcome in outcomes {
             changes.removed.extend(outcome.removed);
             changes.added.extend(outcome.added);
             changes.moved.extend(outcome.moved);
             changes.changelog.extend(outcome.changelog);
+            for (path, positions) in outcome.deleted {
+                deleted.entry(path).or_default().unite(&positions);
+            }
         }
-        changes.index = vectors.finish()?;
+        let files = self.buckets.iter().flat_map(|bucket| &bucket.tasks).map(|task| &task.data_file);
+        let deleted =
+            files.filter_map(|file| Some((file.clone(), deleted.remove(file.path.as_str())?))).collect::<Vec<_>>();
+        let mut written = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.table.metadata().snapshot.as_ref();
+        changes.index = vectors::changes(&self.table, snapshot, deleted, &changes.removed, &mut written, go_on)?;
         Ok(changes)
     }
 

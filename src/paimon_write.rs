@@ -13,48 +13,58 @@
 mod append_rows;
 pub(crate) mod bucket_writer;
 mod buckets;
+mod dynamic_buckets;
 mod facts;
+mod key_buckets;
+mod key_places;
 mod key_rows;
 mod keyed_rows;
 mod limits;
 mod names;
+mod new_files;
 mod properties;
 mod stats;
 mod written;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 
 use crate::data::arrow_schema::to_arrow;
 use crate::data::file_write::FileSettings;
 use crate::data::locations::FileLocations;
+use crate::data::kind_rows::with_kind;
 use crate::data::merge_buffer::BufferMerge;
 use crate::data::paimon_types::ExactTypes;
 use crate::data::table_rows::TableFiles;
 use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
 use crate::error::{Error, Result};
-use crate::paimon::bucket::UNAWARE_BUCKET;
+use crate::paimon::bucket::{POSTPONE_BUCKET, UNAWARE_BUCKET};
 use crate::paimon::data_type::{DataField, TypeKind};
+use crate::paimon::hash_index::HashIndexes;
+use crate::paimon::index_manifest::read_index_manifest;
 use crate::paimon::options::Options;
 use crate::paimon::partition::Paths;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_table::PaimonTable;
-use crate::task::{DataFile, FileFormat, FileSource, LeveledFile, PaimonContext, PaimonNewFile};
+use crate::task::{BucketHashes, FileFormat, PaimonContext, PaimonNewFile};
 use crate::types::{
     Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
 };
 use append_rows::AppendRows;
 use buckets::Buckets;
+use dynamic_buckets::DynamicBuckets;
 use facts::{FactFinder, Found, KeyedLayout};
+use key_buckets::{KeyBuckets, locked};
+use key_places::{KeyPlaces, Moved};
 use key_rows::{KeyRows, place_of};
-use keyed_rows::{DELETE, INSERT, KeyedRows};
-use names::{BUCKET, BUCKET_ID, FileNames, split_bucket};
+use keyed_rows::{DELETE, INSERT, KeyedRows, Kinds, UPDATE};
+use names::{BUCKET, BUCKET_ID, FileNames};
+use new_files::Recorder;
 pub(crate) use properties::{by_level, target_bytes};
 use stats::StatsConfig;
-use written::{WrittenBuckets, partition_row};
+use written::WrittenBuckets;
 
 /// Ids of the columns that files have besides those of the table (Java's `SpecialFields`).
 const KEY_FIELD_ID_START: FieldId = FieldId::MAX / 2;
@@ -73,21 +83,36 @@ pub enum WriteKind {
     /// Adds them; in tables with a primary key they take the place of rows with the same key.
     #[default]
     Add,
+    /// As [`WriteKind::Add`], of rows that were there with other values.
+    Update,
     /// Takes rows with the same key away. They need all columns that can't be null.
     Delete,
+}
+
+/// What a writer made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewFiles {
+    /// Data files.
+    pub added: Vec<PaimonNewFile>,
+    /// Files of the changelog.
+    pub changelog: Vec<PaimonNewFile>,
+    /// The keys that were given buckets as they came.
+    pub hashes: Vec<BucketHashes>,
+}
+
+/// What a writer has to know of another one whose rows it writes again.
+#[derive(Clone, Debug, Default)]
+pub struct Rewritten {
+    /// Keys that were taken out of partitions.
+    moved: Moved,
 }
 
 /// Writes rows into new data files of a table. Nothing of it is public before a commit adds the files.
 pub struct PaimonWriter {
     writer: DataWriter,
-    table: Arc<TableSchema>,
-    found: Arc<Found>,
-    written: WrittenBuckets,
-    /// Buckets of a partition, as entries record it.
-    total_buckets: i32,
-    /// The bucket of all rows, where rows don't have one of their own.
-    bucket: i32,
-    checks_totals: bool,
+    recorder: Recorder,
+    /// What gives rows with keys their buckets.
+    buckets: Option<KeyBuckets>,
 }
 
 impl PaimonWriter {
@@ -98,6 +123,19 @@ impl PaimonWriter {
     /// `InvalidInput` for options that can't be read or contradict each other; `Unsupported` for tables, types and formats
     /// that are not written yet; those of reading what is there.
     pub fn new(table: &PaimonTable, kind: WriteKind, replaces: bool) -> Result<PaimonWriter> {
+        PaimonWriter::open(table, kind, replaces, None)
+    }
+
+    /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column behind those
+    /// of the table.
+    ///
+    /// # Errors
+    /// As [`PaimonWriter::new`].
+    pub fn again(table: &PaimonTable, kind: WriteKind, other: Rewritten) -> Result<PaimonWriter> {
+        PaimonWriter::open(table, kind, false, Some(other))
+    }
+
+    fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, other: Option<Rewritten>) -> Result<PaimonWriter> {
         let schema = table.table_schema().clone();
         let options = schema.options();
         check_written(&schema, kind)?;
@@ -109,10 +147,15 @@ impl PaimonWriter {
             false => WrittenBuckets::default(),
         };
         let plan = Plan::new(table, &schema, count)?;
+        let again = other.is_some();
+        let buckets = match keyed {
+            true => Some(plan.key_buckets(table, kind, replaces, other.unwrap_or_default())?),
+            false => None,
+        };
         let found = Arc::new(Found::default());
-        let (files, row_order) = match keyed {
-            true => plan.keyed(kind, &written, &found)?,
-            false => (plan.append(&found)?, RowOrder::Any),
+        let (files, row_order) = match &buckets {
+            Some(buckets) => plan.keyed(kind, again, buckets.clone(), &written, &found)?,
+            None => (plan.append(&found)?, RowOrder::Any),
         };
         let context = WriteContext {
             schema: files.prepared.clone(),
@@ -125,10 +168,11 @@ impl PaimonWriter {
             task_id: 0,
         };
         let store = table.folder().store().clone();
-        let writer = DataWriter::of_table(store, context, plan.columns.clone(), files)?;
-        let total_buckets = if count > 0 { count } else { -1 };
-        let checks_totals = count > 0 && !replaces;
-        Ok(PaimonWriter { writer, table: schema, found, written, total_buckets, bucket: UNAWARE_BUCKET, checks_totals })
+        let writer = DataWriter::of_table(store, context, plan.incoming(again), files)?;
+        let total_buckets = if count > 0 || count == POSTPONE_BUCKET { count } else { -1 };
+        let (bucket, checks_totals) = (plan.bucket(), count > 0 && !replaces);
+        let recorder = Recorder { table: schema.clone(), found, written, total_buckets, bucket, checks_totals };
+        Ok(PaimonWriter { writer, recorder, buckets })
     }
 
     /// Adds rows. After an error the writer takes no more, and its files can't be committed.
@@ -144,60 +188,22 @@ impl PaimonWriter {
     /// # Errors
     /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't replace
     /// what is there.
-    pub fn finish(mut self) -> Result<Vec<PaimonNewFile>> {
-        let store_files = self.writer.finish()?;
-        let now = now_ms();
-        let mut out = Vec::with_capacity(store_files.len());
-        for file in store_files {
-            let facts = self.found.take(&file.path)?;
-            let (partition, bucket) = split_bucket(&file.partition, self.bucket)?;
-            let row = partition_row(&self.table, &partition)?;
-            if let (true, Some(before)) = (self.checks_totals, self.written.totals.get(&row))
-                && *before != self.total_buckets
-            {
-                let now = self.total_buckets;
-                return Err(Error::invalid(format!("the partition has {before} buckets, the table now {now}"))
-                    .hint("Overwrite the partition to give its rows new buckets"));
-            }
-            let (first, last) = facts.sequence.unwrap_or_else(|| {
-                let last = self.written.sequence.entry((row, bucket)).or_insert(-1);
-                let first = last.saturating_add(1);
-                *last = last.saturating_add(file.record_count);
-                (first, *last)
-            });
-            let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
-            let leveled = LeveledFile {
-                bucket,
-                total_buckets: self.total_buckets,
-                level: LEVEL,
-                schema_id: self.table.id,
-                min_key,
-                max_key,
-                min_sequence_number: first,
-                max_sequence_number: last,
-                delete_row_count: Some(facts.deletes),
-                write_columns: None,
-            };
-            out.push(PaimonNewFile {
-                file: DataFile {
-                    partition: Arc::new(partition),
-                    leveled: Some(Box::new(leveled)),
-                    metrics: None,
-                    sort_order_id: None,
-                    split_offsets: None,
-                    ..file
-                },
-                key_stats: facts.key_stats,
-                value_stats: facts.value_stats,
-                value_stats_cols: facts.value_stats_cols,
-                extra_files: Vec::new(),
-                embedded_index: None,
-                creation_time_ms: now,
-                source: FileSource::Append,
-                external: false,
-            });
+    pub fn finish(self) -> Result<NewFiles> {
+        let PaimonWriter { writer, mut recorder, buckets } = self;
+        let added = recorder.record(writer.finish()?)?;
+        let hashes = match &buckets {
+            Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written(),
+            _ => Vec::new(),
+        };
+        Ok(NewFiles { added, changelog: Vec::new(), hashes })
+    }
+
+    /// What another writer has to know to write the rows of this one again.
+    pub fn rewritten(&self) -> Rewritten {
+        match &self.buckets {
+            Some(KeyBuckets::Anywhere(places)) => Rewritten { moved: locked(places).moved() },
+            _ => Rewritten::default(),
         }
-        Ok(out)
     }
 
     /// Deletes everything written.
@@ -209,16 +215,12 @@ impl PaimonWriter {
     }
 }
 
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
-}
-
 /// Refuses what is not written yet.
 fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     let options = schema.options();
     let no = |what: &str| Err(Error::unsupported(format!("{what} are not written yet")));
-    if schema.has_primary_key() && options.bucket()? <= 0 {
-        return no("tables with a primary key and without a fixed number of buckets");
+    if options.bucket()? == POSTPONE_BUCKET {
+        return no("tables with postponed buckets");
     }
     if !schema.has_primary_key() && kind == WriteKind::Delete {
         return Err(Error::invalid("rows are deleted by key, and the table has no primary key"));
@@ -249,6 +251,8 @@ struct Plan<'t> {
     write_id: String,
     /// The fixed number of buckets, if there is one.
     buckets: Option<i32>,
+    /// Whether rows get their buckets later.
+    postpones: bool,
     /// The level of the files.
     level: i32,
 }
@@ -271,6 +275,7 @@ impl<'t> Plan<'t> {
             paths: Paths::new(table.location(), schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: (count > 0).then_some(count),
+            postpones: count == POSTPONE_BUCKET,
             level: LEVEL,
         })
     }
@@ -284,7 +289,7 @@ impl<'t> Plan<'t> {
             transform: Transform::Identity,
         };
         let partition = self.table.partition_fields().map(|f| (f.id, f.name.as_str()));
-        let fields = partition.chain(self.buckets.map(|_| (BUCKET_ID, BUCKET)));
+        let fields = partition.chain(self.has_buckets().then_some((BUCKET_ID, BUCKET)));
         PartitionSpec {
             id: 0,
             fields: (1000..).zip(fields).map(|(id, (source, name))| field((id, source, name))).collect(),
@@ -298,7 +303,7 @@ impl<'t> Plan<'t> {
             write_id: self.write_id.clone(),
             format: self.format,
             count: 0,
-            bucket: UNAWARE_BUCKET,
+            bucket: self.bucket(),
         }
     }
 
@@ -306,9 +311,49 @@ impl<'t> Plan<'t> {
         self.buckets.map(|count| Buckets::new(self.table, count)).transpose()
     }
 
+    /// Whether rows have buckets of their own.
+    fn has_buckets(&self) -> bool {
+        self.buckets.is_some() || self.table.has_primary_key() && !self.postpones
+    }
+
+    /// The bucket of all rows, if they don't.
+    fn bucket(&self) -> i32 {
+        if self.postpones { POSTPONE_BUCKET } else { UNAWARE_BUCKET }
+    }
+
+    /// What gives rows with keys their buckets.
+    fn key_buckets(
+        &self,
+        table: &PaimonTable,
+        kind: WriteKind,
+        replaces: bool,
+        other: Rewritten,
+    ) -> Result<KeyBuckets> {
+        if let Some(fixed) = self.bucketing()? {
+            return Ok(KeyBuckets::Fixed(fixed));
+        }
+        if self.postpones {
+            return Ok(KeyBuckets::Postponed);
+        }
+        if is_over_partitions(self.table) {
+            let places = KeyPlaces::new(table, replaces, kind == WriteKind::Delete, other.moved)?;
+            return Ok(KeyBuckets::Anywhere(Arc::new(Mutex::new(places))));
+        }
+        let indexes = if replaces { None } else { Some(hash_indexes(table)?) };
+        Ok(KeyBuckets::Dynamic(Arc::new(Mutex::new(DynamicBuckets::new(self.table, indexes)?))))
+    }
+
+    /// The columns of rows that come in.
+    fn incoming(&self, again: bool) -> Arc<Schema> {
+        match again {
+            false => self.columns.clone(),
+            true => Arc::new(with_kind(&self.columns)),
+        }
+    }
+
     /// The columns, and behind them the bucket.
     fn with_bucket(&self, columns: Vec<Field>) -> Arc<Schema> {
-        let bucket = self.buckets.map(|_| Field::new(BUCKET_ID, BUCKET, true, PrimitiveType::Int));
+        let bucket = self.has_buckets().then(|| Field::new(BUCKET_ID, BUCKET, true, PrimitiveType::Int));
         Arc::new(Schema::new(self.columns.id, columns.into_iter().chain(bucket).collect::<Vec<_>>(), Vec::new()))
     }
 
@@ -372,7 +417,14 @@ impl<'t> Plan<'t> {
         Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
     }
 
-    fn keyed(&self, kind: WriteKind, written: &WrittenBuckets, found: &Arc<Found>) -> Result<(TableFiles, RowOrder)> {
+    fn keyed(
+        &self,
+        kind: WriteKind,
+        again: bool,
+        buckets: KeyBuckets,
+        written: &WrittenBuckets,
+        found: &Arc<Found>,
+    ) -> Result<(TableFiles, RowOrder)> {
         let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(found)?;
         let columns = self.columns.fields.iter().cloned().chain(BufferMerge::own_columns());
         let merged = plain(columns.clone().collect());
@@ -387,11 +439,16 @@ impl<'t> Plan<'t> {
         };
         let rows = KeyedRows {
             schema: Arc::new(self.table.clone()),
-            buckets: self.bucketing()?,
+            buckets,
             merge: BufferMerge::new(self.columns.clone(), self.merge_context())?,
             names: self.names(),
-            kind: if kind == WriteKind::Delete { DELETE } else { INSERT },
-            kind_column: kind_column.filter(|_| kind == WriteKind::Add),
+            kinds: match (again, kind, kind_column) {
+                (true, ..) => Kinds::Last,
+                (_, WriteKind::Delete, _) => Kinds::All(DELETE),
+                (_, _, Some(at)) => Kinds::Column(at),
+                (_, WriteKind::Update, _) => Kinds::All(UPDATE),
+                _ => Kinds::All(INSERT),
+            },
             prepared: to_arrow(&prepared)?,
             merged: to_arrow(&merged)?,
             stored: to_arrow(&stored)?,
@@ -434,6 +491,25 @@ impl<'t> Plan<'t> {
         fields.extend(self.columns.fields.iter().cloned());
         (plain(fields), exact)
     }
+}
+
+/// Whether the primary key says nothing of some partition column: a key may move to another partition.
+pub(crate) fn is_over_partitions(schema: &TableSchema) -> bool {
+    schema.has_primary_key() && schema.partition_keys.iter().any(|k| !schema.primary_keys.contains(k))
+}
+
+/// The hashes of keys that a table's buckets have at its snapshot.
+///
+/// # Errors
+/// Those of reading the index manifest.
+pub(crate) fn hash_indexes(table: &PaimonTable) -> Result<HashIndexes> {
+    let folder = table.folder();
+    let manifest = table.metadata().snapshot.as_ref().and_then(|s| s.index_manifest.as_deref());
+    let entries = match manifest {
+        Some(name) => read_index_manifest(folder.store().as_ref(), folder.root(), name)?,
+        None => Vec::new(),
+    };
+    HashIndexes::new(folder.store().clone(), folder.root(), table.table_schema(), &entries)
 }
 
 fn plain(fields: Vec<Field>) -> Schema {

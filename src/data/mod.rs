@@ -62,7 +62,7 @@ mod flat_values;
 mod geoarrow;
 mod groups_ahead;
 mod guard;
-mod kind_rows;
+pub mod kind_rows;
 mod leveled_columns;
 pub mod locations;
 pub(crate) mod long_keys;

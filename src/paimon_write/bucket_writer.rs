@@ -11,7 +11,8 @@ use arrow::datatypes::SchemaRef;
 use super::append_rows::with_columns;
 use super::facts::Found;
 use super::names::FileNames;
-use super::{NO_KEY, Plan, now_ms, properties};
+use super::new_files::now_ms;
+use super::{NO_KEY, Plan, properties};
 use crate::data::arrow_schema::to_arrow;
 use crate::data::file_write::{FileSettings, NewFile, Written};
 use crate::error::{Error, Result};
@@ -91,6 +92,7 @@ impl<'a> BucketWriter<'a> {
             paths: Paths::new(place.root, place.schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: None,
+            postpones: false,
             level,
         };
         let found = Arc::new(Found::default());

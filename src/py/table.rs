@@ -120,14 +120,14 @@ impl Table {
     }
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.iceberg("changing the table")?.evolve(&parse_evolutions(changes)?))?.into())
+        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
     }
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
         let work = |go_on: GoOn| self.inner.maintain(action, arguments, go_on);
-        let (table, result) = run_watched(py, &Watch::new(), work)?;
-        Ok((table.into(), result))
+        let (inner, result) = run_watched(py, &Watch::new(), work)?;
+        Ok((Table { inner }, result))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
@@ -276,7 +276,7 @@ impl Table {
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || transaction::Transaction::begin(self.inner.iceberg("transactions")?, branch))?.into())
+        Ok(run(py, || transaction::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
