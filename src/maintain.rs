@@ -26,7 +26,7 @@ pub use self::compact_plan::CompactRules;
 pub use self::deletes::{DeleteOptions, RewrittenDeletes};
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};
-pub(crate) use self::json::Arguments;
+pub(crate) use self::json::{Arguments, texts};
 pub use self::json::maintain;
 pub use self::manifests::{ManifestOptions, RewrittenManifests};
 pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};

@@ -3,7 +3,7 @@
 mod change;
 mod evolve;
 mod maintain;
-mod rows;
+pub(crate) mod rows;
 mod settle;
 
 use std::collections::BTreeMap;

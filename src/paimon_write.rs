@@ -11,6 +11,7 @@
 //! Source: Java's `AppendOnlyWriter`, `MergeTreeWriter`, `KeyValueFileWriterFactory`.
 
 mod append_rows;
+pub(crate) mod bucket_writer;
 mod buckets;
 mod dynamic_buckets;
 mod facts;
@@ -61,6 +62,7 @@ use key_rows::{KeyRows, place_of};
 use keyed_rows::{DELETE, INSERT, KeyedRows, Kinds, UPDATE};
 use names::{BUCKET, BUCKET_ID, FileNames};
 use new_files::Recorder;
+pub(crate) use properties::{by_level, target_bytes};
 use stats::StatsConfig;
 use written::WrittenBuckets;
 

@@ -169,7 +169,10 @@ impl Arguments {
     }
 
     /// What all commits take.
-    fn commit(&mut self) -> Result<CommitOptions> {
+    ///
+    /// # Errors
+    /// As [`Arguments::take`].
+    pub fn commit(&mut self) -> Result<CommitOptions> {
         Ok(CommitOptions {
             branch: self.take("branch", |v| v.as_str().map(str::to_owned))?,
             snapshot_properties: self.take("snapshot_properties", texts)?.unwrap_or_default(),
@@ -181,7 +184,11 @@ impl Arguments {
         Ok(DeleteOptions { filter: None, rules, dry_run, commit: self.commit()? })
     }
 
-    fn filter(&mut self) -> Result<Option<Predicate>> {
+    /// A filter.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it can't be read.
+    pub fn filter(&mut self) -> Result<Option<Predicate>> {
         let text = self.take("filter", |v| v.as_str().map(str::to_owned))?;
         text.map(|text| expr::parse(&text)).transpose()
     }
@@ -259,7 +266,8 @@ impl Arguments {
     }
 }
 
-fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
+/// Texts by name.
+pub(crate) fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
     value.as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
 }
 

@@ -12,6 +12,8 @@ pub mod bucket_filter;
 pub mod catalog;
 pub mod changes;
 pub mod commit;
+pub mod compact_pick;
+pub mod compact_plan;
 pub mod data_type;
 mod data_type_text;
 pub mod deletes;

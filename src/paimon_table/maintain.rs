@@ -6,10 +6,11 @@ use super::PaimonTable;
 use crate::error::{Error, Result, ResultExt};
 use crate::maintain::Arguments;
 use crate::paimon::expire::{Expired, Expiry, expire, plan_expiry};
+use crate::paimon_compact;
 use crate::workers::GoOn;
 
 impl PaimonTable {
-    /// Runs one action: `expire_snapshots`. Gives the table at its newest version, and the result as a JSON object.
+    /// Runs one action: `expire_snapshots` or `compact`. Gives the table at its newest version, and the result as a JSON object.
     ///
     /// # Errors
     /// `Unsupported` for other actions; `InvalidInput` for arguments that it does not take; those of the action.
@@ -18,6 +19,7 @@ impl PaimonTable {
         let mut arguments = Arguments::parse(arguments)?;
         let result = match action {
             "expire_snapshots" => self.expire_snapshots(&mut arguments)?,
+            "compact" => return paimon_compact::compact(self, &mut arguments, go_on),
             other => {
                 return Err(Error::unsupported(format!("{other}: not with tables of Apache Paimon yet"))
                     .with("table", self.location())

@@ -11,7 +11,7 @@
 mod found;
 mod keyed;
 mod rewrite;
-mod vectors;
+pub(crate) mod vectors;
 
 use std::collections::BTreeMap;
 
@@ -217,6 +217,7 @@ impl PaimonTable {
             }
             let (whole, partly): (Vec<_>, Vec<_>) = hits.into_iter().partition(found::Hits::is_whole);
             removed = whole.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
+            let partly = partly.into_iter().filter_map(|h| Some((h.task.data_file.clone(), h.positions?))).collect();
             index = vectors::changes(self, scan.snapshot(), partly, &removed, &mut new.index, go_on)?;
         } else {
             let partly = hits.iter().any(|h| !h.is_whole());

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::found::Hits;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::entries::{ADD, DELETE};
@@ -47,10 +46,10 @@ fn name(file: &DataFile) -> &str {
 ///
 /// # Errors
 /// Of reading and writing index files; `CorruptTable` for damaged ones; what `go_on` gives.
-pub(super) fn changes(
+pub(crate) fn changes(
     table: &PaimonTable,
     snapshot: Option<&Arc<Snapshot>>,
-    deleted: Vec<Hits>,
+    deleted: Vec<(Arc<DataFile>, PositionSet)>,
     removed: &[DataFile],
     written: &mut Vec<String>,
     go_on: GoOn,
@@ -74,9 +73,8 @@ pub(super) fn changes(
         }));
         Ok(())
     };
-    for hits in deleted {
-        let file = hits.task.data_file.clone();
-        let mut positions = hits.positions;
+    for (file, positions) in deleted {
+        let mut positions = Some(positions);
         bucket_of(&file, &mut |bucket| {
             bucket.new.extend(positions.take().map(|positions| (name(&file).to_owned(), positions)));
         })?;
@@ -88,7 +86,7 @@ pub(super) fn changes(
     let files = IndexFiles {
         table,
         paths: Paths::new(root, schema)?,
-        one_file: options.bucket()? > 0,
+        one_file: schema.has_primary_key() || options.bucket()? > 0,
         wide: options.boolean("deletion-vectors.bitmap64", false)?,
         target_bytes: options.bytes("deletion-vector.index-file.target-size", TARGET_BYTES)?,
         id: uuid::Uuid::new_v4().to_string(),
