@@ -1,6 +1,7 @@
 """Tables of Paimon whose keys are given buckets as they come: Java and Frazil write them in turn, and find each other's keys."""
 
 import random
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -127,3 +128,131 @@ def test_keys_of_any_partition(paimon: Paimon, engine: dict[str, str]) -> None:
         table.check(None, ("=", "id", 3), ("=", "p", "a"))
     assert_same_rows(comparable(tables[0].read().rows), comparable(tables[1].read().rows))
     assert not hashes(tables[0])
+
+
+def test_postponed_buckets(paimon: Paimon) -> None:
+    """Rows wait as they came for a compaction of Java's to give them buckets."""
+    key = ["p", "id", "name"]
+    tables = [paimon.create("postponed", COLUMNS, key, ["p"], {"bucket": "-2"}) for _ in range(2)]
+    rows = [(p, i, "n", i) for i in (5, 3, 3, 9) for p in "ab"]
+    tables[0].open().append(batch(rows))
+    tables[0].open().delete_keys(batch([("a", 3, "n", 0)]))
+    tables[1].write(rows)
+    tables[1].write([("a", 3, "n", 0)], ["-D"])
+    facts, found = [], []
+    for table in tables:
+        loaded = table.load()
+        assert table.open().scan().count() == table.read().rows.num_rows == 0
+        facts.append(
+            [
+                (
+                    re.sub("-u-.*-s-[0-9]+-w-.*-[0-9]+", "", file.fileName()),
+                    entry.partition().getString(0).toString(),
+                    (entry.bucket(), entry.totalBuckets(), file.level(), file.rowCount()),
+                    (file.minKey().getInt(0), file.maxKey().getInt(0)),
+                    (file.minSequenceNumber(), file.maxSequenceNumber(), file.deleteRowCount().get()),
+                    list(file.valueStatsCols()),
+                )
+                for entry in loaded.store().newScan().plan().files()
+                for file in [entry.file()]
+            ]
+        )
+        splits = loaded.newSnapshotReader().withBucket(-2).read().dataSplits()
+        read = loaded.newRead().withIOManager(paimon.api.disk.IOManager.create(str(paimon.folder)))
+        found.append(paimon.fetched((read.createReader(split) for split in splits), loaded.rowType()))
+        assert paimon.api.postpone.PostponeBucketFileStoreWrite.getWriteId(splits[0].dataFiles()[0].fileName()) >= 0
+    assert sorted(facts[0]) == sorted(facts[1])
+    assert_same_rows(comparable(found[0][0]), comparable(found[1][0]))
+    tables[0].open().overwrite(batch([("a", 1, "n", 1)]), "p = 'a'")
+    assert sorted(entry.file().rowCount() for entry in tables[0].load().store().newScan().plan().files()) == [1, 4]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"bucket": "2"},
+        {"bucket": "-1"},
+        {"bucket": "1", "changelog-file.format": "orc", "changelog-file.prefix": "log-", "sequence.field": "v"},
+        {"bucket": "2", "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"},
+    ],
+    ids=str,
+)
+def test_changelog_of_input(paimon: Paimon, options: dict[str, str]) -> None:
+    options = {**QUIET, "changelog-producer": "input", **options}
+    tables = [paimon.create("input", COLUMNS, ["p", "id", "name"], ["p"], options) for _ in range(2)]
+    dice = random.Random(13)
+    for turn in range(5):
+        rows = [(dice.choice("ab"), dice.randrange(9), "n", turn * 100 + i) for i in range(20)]
+        deleted = [("a", dice.randrange(9), "n", 1000 + turn)]
+        tables[1].write(rows)
+        if "merge-engine" not in options:
+            tables[1].write(deleted, ["-D"])
+        if turn % 2:
+            tables[0].write(rows)
+        else:
+            tables[0].open().append(batch(rows))
+        if "merge-engine" not in options:
+            tables[0].open().delete_keys(batch(deleted))
+    for table in tables:
+        table.check(None, ("=", "id", 3))
+        last = table.open().snapshot
+        assert last is not None
+        for since in (0, 1, last.id - 1):
+            table.check_changes(since, last.id)
+            table.check_changes(since, last.id, mode="delta")
+    mine, java = (table.open().changes().to_arrow() for table in tables)
+    assert_same_rows(comparable(mine), comparable(java))
+    mine_files, java_files = (sorted({entry.file().fileName()[:4] for entry in changelog(table)}) for table in tables)
+    assert mine_files == java_files
+    # Overwriting tells no changes.
+    tables[0].open().overwrite(batch([("a", 1, "n", 1)]))
+    assert tables[0].load().snapshotManager().latestSnapshot().changelogManifestList() is None
+
+
+def changelog(table: PaimonTable) -> list[Any]:
+    loaded = table.load()
+    snapshots = range(1, int(loaded.snapshotManager().latestSnapshotId()) + 1)
+    plan = lambda n: loaded.store().newScan().withKind(table.api.table.source.ScanMode.CHANGELOG).withSnapshot(n).plan()  # noqa: E731
+    return [entry for n in snapshots for entry in plan(n).files()]
+
+
+def test_default_values(paimon: Paimon) -> None:
+    columns: dict[str, PaimonType] = {
+        "id": "INT NOT NULL",
+        "text": "STRING",
+        "n": "BIGINT",
+        "small": "SMALLINT",
+        "dec": "DECIMAL(9, 2)",
+        "day": "DATE",
+        "at": "TIMESTAMP(3)",
+        "yes": "BOOLEAN",
+        "d": "DOUBLE",
+    }
+    defaults = {
+        "text": "'it''s'",
+        "n": "-7",
+        "small": "300",
+        "dec": "1.5",
+        "day": "2024-02-29",
+        "at": "2024-02-29 01:02:03.004",
+        "yes": "true",
+        "d": "1e3",
+    }
+    for key in ([], ["id"]):
+        options = {"bucket": "1", "bucket-key": "id"}
+        tables = [paimon.create("defaults", columns, key, options=options) for _ in range(2)]
+        rows: list[tuple[Any, ...]] = [(1, *[None] * 8), (2, "x", 1, 2, None, None, None, False, 0.5)]
+        for table in tables:
+            for column, value in defaults.items():
+                names = paimon.gateway.new_array(paimon.jvm.java.lang.String, 1)
+                names[0] = column
+                table.alter(table.change.updateColumnDefaultValue(names, value))
+        given = pa.table(
+            [pa.array(c, arrow_type(t)) for c, t in zip(zip(*rows, strict=True), columns.values(), strict=True)],
+            names=list(columns),
+        )
+        tables[0].open().append(given)
+        tables[0].open().append(pa.table({"id": pa.array([3], pa.int32())}))
+        tables[1].write([*rows, (3, *[None] * 8)])
+        tables[0].check(None, ("=", "n", -7), ("=", "text", "x"))
+        assert_same_rows(comparable(tables[0].read().rows), comparable(tables[1].read().rows))

@@ -9,17 +9,23 @@
 mod be;
 mod bit_slices;
 mod bitmap;
+mod bitmap_write;
 mod bloom;
 mod bsi;
+mod bsi_write;
 mod container;
 mod dictionary;
 mod key;
+mod out;
 mod range_bitmap;
+mod range_bitmap_write;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod write;
 mod xxhash;
 
 pub use container::{FileIndex, IndexKind};
 pub use key::IndexedType;
 pub use rows::Rows;
+pub use write::{IndexOptions, IndexWriter, encode_file_index};
