@@ -15,6 +15,7 @@ mod buckets;
 mod default_values;
 mod dynamic_buckets;
 mod facts;
+mod file_indexes;
 mod file_options;
 mod key_buckets;
 mod key_places;
@@ -49,6 +50,7 @@ use crate::paimon::options::Options;
 use crate::paimon::partition::Paths;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_table::PaimonTable;
+use crate::store::Store;
 use crate::task::{BucketHashes, FileFormat, PaimonContext, PaimonNewFile};
 use crate::types::{
     Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
@@ -58,6 +60,7 @@ use buckets::Buckets;
 use default_values::Defaults;
 use dynamic_buckets::DynamicBuckets;
 use facts::{FactFinder, Found, KeyedLayout};
+use file_indexes::IndexPlan;
 use file_options::{changelog_options, postponed_options};
 use key_buckets::{KeyBuckets, locked};
 use key_places::{KeyPlaces, Moved};
@@ -155,7 +158,7 @@ impl PaimonWriter {
             true => Some(plan.key_buckets(table, kind, replaces, other.unwrap_or_default())?),
             false => None,
         };
-        let found = Arc::new(Found::default());
+        let found = Arc::new(Found::new(table.folder().store().clone()));
         let handed = (plan.writes_changelog() && !replaces).then(Handed::default);
         let files = match &buckets {
             Some(buckets) => {
@@ -253,6 +256,7 @@ struct Plan<'t> {
     buckets: Option<i32>,
     /// Whether rows get their buckets later.
     postpones: bool,
+    store: Arc<dyn Store>,
     /// The level of the files.
     level: i32,
 }
@@ -285,6 +289,7 @@ impl<'t> Plan<'t> {
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: (count > 0).then_some(count),
             postpones: count == POSTPONE_BUCKET,
+            store: table.folder().store().clone(),
             level: LEVEL,
         })
     }
@@ -318,6 +323,10 @@ impl<'t> Plan<'t> {
 
     fn bucketing(&self) -> Result<Option<Buckets>> {
         self.buckets.map(|count| Buckets::new(self.table, count)).transpose()
+    }
+
+    fn indexes(&self) -> Result<Option<Arc<IndexPlan>>> {
+        IndexPlan::of(self.table, &self.options, self.store.clone())
     }
 
     /// Whether rows have buckets of their own.
@@ -397,6 +406,7 @@ impl<'t> Plan<'t> {
             value_stats: StatsConfig::of_values(fields, &[], &self.options, self.level, self.format)?,
             first_value: 0,
             keyed: None,
+            indexes: self.indexes()?,
             found: found.clone(),
         };
         let stored = plain(self.columns.fields.to_vec());
@@ -441,6 +451,7 @@ impl<'t> Plan<'t> {
                 sequence: first_value - 2,
                 kind: first_value - 1,
             }),
+            indexes: self.indexes()?,
             found: found.clone(),
         };
         Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })

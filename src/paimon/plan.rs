@@ -17,7 +17,7 @@ use super::entries::EntryRequest;
 use super::live::{DeletedFiles, data_manifests};
 use super::manifest_list::ManifestFile;
 use super::partition::Paths;
-pub use super::plan_files::Stage;
+pub use super::plan_files::{Stage, indexed_type};
 use super::plan_files::{Group, Judged, Pruner};
 use super::plan_index::drop_by_index_files;
 use super::plan_rules::Rules;

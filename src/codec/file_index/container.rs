@@ -56,17 +56,17 @@ impl IndexKind {
 
 /// One index of one column.
 #[derive(Debug)]
-struct ColumnIndex<'a> {
-    column: String,
+pub(super) struct ColumnIndex<'a> {
+    pub(super) column: String,
     kind: IndexKind,
     /// `None` if the column had no value.
-    bytes: Option<&'a [u8]>,
+    pub(super) bytes: Option<&'a [u8]>,
 }
 
 /// All indexes of a data file; its head is read, the indexes when asked.
 #[derive(Debug)]
 pub struct FileIndex<'a> {
-    indexes: Vec<ColumnIndex<'a>>,
+    pub(super) indexes: Vec<ColumnIndex<'a>>,
 }
 
 impl<'a> FileIndex<'a> {

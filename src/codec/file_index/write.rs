@@ -135,8 +135,8 @@ impl IndexWriter {
             Content::Bloom(bits) => key.into_iter().for_each(|key| bits.add(&key)),
             Content::Bitmap(rows) | Content::RangeBitmap(rows) => {
                 match key {
-                    Some(key) => rows.values.entry(Ordered(key)).or_default().push(rows.count),
-                    None => rows.nulls.push(rows.count),
+                    Some(key) => rows.values.entry(Ordered(key)).or_default().insert(rows.count),
+                    None => rows.nulls.insert(rows.count),
                 };
                 rows.count += 1;
             }
