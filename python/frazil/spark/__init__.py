@@ -26,7 +26,7 @@ from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.types import spark_schema
-from frazil.spark.write import append
+from frazil.spark.write import append, overwrite, overwrite_partitions
 
 __all__ = [
     "FrazilDataSource",
@@ -34,6 +34,8 @@ __all__ = [
     "append",
     "explain",
     "functions",
+    "overwrite",
+    "overwrite_partitions",
     "plan",
     "read",
     "read_scan",

@@ -6,6 +6,11 @@ and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zo
 packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot in their name go
 to the store. Spark passes neither columns nor filters on, so give both here, or use `frazil.spark.read` or
 `frazil.spark.sql`, which are faster.
+
+Write options: `branch`; `overwrite-mode`, `static` (all rows are replaced, or those that `replace-where` keeps) or
+`dynamic` (the partitions that there are rows for); `job-id`, a name by which a job that runs again is known;
+`snapshot-property.NAME`, members of the snapshot's summary. Rows are written by the tasks that have them: use
+`frazil.spark.append` to have them distributed first.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
 from frazil.spark.options import KNOWN, scan_of
 from frazil.spark.types import spark_schema
-from frazil.spark.write import HANDLE, FrazilWriter
+from frazil.spark.write import HANDLE, SUMMARY_PREFIX, WRITE_OPTIONS, FrazilWriter, job_of
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
@@ -70,17 +75,16 @@ class FrazilDataSource(DataSource):
         return FrazilReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A writer that appends."""
-        if overwrite:
-            raise UnsupportedError("overwriting is not supported yet", hint="Use mode('append')")
+        """A writer that appends or overwrites, as the write options say."""
+        job = job_of(self.options, overwrite)
         try:
             # Not from the schema: of INSERT INTO it is that of the rows, so it may name the table that they come from.
-            table = _table(self.options)
+            table = _table(self.options, WRITE_OPTIONS)
         except NotFoundError as error:
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
-        return FrazilWriter(table)
+        return FrazilWriter(table, job)
 
 
 class SplitPartition(InputPartition):
@@ -109,7 +113,7 @@ class FrazilReader(DataSourceReader):
             yield from rows_of(partition.split)
 
 
-def _table(options: Mapping[str, str]) -> Table:
+def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     if handle := options.get(HANDLE):
         return Table(_core.Table.from_json(handle)).refresh()
     location = options.get("path")
@@ -124,13 +128,14 @@ def _table(options: Mapping[str, str]) -> Table:
             "Spark 4.1 and 4.3 keep the filters of a DataFrame's first query for later ones, which then lose rows",
             hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
         )
-    allowed = (*_TAKEN, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
+    allowed = ("path", *known, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
     unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
-            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are {', '.join(_TAKEN)}"
+            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are path, {', '.join(known)}"
         )
-    store = {name: value for name, value in options.items() if "." in name and not name.startswith("option.")}
+    others = ("option.", SUMMARY_PREFIX)
+    store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}
     return open_table(location, store)
 
 
