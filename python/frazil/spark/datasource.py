@@ -19,8 +19,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructField, StructType
 
 from frazil import _core
@@ -28,6 +36,7 @@ from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
 from frazil.spark.options import KNOWN, scan_of
+from frazil.spark.streaming import STREAM_OPTIONS, stream_reader, stream_writer
 from frazil.spark.types import spark_schema
 from frazil.spark.write import HANDLE, SUMMARY_PREFIX, WRITE_OPTIONS, FrazilWriter, job_of
 from frazil.table import Table, open_table
@@ -47,7 +56,12 @@ def register(spark: SparkSession) -> None:
 
     Not needed where Spark finds the package `pyspark_frazil` by itself.
     """
-    spark.dataSource.register(FrazilDataSource)
+    try:
+        spark.dataSource.register(FrazilDataSource)
+    except AnalysisException as error:
+        # So says PySpark 4.0 in the session of a stream's batch, where it has found the format by itself.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 class FrazilDataSource(DataSource):
@@ -65,7 +79,9 @@ class FrazilDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The schema of what the options ask for."""
-        schema = spark_schema(_scan(self.options).schema)
+        # Streams have options of their own, which Spark gives here too.
+        options = {name: value for name, value in self.options.items() if name.lower() not in STREAM_OPTIONS}
+        schema = spark_schema(_scan(options).schema)
         return _with_options(schema, self.options) if "provider" in self.options else schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -85,6 +101,16 @@ class FrazilDataSource(DataSource):
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
         return FrazilWriter(table, job)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """A reader of the rows that come: those of the table as it is, then what is appended."""
+        table = _table(self.options, (*KNOWN, *STREAM_OPTIONS))
+        return stream_reader(table, schema, _without_store(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A writer that appends each batch once, or of output mode `complete` overwrites with it."""
+        table = _table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
+        return stream_writer(table, self.options, job_of(self.options, overwrite))
 
 
 class SplitPartition(InputPartition):
@@ -137,6 +163,10 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     others = ("option.", SUMMARY_PREFIX)
     store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}
     return open_table(location, store)
+
+
+def _without_store(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if "." not in name}
 
 
 def _scan(options: Mapping[str, str]) -> Scan:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pyarrow as pa
 import pyspark
@@ -22,9 +22,6 @@ from frazil.exceptions import FrazilError, InvalidInputError
 from frazil.expr import Predicate
 from frazil.spark.distribution import Distribution, distributed
 from frazil.table import Table, open_table
-
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSource
 
 __all__ = [
     "HANDLE",
@@ -255,7 +252,10 @@ def _run(df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, di
     opened = writable(table)
     if job.is_done(opened):
         return
-    df.sparkSession.dataSource.register(_data_source())
+    # The data source imports this module for its writer.
+    from frazil.spark.datasource import register
+
+    register(df.sparkSession)
     writer = distributed(df, opened, distribution).write.format("frazil")
     writer = writer.mode("append" if job.operation == "append" else "overwrite").option("job-id", job.id)
     if job.operation == "overwrite-partitions":
@@ -285,10 +285,3 @@ def writable(table: Table | str | os.PathLike[str]) -> Table:
     table.writable_location()
     # A table object stays at its version.
     return Table(table._core).refresh()
-
-
-def _data_source() -> type[DataSource]:
-    # The data source imports this module for its writer.
-    from frazil.spark.datasource import FrazilDataSource
-
-    return FrazilDataSource
