@@ -167,3 +167,28 @@ def test_a_failed_overwrite_leaves_the_files_of_its_messages(table: fz.Table) ->
     with pytest.raises(fz.InvalidInputError, match="nobody"):
         table.commit_overwrite([message], "nobody = 1")
     assert len(table.commit_overwrite([message], partitions=True).scan().to_arrow()) == 10
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_merge(spark, catalog: fz.Catalog, version: int) -> None:
+    properties = {"format-version": str(version), "write.merge.mode": "merge-on-read"}
+    table = catalog.create_table("db.merged", SCHEMA, properties=properties).append(rows(0, 30))
+    changes = spark.sql("select id, 'FI' as country, if(id % 2 = 0, 'D', 'U') as op from range(25, 35)")
+    for _ in range(2):
+        fz.spark.merge(
+            changes,
+            table,
+            ["id"],
+            when_matched_update={"country": "country"},
+            when_matched_delete="op = 'D'",
+            when_not_matched_insert={"id": "id", "country": "country"},
+            job_id="monday",
+        )
+    assert ids(table) == [*range(25), 25, 27, 29, 31, 33]
+    assert ids(table, "country = 'FI'") == [25, 27, 29, 31, 33]
+    assert table.snapshot.summary["frazil.rows-inserted"] == "2"
+    fz.spark.upsert(changes.drop("op"), path_of(table), ["id"], snapshot_properties={"why": "test"})
+    assert ids(table, "country = 'FI'") == [*range(25, 35)]
+    assert table.snapshot.summary["why"] == "test"
+    with pytest.raises(fz.InvalidInputError, match="same key"):
+        fz.spark.upsert(changes.drop("op").union(changes.drop("op")), table, ["id"])

@@ -25,6 +25,7 @@ from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
+from frazil.spark.row_changes import merge, upsert
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 
@@ -34,6 +35,7 @@ __all__ = [
     "append",
     "explain",
     "functions",
+    "merge",
     "overwrite",
     "overwrite_partitions",
     "plan",
@@ -43,4 +45,5 @@ __all__ = [
     "register",
     "spark_schema",
     "sql",
+    "upsert",
 ]

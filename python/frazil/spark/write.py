@@ -31,6 +31,7 @@ __all__ = [
     "WriteJob",
     "Written",
     "append",
+    "job_named",
     "job_of",
     "messages_of",
     "overwrite",
@@ -64,14 +65,17 @@ class WriteJob:
     id: str = ""
 
     def commit(self, table: Table, messages: list[CommitMessage]) -> None:
-        """Commits what the tasks wrote, unless the table has the job's snapshot already."""
-        engine = {"engine-name": "spark", "engine-version": pyspark.__version__, JOB_ID: self.id}
-        properties = {**self.properties, **engine}
+        """Commits what the tasks wrote."""
         if self.operation == "append":
-            table.commit(messages, properties, self.branch)
+            table.commit(messages, self.members(), self.branch)
             return
         partitions = self.operation == "overwrite-partitions"
-        table.commit_overwrite(messages, self.where, partitions, self.branch, properties)
+        table.commit_overwrite(messages, self.where, partitions, self.branch, self.members())
+
+    def members(self) -> dict[str, str]:
+        """Members of the snapshot's summary."""
+        engine = {"engine-name": "spark", "engine-version": pyspark.__version__, JOB_ID: self.id}
+        return {**self.properties, **engine}
 
     def is_done(self, table: Table) -> bool:
         """Whether a snapshot of this version of the table is the job's."""
@@ -183,7 +187,7 @@ def append(
     Raises:
         InvalidInputError: An argument is wrong. What is wrong with rows Spark raises, from its workers.
     """
-    job = _job("append", None, branch, snapshot_properties, job_id)
+    job = job_named("append", None, branch, snapshot_properties, job_id)
     _run(df, table, job, distribution)
 
 
@@ -210,7 +214,7 @@ def overwrite(
     Raises:
         InvalidInputError: As for `append`.
     """
-    _run(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution)
+    _run(df, table, job_named("overwrite", where, branch, snapshot_properties, job_id), distribution)
 
 
 def overwrite_partitions(
@@ -234,16 +238,17 @@ def overwrite_partitions(
     Raises:
         InvalidInputError: As for `append`.
     """
-    _run(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution)
+    _run(df, table, job_named("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution)
 
 
-def _job(
+def job_named(
     operation: Operation,
     where: str | Predicate | None,
     branch: str | None,
     properties: Mapping[str, object] | None,
     job_id: str | None,
 ) -> WriteJob:
+    """The job that arguments describe."""
     text = None if where is None else str(where)
     return WriteJob(operation, text, branch, arguments.texts(properties), job_id or str(uuid.uuid4()))
 
