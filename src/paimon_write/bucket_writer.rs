@@ -93,9 +93,10 @@ impl<'a> BucketWriter<'a> {
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: None,
             postpones: false,
+            store: place.store.clone(),
             level,
         };
-        let found = Arc::new(Found::default());
+        let found = Arc::new(Found::new(place.store.clone()));
         let (settings, stored, stored_keys) = match keyed {
             true => {
                 let files = plan.keyed_files(&found)?;
@@ -212,8 +213,8 @@ impl<'a> BucketWriter<'a> {
             key_stats: facts.key_stats,
             value_stats: facts.value_stats,
             value_stats_cols: facts.value_stats_cols,
-            extra_files: Vec::new(),
-            embedded_index: None,
+            extra_files: facts.index.beside.into_iter().collect(),
+            embedded_index: facts.index.embedded,
             creation_time_ms: now_ms(),
             source,
             external: false,

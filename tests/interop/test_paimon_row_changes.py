@@ -224,6 +224,16 @@ def test_rows_keep_their_ids(paimon: Paimon, vectors: str) -> None:
     assert (again[5], len(again)) == (found[5], 18)
 
 
+def test_changelog_of_changes(paimon: Paimon) -> None:
+    options = {"bucket": 1, "changelog-producer": "input"}
+    table = paimon.create("input", KEYED, ["id"], options=options)
+    t = table.open()
+    t.append(batch(KEYED, rows(0, 4)))
+    t.update("id = 1", {"name": "u"})
+    t.delete("id = 2")
+    assert sorted(table.check_changes(1, 3)) == ["+U", "-D"]
+
+
 def test_what_keyed_tables_refuse(paimon: Paimon) -> None:
     def refused(options: dict[str, object], what: str) -> None:
         t = paimon.create("refused", KEYED, ["id"], options={"bucket": 1, **options}).open()
