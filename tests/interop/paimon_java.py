@@ -329,7 +329,10 @@ class PaimonTable:
         if table.bucketMode().toString() == "BUCKET_UNAWARE":
             messages = self.paimon.jvm.java.util.ArrayList()
             for task in self.api.append.AppendCompactCoordinator(table, False).run():
-                messages.add(task.doCompact(table, table.store().newWrite("compactor")))
+                write = table.store().newWrite("compactor")
+                if table.coreOptions().rowTrackingEnabled():
+                    write.withWriteType(self.api.table.SpecialFields.rowTypeWithRowTracking(table.rowType()))
+                messages.add(task.doCompact(table, write))
         else:
             for partition, number in self._buckets(table):
                 writer.compact(partition, number, True)
