@@ -58,6 +58,8 @@ pub struct PaimonScan {
     shape: ScanShape,
     /// The table's options, overridden by those of the scan.
     options: Arc<BTreeMap<String, String>>,
+    /// Whether files are seen that scans leave out until they are compacted.
+    every_level: bool,
 }
 
 impl PaimonScan {
@@ -84,6 +86,12 @@ impl PaimonScan {
     /// Reads at most so many rows.
     pub fn limit(&self, rows: usize) -> PaimonScan {
         PaimonScan { shape: self.shape.limit(rows), ..self.clone() }
+    }
+
+    /// Sees files that scans leave out until they are compacted.
+    #[must_use]
+    pub(crate) fn of_every_level(self) -> PaimonScan {
+        PaimonScan { every_level: true, ..self }
     }
 
     /// What tasks of this scan share.
@@ -122,6 +130,7 @@ impl PaimonScan {
                 Selection::Version(place) => place.files_since_ms,
                 Selection::Changes(_) => None,
             },
+            every_level: self.every_level,
         }
     }
 

@@ -1,6 +1,7 @@
 //! A table of Apache Paimon: open it, look at it, scan it.
 
 mod change;
+mod settle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -18,6 +18,7 @@ pub mod deletes;
 pub mod entries;
 pub mod expire;
 pub mod file_entry;
+pub mod hash_index;
 pub mod index_manifest;
 pub mod live;
 pub mod manifest;

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::binary_row::BinaryRow;
 use super::data_type::DataType;
 use super::deletes::{DeletionVectors, Vector};
-use super::options::MergeEngine;
 use super::partition::Paths;
 use super::plan::{Entry, PlanCounters, PlanInput, PlannedSplit, paths};
 use super::plan_evolution::{keeps_group, needed};
@@ -194,7 +193,7 @@ impl<'p> Splitter<'p> {
 
     fn keyed(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
         let merged = |e: &Entry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
-        let settled = self.rules.deletion_vectors || self.rules.engine == MergeEngine::FirstRow || self.apart(&entries);
+        let settled = self.rules.hides_level_0 || self.apart(&entries);
         if settled && entries.iter().all(merged) {
             // Where it was not recorded whether rows take others away, merging finds out.
             if entries.iter().all(|e| self.retracts(*e).is_some()) {
