@@ -1,6 +1,9 @@
 //! A table of Apache Paimon: open it, look at it, scan it.
 
 mod change;
+mod evolve;
+mod maintain;
+pub(crate) mod rows;
 mod settle;
 
 use std::collections::BTreeMap;

@@ -21,8 +21,9 @@ use crate::error::{Error, Result};
 use crate::paimon::schema::TableSchema;
 use crate::task::Partition;
 
-/// Rows that are added, and rows that take others away.
+/// Rows that are added, rows as they are after an update, and rows that take others away.
 pub(super) const INSERT: i32 = 0;
+pub(super) const UPDATE: i32 = 2;
 pub(super) const DELETE: i32 = 3;
 
 /// What tells the kind of rows.
@@ -159,7 +160,8 @@ impl TableRows for KeyedRows {
         if self.merge.ignores_deletes() && added.false_count() > 0 {
             let failed = |e| Error::internal("rows can't be left out").because(e);
             rows = filter_record_batch(&rows, &added).map_err(failed)?;
-            kinds = kinds.values().iter().zip(added.values()).filter(|(_, added)| *added).map(|(kind, _)| *kind).collect();
+            kinds =
+                kinds.values().iter().zip(added.values()).filter(|(_, added)| *added).map(|(kind, _)| *kind).collect();
         }
         let placed = self.buckets.place(rows, kinds)?;
         let first = self.rows;
