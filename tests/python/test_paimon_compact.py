@@ -173,17 +173,26 @@ def test_what_is_refused(tmp_path: Path) -> None:
             table.maintain.compact(**arguments)
     with pytest.raises(fz.InvalidInputError, match="binpack"):
         table.maintain.compact(strategy="binpack")
-    for options, said in (
-        ({"record-level.expire-time": "1 d"}, "expire"),
-        ({"bucket": "-2"}, "postponed"),
-        ({"pk-clustering-override": "true"}, "clustered"),
-    ):
-        with pytest.raises(fz.UnsupportedError, match=said) as error:
-            table.maintain.compact(options=options)
-        assert error.value.context["table"] == table.location and error.value.hint
+    with pytest.raises(fz.InvalidInputError, match="'merge-engine'") as error:
+        table.maintain.compact(options={"merge-engine": "first-row"})
+    assert "num-levels" in str(error.value.hint)
     with pytest.raises(fz.InvalidInputError, match="num-levels"):
         table.maintain.compact(options={"num-levels": "1"})
     assert table.maintain.compact() == fz.maintain.Compacted(0, 0, 0, 0, 0, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bucket": 1, "record-level.expire-time": "1 d", "record-level.time-field": "n"}, "expire"),
+        ({"bucket": -2}, "postponed"),
+    ],
+)
+def test_tables_that_are_refused(tmp_path: Path, options: dict[str, object], said: str) -> None:
+    table = made(tmp_path, options)
+    with pytest.raises(fz.UnsupportedError, match=said) as refused:
+        table.maintain.compact()
+    assert refused.value.context["table"] == table.location and refused.value.hint
 
 
 def test_iceberg_has_other_arguments(tmp_path: Path) -> None:
