@@ -333,9 +333,7 @@ impl Table {
     pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
         match self {
             Table::Iceberg(t) => maintain::maintain(t, action, arguments, go_on).map(|(t, done)| (t.into(), done)),
-            Table::Paimon(t) => {
-                t.maintain(action, arguments, go_on).map(|(t, done)| (Table::Paimon(t), done))
-            }
+            Table::Paimon(t) => t.maintain(action, arguments, go_on).map(|(t, done)| (Table::Paimon(t), done)),
         }
     }
 

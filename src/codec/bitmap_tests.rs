@@ -153,7 +153,9 @@ proptest! {
 
 #[test]
 fn narrow_vectors_are_read_again() {
-    for positions in [vec![], vec![0], vec![3, 1, 70_000], (0..100_000).collect::<Vec<i64>>(), vec![i64::from(i32::MAX)]] {
+    for positions in
+        [vec![], vec![0], vec![3, 1, 70_000], (0..100_000).collect::<Vec<i64>>(), vec![i64::from(i32::MAX)]]
+    {
         let mut set = PositionSet::default();
         set.extend(&positions).unwrap();
         let (vector, length) = set.to_narrow_vector().unwrap();

@@ -153,7 +153,9 @@ fn schemas(folder: &TableFolder) -> Result<Rows> {
         (
             "fields",
             false,
-            owned_texts(of().map(|s| json(s.fields.iter().map(crate::paimon::data_type::DataField::to_json).collect()))),
+            owned_texts(
+                of().map(|s| json(s.fields.iter().map(crate::paimon::data_type::DataField::to_json).collect())),
+            ),
         ),
         ("partition_keys", false, owned_texts(of().map(|s| json(json!(s.partition_keys))))),
         ("primary_keys", false, owned_texts(of().map(|s| json(json!(s.primary_keys))))),
@@ -175,7 +177,8 @@ fn tags(folder: &TableFolder) -> Result<Rows> {
     let mut all = folder.tags()?;
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let of = || all.iter();
-    let recorded = |value: &Option<Json>| value.as_ref().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+    let recorded =
+        |value: &Option<Json>| value.as_ref().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
     rows(vec![
         ("tag_name", false, texts(of().map(|t| Some(t.name.as_str())))),
         ("snapshot_id", false, longs(of().map(|t| Some(t.snapshot.id)))),

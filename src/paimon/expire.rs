@@ -59,7 +59,8 @@ pub struct Expired {
 impl Expired {
     /// Paths of all files, but for those of the snapshots.
     pub fn files(&self) -> impl Iterator<Item = &String> {
-        let lists = [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
+        let lists =
+            [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
         lists.into_iter().flatten()
     }
 }

@@ -382,9 +382,11 @@ fn fast_forward(folder: &TableFolder, name: &str, to: &str) -> Result<()> {
     if let Some(first) = other.earliest_snapshot_id()? {
         for id in branch.snapshot_ids()?.into_iter().rev().filter(|id| *id >= first) {
             if !other.has_snapshot(id)? || other.snapshot(id)? != branch.snapshot(id)? {
-                return Err(Error::invalid(format!("the branch '{to}' does not descend from the snapshot of '{name}'"))
-                    .with("snapshot", id)
-                    .hint(format!("To lose what it has since, take '{name}' back first: rollback(to={first})")));
+                return Err(Error::invalid(format!(
+                    "the branch '{to}' does not descend from the snapshot of '{name}'"
+                ))
+                .with("snapshot", id)
+                .hint(format!("To lose what it has since, take '{name}' back first: rollback(to={first})")));
             }
         }
     }

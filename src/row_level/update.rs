@@ -80,42 +80,42 @@ impl Assignments {
     /// `InvalidInput` for none, and for columns and values that do not fit the schema; `Unsupported` for values of structs, lists
     /// and maps.
     pub fn new(schema: &Schema, assigned: &[(String, Assigned)]) -> Result<Assignments> {
-    if assigned.is_empty() {
-        return Err(Error::invalid("an update needs columns to give values to"));
-    }
-    let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
-    let find = |name: &str| {
-        let at = schema.fields.iter().position(|f| f.name == name);
-        at.ok_or_else(|| no_column(schema, name))
-    };
-    for (name, value) in assigned {
-        let at = find(name)?;
-        let (field, ty) = (&schema.fields[at], schema.fields[at].ty.as_primitive());
-        let made = match (value, ty) {
-            (Assigned::Value(None), _) if field.required => {
-                return Err(Error::invalid("a required column can't become null").with("column", name));
-            }
-            (Assigned::Value(None), Some(_)) => New::Constant(None),
-            (Assigned::Value(Some(literal)), Some(ty)) => {
-                New::Constant(Some(value_of(literal, ty).with("column", name)?))
-            }
-            (Assigned::Value(_), None) => {
-                return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
-                    .with("column", name)
-                    .hint("Use upsert or merge with rows that have the new values"));
-            }
-            (Assigned::Column(other), _) => {
-                let from = find(other)?;
-                if schema.fields[from].ty != field.ty {
-                    return Err(Error::invalid(format!("column '{other}' has another type")).with("column", name));
-                }
-                New::Copy(from)
-            }
+        if assigned.is_empty() {
+            return Err(Error::invalid("an update needs columns to give values to"));
+        }
+        let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
+        let find = |name: &str| {
+            let at = schema.fields.iter().position(|f| f.name == name);
+            at.ok_or_else(|| no_column(schema, name))
         };
-        new[at] = made;
+        for (name, value) in assigned {
+            let at = find(name)?;
+            let (field, ty) = (&schema.fields[at], schema.fields[at].ty.as_primitive());
+            let made = match (value, ty) {
+                (Assigned::Value(None), _) if field.required => {
+                    return Err(Error::invalid("a required column can't become null").with("column", name));
+                }
+                (Assigned::Value(None), Some(_)) => New::Constant(None),
+                (Assigned::Value(Some(literal)), Some(ty)) => {
+                    New::Constant(Some(value_of(literal, ty).with("column", name)?))
+                }
+                (Assigned::Value(_), None) => {
+                    return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
+                        .with("column", name)
+                        .hint("Use upsert or merge with rows that have the new values"));
+                }
+                (Assigned::Column(other), _) => {
+                    let from = find(other)?;
+                    if schema.fields[from].ty != field.ty {
+                        return Err(Error::invalid(format!("column '{other}' has another type")).with("column", name));
+                    }
+                    New::Copy(from)
+                }
+            };
+            new[at] = made;
+        }
+        Ok(Assignments { fields: schema.fields.clone(), new })
     }
-    Ok(Assignments { fields: schema.fields.clone(), new })
-}
 
     /// Rows after the update. They have the columns of the schema first; others are left out.
     ///
@@ -138,7 +138,6 @@ impl Assignments {
             .map_err(|e| Error::invalid("a required column can't become null").because(e))
     }
 }
-
 
 impl Patch for Assignments {
     fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {

@@ -25,7 +25,8 @@ impl PaimonScan {
     /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those of planning.
     pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
         if self.is_of_changes() {
-            return Err(Error::unsupported("a change log of Apache Paimon has no statistics").hint("Ask for those of a version: table.scan()"));
+            return Err(Error::unsupported("a change log of Apache Paimon has no statistics")
+                .hint("Ask for those of a version: table.scan()"));
         }
         let mut folds = asked_columns(self.named_columns(), columns)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);

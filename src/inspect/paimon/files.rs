@@ -18,9 +18,9 @@ use crate::paimon::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::live::{LiveEntries, changelog_manifests, data_manifests, live_files, read_manifest};
 use crate::paimon::manifest_list::ManifestFile;
 use crate::paimon::partition::{Paths, partition_of};
+use crate::paimon::plan::{Mappings, PlanInput, schema_of};
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::Snapshot;
-use crate::paimon::plan::{Mappings, PlanInput, schema_of};
 use crate::paimon::stats::StatsBounds;
 use crate::paimon_table::PaimonTable;
 use crate::table::ScanRequest;
@@ -30,12 +30,7 @@ use crate::workers::GoOn;
 ///
 /// # Errors
 /// As [`super::inspect`].
-pub(super) fn of_version(
-    table: &PaimonTable,
-    snapshot: Option<&Snapshot>,
-    name: &str,
-    go_on: GoOn,
-) -> Result<Rows> {
+pub(super) fn of_version(table: &PaimonTable, snapshot: Option<&Snapshot>, name: &str, go_on: GoOn) -> Result<Rows> {
     let version = Version { table, schema: table.table_schema(), snapshot };
     match name {
         "files" => version.files(go_on),
@@ -161,8 +156,7 @@ impl<'t> Version<'t> {
     fn partitions(&self, go_on: GoOn) -> Result<Rows> {
         let fields: Vec<&DataField> = self.schema.partition_fields().collect();
         let options = self.schema.options();
-        let found =
-            self.sums(go_on, |row, _| partition_spec_text(row, &fields, options.default_partition_name()))?;
+        let found = self.sums(go_on, |row, _| partition_spec_text(row, &fields, options.default_partition_name()))?;
         let sums = || found.values();
         let none = || found.keys().map(|_| None);
         rows(vec![

@@ -67,7 +67,8 @@ pub(super) fn stats_texts(bounds: &StatsBounds<'_>, fields: &[DataField]) -> [St
     for field in fields {
         let name = field.name.as_str();
         let column = field.ty.to_primitive().map(|ty| bounds.column(field.id, &ty)).unwrap_or_default();
-        let text = |v: Option<crate::types::ValueRef<'_>>| or_null(v.map(|v| value_text(&v.to_owned(), &field.ty, true)));
+        let text =
+            |v: Option<crate::types::ValueRef<'_>>| or_null(v.map(|v| value_text(&v.to_owned(), &field.ty, true)));
         nulls.insert(name, or_null(bounds.null_count(field.id).map(|n| n.to_string())));
         least.insert(name, text(column.lower));
         greatest.insert(name, text(column.upper));

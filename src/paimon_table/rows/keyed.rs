@@ -53,7 +53,8 @@ pub(super) fn check_deletable(schema: &TableSchema) -> Result<()> {
 
 /// Whether a partial update of this column takes null for a value.
 fn takes_null(schema: &TableSchema, column: &str) -> bool {
-    let groups = schema.options.iter().filter(|(key, _)| key.starts_with("fields.") && key.ends_with(".sequence-group"));
+    let groups =
+        schema.options.iter().filter(|(key, _)| key.starts_with("fields.") && key.ends_with(".sequence-group"));
     groups.flat_map(|(_, columns)| columns.split(',')).any(|name| name.trim() == column)
 }
 
@@ -82,9 +83,7 @@ pub(super) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
             "Append rows that the merge engine puts together with those that are there",
         ));
     }
-    let null = |(name, new): &&(String, Assigned)| {
-        *new == Assigned::Value(None) && !takes_null(schema, name)
-    };
+    let null = |(name, new): &&(String, Assigned)| *new == Assigned::Value(None) && !takes_null(schema, name);
     match assigned.iter().find(null) {
         None => Ok(()),
         Some((name, _)) => Err(no(

@@ -94,9 +94,9 @@ pub(crate) fn changes(
     let mut out = Vec::new();
     for ((row, number), bucket) in buckets {
         go_on()?;
-        let own = before.iter().filter(|e| {
-            e.kind == ADD && e.index_type == DELETION_VECTORS && e.partition == row && e.bucket == number
-        });
+        let own = before
+            .iter()
+            .filter(|e| e.kind == ADD && e.index_type == DELETION_VECTORS && e.partition == row && e.bucket == number);
         files.change(&own.collect::<Vec<_>>(), (row, number), bucket, (&mut out, written))?;
     }
     Ok(out)
