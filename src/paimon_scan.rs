@@ -26,7 +26,7 @@ use crate::scan_shape::ScanShape;
 use crate::splits::SplitRequest;
 use crate::table::ScanRequest;
 use crate::task::{ReadContext, ScanTask, Split};
-use crate::types::metadata_columns::{POS, metadata_column};
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
 use crate::types::{Field, Schema};
 use crate::workers::GoOn;
 
@@ -267,17 +267,15 @@ impl PaimonScan {
         self.selection.snapshot()
     }
 
-    /// Reads these columns of the scan's schema, and the positions of rows behind them, of tasks that the scan gave.
+    /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of tasks that the
+    /// scan gave.
     pub(crate) fn placed_reader(&self, columns: &[Field]) -> TaskReader {
         let own = &self.shape.context.schema;
-        let position = metadata_column(POS);
-        let with_position = |fields: &[Field]| {
-            let fields: Vec<Field> = fields.iter().cloned().chain(position.clone()).collect();
-            Arc::new(Schema::new(own.id, fields, Vec::new()))
-        };
+        let schema = |fields: Vec<Field>| Arc::new(Schema::new(own.id, fields, Vec::new()));
+        let more = LINEAGE_COLUMNS.into_iter().chain([POS]).filter_map(metadata_column);
         let context = ReadContext {
-            schema: with_position(&own.fields),
-            projection: with_position(columns),
+            schema: schema(own.fields.iter().cloned().chain(more).collect()),
+            projection: schema(columns.iter().cloned().chain(metadata_column(POS)).collect()),
             ..self.shape.context.as_ref().clone()
         };
         self.task_reader(Arc::new(context))

@@ -91,6 +91,19 @@ impl PaimonTable {
         Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, metadata }) })
     }
 
+    /// The same version with another schema, for what is written.
+    pub(crate) fn with_schema(&self, schema: TableSchema) -> PaimonTable {
+        let inner = &self.inner;
+        PaimonTable {
+            inner: Arc::new(Inner {
+                metadata: inner.metadata.clone(),
+                schema: Arc::new(schema),
+                schema_path: inner.schema_path.clone(),
+                storage_options: inner.storage_options.clone(),
+            }),
+        }
+    }
+
     /// The same table on a branch.
     ///
     /// # Errors

@@ -32,6 +32,9 @@ use crate::workers::GoOn;
 /// How often a change is planned anew where others were first, at most.
 const ATTEMPTS: i64 = 10;
 
+/// A commit, and what its snapshot says of rows.
+type Planned = (Commit, BTreeMap<String, String>);
+
 /// What becomes of the rows that a filter finds.
 #[derive(Clone, Copy)]
 enum Fate<'a> {
@@ -137,7 +140,7 @@ impl PaimonTable {
     fn again(
         &self,
         options: &CommitOptions,
-        plan: &dyn Fn(&PaimonTable) -> Result<Option<(Commit, BTreeMap<String, String>)>>,
+        plan: &dyn Fn(&PaimonTable) -> Result<Option<Planned>>,
     ) -> Result<PaimonTable> {
         let mut left = ATTEMPTS;
         loop {
@@ -164,12 +167,7 @@ impl PaimonTable {
     }
 
     /// Takes whole partitions out.
-    fn without(
-        &self,
-        filter: &Predicate,
-        replaced: Replaced,
-        go_on: GoOn,
-    ) -> Result<Option<(Commit, BTreeMap<String, String>)>> {
+    fn without(&self, filter: &Predicate, replaced: Replaced, go_on: GoOn) -> Result<Option<Planned>> {
         let files = self.found(filter)?.of_every_level().files(go_on)?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
         Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
@@ -199,7 +197,7 @@ impl PaimonTable {
         fate: Fate<'_>,
         added: Vec<PaimonNewFile>,
         go_on: GoOn,
-    ) -> Result<Option<(Commit, BTreeMap<String, String>)>> {
+    ) -> Result<Option<Planned>> {
         let store = self.folder().store().as_ref();
         let mut new = Unpublished { store, data: added, index: Vec::new() };
         self.check_changeable()?;
@@ -215,7 +213,6 @@ impl PaimonTable {
         let index;
         if vectors {
             if let Fate::Updated(patch) = fate {
-                self.check_untracked()?;
                 new.data.extend(rewrite::updated(self, &scan, &hits, patch, go_on)?);
             }
             let (whole, partly): (Vec<_>, Vec<_>) = hits.into_iter().partition(found::Hits::is_whole);
@@ -225,7 +222,6 @@ impl PaimonTable {
         } else {
             let partly = hits.iter().any(|h| !h.is_whole());
             if partly || matches!(fate, Fate::Updated(_)) {
-                self.check_untracked()?;
                 new.data.extend(rewrite::rewritten(self, &scan, &hits, fate, go_on)?);
             }
             removed = hits.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
@@ -239,25 +235,8 @@ impl PaimonTable {
         })
     }
 
-    /// Rows that are written anew would get other ids.
-    fn check_untracked(&self) -> Result<()> {
-        match self.table_schema().options().row_tracking()? {
-            false => Ok(()),
-            true => Err(unsupported("writing rows anew that keep their ids ('row-tracking.enabled')")
-                .with("table", self.location())
-                .hint(
-                    "Rows can be deleted if the table has 'deletion-vectors.enabled'; files and partitions, as a whole",
-                )),
-        }
-    }
-
     /// Writes rows of a kind that take the place of those that a filter finds, by their key.
-    fn key_change(
-        &self,
-        filter: &Predicate,
-        fate: Fate<'_>,
-        go_on: GoOn,
-    ) -> Result<Option<(Commit, BTreeMap<String, String>)>> {
+    fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: GoOn) -> Result<Option<Planned>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
             Fate::Updated(_) => (WriteKind::Update, "updated"),

@@ -112,7 +112,7 @@ def test_what_schemas_refuse(paimon: Paimon) -> None:
     update = t.update_schema()
     update.add_column("late", "int")
     table.alter(table.change.addColumn("early", paimon.type("INT")))
-    with pytest.raises(fz.CommitConflictError, match="Refresh|refresh|changed the schema"):
+    with pytest.raises(fz.CommitConflictError, match="changed the schema"):
         update.commit()
 
 

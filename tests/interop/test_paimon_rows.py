@@ -193,6 +193,42 @@ def test_what_is_not_compacted_yet_is_updated(paimon: Paimon) -> None:
     assert held(table) == {1: (1, "b", 2, 0.5)}
 
 
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_rows_keep_their_ids(paimon: Paimon, vectors: str) -> None:
+    options = {"row-tracking.enabled": "true", "deletion-vectors.enabled": vectors, "compaction.min.file-num": 2}
+    table = paimon.create("tracked", COLUMNS, options=options)
+
+    def same() -> dict[int, tuple[int, int]]:
+        java = {
+            r["id"]: (r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in table.read(system="row_tracking").rows.to_pylist()
+        }
+        columns = ["id", "_row_id", "_last_updated_sequence_number"]
+        mine = {
+            tuple(r.values())[0]: tuple(r.values())[1:]
+            for r in table.open().scan(select=columns).to_arrow().to_pylist()
+        }
+        assert mine == java
+        table.check(None)
+        return java
+
+    t = table.open()
+    t.append(batch(COLUMNS, rows(0, 10)))
+    table.write(rows(10, 20))
+    t.refresh().delete("id in (1, 11)")
+    t.update("id in (2, 12, 13)", {"name": "u"})
+    found = same()
+    assert {i: ids[0] for i, ids in found.items()} == {i: i for i in range(20) if i not in (1, 11)}
+    assert {i for i, ids in found.items() if ids[1] == 4} == {2, 12, 13}
+    table.write(rows(20, 22))
+    table.compact()
+    assert same() == {**found, 20: (20, 5), 21: (21, 5)}
+    t.refresh().delete("id = 3 or id = 20")
+    t.update("id = 4", {"v": 0})
+    again = same()
+    assert again[4] == (4, t.snapshot.id if t.snapshot else 0)
+    assert (again[5], len(again)) == (found[5], 18)
+
+
 def test_what_keyed_tables_refuse(paimon: Paimon) -> None:
     def refused(options: dict[str, object], what: str) -> None:
         t = paimon.create("refused", KEYED, ["id"], options={"bucket": 1, **options}).open()

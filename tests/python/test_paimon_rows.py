@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ Row = tuple[int, str | None, float | None]
 
 
 def batch(rows: list[Row]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip("id g v".split(), row, strict=True)) for row in rows], SCHEMA)
+    return pa.Table.from_pylist([dict(zip(["id", "g", "v"], row, strict=True)) for row in rows], SCHEMA)
 
 
 def rows(start: int, end: int) -> list[Row]:
@@ -42,12 +42,14 @@ def make(tmp_path: Path) -> Callable[..., fz.Table]:
     catalog.create_namespace("db")
     count = iter(range(1000))
 
-    def made(options: dict[str, Any] | None = None, key: list[str] | None = None, parts: list[str] = []) -> fz.Table:
+    def made(
+        options: dict[str, Any] | None = None, key: list[str] | None = None, parts: Sequence[str] = ()
+    ) -> fz.Table:
         fields = [SCHEMA.field(n).with_nullable(n not in (key or [])) for n in SCHEMA.names]
         return catalog.create_table(
             f"db.t{next(count)}",
             pa.schema(fields),
-            partition_by=parts,
+            partition_by=list(parts),
             properties=options or {},
             format="paimon",
             identifier_fields=key,
@@ -165,6 +167,15 @@ def test_branches(make: Callable[..., fz.Table]) -> None:
         t.delete("id = 1", branch="none")
 
 
+def change_two(location: str, number: int, failures: list[Exception]) -> None:
+    try:
+        own = fz.open_table(location)
+        own.delete(f"id = {number}")
+        own.update(f"id = {number + 10}", {"v": number})
+    except Exception as error:
+        failures.append(error)
+
+
 def test_many_at_once(make: Callable[..., fz.Table]) -> None:
     """Each writer deletes and updates its own rows of the same files: all of it is there in the end."""
     for options, key in (({"deletion-vectors.enabled": True}, None), ({}, None), ({"bucket": 1}, ["id"])):
@@ -172,15 +183,7 @@ def test_many_at_once(make: Callable[..., fz.Table]) -> None:
         t.append(batch(rows(0, 20)))
         failures: list[Exception] = []
 
-        def work(number: int, place: str = t.location) -> None:
-            try:
-                own = fz.open_table(place)
-                own.delete(f"id = {number}")
-                own.update(f"id = {number + 10}", {"v": number})
-            except Exception as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        threads = [threading.Thread(target=change_two, args=(t.location, n, failures)) for n in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -197,6 +200,22 @@ def test_row_tracking_and_data_evolution(make: Callable[..., fz.Table]) -> None:
     tracked.delete("id in (1, 2)")
     ids = tracked.scan(select=["id", "_row_id"]).to_arrow().to_pylist()
     assert [(r["id"], r["_row_id"]) for r in ids] == [(i, i) for i in (0, 3, 4, 5)]
+    tracked.update("id = 4", {"v": 44})
+    found = tracked.scan(select=["id", "v", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
+    assert sorted(tuple(r.values()) for r in found) == [
+        (0, None, 0, 1),
+        (3, 1.5, 3, 1),
+        (4, 44.0, 4, 3),
+        (5, None, 5, 1),
+    ]
+    anew = make({"row-tracking.enabled": True})
+    anew.append(batch(rows(0, 5))).append(batch(rows(5, 8)))
+    anew.delete("id = 1")
+    anew.update("id in (2, 6)", {"g": "z"})
+    anew.append(batch(rows(8, 9)))
+    found = anew.scan(select=["id", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
+    wanted = [(0, 0, 1), (2, 2, 4), (3, 3, 1), (4, 4, 1), (5, 5, 2), (6, 6, 4), (7, 7, 2), (8, 8, 5)]
+    assert sorted(tuple(r.values()) for r in found) == wanted
     evolving = make({"row-tracking.enabled": True, "data-evolution.enabled": True})
     evolving.append(batch(rows(0, 3)))
     with pytest.raises(fz.UnsupportedError, match="data-evolution"):

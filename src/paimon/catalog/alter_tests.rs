@@ -73,7 +73,7 @@ fn schemas_that_no_table_can_have_are_refused() {
         option("bucket", "0"),
         option("bucket-key", "v"),
         option("bucket-key", "p"),
-        option("bucket-function.type", "mod"),
+        option("sequence.field", "none"),
         option("merge-engine", "first-row"),
         option("merge-engine", "other"),
         option("changelog-producer", "other"),
