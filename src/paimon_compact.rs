@@ -133,6 +133,7 @@ impl PaimonTable {
             return Ok((self.refresh()?, done));
         }
         let changes = job.run(go_on).and_then(|outcomes| job.changes(outcomes, go_on));
+        let changes = changes.and_then(|changes| go_on().map(|()| changes));
         let changes = changes.inspect_err(|_| job.clean_up())?;
         if changes.is_empty() {
             return Ok((self.refresh()?, PaimonCompacted::default()));
@@ -160,6 +161,37 @@ impl PaimonCompacted {
         self.upgraded_files = changes.moved.len();
         self.changelog_files = changes.changelog.len();
     }
+}
+
+/// What the options begin with that a compaction may have of its own: they say which files are compacted, and how they are
+/// written, and nothing of what rows mean.
+const OWN_OPTIONS: [&str; 13] = [
+    "avro.",
+    "changelog-file.",
+    "changelog-producer.row-deduplicate",
+    "compaction.",
+    "file.",
+    "lookup-compact",
+    "metadata.stats-",
+    "num-levels",
+    "num-sorted-run.",
+    "orc.",
+    "parquet.",
+    "source.split.open-file-cost",
+    "target-file-size",
+];
+
+/// The options of a table, overridden by those of a compaction.
+fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+    let is_own = |key: &str| OWN_OPTIONS.iter().any(|start| key.starts_with(start));
+    if let Some(other) = given.keys().find(|key| !is_own(key)) {
+        return Err(Error::invalid(format!("a compaction has no option '{other}'"))
+            .with("table", table.location())
+            .hint(format!("There are those that begin with {}", OWN_OPTIONS.join(", "))));
+    }
+    let mut options = table.table_schema().options.clone();
+    options.extend(given.iter().map(|(k, v)| (k.clone(), v.clone())));
+    Ok(options)
 }
 
 /// Refuses tables that are not compacted here.
@@ -208,18 +240,14 @@ fn partition_filter(table: &PaimonTable, filter: Option<&Predicate>) -> Result<B
 impl Job {
     fn plan(table: PaimonTable, compaction: &PaimonCompaction) -> Result<Job> {
         let schema = table.table_schema().clone();
-        let mut options = schema.options.clone();
-        options.extend(compaction.options.iter().map(|(k, v)| (k.clone(), v.clone())));
+        let options = merged(&table, &compaction.options)?;
         check_compacted(&schema, &Options(&options)).map_err(|e| e.with("table", table.location()))?;
         let filter = partition_filter(&table, compaction.filter.as_ref())?;
         let context = table.scan(ScanRequest::default())?.context().clone();
         let paimon = context.paimon.as_deref().cloned();
         let paimon = paimon.map(|p| Arc::new(crate::task::PaimonContext { options: options.clone(), ..p }));
-        let context = Arc::new(ReadContext {
-            projection: schema.columns().clone(),
-            paimon,
-            ..context.as_ref().clone()
-        });
+        let context =
+            Arc::new(ReadContext { projection: schema.columns().clone(), paimon, ..context.as_ref().clone() });
         let buckets = bucket_files(table.metadata(), &schema, &filter)?;
         let (cache, completed) = (DeleteCache::default(), Mutex::default());
         let mut job = Job { table, schema, options, context, cache, buckets, groups: Vec::new(), completed };
@@ -322,3 +350,7 @@ impl Job {
 fn tasks_of(bucket: &BucketFiles, files: &[usize]) -> Vec<ScanTask> {
     files.iter().filter_map(|at| bucket.tasks.get(*at).cloned()).collect()
 }
+
+#[cfg(test)]
+#[path = "paimon_compact/tests.rs"]
+mod tests;

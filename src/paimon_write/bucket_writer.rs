@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::append_rows::with_columns;
 use super::facts::Found;
+use super::file_indexes::index_path;
 use super::names::FileNames;
 use super::new_files::now_ms;
 use super::{NO_KEY, Plan, properties};
@@ -168,8 +169,13 @@ impl<'a> BucketWriter<'a> {
         let Some(file) = self.open.take() else { return Ok(()) };
         let path = file.path().to_owned();
         let written = file.finish()?;
-        self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        let note = |path| self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        note(path.clone());
+        let beside = index_path(&path);
         let made = self.recorded(path, written)?;
+        if !made.extra_files.is_empty() {
+            note(beside);
+        }
         self.made.push(made);
         Ok(())
     }

@@ -144,7 +144,9 @@ ENGINES: list[dict[str, str]] = [
 @pytest.mark.parametrize("options", ENGINES, ids=lambda options: ",".join(options.values()) or "plain")
 def test_full(paimon: Paimon, options: dict[str, str]) -> None:
     table = paimon.create("full", COLUMNS, ["id"], options={"bucket": "2", **QUIET, **options})
-    deletes = options.get("merge-engine") in (None, "aggregation") or "partial-update.remove-record-on-delete" in options
+    deletes = (
+        options.get("merge-engine") in (None, "aggregation") or "partial-update.remove-record-on-delete" in options
+    )
     tells = options.get("changelog-producer")
     table.write(rows("a", range(40), 5))
     table.write(rows("b", range(30, 60), 7))
@@ -254,7 +256,9 @@ def test_appended(paimon: Paimon, options: dict[str, str]) -> None:
             assert all(part == sorted(part) for part in order)
         table = mine
         for step in range(7):
-            table.write([(*row, "xy"[row[0] % 2]) for row in rows(f"b{step}-", range(300 + 20 * step, 320 + 19 * step), step)])
+            table.write(
+                [(*row, "xy"[row[0] % 2]) for row in rows(f"b{step}-", range(300 + 20 * step, 320 + 19 * step), step)]
+            )
 
 
 def test_partitions_and_conflicts(paimon: Paimon) -> None:
@@ -340,7 +344,9 @@ def test_picks(paimon: Paimon) -> None:
     if not PICKS.exists():
         generator = random.Random(7)
         made = [random_case(generator) for _ in range(300)]
-        PICKS.write_text("[\n" + ",\n".join(json.dumps({**case, "picked": java_pick(paimon, case)}) for case in made) + "\n]\n")
+        PICKS.write_text(
+            "[\n" + ",\n".join(json.dumps({**case, "picked": java_pick(paimon, case)}) for case in made) + "\n]\n"
+        )
     cases = json.loads(PICKS.read_text())
     assert len({json.dumps(case["picked"]) for case in cases}) > 20
     for case in cases:

@@ -38,7 +38,9 @@ def found(table: fz.Table) -> list[Row]:
     return sorted(zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True), key=repr)
 
 
-ROWS = st.lists(st.tuples(st.integers(0, 30), st.none() | st.text(max_size=3), st.none() | st.integers(0, 9)), max_size=12)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 30), st.none() | st.text(max_size=3), st.none() | st.integers(0, 9)), max_size=12
+)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("upsert"), ROWS),
@@ -92,7 +94,9 @@ def test_histories(options: dict[str, str], steps: list[tuple[str, Any]]) -> Non
                 case _:
                     planned = table.refresh().maintain.compact(strategy=verb, dry_run=True)
                     done = table.maintain.compact(strategy=verb)
-                    assert planned.rewritten_files <= done.rewritten_files + done.upgraded_files + planned.upgraded_files
+                    assert (
+                        planned.rewritten_files <= done.rewritten_files + done.upgraded_files + planned.upgraded_files
+                    )
                     assert done.commits == (done.groups > 0 and (planned.rewritten_files + planned.upgraded_files) > 0)
                     if verb == "full" or (hidden and done.commits):
                         shown = dict(model)
@@ -168,22 +172,36 @@ def test_partitions_are_chosen(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     table = made(tmp_path, {"bucket": "1"})
-    for arguments in ({"target_file_size_bytes": 5}, {"rewrite_all": True}, {"min_input_files": 2}, {"sort_by": ["id"]}):
+    for arguments in (
+        {"target_file_size_bytes": 5},
+        {"rewrite_all": True},
+        {"min_input_files": 2},
+        {"sort_by": ["id"]},
+    ):
         with pytest.raises(fz.InvalidInputError, match=f"{next(iter(arguments))} is not for tables of Apache Paimon"):
             table.maintain.compact(**arguments)
     with pytest.raises(fz.InvalidInputError, match="binpack"):
         table.maintain.compact(strategy="binpack")
-    for options, said in (
-        ({"record-level.expire-time": "1 d"}, "expire"),
-        ({"bucket": "-2"}, "postponed"),
-        ({"pk-clustering-override": "true"}, "clustered"),
-    ):
-        with pytest.raises(fz.UnsupportedError, match=said) as error:
-            table.maintain.compact(options=options)
-        assert error.value.context["table"] == table.location and error.value.hint
+    with pytest.raises(fz.InvalidInputError, match="'merge-engine'") as error:
+        table.maintain.compact(options={"merge-engine": "first-row"})
+    assert "num-levels" in str(error.value.hint)
     with pytest.raises(fz.InvalidInputError, match="num-levels"):
         table.maintain.compact(options={"num-levels": "1"})
     assert table.maintain.compact() == fz.maintain.Compacted(0, 0, 0, 0, 0, 0, [])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bucket": 1, "record-level.expire-time": "1 d", "record-level.time-field": "n"}, "expire"),
+        ({"bucket": -2}, "postponed"),
+    ],
+)
+def test_tables_that_are_refused(tmp_path: Path, options: dict[str, object], said: str) -> None:
+    table = made(tmp_path, options)
+    with pytest.raises(fz.UnsupportedError, match=said) as refused:
+        table.maintain.compact()
+    assert refused.value.context["table"] == table.location and refused.value.hint
 
 
 def test_iceberg_has_other_arguments(tmp_path: Path) -> None:
