@@ -35,8 +35,8 @@ use arrow::array::RecordBatch;
 
 use crate::data::arrow_schema::to_arrow;
 use crate::data::file_write::FileSettings;
-use crate::data::locations::FileLocations;
 use crate::data::kind_rows::with_kind;
+use crate::data::locations::FileLocations;
 use crate::data::merge_buffer::BufferMerge;
 use crate::data::paimon_types::ExactTypes;
 use crate::data::table_rows::TableFiles;

@@ -241,9 +241,11 @@ impl PaimonTable {
     fn check_partitions_replaced(&self) -> Result<()> {
         match is_over_partitions(self.table_schema()) {
             false => Ok(()),
-            true => Err(unsupported("overwriting partitions of a table whose primary key leaves out partition columns")
-                .with("table", self.location())
-                .hint("Overwrite all rows, or append: rows take the place of those with the same key")),
+            true => {
+                Err(unsupported("overwriting partitions of a table whose primary key leaves out partition columns")
+                    .with("table", self.location())
+                    .hint("Overwrite all rows, or append: rows take the place of those with the same key"))
+            }
         }
     }
 

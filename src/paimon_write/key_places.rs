@@ -280,7 +280,8 @@ impl SplitKeys {
         let (store, cache) = (table.folder().store(), DeleteCache::default());
         for task in &split.tasks {
             let leveled = task.data_file.leveled.as_deref();
-            out.bucket = leveled.map(|leveled| leveled.bucket).ok_or_else(|| Error::internal("a file has no bucket"))?;
+            out.bucket =
+                leveled.map(|leveled| leveled.bucket).ok_or_else(|| Error::internal("a file has no bucket"))?;
             for rows in read_task(store, &split.context, task, &cache)? {
                 let rows = rows?;
                 if out.partition.is_none() && rows.num_rows() > 0 {

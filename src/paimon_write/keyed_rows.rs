@@ -159,7 +159,8 @@ impl TableRows for KeyedRows {
         if self.merge.ignores_deletes() && added.false_count() > 0 {
             let failed = |e| Error::internal("rows can't be left out").because(e);
             rows = filter_record_batch(&rows, &added).map_err(failed)?;
-            kinds = kinds.values().iter().zip(added.values()).filter(|(_, added)| *added).map(|(kind, _)| *kind).collect();
+            kinds =
+                kinds.values().iter().zip(added.values()).filter(|(_, added)| *added).map(|(kind, _)| *kind).collect();
         }
         let placed = self.buckets.place(rows, kinds)?;
         let first = self.rows;

@@ -7,7 +7,9 @@ use serde_json::{Value as Json, json};
 
 use super::{Form, SpecShape, array, id_of, int_of, member, task_object, task_of, text_of, wrong};
 use crate::error::Result;
-use crate::task::{BucketHashes, DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask};
+use crate::task::{
+    BucketHashes, DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
+};
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, Schema};

@@ -1,4 +1,4 @@
-"""Tables of Apache Paimon whose keys are given buckets as they come, as Frazil writes them; Java's part is in tests/interop."""
+"""Tables of Apache Paimon whose keys get buckets as they come; what Java says to them is in tests/interop."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEYED = pa.schema([SCHEMA.field("p").with_nullable(False), SCHEMA.field("id"), S
 
 
 def batch(rows: list[tuple[Any, ...]]) -> pa.Table:
-    return pa.Table.from_pylist([dict(zip("p id v".split(), row, strict=True)) for row in rows], SCHEMA)
+    return pa.Table.from_pylist([dict(zip(["p", "id", "v"], row, strict=True)) for row in rows], SCHEMA)
 
 
 def table(folder: Path, over_partitions: bool = False, **options: Any) -> fz.Table:
@@ -64,7 +64,6 @@ def places(t: fz.Table) -> dict[tuple[str, int], set[str]]:
         for row in found.to_pylist():
             out.setdefault((row["p"], row["id"]), set()).add(path.parent.name)
     return out
-
 
 
 def test_keys_stay_in_their_buckets(warehouse: Path) -> None:
@@ -262,7 +261,9 @@ def test_racing_moves(warehouse: Path) -> None:
     assert not failures
     keys = [row[1] for row in read(t)]
     assert len(keys) == len(set(keys))
-    assert set(keys) == {i for n in "abc" for turn in range(4) for i in random.Random(n + str(turn)).sample(range(20), 8)}
+    assert set(keys) == {
+        i for n in "abc" for turn in range(4) for i in random.Random(n + str(turn)).sample(range(20), 8)
+    }
 
 
 def test_file_indexes_of_writers_that_give_up(warehouse: Path) -> None:
@@ -273,11 +274,11 @@ def test_file_indexes_of_writers_that_give_up(warehouse: Path) -> None:
     with pytest.raises(fz.InvalidInputError):
         t.append(batch([("a", 1, 1)]).append_column("nope", pa.array([1])))
     assert not list(Path(t.location).rglob("data-*"))
-    with pytest.raises(fz.InvalidInputError, match="nope"):
-        broken = table_named(warehouse, "u", **{"file_index.bitmap.columns": "v,nope"})
-        broken.append(batch([("a", 1, 1)]))
-    with pytest.raises(fz.InvalidInputError, match="no file index of this kind"):
-        table_named(warehouse, "w", **{"file_index.bsi.columns": "p"}).append(batch([("a", 1, 1)]))
+    rows = batch([("a", 1, 1)])
+    for columns, told in (("v,nope", "nope"), ("p", "no file index of this kind")):
+        broken = table_named(warehouse, f"bad_{columns[0]}", **{"file_index.bsi.columns": columns})
+        with pytest.raises(fz.InvalidInputError, match=told):
+            broken.append(rows)
 
 
 def test_rows_that_wait_for_buckets(warehouse: Path) -> None:

@@ -59,7 +59,15 @@ pub(super) struct MetadataFiles {
 impl MetadataFiles {
     pub(super) fn new(store: Arc<dyn Store>, root: &str) -> MetadataFiles {
         let commit_id = uuid::Uuid::new_v4().to_string();
-        MetadataFiles { store, root: root.to_owned(), commit_id, manifests: 0, lists: 0, indexes: 0, written: Vec::new() }
+        MetadataFiles {
+            store,
+            root: root.to_owned(),
+            commit_id,
+            manifests: 0,
+            lists: 0,
+            indexes: 0,
+            written: Vec::new(),
+        }
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
