@@ -11,6 +11,7 @@
 //! Source: Java's `AppendOnlyWriter`, `MergeTreeWriter`, `KeyValueFileWriterFactory`.
 
 mod append_rows;
+pub(crate) mod bucket_writer;
 mod buckets;
 mod default_values;
 mod dynamic_buckets;
@@ -65,9 +66,10 @@ use file_options::{changelog_options, postponed_options};
 use key_buckets::{KeyBuckets, locked};
 use key_places::{KeyPlaces, Moved};
 use key_rows::{KeyRows, place_of};
-use keyed_rows::{DELETE, Handed, INSERT, KeyedRows, Kinds, Role};
+use keyed_rows::{DELETE, Handed, INSERT, KeyedRows, Kinds, Role, UPDATE};
 use names::{BUCKET, BUCKET_ID, FileNames};
 use new_files::Recorder;
+pub(crate) use properties::{by_level, target_bytes};
 use stats::StatsConfig;
 use written::WrittenBuckets;
 
@@ -88,6 +90,8 @@ pub enum WriteKind {
     /// Adds them; in tables with a primary key they take the place of rows with the same key.
     #[default]
     Add,
+    /// As [`WriteKind::Add`], of rows that were there with other values.
+    Update,
     /// Takes rows with the same key away. They need all columns that can't be null.
     Delete,
 }
@@ -481,6 +485,7 @@ impl<'t> Plan<'t> {
                 (true, ..) => Kinds::Last,
                 (_, WriteKind::Delete, _) => Kinds::All(DELETE),
                 (_, _, Some(at)) => Kinds::Column(at),
+                (_, WriteKind::Update, _) => Kinds::All(UPDATE),
                 _ => Kinds::All(INSERT),
             },
             prepared: to_arrow(&prepared)?,

@@ -68,6 +68,7 @@ pub mod locations;
 pub(crate) mod long_keys;
 pub mod merge_buffer;
 mod merge_columns;
+pub mod merge_compact;
 mod merge_diff;
 mod merge_function;
 mod merge_nested;

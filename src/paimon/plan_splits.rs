@@ -42,8 +42,24 @@ pub(super) struct Place<'p> {
 }
 
 /// A key as the order of files sees it: by value, nulls first.
-#[derive(Clone, Debug)]
-struct Key(Vec<Option<Value>>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Key(Vec<Option<Value>>);
+
+impl Key {
+    /// The key of a file, a binary row after its number of fields.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is none of these types.
+    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<Key> {
+        let row = BinaryRow::from_prefixed(bytes)?;
+        if row.arity() != types.len() {
+            let (found, wanted) = (row.arity(), types.len());
+            return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
+        }
+        let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
+        Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+    }
+}
 
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
@@ -262,15 +278,7 @@ impl<'p> Splitter<'p> {
     /// The least and the greatest key of a file.
     fn keys(&self, e: Entry) -> Result<(Key, Key)> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-        let key = |bytes: Option<&[u8]>| -> Result<Key> {
-            let row = BinaryRow::from_prefixed(bytes.unwrap_or_default())?;
-            if row.arity() != self.key_types.len() {
-                let (found, wanted) = (row.arity(), self.key_types.len());
-                return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
-            }
-            let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
-            Ok(Key(self.key_types.iter().enumerate().map(value).collect::<Result<_>>()?))
-        };
+        let key = |bytes: Option<&[u8]>| Key::read(bytes.unwrap_or_default(), &self.key_types);
         let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
         both.with("file", columns.name(e.row)?)
     }

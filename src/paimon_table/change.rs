@@ -18,9 +18,10 @@ use crate::task::{CommitMessage, PaimonNewFile};
 use crate::transaction::CommitOptions;
 use crate::types::hash::murmur3_seeded;
 use crate::types::{Transform, Value};
+use crate::workers::GoOn;
 
 /// A stream of rows.
-type Rows = Box<dyn RecordBatchReader + Send>;
+pub(super) type Rows = Box<dyn RecordBatchReader + Send>;
 
 impl PaimonTable {
     /// Adds rows; in a table with a primary key they take the place of rows with the same key. Returns the table at its new
@@ -38,17 +39,33 @@ impl PaimonTable {
         table.publish(self, files, None, options)
     }
 
-    /// Changes rows in one commit. Of what other tables can, this is: overwriting all rows or whole partitions, replacing rows
-    /// and deleting them by the primary key.
+    /// Changes rows in one commit. Of what other tables can, this is: deleting, updating and overwriting by a filter, overwriting
+    /// whole partitions, replacing rows and deleting them by the primary key.
     ///
     /// # Errors
     /// `Unsupported` for other changes; as [`PaimonTable::append`].
-    pub fn change_rows(&self, change: &RowChange, rows: Option<Rows>, options: &CommitOptions) -> Result<PaimonTable> {
-        let rows = rows.ok_or_else(|| unsupported("changes of rows by a filter").with("table", self.location()))?;
+    pub fn change_rows(
+        &self,
+        change: &RowChange,
+        rows: Option<Rows>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<PaimonTable> {
+        match change {
+            RowChange::Delete(filter) => return self.delete_where(filter, options, go_on),
+            RowChange::Update(filter, assigned) => return self.update_where(filter, assigned, options, go_on),
+            _ => {}
+        }
+        let rows = rows.ok_or_else(|| Error::invalid("the operation needs rows"))?;
         let table = self.of_branch(options)?;
         match change {
             RowChange::Overwrite(filter) => {
-                let replaced = table.replaced(filter)?;
+                let replaced = match table.replaced(filter) {
+                    Err(e) if e.kind() == ErrorKind::Unsupported => {
+                        return self.overwrite_where(filter, rows, options, go_on);
+                    }
+                    replaced => replaced?,
+                };
                 if replaced != Replaced::Everything {
                     table.check_partitions_replaced()?;
                 }
@@ -153,7 +170,7 @@ impl PaimonTable {
         deleted.into_iter().collect()
     }
 
-    fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
+    pub(super) fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
         match options.branch.as_deref() {
             Some(name) if name != self.folder().branch_name() => self.branch(name),
             _ => self.refresh(),
@@ -192,7 +209,7 @@ impl PaimonTable {
         }
     }
 
-    fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Pending> {
+    pub(super) fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Pending> {
         let mut writer = PaimonWriter::new(self, kind, replaces)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
@@ -214,7 +231,7 @@ impl PaimonTable {
     }
 
     /// What an overwrite takes out: all, or the partitions that have some values.
-    fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
+    pub(super) fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
         let bound = bind(filter, self.schema(), true)?;
         let no = || {
             unsupported("overwriting rows that are not those of whole partitions")
@@ -301,6 +318,6 @@ fn user_of(paths: BTreeSet<String>) -> String {
     format!("frazil-{}", (0..4).map(word).collect::<String>())
 }
 
-fn unsupported(what: &str) -> Error {
+pub(super) fn unsupported(what: &str) -> Error {
     Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
 }

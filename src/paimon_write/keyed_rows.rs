@@ -21,8 +21,9 @@ use crate::error::{Error, Result};
 use crate::paimon::schema::TableSchema;
 use crate::task::Partition;
 
-/// Rows that are added, and rows that take others away.
+/// Rows that are added, rows as they are after an update, and rows that take others away.
 pub(super) const INSERT: i32 = 0;
+pub(super) const UPDATE: i32 = 2;
 pub(super) const DELETE: i32 = 3;
 
 /// What tells the kind of rows.

@@ -1,4 +1,4 @@
-"""Tables of Apache Paimon whose keys get buckets as they come; what Java says to them is in tests/interop."""
+"""Apache Paimon tables whose keys are given buckets as they come, as Frazil writes them."""
 
 from __future__ import annotations
 
