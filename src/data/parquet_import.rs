@@ -129,7 +129,7 @@ impl Importer {
         fits.map_err(|e| {
             Error::invalid("the file's columns do not fit the table's")
                 .because(e)
-                .hint("Evolve the table's schema first")
+                .hint("Evolve the table's schema, or append() its rows with columns of the table's types")
         })?;
         let doubtful: Vec<Field> =
             (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, &columns, footer)).cloned().collect();

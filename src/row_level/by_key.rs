@@ -34,7 +34,7 @@ use crate::workers::GoOn;
 /// like others where nothing is inserted, and none where something is.
 ///
 /// # Errors
-/// `Unsupported` for version 1 and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
+/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
 /// don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that two rows have.
 pub(super) fn by_key(
     view: &View,
@@ -46,6 +46,7 @@ pub(super) fn by_key(
 ) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view, on)?;
+    keys.check_deletable()?;
     let specs = Specs::reached(view, &keys.flat().fields)?;
     let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
     let empty = RecordBatch::new_empty(rows.schema());
@@ -138,29 +139,21 @@ impl<'a> Writers<'a> {
     fn write(&mut self, batch: &RecordBatch, first: u64) -> Result<()> {
         let keys = self.conformer.conform(&self.keys.of_data(batch)?, first)?;
         if let (Some(rows), Some(index)) = (&mut self.rows, &mut self.index) {
-            check_no_null(&keys, first, "Whether null equals null differs between engines: append() such rows")?;
+            check_no_null(&keys, first)?;
             index.add(keys.columns())?;
             rows.write(batch)?;
         }
-        if self.keys.is_nested() {
-            check_no_null(
-                &keys,
-                first,
-                "Whether a null in a struct equals a struct that is null differs between engines",
-            )?;
-        }
-        let keys = self.keys.nested(&keys)?;
         self.deletes.iter_mut().try_for_each(|writer| writer.write(&keys))
     }
 }
 
-fn check_no_null(keys: &RecordBatch, first: u64, why: &str) -> Result<()> {
+fn check_no_null(keys: &RecordBatch, first: u64) -> Result<()> {
     for (column, field) in keys.columns().iter().zip(keys.schema().fields()) {
         if let Some(row) = (0..column.len()).find(|row| column.null_count() > 0 && column.is_null(*row)) {
-            return Err(Error::invalid("a key is null")
+            return Err(Error::invalid("a key of a row to insert is null")
                 .with("column", field.name())
                 .with("row", first + row as u64)
-                .hint(why));
+                .hint("Whether null equals null differs between engines: append() such rows"));
         }
     }
     Ok(())

@@ -5,11 +5,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, StructArray};
+use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema};
 
 use super::view::View;
-use crate::data::arrow_schema::to_arrow;
 use crate::data::partition_rows::column_at;
 use crate::error::{Error, Result};
 use crate::types::near::near_hint;
@@ -79,9 +78,21 @@ impl KeyColumns {
         &self.kept.fields
     }
 
-    /// Whether one is a member of a struct.
-    pub fn is_nested(&self) -> bool {
-        self.paths.iter().any(|path| path.len() > 1)
+    /// Refuses members of structs where equality deletes are to be written.
+    ///
+    /// # Errors
+    /// `Unsupported` if there are such.
+    pub fn check_deletable(&self) -> Result<()> {
+        match self.paths.iter().zip(self.flat.fields.iter()).find(|(path, _)| path.len() > 1) {
+            None => Ok(()),
+            // Java's `DeleteFilter` takes the missing column for one at the top level, which is null in every row.
+            Some((_, key)) => Err(Error::unsupported("equality deletes are not written by members of structs")
+                .with("column", &key.name)
+                .hint(
+                    "Java Iceberg applies such deletes wrongly wherever a query leaves the column out: use upsert() without \
+                     blind=True, or merge() with when_matched_delete=True",
+                )),
+        }
     }
 
     /// The keys of rows with the columns [`KeyColumns::read`].
@@ -105,31 +116,6 @@ impl KeyColumns {
         }
         RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), arrays)
             .map_err(|e| Error::invalid("the columns of the data don't fit together").because(e))
-    }
-
-    /// Keys without nulls as columns of the table, nested as there.
-    ///
-    /// # Errors
-    /// `Internal` for keys that are unlike the columns.
-    pub fn nested(&self, keys: &RecordBatch) -> Result<RecordBatch> {
-        if !self.is_nested() && self.kept.fields == self.flat.fields {
-            return Ok(keys.clone());
-        }
-        let schema = to_arrow(&self.kept)?;
-        let columns = self.kept.fields.iter().zip(schema.fields()).map(|(f, target)| self.build(f, target, keys));
-        RecordBatch::try_new(schema.clone(), columns.collect::<Result<_>>()?)
-            .map_err(|e| Error::internal("keys do not fit the table").because(e))
-    }
-
-    fn build(&self, field: &Field, target: &FieldRef, keys: &RecordBatch) -> Result<ArrayRef> {
-        let (Type::Struct(members), DataType::Struct(targets)) = (&field.ty, target.data_type()) else {
-            let at = self.flat.fields.iter().position(|f| f.id == field.id);
-            return at.and_then(|at| keys.columns().get(at)).cloned().ok_or_else(unlike);
-        };
-        let columns = members.iter().zip(targets).map(|(f, target)| self.build(f, target, keys));
-        let columns = columns.collect::<Result<Vec<_>>>()?;
-        let built = StructArray::try_new(targets.clone(), columns, None);
-        Ok(Arc::new(built.map_err(|e| Error::internal("keys do not fit a struct").because(e))?))
     }
 }
 

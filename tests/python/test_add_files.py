@@ -174,7 +174,7 @@ def test_files_without_any_column_of_the_table_are_refused(catalog: fz.Catalog, 
 
 
 def with_ids(rows: pa.Table, *ids: int) -> pa.Table:
-    fields = [f.with_metadata({"PARQUET:field_id": str(id)}) for f, id in zip(rows.schema, ids, strict=True)]
+    fields = [f.with_metadata({"PARQUET:field_id": str(n)}) for f, n in zip(rows.schema, ids, strict=True)]
     return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
 
 
@@ -216,7 +216,9 @@ def test_values_that_do_not_fit_are_refused(
     bad, nothing = rows(misfit), rows([None] * len(misfit))
     for name, column in [("v", "v"), ("s", "s.v"), ("l", "l.element.v")]:
         place = nothing.schema.get_field_index(name)
-        path = written(tmp_path, f"{name}.parquet", nothing.set_column(place, name, bad[name]), write_statistics=statistics)
+        path = written(
+            tmp_path, f"{name}.parquet", nothing.set_column(place, name, bad[name]), write_statistics=statistics
+        )
         with pytest.raises(fz.InvalidInputError, match="can't hold") as refused:
             table.add_files([path])
         assert refused.value.context["column"] == column
@@ -250,7 +252,9 @@ def test_ids_of_another_table_are_refused(catalog: fz.Catalog, tmp_path: pathlib
 def test_structs_need_a_known_member(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int64())]))])
     table = catalog.create_table("db.t", schema)
-    for place, rows in enumerate([pa.table({"id": [1], "s": [{"z": 1}]}), pa.table({"id": [1], "s": [{"x": 1, "z": 1}]})]):
+    for place, rows in enumerate(
+        [pa.table({"id": [1], "s": [{"z": 1}]}), pa.table({"id": [1], "s": [{"x": 1, "z": 1}]})]
+    ):
         path = written(tmp_path, f"{place}.parquet", rows)
         if place == 0:
             with pytest.raises(fz.InvalidInputError, match="no member") as refused:

@@ -26,7 +26,7 @@ impl BloomFilter {
     pub fn new(values: u64, fpp: f64) -> BloomFilter {
         let values = values.max(1);
         let ln2 = std::f64::consts::LN_2;
-        let needed = (-(values as f64) * fpp.ln() / (ln2 * ln2)) as u64;
+        let needed = ((-(values as f64) * fpp.ln() / (ln2 * ln2)) as u64).min(MOST_BITS);
         // Java adds a word even if none would be cut.
         let bits = (needed + 64 - needed % 64).min(MOST_BITS);
         let hashes = ((bits as f64 / values as f64 * ln2).round() as u32).max(1);
@@ -154,6 +154,6 @@ mod tests {
         assert_eq!((usual.words.len() * 64, usual.hashes), (62_400, 4));
         let smallest = BloomFilter::new(0, 0.999_999);
         assert_eq!((smallest.words.len(), smallest.hashes), (1, 44));
-        assert!(BloomFilter::new(u64::MAX, 0.05).words.len() < 1 << 26);
+        assert_eq!(BloomFilter::new(u64::MAX, 0.05).words.len() as u64 * 64, MOST_BITS);
     }
 }
