@@ -1,9 +1,10 @@
-"""Bloom filters in ORC files by Frazil: bit for bit those of Java's writer; Java's reader skips groups of rows by them."""
+"""Bloom filters in ORC files: bit for bit those of Java's writer, and Java's reader skips groups of rows by them."""
 
 from typing import Any
 
 import pytest
 from java_side import NAMESPACE, Java, assert_same_rows, exact
+from py4j.java_gateway import get_field
 
 import frazil as fz
 
@@ -70,7 +71,7 @@ class Orc:
         options = self.reader.options().searchArgument(built, None)
         rows, batch, count = self.reader.rows(options), self.reader.getSchema().createRowBatch(), 0
         while rows.nextBatch(batch):
-            count += batch.size
+            count += get_field(batch, "size")
         rows.close()
         return count
 
