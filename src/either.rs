@@ -252,6 +252,21 @@ impl Table {
         })
     }
 
+    /// Commits what writers wrote in the place of other rows.
+    ///
+    /// # Errors
+    /// As [`table::Table::commit_overwrite`]; `Unsupported` for tables of Paimon.
+    pub fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<Table> {
+        let table = self.iceberg("overwrites by messages")?;
+        Ok(Table::Iceberg(table.commit_overwrite(change, messages, options, go_on)?))
+    }
+
     /// Removes the files of messages that are given up.
     ///
     /// # Errors

@@ -276,6 +276,24 @@ impl Table {
         Ok(run(py, || self.inner.commit(messages, &options))?.into())
     }
 
+    /// `change`: an overwrite, as [`Table::change_rows`] takes it.
+    #[pyo3(signature = (change, messages, snapshot_properties, *, branch=None))]
+    fn commit_overwrite(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        snapshot_properties: BTreeMap<String, String>,
+        branch: Option<String>,
+    ) -> PyResult<Table> {
+        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let options = CommitOptions { branch, snapshot_properties };
+        let done = run_watched(py, &Watch::new(), |go_on| {
+            self.inner.commit_overwrite(&row_change_from_json(change)?, messages, &options, go_on)
+        });
+        Ok(done?.into())
+    }
+
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
         Ok(run(py, || transaction::Transaction::begin(self.inner.iceberg("transactions")?, branch))?.into())
     }

@@ -23,7 +23,8 @@ print("ready", flush=True)
 input()
 for n in range(commits):
     ids = [1000 * process + n] + ([n % 3] if keyed else [])
-    rows = pa.table({"id": pa.array(ids, pa.int64()), "by": ["frazil"] * len(ids), "n": pa.array([n] * len(ids), pa.int32())})
+    columns = [pa.array(ids, pa.int64()), pa.array(["frazil"] * len(ids)), pa.array([n] * len(ids), pa.int32())]
+    rows = pa.table(columns, names=["id", "by", "n"])
     table = table.upsert(rows) if keyed else table.append(rows)
 print("done", flush=True)
 """
@@ -95,7 +96,7 @@ def test_in_turn(paimon: Paimon, keyed: bool) -> None:
 
     def given(n: int, by: str) -> list[tuple[Any, ...]]:
         ids = [n, n // 2] if keyed and n % 2 else [n]
-        rows.update({i: (by, n) for i in ids})
+        rows.update(dict.fromkeys(ids, (by, n)))
         return [(i, by, n) for i in ids]
 
     for n in range(12):

@@ -7,9 +7,9 @@ from multiprocessing.synchronize import Barrier
 
 import pyarrow as pa
 import pytest
-from test_concurrency import NIGHTLY, run_at_once
 
 import frazil as fz
+from test_concurrency import NIGHTLY, run_at_once
 
 PROCESSES, COMMITS = (8, 50) if NIGHTLY else (4, 20)
 SHARED = 5

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_crash_points import NIGHTLY, STEP, STRACE, Bench, Case, Point, rows
 
 import frazil as fz
+from test_crash_points import NIGHTLY, STEP, STRACE, Bench, Case, Point, rows
 
 pytestmark = [
     pytest.mark.skipif(STRACE is None or not sys.platform.startswith("linux"), reason="needs strace"),
