@@ -43,13 +43,14 @@ use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
 use self::delta::Delta;
-pub(crate) use self::live::schema_with_lineage;
+pub(crate) use self::live::{Placed, are_in, placed, schema_with_lineage};
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::overwrite::NewRows;
 pub(crate) use self::positions::listed_with_other_deletes;
 pub(crate) use self::rewrite::NewFiles;
 pub(crate) use self::settle::settle;
 pub use self::update::Assigned;
+pub(crate) use self::update::Assignments;
 use self::view::View;
 
 /// Rows that come in batches.

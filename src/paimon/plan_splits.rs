@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::binary_row::BinaryRow;
 use super::data_type::DataType;
 use super::deletes::{DeletionVectors, Vector};
-use super::options::MergeEngine;
 use super::partition::Paths;
 use super::plan::{Entry, PlanCounters, PlanInput, PlannedSplit, paths};
 use super::plan_evolution::{keeps_group, needed};
@@ -43,8 +42,24 @@ pub(super) struct Place<'p> {
 }
 
 /// A key as the order of files sees it: by value, nulls first.
-#[derive(Clone, Debug)]
-struct Key(Vec<Option<Value>>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Key(Vec<Option<Value>>);
+
+impl Key {
+    /// The key of a file, a binary row after its number of fields.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is none of these types.
+    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<Key> {
+        let row = BinaryRow::from_prefixed(bytes)?;
+        if row.arity() != types.len() {
+            let (found, wanted) = (row.arity(), types.len());
+            return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
+        }
+        let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
+        Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+    }
+}
 
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
@@ -194,7 +209,7 @@ impl<'p> Splitter<'p> {
 
     fn keyed(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
         let merged = |e: &Entry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
-        let settled = self.rules.deletion_vectors || self.rules.engine == MergeEngine::FirstRow || self.apart(&entries);
+        let settled = self.rules.hides_level_0 || self.apart(&entries);
         if settled && entries.iter().all(merged) {
             // Where it was not recorded whether rows take others away, merging finds out.
             if entries.iter().all(|e| self.retracts(*e).is_some()) {
@@ -263,15 +278,7 @@ impl<'p> Splitter<'p> {
     /// The least and the greatest key of a file.
     fn keys(&self, e: Entry) -> Result<(Key, Key)> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-        let key = |bytes: Option<&[u8]>| -> Result<Key> {
-            let row = BinaryRow::from_prefixed(bytes.unwrap_or_default())?;
-            if row.arity() != self.key_types.len() {
-                let (found, wanted) = (row.arity(), self.key_types.len());
-                return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
-            }
-            let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
-            Ok(Key(self.key_types.iter().enumerate().map(value).collect::<Result<_>>()?))
-        };
+        let key = |bytes: Option<&[u8]>| Key::read(bytes.unwrap_or_default(), &self.key_types);
         let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
         both.with("file", columns.name(e.row)?)
     }
