@@ -50,6 +50,7 @@ CASES = [
     Case("paimon-overwrite", append_table, lambda c: c.load_table("db.t").overwrite_partitions(rows(12, 14))),
     Case("paimon-upsert", keyed_table, lambda c: c.load_table("db.t").upsert(changed(4, 8, 9))),
     Case("paimon-delete", keyed_table, lambda c: c.load_table("db.t").delete_keys(changed(1, 4))),
+    Case("paimon-compaction", keyed_table, lambda c: c.load_table("db.t").maintain.compact()),
     Case(
         "paimon-create",
         lambda c: c.create_namespace("db"),
