@@ -13,8 +13,11 @@
 mod append_rows;
 pub(crate) mod bucket_writer;
 mod buckets;
+mod default_values;
 mod dynamic_buckets;
 mod facts;
+mod file_indexes;
+mod file_options;
 mod key_buckets;
 mod key_places;
 mod key_rows;
@@ -48,18 +51,22 @@ use crate::paimon::options::Options;
 use crate::paimon::partition::Paths;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_table::PaimonTable;
+use crate::store::Store;
 use crate::task::{BucketHashes, FileFormat, PaimonContext, PaimonNewFile};
 use crate::types::{
     Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
 };
 use append_rows::AppendRows;
 use buckets::Buckets;
+use default_values::Defaults;
 use dynamic_buckets::DynamicBuckets;
 use facts::{FactFinder, Found, KeyedLayout};
+use file_indexes::IndexPlan;
+use file_options::{changelog_options, postponed_options};
 use key_buckets::{KeyBuckets, locked};
 use key_places::{KeyPlaces, Moved};
 use key_rows::{KeyRows, place_of};
-use keyed_rows::{DELETE, INSERT, KeyedRows, Kinds, UPDATE};
+use keyed_rows::{DELETE, Handed, INSERT, KeyedRows, Kinds, Role, UPDATE};
 use names::{BUCKET, BUCKET_ID, FileNames};
 use new_files::Recorder;
 pub(crate) use properties::{by_level, target_bytes};
@@ -110,6 +117,8 @@ pub struct Rewritten {
 /// Writes rows into new data files of a table. Nothing of it is public before a commit adds the files.
 pub struct PaimonWriter {
     writer: DataWriter,
+    /// The same rows as they came in.
+    changelog: Option<DataWriter>,
     recorder: Recorder,
     /// What gives rows with keys their buckets.
     buckets: Option<KeyBuckets>,
@@ -142,37 +151,38 @@ impl PaimonWriter {
         let count = options.bucket()?;
         let keyed = schema.has_primary_key();
         // Sequence numbers go on where those of the bucket end.
-        let written = match (keyed || count > 0) && !replaces {
+        let written = match (keyed && count != POSTPONE_BUCKET || count > 0) && !replaces {
             true => WrittenBuckets::read(table.metadata())?,
             false => WrittenBuckets::default(),
         };
-        let plan = Plan::new(table, &schema, count)?;
+        let own = if count == POSTPONE_BUCKET { postponed_options(&schema) } else { schema.options.clone() };
+        let plan = Plan::new(table, &schema, count, Options(&own))?;
         let again = other.is_some();
         let buckets = match keyed {
             true => Some(plan.key_buckets(table, kind, replaces, other.unwrap_or_default())?),
             false => None,
         };
-        let found = Arc::new(Found::default());
-        let (files, row_order) = match &buckets {
-            Some(buckets) => plan.keyed(kind, again, buckets.clone(), &written, &found)?,
+        let found = Arc::new(Found::new(table.folder().store().clone()));
+        let handed = (plan.writes_changelog() && !replaces).then(Handed::default);
+        let files = match &buckets {
+            Some(buckets) => {
+                let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
+                plan.keyed(&keyed, if plan.postpones { Role::Postponed } else { Role::Data(handed.clone()) })?
+            }
             None => (plan.append(&found)?, RowOrder::Any),
         };
-        let context = WriteContext {
-            schema: files.prepared.clone(),
-            spec: Arc::new(plan.spec()),
-            order: Arc::new(SortOrder::default()),
-            row_order,
-            locations: FileLocations::in_folder(table.location()),
-            properties: BTreeMap::new(),
-            write_id: plan.write_id.clone(),
-            task_id: 0,
-        };
-        let store = table.folder().store().clone();
-        let writer = DataWriter::of_table(store, context, plan.incoming(again), files)?;
+        let writer = plan.writer(table, again, files)?;
+        let mut changelog = None;
+        if let (Some(handed), Some(buckets)) = (handed, &buckets) {
+            let own = changelog_options(&own);
+            let plan = Plan::new(table, &schema, count, Options(&own))?;
+            let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
+            changelog = Some(plan.writer(table, again, plan.keyed(&keyed, Role::Changelog(handed))?)?);
+        }
         let total_buckets = if count > 0 || count == POSTPONE_BUCKET { count } else { -1 };
         let (bucket, checks_totals) = (plan.bucket(), count > 0 && !replaces);
         let recorder = Recorder { table: schema.clone(), found, written, total_buckets, bucket, checks_totals };
-        Ok(PaimonWriter { writer, recorder, buckets })
+        Ok(PaimonWriter { writer, changelog, recorder, buckets })
     }
 
     /// Adds rows. After an error the writer takes no more, and its files can't be committed.
@@ -180,7 +190,8 @@ impl PaimonWriter {
     /// # Errors
     /// `InvalidInput` if the batch does not fit the table, naming the column; `Store` if a file can't be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.write(batch)
+        self.writer.write(batch)?;
+        self.changelog.as_mut().map_or(Ok(()), |changelog| changelog.write(batch))
     }
 
     /// Completes all files; none if there were no rows.
@@ -189,13 +200,17 @@ impl PaimonWriter {
     /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't replace
     /// what is there.
     pub fn finish(self) -> Result<NewFiles> {
-        let PaimonWriter { writer, mut recorder, buckets } = self;
+        let PaimonWriter { writer, changelog, mut recorder, buckets } = self;
         let added = recorder.record(writer.finish()?)?;
+        let changelog = match changelog {
+            Some(changelog) => recorder.record(changelog.finish()?)?,
+            None => Vec::new(),
+        };
         let hashes = match &buckets {
             Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written(),
             _ => Vec::new(),
         };
-        Ok(NewFiles { added, changelog: Vec::new(), hashes })
+        Ok(NewFiles { added, changelog, hashes })
     }
 
     /// What another writer has to know to write the rows of this one again.
@@ -211,7 +226,8 @@ impl PaimonWriter {
     /// # Errors
     /// The first file that could not be deleted; the others are tried all the same.
     pub fn abort(self) -> Result<()> {
-        self.writer.abort()
+        let changelog = self.changelog.map_or(Ok(()), DataWriter::abort);
+        self.writer.abort().and(changelog)
     }
 }
 
@@ -219,20 +235,11 @@ impl PaimonWriter {
 fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     let options = schema.options();
     let no = |what: &str| Err(Error::unsupported(format!("{what} are not written yet")));
-    if options.bucket()? == POSTPONE_BUCKET {
-        return no("tables with postponed buckets");
-    }
     if !schema.has_primary_key() && kind == WriteKind::Delete {
         return Err(Error::invalid("rows are deleted by key, and the table has no primary key"));
     }
     if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
         return no("tables with columns of type BLOB");
-    }
-    if schema.fields.iter().any(|f| f.default_value.is_some()) {
-        return no("tables with default values of columns");
-    }
-    if options.get("changelog-producer").is_some_and(|p| p.eq_ignore_ascii_case("input")) {
-        return no("tables with 'changelog-producer' = 'input'");
     }
     if options.get("data-file.external-paths").is_some_and(|p| !p.trim().is_empty()) {
         return no("files outside of the table");
@@ -253,6 +260,7 @@ struct Plan<'t> {
     buckets: Option<i32>,
     /// Whether rows get their buckets later.
     postpones: bool,
+    store: Arc<dyn Store>,
     /// The level of the files.
     level: i32,
 }
@@ -264,9 +272,18 @@ struct KeyedFiles {
     stored_keys: Vec<usize>,
 }
 
+/// How rows with keys are written.
+struct Keyed<'k> {
+    kind: WriteKind,
+    /// Whether they have been written before, and come with their kinds.
+    again: bool,
+    buckets: KeyBuckets,
+    written: &'k WrittenBuckets,
+    found: &'k Arc<Found>,
+}
+
 impl<'t> Plan<'t> {
-    fn new(table: &PaimonTable, schema: &'t TableSchema, count: i32) -> Result<Plan<'t>> {
-        let options = schema.options();
+    fn new(table: &PaimonTable, schema: &'t TableSchema, count: i32, options: Options<'t>) -> Result<Plan<'t>> {
         Ok(Plan {
             table: schema,
             options,
@@ -276,6 +293,7 @@ impl<'t> Plan<'t> {
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: (count > 0).then_some(count),
             postpones: count == POSTPONE_BUCKET,
+            store: table.folder().store().clone(),
             level: LEVEL,
         })
     }
@@ -311,6 +329,10 @@ impl<'t> Plan<'t> {
         self.buckets.map(|count| Buckets::new(self.table, count)).transpose()
     }
 
+    fn indexes(&self) -> Result<Option<Arc<IndexPlan>>> {
+        IndexPlan::of(self.table, &self.options, self.store.clone())
+    }
+
     /// Whether rows have buckets of their own.
     fn has_buckets(&self) -> bool {
         self.buckets.is_some() || self.table.has_primary_key() && !self.postpones
@@ -344,11 +366,30 @@ impl<'t> Plan<'t> {
     }
 
     /// The columns of rows that come in.
-    fn incoming(&self, again: bool) -> Arc<Schema> {
-        match again {
-            false => self.columns.clone(),
-            true => Arc::new(with_kind(&self.columns)),
-        }
+    fn incoming(&self, again: bool) -> Result<Arc<Schema>> {
+        let columns = Defaults::of(self.table)?.incoming(&self.columns);
+        Ok(Arc::new(if again { with_kind(&columns) } else { columns }))
+    }
+
+    /// Whether files of the changelog are written: with `changelog-producer` = `input`.
+    fn writes_changelog(&self) -> bool {
+        let producer = self.options.get("changelog-producer").unwrap_or_default();
+        self.table.has_primary_key() && producer.eq_ignore_ascii_case("input") && !self.postpones
+    }
+
+    fn writer(&self, table: &PaimonTable, again: bool, files: (TableFiles, RowOrder)) -> Result<DataWriter> {
+        let (files, row_order) = files;
+        let context = WriteContext {
+            schema: files.prepared.clone(),
+            spec: Arc::new(self.spec()),
+            order: Arc::new(SortOrder::default()),
+            row_order,
+            locations: FileLocations::in_folder(table.location()),
+            properties: BTreeMap::new(),
+            write_id: self.write_id.clone(),
+            task_id: 0,
+        };
+        DataWriter::of_table(table.folder().store().clone(), context, self.incoming(again)?, files)
     }
 
     /// The columns, and behind them the bucket.
@@ -369,6 +410,7 @@ impl<'t> Plan<'t> {
             value_stats: StatsConfig::of_values(fields, &[], &self.options, self.level, self.format)?,
             first_value: 0,
             keyed: None,
+            indexes: self.indexes()?,
             found: found.clone(),
         };
         let stored = plain(self.columns.fields.to_vec());
@@ -380,6 +422,7 @@ impl<'t> Plan<'t> {
         let prepared = self.with_bucket(self.columns.fields.to_vec());
         let rows = AppendRows {
             schema: Arc::new(self.table.clone()),
+            defaults: Defaults::of(self.table)?,
             buckets: self.bucketing()?,
             names: self.names(),
             prepared: to_arrow(&prepared)?,
@@ -412,20 +455,14 @@ impl<'t> Plan<'t> {
                 sequence: first_value - 2,
                 kind: first_value - 1,
             }),
+            indexes: self.indexes()?,
             found: found.clone(),
         };
         Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
     }
 
-    fn keyed(
-        &self,
-        kind: WriteKind,
-        again: bool,
-        buckets: KeyBuckets,
-        written: &WrittenBuckets,
-        found: &Arc<Found>,
-    ) -> Result<(TableFiles, RowOrder)> {
-        let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(found)?;
+    fn keyed(&self, keyed: &Keyed<'_>, role: Role) -> Result<(TableFiles, RowOrder)> {
+        let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(keyed.found)?;
         let columns = self.columns.fields.iter().cloned().chain(BufferMerge::own_columns());
         let merged = plain(columns.clone().collect());
         let prepared = self.with_bucket(columns.collect());
@@ -438,11 +475,13 @@ impl<'t> Plan<'t> {
             }
         };
         let rows = KeyedRows {
+            role: role.clone(),
             schema: Arc::new(self.table.clone()),
-            buckets,
+            defaults: Defaults::of(self.table)?,
+            buckets: keyed.buckets.clone(),
             merge: BufferMerge::new(self.columns.clone(), self.merge_context())?,
             names: self.names(),
-            kinds: match (again, kind, kind_column) {
+            kinds: match (keyed.again, keyed.kind, kind_column) {
                 (true, ..) => Kinds::Last,
                 (_, WriteKind::Delete, _) => Kinds::All(DELETE),
                 (_, _, Some(at)) => Kinds::Column(at),
@@ -453,14 +492,15 @@ impl<'t> Plan<'t> {
             merged: to_arrow(&merged)?,
             stored: to_arrow(&stored)?,
             stored_keys,
-            sequence: written.sequence.clone(),
+            sequence: keyed.written.sequence.clone(),
             rows: 0,
             held: None,
         };
         let target_bytes = properties::target_bytes(&self.options, true)?;
+        let postponed = matches!(role, Role::Postponed);
         let order = SortOrder { id: 0, fields: self.table.key_fields().map(|k| ascending(k.id)).collect() };
         let files = TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) };
-        Ok((files, RowOrder::By(Sorting::Order(order))))
+        Ok((files, if postponed { RowOrder::Any } else { RowOrder::By(Sorting::Order(order)) }))
     }
 
     fn merge_context(&self) -> PaimonContext {

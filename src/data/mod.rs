@@ -42,7 +42,7 @@ mod change_rows;
 pub mod conform;
 mod conform_leaf;
 mod constants;
-mod declared_cast;
+pub(crate) mod declared_cast;
 mod declared_text;
 mod defaults;
 pub mod delete_files;

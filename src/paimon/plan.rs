@@ -18,7 +18,7 @@ use super::live::{DeletedFiles, data_manifests};
 use super::manifest_list::ManifestFile;
 use super::partition::Paths;
 use super::plan_files::{Group, Judged, Pruner};
-pub use super::plan_files::{Mappings, Stage, schema_of};
+pub use super::plan_files::{Mappings, Stage, indexed_type, schema_of};
 use super::plan_index::drop_by_index_files;
 use super::plan_rules::Rules;
 use super::plan_splits::Splitter;

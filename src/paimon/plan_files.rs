@@ -396,7 +396,8 @@ pub(super) fn index_may_match(
     }
 }
 
-fn indexed_type(ty: &DataType) -> Option<IndexedType> {
+/// What the indexes of a column's files hold; none of types that have no indexes.
+pub fn indexed_type(ty: &DataType) -> Option<IndexedType> {
     Some(match ty.kind {
         TypeKind::Boolean => IndexedType::Boolean,
         TypeKind::TinyInt => IndexedType::TinyInt,

@@ -13,6 +13,7 @@ use crate::paimon::commit::{Commit, Replaced};
 use crate::paimon::options::MergeEngine;
 use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind, is_over_partitions};
 use crate::row_level::RowChange;
+use crate::store::location::join;
 use crate::task::{CommitMessage, PaimonNewFile};
 use crate::transaction::CommitOptions;
 use crate::types::hash::murmur3_seeded;
@@ -160,12 +161,12 @@ impl PaimonTable {
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         self.check_messages(messages)?;
         let store = self.folder().store();
-        let delete = |file: &PaimonNewFile| match store.delete(&file.file.path) {
+        let delete = |path: String| match store.delete(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         };
         let files = messages.iter().flat_map(|m| m.paimon.iter().chain(&m.paimon_changelog));
-        let deleted: Vec<Result<()>> = files.map(delete).collect();
+        let deleted: Vec<Result<()>> = files.flat_map(paths_of).map(delete).collect();
         deleted.into_iter().collect()
     }
 
@@ -295,6 +296,12 @@ impl PaimonTable {
             }
         }
     }
+}
+
+/// A file's own path, and those of the files beside it.
+pub(super) fn paths_of(new: &PaimonNewFile) -> impl Iterator<Item = String> {
+    let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    [new.file.path.clone()].into_iter().chain(new.extra_files.iter().map(move |name| join(folder, name)))
 }
 
 fn with_properties(commit: Commit, options: &CommitOptions) -> Commit {

@@ -2,6 +2,7 @@
 //! only as long as no other commit gave the same keys others.
 
 use super::PaimonTable;
+use super::change::paths_of;
 use crate::data::delete_files::DeleteCache;
 use crate::data::kind_rows::as_written;
 use crate::data::read::read_task;
@@ -57,9 +58,7 @@ impl Pending {
     fn delete(&self, table: &PaimonTable) {
         let store = table.folder().store();
         for new in self.files.added.iter().chain(&self.files.changelog) {
-            drop(store.delete(&new.file.path));
-            let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            new.extra_files.iter().for_each(|name| drop(store.delete(&format!("{folder}/{name}"))));
+            paths_of(new).for_each(|path| drop(store.delete(&path)));
         }
     }
 }

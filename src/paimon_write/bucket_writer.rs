@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::append_rows::with_columns;
 use super::facts::Found;
+use super::file_options::changelog_options;
 use super::names::FileNames;
 use super::new_files::now_ms;
 use super::{NO_KEY, Plan, properties};
@@ -20,6 +21,7 @@ use crate::paimon::options::Options;
 use crate::paimon::partition::Paths;
 use crate::paimon::schema::TableSchema;
 use crate::store::Store;
+use crate::store::location::join;
 use crate::task::{DataFile, FileContent, FileFormat, FileSource, LeveledFile, PaimonNewFile, Partition};
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
@@ -94,8 +96,9 @@ impl<'a> BucketWriter<'a> {
             buckets: None,
             postpones: false,
             level,
+            store: place.store.clone(),
         };
-        let found = Arc::new(Found::default());
+        let found = Arc::new(Found::new(place.store.clone()));
         let (settings, stored, stored_keys) = match keyed {
             true => {
                 let files = plan.keyed_files(&found)?;
@@ -167,8 +170,12 @@ impl<'a> BucketWriter<'a> {
         let Some(file) = self.open.take() else { return Ok(()) };
         let path = file.path().to_owned();
         let written = file.finish()?;
-        self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+        let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+        let place = self.place;
+        let completed = || place.completed.lock().unwrap_or_else(PoisonError::into_inner);
+        completed().push(path.clone());
         let made = self.recorded(path, written)?;
+        completed().extend(made.extra_files.iter().map(|name| join(&folder, name)));
         self.made.push(made);
         Ok(())
     }
@@ -212,8 +219,8 @@ impl<'a> BucketWriter<'a> {
             key_stats: facts.key_stats,
             value_stats: facts.value_stats,
             value_stats_cols: facts.value_stats_cols,
-            extra_files: Vec::new(),
-            embedded_index: None,
+            extra_files: facts.index.beside.into_iter().collect(),
+            embedded_index: facts.index.embedded,
             creation_time_ms: now_ms(),
             source,
             external: false,
@@ -228,23 +235,4 @@ impl<'a> BucketWriter<'a> {
         self.end_file()?;
         Ok(self.made)
     }
-}
-
-/// The options of a table as its changelog files follow them.
-fn changelog_options(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut out = options.clone();
-    let own = [
-        ("changelog-file.format", "file.format"),
-        ("changelog-file.compression", "file.compression"),
-        ("changelog-file.stats-mode", "metadata.stats-mode"),
-    ];
-    for (key, of_data) in own {
-        if let Some(value) = options.get(key) {
-            out.insert(of_data.to_owned(), value.clone());
-            out.remove(&format!("{of_data}.per.level"));
-        }
-    }
-    let prefix = options.get("changelog-file.prefix").map_or("changelog-", String::as_str);
-    out.insert("data-file.prefix".to_owned(), prefix.to_owned());
-    out
 }

@@ -1,15 +1,16 @@
 //! Rows of tables with a primary key: checked, given bucket, sequence number and kind, merged by key, and laid out as their
 //! files have them.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 
 use super::append_rows::with_columns;
-use super::key_buckets::KeyBuckets;
+use super::default_values::Defaults;
+use super::key_buckets::{KeyBuckets, locked};
 use super::limits::check_values;
 use super::names::{FileNames, split_bucket};
 use super::written::partition_row;
@@ -36,9 +37,28 @@ pub(super) enum Kinds {
     Last,
 }
 
+/// Prepared rows on their way from one writer to another.
+pub(super) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
+
+/// What the rows are written for.
+#[derive(Clone, Debug)]
+pub(super) enum Role {
+    /// To be merged and read. The changelog's writer is handed the rows, if there is one.
+    Data(Option<Handed>),
+    /// To tell what came in: as they were handed over, sorted but not merged.
+    Changelog(Handed),
+    /// To be given buckets later: as they come in.
+    Postponed,
+}
+
+/// The sequence number of rows that have none.
+const NO_SEQUENCE: i64 = -1;
+
 /// What becomes of the rows of such a table.
 pub(super) struct KeyedRows {
+    pub role: Role,
     pub schema: Arc<TableSchema>,
+    pub defaults: Defaults,
     pub buckets: KeyBuckets,
     pub merge: BufferMerge,
     pub names: FileNames,
@@ -101,7 +121,10 @@ impl KeyedRows {
     }
 
     fn laid_out(&self, part: PartitionRows) -> Result<PartitionRows> {
-        let rows = self.merge.merge(&part.rows)?;
+        let rows = match &self.role {
+            Role::Changelog(_) => part.rows,
+            _ => self.merge.merge(&part.rows)?,
+        };
         let (partition, bucket) = split_bucket(&part.partition, self.names.bucket)?;
         let key = (partition_row(&self.schema, &partition)?, bucket);
         let first = self.sequence.get(&key).map_or(0, |last| last.saturating_add(1));
@@ -109,16 +132,28 @@ impl KeyedRows {
         let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;
         let sequence = rows.column(values).as_primitive_opt::<Int64Type>().ok_or_else(gone)?;
         let sequence: Int64Array = sequence.unary(|n| n.saturating_add(first));
+        Ok(PartitionRows { rows: self.stored_rows(&rows, sequence)?, partition: part.partition, number: part.number })
+    }
+
+    /// What files have of merged rows.
+    fn stored_rows(&self, rows: &RecordBatch, sequence: Int64Array) -> Result<RecordBatch> {
+        let gone = || Error::internal("merged rows lack their sequence number");
+        let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;
         let mut columns: Vec<ArrayRef> =
             self.stored_keys.iter().filter_map(|at| rows.columns().get(*at).cloned()).collect();
         columns.extend([Arc::new(sequence) as ArrayRef, rows.column(values + 1).clone()]);
         columns.extend(rows.columns().iter().take(values).cloned());
-        Ok(PartitionRows { rows: with_columns(&self.stored, columns)?, ..part })
+        with_columns(&self.stored, columns)
     }
 }
 
 impl TableRows for KeyedRows {
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        if let Role::Changelog(handed) = &self.role {
+            let rows = locked(handed).pop_front();
+            return rows.ok_or_else(|| Error::internal("the changelog was handed no rows"));
+        }
+        let rows = self.defaults.fill(rows)?;
         check_values(&self.schema.fields, &rows)?;
         let (mut rows, mut kinds) = self.kinds(rows)?;
         let added = BooleanArray::from_unary(&kinds, |kind| matches!(kind, 0 | 2));
@@ -135,16 +170,28 @@ impl TableRows for KeyedRows {
         columns.push(Arc::new(Int64Array::from_iter_values(first..self.rows)));
         columns.push(Arc::new(placed.kinds));
         columns.extend(placed.buckets.map(|buckets| Arc::new(buckets) as ArrayRef));
-        with_columns(&self.prepared, columns)
+        let rows = with_columns(&self.prepared, columns)?;
+        match &self.role {
+            Role::Data(Some(changelog)) => locked(changelog).push_back(rows.clone()),
+            Role::Postponed => self.merge.check_kinds(&rows)?,
+            _ => {}
+        }
+        Ok(rows)
     }
 
-    fn stored(&mut self, _: RecordBatch) -> Result<RecordBatch> {
-        Err(Error::internal("rows of a table with a primary key come sorted"))
+    fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        match &self.role {
+            Role::Postponed => self.stored_rows(&rows, Int64Array::from_value(NO_SEQUENCE, rows.num_rows())),
+            _ => Err(Error::internal("rows of a table with a primary key come sorted")),
+        }
     }
 
     fn sorted(&mut self, part: PartitionRows) -> Result<Vec<PartitionRows>> {
         let columns = part.rows.columns().iter().take(self.merged.fields().len()).cloned().collect();
         let mut part = PartitionRows { rows: with_columns(&self.merged, columns)?, ..part };
+        if let Role::Changelog(_) = &self.role {
+            return Ok(vec![self.laid_out(part)?]);
+        }
         let mut out = Vec::new();
         match self.held.take() {
             Some(held) if held.number == part.number => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 import threading
@@ -29,9 +30,13 @@ def batch(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 def table(folder: Path, over_partitions: bool = False, **options: Any) -> fz.Table:
+    return table_named(folder, "t", over_partitions, **options)
+
+
+def table_named(folder: Path, name: str, over_partitions: bool = False, **options: Any) -> fz.Table:
     properties = {"dynamic-bucket.target-row-num": 5, **{k.replace("_", "-"): v for k, v in options.items()}}
     return fz.catalog("c", type="filesystem", warehouse=str(folder)).create_table(
-        "db.t",
+        f"db.{name}",
         SCHEMA if over_partitions else KEYED,
         partition_by=["p"],
         properties=properties,
@@ -104,7 +109,7 @@ def test_numbers_of_buckets(warehouse: Path, options: dict[str, int]) -> None:
 
 
 def test_commits_that_gave_a_key_two_buckets(warehouse: Path) -> None:
-    t = table(warehouse)
+    t = table(warehouse, changelog_producer="input")
     t.append(batch([("a", i, i) for i in range(3)]))
     t = t.refresh()
     # Both find room for two keys in bucket 0.
@@ -118,9 +123,11 @@ def test_commits_that_gave_a_key_two_buckets(warehouse: Path) -> None:
     assert {len(found) for found in places(t).values()} == {1}
     # Messages that contradict each other.
     messages = [t.refresh().writer().write(batch([("b", i, n) for i in range(8)][::n])) for n in (1, -1)]
-    t.commit(messages)
+    t.commit(pickle.loads(pickle.dumps(messages)))
     assert {len(found) for found in places(t).values()} == {1}
     assert [row[2] for row in read(t) if row[0] == "b"] == [-1] * 8
+    told = t.refresh().changes(since=t.refresh().snapshots[-2].id).to_arrow()
+    assert sorted(told["v"].to_pylist()) == [-1] * 8 + [1] * 8
 
 
 def test_racing_writers_lose_nothing(warehouse: Path) -> None:
@@ -254,6 +261,30 @@ def test_racing_moves(warehouse: Path) -> None:
     assert not failures
     keys = [row[1] for row in read(t)]
     assert len(keys) == len(set(keys))
-    assert set(keys) == {
-        i for n in "abc" for turn in range(4) for i in random.Random(n + str(turn)).sample(range(20), 8)
-    }
+    assert set(keys) == {i for n in "abc" for turn in range(4) for i in random.Random(n + str(turn)).sample(range(20), 8)}
+
+
+def test_file_indexes_of_writers_that_give_up(warehouse: Path) -> None:
+    t = table(warehouse, **{"file_index.bloom_filter.columns": "v", "file_index.in_manifest_threshold": "1 b"})
+    message = t.writer().write(batch([("a", 1, 1)]))
+    assert len(list(Path(t.location).rglob("*.index"))) == 1
+    t.abort([pickle.loads(pickle.dumps(message))])
+    with pytest.raises(fz.InvalidInputError):
+        t.append(batch([("a", 1, 1)]).append_column("nope", pa.array([1])))
+    assert not list(Path(t.location).rglob("data-*"))
+    with pytest.raises(fz.InvalidInputError, match="nope"):
+        broken = table_named(warehouse, "u", **{"file_index.bitmap.columns": "v,nope"})
+        broken.append(batch([("a", 1, 1)]))
+    with pytest.raises(fz.InvalidInputError, match="no file index of this kind"):
+        table_named(warehouse, "w", **{"file_index.bsi.columns": "p"}).append(batch([("a", 1, 1)]))
+
+
+def test_rows_that_wait_for_buckets(warehouse: Path) -> None:
+    t = table(warehouse, bucket=-2)
+    t.append(batch([("a", i, i) for i in (3, 1, 3)]))
+    t.refresh().delete_keys(pa.table({"p": ["a"], "id": pa.array([3], pa.int32())}))
+    assert read(t) == []
+    assert [path.parent.name for path in Path(t.location).rglob("*.avro")] == ["bucket-postpone"] * 2
+    first = table_named(warehouse, "first", bucket=-2, merge_engine="first-row")
+    with pytest.raises(fz.InvalidInputError, match="keeps the first rows"):
+        first.delete_keys(pa.table({"p": ["a"], "id": pa.array([3], pa.int32())}))
