@@ -247,11 +247,8 @@ impl Job {
         let context = table.scan(ScanRequest::default())?.context().clone();
         let paimon = context.paimon.as_deref().cloned();
         let paimon = paimon.map(|p| Arc::new(crate::task::PaimonContext { options: options.clone(), ..p }));
-        let context = Arc::new(ReadContext {
-            projection: schema.columns().clone(),
-            paimon,
-            ..context.as_ref().clone()
-        });
+        let context =
+            Arc::new(ReadContext { projection: schema.columns().clone(), paimon, ..context.as_ref().clone() });
         let buckets = bucket_files(table.metadata(), &schema, &filter)?;
         let (cache, completed) = (DeleteCache::default(), Mutex::default());
         let mut job = Job { table, schema, options, context, cache, buckets, groups: Vec::new(), completed };

@@ -202,7 +202,8 @@ impl Above {
         let (places, types) = (self.places.clone(), self.types.clone());
         Box::new(batches.map(move |batch| {
             let batch = batch?;
-            let column = |at: usize| batch.columns().get(at).cloned().ok_or_else(|| Error::internal("a column is gone"));
+            let column =
+                |at: usize| batch.columns().get(at).cloned().ok_or_else(|| Error::internal("a column is gone"));
             let mut columns = Vec::with_capacity(places.len() + 2);
             for (place, ty) in places.iter().zip(&types) {
                 columns.push(match place {
@@ -448,8 +449,9 @@ impl CompactedRows<'_> {
 
     /// The rows that count: those of level 0 and `high`, which was made of the older ones.
     fn counted(&self, runs: &Runs, members: &[(usize, Place)], high: Option<Place>) -> Vec<(usize, Place)> {
-        let counts =
-            |(run, place): &&(usize, Place)| Some(*place) == high || *run < self.inputs && self.level(runs, *place) <= 0;
+        let counts = |(run, place): &&(usize, Place)| {
+            Some(*place) == high || *run < self.inputs && self.level(runs, *place) <= 0
+        };
         members.iter().filter(counts).copied().collect()
     }
 
@@ -524,13 +526,7 @@ impl CompactedRows<'_> {
         Ok(())
     }
 
-    fn look_up(
-        &mut self,
-        runs: &Runs,
-        members: &[(usize, Place)],
-        changelog: bool,
-        vectors: bool,
-    ) -> Result<()> {
+    fn look_up(&mut self, runs: &Runs, members: &[(usize, Place)], changelog: bool, vectors: bool) -> Result<()> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs);
         let has_new = inputs.clone().any(|(_, place)| self.level(runs, *place) == 0);
         let mut high = self.high(runs, members);

@@ -40,7 +40,8 @@ impl Levels {
         let age = |f: &FileEntry| {
             (Reverse(f.max_sequence_number), f.min_sequence_number, f.creation_time_ms, f.file_name.clone())
         };
-        order.sort_by_cached_key(|at| files.get(*at).map(|f| (f.level, if f.level == 0 { Some(age(f)) } else { None })));
+        order
+            .sort_by_cached_key(|at| files.get(*at).map(|f| (f.level, if f.level == 0 { Some(age(f)) } else { None })));
         let mut runs: Vec<LevelRun> = Vec::new();
         for at in order {
             let Some(file) = files.get(at) else { continue };
@@ -185,7 +186,9 @@ impl CompactRules {
         runs.len() != 1
             && (self.has_interval
                 || self.total_bytes.is_some_and(|most| bytes(&mut runs.iter()) < most)
-                || self.incremental_bytes.is_some_and(|least| bytes(&mut runs.iter().filter(|r| r.level != top)) > least))
+                || self
+                    .incremental_bytes
+                    .is_some_and(|least| bytes(&mut runs.iter().filter(|r| r.level != top)) > least))
     }
 
     /// All files of level 0, and what goes with them.

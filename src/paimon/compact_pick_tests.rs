@@ -66,7 +66,8 @@ fn java_picks_the_same() {
 
 #[test]
 fn runs_are_ordered_by_age_and_level() {
-    let files = [file(2, 5, (0, 9)), file(0, 1, (20, 22)), file(0, 2, (23, 29)), file(2, 7, (0, 8)), file(0, 3, (19, 22))];
+    let files =
+        [file(2, 5, (0, 9)), file(0, 1, (20, 22)), file(0, 2, (23, 29)), file(2, 7, (0, 8)), file(0, 3, (19, 22))];
     let levels = Levels::new(&files, 3);
     let runs: Vec<(i32, i64, Vec<usize>)> = levels.runs.into_iter().map(|r| (r.level, r.bytes, r.files)).collect();
     assert_eq!(runs, [(0, 2, vec![2]), (0, 3, vec![4]), (0, 1, vec![1]), (2, 12, vec![0, 3])]);

@@ -95,7 +95,8 @@ pub fn bucket_files(
         }
     }
     if schema.options().deletion_vectors()? {
-        let wanted: HashSet<_> = buckets.keys().map(|(row, bucket)| (row.to_vec().into_boxed_slice(), *bucket)).collect();
+        let wanted: HashSet<_> =
+            buckets.keys().map(|(row, bucket)| (row.to_vec().into_boxed_slice(), *bucket)).collect();
         let vectors = DeletionVectors::load(store, root, snapshot, &wanted)?;
         for bucket in buckets.values_mut() {
             let of_files = vectors.of_bucket(&bucket.partition_row, bucket.bucket);
@@ -137,7 +138,8 @@ pub fn steps(
     if unit.each {
         return Ok(unit.files.iter().map(|at| CompactStep::Rewrite(vec![vec![vec![*at]]])).collect());
     }
-    let mut out = Steps { bucket, unit, is_top: unit.level == levels.top(), rules, waiting: Vec::new(), done: Vec::new() };
+    let mut out =
+        Steps { bucket, unit, is_top: unit.level == levels.top(), rules, waiting: Vec::new(), done: Vec::new() };
     for section in key_sections(bucket, &unit.files, schema)? {
         match &section[..] {
             [run] => {

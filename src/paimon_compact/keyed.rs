@@ -147,7 +147,10 @@ impl BucketJob<'_> {
         match self.producer {
             Producer::FullCompaction if level == self.top => Reduction::SinceTop { top: self.top },
             Producer::FullCompaction => Reduction::Rows,
-            _ if self.looks_up && level != 0 && sections.iter().flatten().flatten().any(|at| self.level_of(*at) == 0) => {
+            _ if self.looks_up
+                && level != 0
+                && sections.iter().flatten().flatten().any(|at| self.level_of(*at) == 0) =>
+            {
                 self.lookup()
             }
             _ => Reduction::Rows,
@@ -194,7 +197,8 @@ impl BucketJob<'_> {
     fn rewrites_upgraded(&self, at: usize) -> Result<bool> {
         let options = self.job.options();
         let level = self.work.level;
-        let format = |level| by_level(&options, "file.format.per.level", level).map_or(options.file_format(), str::to_lowercase);
+        let format =
+            |level| by_level(&options, "file.format.per.level", level).map_or(options.file_format(), str::to_lowercase);
         let deletes = self.bucket.files.get(at).is_some_and(|f| f.delete_row_count != Some(0));
         if format(self.level_of(at)) != format(level) || (self.vectors && deletes) {
             return Ok(true);
@@ -205,8 +209,7 @@ impl BucketJob<'_> {
 
     /// The files above a level, as runs: one for each level.
     fn above(&self, level: i32) -> Vec<Vec<usize>> {
-        let mut files: Vec<usize> =
-            (0..self.bucket.files.len()).filter(|at| self.level_of(*at) > level).collect();
+        let mut files: Vec<usize> = (0..self.bucket.files.len()).filter(|at| self.level_of(*at) > level).collect();
         files.sort_by_key(|at| self.level_of(*at));
         files.chunk_by(|a, b| self.level_of(*a) == self.level_of(*b)).map(<[usize]>::to_vec).collect()
     }
@@ -249,7 +252,8 @@ impl BucketJob<'_> {
         if options.boolean("changelog-producer.row-deduplicate", false)? {
             merge = merge.comparing(&options.list("changelog-producer.row-deduplicate-ignore-fields"));
         }
-        let mut rows = if writes { Some(BucketWriter::new(self.place, BucketRole::Level(self.work.level))?) } else { None };
+        let mut rows =
+            if writes { Some(BucketWriter::new(self.place, BucketRole::Level(self.work.level))?) } else { None };
         let tells = match reduction {
             Reduction::Rows => false,
             Reduction::SinceTop { .. } => true,

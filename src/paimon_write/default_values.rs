@@ -66,12 +66,14 @@ impl Defaults {
 /// A default as an array of one value. Java casts it from text.
 fn value(field: &DataField, text: &str) -> Result<ArrayRef> {
     let ty = field.ty.to_primitive();
-    let ty = ty.ok_or_else(|| Error::unsupported(format!("default values of the type {} are not written yet", field.ty)))?;
+    let ty =
+        ty.ok_or_else(|| Error::unsupported(format!("default values of the type {} are not written yet", field.ty)))?;
     let quoted = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     let array: ArrayRef = Arc::new(StringArray::from(vec![quoted.unwrap_or(text)]));
     let to = Declared::new(&ty, Some(&field.ty.to_string()));
-    let cast = DeclaredCast::plan(&Declared::new(&PrimitiveType::String, None), &to)
-        .map_err(|e| Error::unsupported(format!("a column of type {} can't have a default value", field.ty)).because(e))?;
+    let cast = DeclaredCast::plan(&Declared::new(&PrimitiveType::String, None), &to).map_err(|e| {
+        Error::unsupported(format!("a column of type {} can't have a default value", field.ty)).because(e)
+    })?;
     match cast {
         Some(cast) => cast.apply(&array),
         None => Ok(array),

@@ -63,7 +63,8 @@ mod tests {
 
     #[test]
     fn changelog_files_have_options_of_their_own() {
-        let options = [("file.format", "orc"), ("file.format.per.level", "0:avro"), ("changelog-file.format", "parquet")];
+        let options =
+            [("file.format", "orc"), ("file.format.per.level", "0:avro"), ("changelog-file.format", "parquet")];
         let options = options.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
         let changelog = changelog_options(&options);
         assert_eq!(changelog.get("file.format").unwrap(), "parquet");

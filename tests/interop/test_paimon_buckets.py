@@ -11,8 +11,6 @@ import pytest
 from java_side import assert_same_rows
 from paimon_java import Filter, Paimon, PaimonTable, PaimonType, arrow_type, comparable, sql
 
-import frazil as fz
-
 COLUMNS: dict[str, PaimonType] = {"p": "STRING", "id": "INT NOT NULL", "name": "STRING NOT NULL", "v": "BIGINT"}
 QUIET = {"bucket": "-1", "write-only": "true", "dynamic-bucket.target-row-num": "5"}
 
@@ -45,7 +43,9 @@ def places(table: PaimonTable) -> dict[str, set[int]]:
     return out
 
 
-@pytest.mark.parametrize("options", [{}, {"dynamic-bucket.max-buckets": "3"}, {"deletion-vectors.enabled": "true"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"dynamic-bucket.max-buckets": "3"}, {"deletion-vectors.enabled": "true"}], ids=str
+)
 def test_dynamic_buckets(paimon: Paimon, options: dict[str, str]) -> None:
     key = ["p", "id", "name"]
     tables = [paimon.create("dynamic", COLUMNS, key, ["p"], {**QUIET, **options}) for _ in range(2)]
@@ -83,7 +83,16 @@ def test_dynamic_buckets(paimon: Paimon, options: dict[str, str]) -> None:
     assert {bucket for p, bucket in hashes(tables[0]) if p == "a"} == {0, 1}
     tables[0].compact({"write-only": "false"})
     tables[0].check(None, ("=", "name", "new"))
-    assert sorted(row["id"] for row in tables[0].open().scan("p = 'a'").to_arrow().to_pylist()) == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert sorted(row["id"] for row in tables[0].open().scan("p = 'a'").to_arrow().to_pylist()) == [
+        0,
+        1,
+        2,
+        3,
+        5,
+        6,
+        7,
+        8,
+    ]
 
 
 def test_java_commits_meanwhile(paimon: Paimon) -> None:
@@ -310,12 +319,17 @@ def test_file_indexes(paimon: Paimon, key: list[str], threshold: str) -> None:
         for i in range(120)
     ]
     tables[0].open().append(
-        pa.table([pa.array(c, arrow_type(t)) for c, t in zip(zip(*rows, strict=True), columns.values(), strict=True)], names=names)
+        pa.table(
+            [pa.array(c, arrow_type(t)) for c, t in zip(zip(*rows, strict=True), columns.values(), strict=True)],
+            names=names,
+        )
     )
     tables[1].write(rows)
     files = [entry.file() for entry in tables[0].load().store().newScan().plan().files()]
     assert [file.embeddedIndex() is None for file in files] == [threshold == "1 b"]
-    assert [list(file.extraFiles()) for file in files] == [[f"{file.fileName()}.index"] * (threshold == "1 b") for file in files]
+    assert [list(file.extraFiles()) for file in files] == [
+        [f"{file.fileName()}.index"] * (threshold == "1 b") for file in files
+    ]
     filters: list[Filter] = [
         ("=", "text", "text 4"),
         ("=", "text", "text 5"),

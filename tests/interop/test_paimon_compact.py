@@ -49,7 +49,7 @@ def twin(table: PaimonTable) -> PaimonTable:
 
 
 def entries(table: PaimonTable) -> list[Any]:
-    return [entry for entry in table.load().store().newScan().plan().files()]
+    return list(table.load().store().newScan().plan().files())
 
 
 def facts(table: PaimonTable) -> list[tuple[Any, ...]]:
@@ -144,7 +144,9 @@ ENGINES: list[dict[str, str]] = [
 @pytest.mark.parametrize("options", ENGINES, ids=lambda options: ",".join(options.values()) or "plain")
 def test_full(paimon: Paimon, options: dict[str, str]) -> None:
     table = paimon.create("full", COLUMNS, ["id"], options={"bucket": "2", **QUIET, **options})
-    deletes = options.get("merge-engine") in (None, "aggregation") or "partial-update.remove-record-on-delete" in options
+    deletes = (
+        options.get("merge-engine") in (None, "aggregation") or "partial-update.remove-record-on-delete" in options
+    )
     tells = options.get("changelog-producer")
     table.write(rows("a", range(40), 5))
     table.write(rows("b", range(30, 60), 7))
@@ -157,7 +159,8 @@ def test_full(paimon: Paimon, options: dict[str, str]) -> None:
         assert done.commits == 1 and done.failed == [], done
         check_same(mine, java)
         if tells:
-            assert check_changelog(mine, java) > 0 and done.changelog_files > 0
+            assert check_changelog(mine, java) > 0
+            assert done.changelog_files > 0
         # Nothing is left to do.
         again = fz.open_table(mine.root).maintain.compact()
         assert (again.commits == 0) == ("compaction.force-rewrite-all-files" not in options), again
@@ -254,7 +257,9 @@ def test_appended(paimon: Paimon, options: dict[str, str]) -> None:
             assert all(part == sorted(part) for part in order)
         table = mine
         for step in range(7):
-            table.write([(*row, "xy"[row[0] % 2]) for row in rows(f"b{step}-", range(300 + 20 * step, 320 + 19 * step), step)])
+            table.write(
+                [(*row, "xy"[row[0] % 2]) for row in rows(f"b{step}-", range(300 + 20 * step, 320 + 19 * step), step)]
+            )
 
 
 def test_partitions_and_conflicts(paimon: Paimon) -> None:
@@ -272,7 +277,8 @@ def test_partitions_and_conflicts(paimon: Paimon) -> None:
         (2, 5),
     ]
     snapshot = table.load().snapshotManager().latestSnapshot()
-    assert snapshot.commitKind().toString() == "COMPACT" and dict(snapshot.properties()) == {"why": "size"}
+    assert snapshot.commitKind().toString() == "COMPACT"
+    assert dict(snapshot.properties()) == {"why": "size"}
     assert int(snapshot.totalRecordCount()) == 40
     # Java's compaction was made of the same files, and comes too late.
     loaded = table.load(LOUD)
@@ -340,7 +346,9 @@ def test_picks(paimon: Paimon) -> None:
     if not PICKS.exists():
         generator = random.Random(7)
         made = [random_case(generator) for _ in range(300)]
-        PICKS.write_text("[\n" + ",\n".join(json.dumps({**case, "picked": java_pick(paimon, case)}) for case in made) + "\n]\n")
+        PICKS.write_text(
+            "[\n" + ",\n".join(json.dumps({**case, "picked": java_pick(paimon, case)}) for case in made) + "\n]\n"
+        )
     cases = json.loads(PICKS.read_text())
     assert len({json.dumps(case["picked"]) for case in cases}) > 20
     for case in cases:

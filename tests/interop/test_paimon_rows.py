@@ -199,9 +199,14 @@ def test_rows_keep_their_ids(paimon: Paimon, vectors: str) -> None:
     table = paimon.create("tracked", COLUMNS, options=options)
 
     def same() -> dict[int, tuple[int, int]]:
-        java = {r["id"]: (r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in table.read(system="row_tracking").rows.to_pylist()}
+        java = {
+            r["id"]: (r["_ROW_ID"], r["_SEQUENCE_NUMBER"]) for r in table.read(system="row_tracking").rows.to_pylist()
+        }
         columns = ["id", "_row_id", "_last_updated_sequence_number"]
-        mine = {tuple(r.values())[0]: tuple(r.values())[1:] for r in table.open().scan(select=columns).to_arrow().to_pylist()}
+        mine = {
+            tuple(r.values())[0]: tuple(r.values())[1:]
+            for r in table.open().scan(select=columns).to_arrow().to_pylist()
+        }
         assert mine == java
         table.check(None)
         return java

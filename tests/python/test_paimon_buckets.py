@@ -261,7 +261,9 @@ def test_racing_moves(warehouse: Path) -> None:
     assert not failures
     keys = [row[1] for row in read(t)]
     assert len(keys) == len(set(keys))
-    assert set(keys) == {i for n in "abc" for turn in range(4) for i in random.Random(n + str(turn)).sample(range(20), 8)}
+    assert set(keys) == {
+        i for n in "abc" for turn in range(4) for i in random.Random(n + str(turn)).sample(range(20), 8)
+    }
 
 
 def test_file_indexes_of_writers_that_give_up(warehouse: Path) -> None:

@@ -38,7 +38,9 @@ def found(table: fz.Table) -> list[Row]:
     return sorted(zip(*(rows[name].to_pylist() for name in SCHEMA.names), strict=True), key=repr)
 
 
-ROWS = st.lists(st.tuples(st.integers(0, 30), st.none() | st.text(max_size=3), st.none() | st.integers(0, 9)), max_size=12)
+ROWS = st.lists(
+    st.tuples(st.integers(0, 30), st.none() | st.text(max_size=3), st.none() | st.integers(0, 9)), max_size=12
+)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("upsert"), ROWS),
@@ -92,7 +94,9 @@ def test_histories(options: dict[str, str], steps: list[tuple[str, Any]]) -> Non
                 case _:
                     planned = table.refresh().maintain.compact(strategy=verb, dry_run=True)
                     done = table.maintain.compact(strategy=verb)
-                    assert planned.rewritten_files <= done.rewritten_files + done.upgraded_files + planned.upgraded_files
+                    assert (
+                        planned.rewritten_files <= done.rewritten_files + done.upgraded_files + planned.upgraded_files
+                    )
                     assert done.commits == (done.groups > 0 and (planned.rewritten_files + planned.upgraded_files) > 0)
                     if verb == "full" or (hidden and done.commits):
                         shown = dict(model)
@@ -149,7 +153,8 @@ def test_deleted_rows_are_gone(tmp_path: Path) -> None:
     before = table.scan().to_arrow()
     assert any(task.deletes for task in table.scan().plan_files())
     done = table.maintain.compact(options={"compaction.min.file-num": 2})
-    assert done.commits == 1 and not any(task.deletes for task in table.scan().plan_files())
+    assert done.commits == 1
+    assert not any(task.deletes for task in table.scan().plan_files())
     assert table.scan().to_arrow().sort_by("id").equals(before.sort_by("id"))
 
 
@@ -168,7 +173,12 @@ def test_partitions_are_chosen(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     table = made(tmp_path, {"bucket": "1"})
-    for arguments in ({"target_file_size_bytes": 5}, {"rewrite_all": True}, {"min_input_files": 2}, {"sort_by": ["id"]}):
+    for arguments in (
+        {"target_file_size_bytes": 5},
+        {"rewrite_all": True},
+        {"min_input_files": 2},
+        {"sort_by": ["id"]},
+    ):
         with pytest.raises(fz.InvalidInputError, match=f"{next(iter(arguments))} is not for tables of Apache Paimon"):
             table.maintain.compact(**arguments)
     with pytest.raises(fz.InvalidInputError, match="binpack"):
@@ -192,7 +202,8 @@ def test_tables_that_are_refused(tmp_path: Path, options: dict[str, object], sai
     table = made(tmp_path, options)
     with pytest.raises(fz.UnsupportedError, match=said) as refused:
         table.maintain.compact()
-    assert refused.value.context["table"] == table.location and refused.value.hint
+    assert refused.value.context["table"] == table.location
+    assert refused.value.hint
 
 
 def test_iceberg_has_other_arguments(tmp_path: Path) -> None:

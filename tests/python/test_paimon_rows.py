@@ -202,7 +202,12 @@ def test_row_tracking_and_data_evolution(make: Callable[..., fz.Table]) -> None:
     assert [(r["id"], r["_row_id"]) for r in ids] == [(i, i) for i in (0, 3, 4, 5)]
     tracked.update("id = 4", {"v": 44})
     found = tracked.scan(select=["id", "v", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
-    assert sorted(tuple(r.values()) for r in found) == [(0, None, 0, 1), (3, 1.5, 3, 1), (4, 44.0, 4, 3), (5, None, 5, 1)]
+    assert sorted(tuple(r.values()) for r in found) == [
+        (0, None, 0, 1),
+        (3, 1.5, 3, 1),
+        (4, 44.0, 4, 3),
+        (5, None, 5, 1),
+    ]
     anew = make({"row-tracking.enabled": True})
     anew.append(batch(rows(0, 5))).append(batch(rows(5, 8)))
     anew.delete("id = 1")

@@ -112,7 +112,9 @@ impl IndexWriter {
         let content = match kind {
             IndexKind::Bloom => Content::Bloom(BloomBits::new(options.items, options.false_positives)?),
             IndexKind::Bitmap if options.version == 1 || options.version == 2 => Content::Bitmap(ValueRows::default()),
-            IndexKind::Bitmap => return Err(Error::invalid(format!("bitmap indexes have no version {}", options.version))),
+            IndexKind::Bitmap => {
+                return Err(Error::invalid(format!("bitmap indexes have no version {}", options.version)));
+            }
             IndexKind::Slices => Content::Slices(Vec::new()),
             _ => Content::RangeBitmap(ValueRows::default()),
         };
@@ -245,4 +247,3 @@ impl IndexedType {
         Ok(out.0.len())
     }
 }
-

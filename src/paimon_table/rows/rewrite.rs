@@ -142,9 +142,10 @@ impl Rewriter {
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         let Some((_, names)) = &self.tracked else { return self.writer.write(rows) };
         let schema = rows.schema();
-        let renamed = names.iter().zip(schema.fields()).map(|(name, field)| {
-            ArrowField::new(name, field.data_type().clone(), field.is_nullable())
-        });
+        let renamed = names
+            .iter()
+            .zip(schema.fields())
+            .map(|(name, field)| ArrowField::new(name, field.data_type().clone(), field.is_nullable()));
         let schema = Arc::new(ArrowSchema::new(renamed.collect::<Vec<_>>()));
         let rows = RecordBatch::try_new(schema, rows.columns().to_vec()).map_err(joined)?;
         self.writer.write(&rows)

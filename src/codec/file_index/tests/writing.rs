@@ -87,7 +87,12 @@ fn columns_without_values_have_no_index() {
     let column = columns.iter().find(|c| c.indexed == IndexedType::Int).unwrap();
     let bytes = file(column, &IndexKind::Bitmap, None);
     let index = FileIndex::parse(&bytes).unwrap();
-    assert!(!index.rows(&leaf(column, Op::Eq, vec![Value::Int(1)]), &|_| Some((&column.name, column.indexed))).unwrap().any());
+    assert!(
+        !index
+            .rows(&leaf(column, Op::Eq, vec![Value::Int(1)]), &|_| Some((&column.name, column.indexed)))
+            .unwrap()
+            .any()
+    );
     assert_eq!(index.columns().count(), 1);
 }
 
