@@ -10,6 +10,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::append_rows::with_columns;
 use super::facts::Found;
+use super::file_indexes::index_path;
 use super::file_options::changelog_options;
 use super::names::FileNames;
 use super::new_files::now_ms;
@@ -21,7 +22,6 @@ use crate::paimon::options::Options;
 use crate::paimon::partition::Paths;
 use crate::paimon::schema::TableSchema;
 use crate::store::Store;
-use crate::store::location::join;
 use crate::task::{DataFile, FileContent, FileFormat, FileSource, LeveledFile, PaimonNewFile, Partition};
 
 /// Rows are handed to a file so many at a time; its size is looked at in between.
@@ -95,8 +95,8 @@ impl<'a> BucketWriter<'a> {
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: None,
             postpones: false,
-            level,
             store: place.store.clone(),
+            level,
         };
         let found = Arc::new(Found::new(place.store.clone()));
         let (settings, stored, stored_keys) = match keyed {
@@ -170,12 +170,13 @@ impl<'a> BucketWriter<'a> {
         let Some(file) = self.open.take() else { return Ok(()) };
         let path = file.path().to_owned();
         let written = file.finish()?;
-        let folder = path.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-        let place = self.place;
-        let completed = || place.completed.lock().unwrap_or_else(PoisonError::into_inner);
-        completed().push(path.clone());
+        let note = |path| self.place.completed.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+        note(path.clone());
+        let beside = index_path(&path);
         let made = self.recorded(path, written)?;
-        completed().extend(made.extra_files.iter().map(|name| join(&folder, name)));
+        if !made.extra_files.is_empty() {
+            note(beside);
+        }
         self.made.push(made);
         Ok(())
     }
