@@ -323,7 +323,7 @@ impl<'t> Plan<'t> {
             prepared: to_arrow(&prepared)?,
             stored: to_arrow(&stored)?,
         };
-        let settings = self.settings(stored, &ExactTypes(self.table.declared()), finder)?;
+        let settings = self.settings(stored, &ExactTypes(self.table.declared().as_ref().clone()), finder)?;
         let target_bytes = properties::target_bytes(&self.options, false)?;
         Ok(TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) })
     }
@@ -390,7 +390,7 @@ impl<'t> Plan<'t> {
         let (id, table) = (self.table.id, self.table);
         PaimonContext {
             schemas: BTreeMap::from([(id, self.columns.clone())]),
-            declared: BTreeMap::from([(id, table.declared())]),
+            declared: BTreeMap::from([(id, table.declared().clone())]),
             key: table.key_fields().map(|f| f.id).collect(),
             options: table.options.clone(),
         }
@@ -399,7 +399,7 @@ impl<'t> Plan<'t> {
     /// The columns of files of a table with a primary key: copies of these key columns, sequence number, kind, and the
     /// columns of the table.
     fn stored_with_keys(&self, keys: &[usize]) -> (Schema, ExactTypes) {
-        let mut exact = ExactTypes(self.table.declared());
+        let mut exact = ExactTypes(self.table.declared().as_ref().clone());
         let mut fields = Vec::with_capacity(keys.len() + 2 + self.columns.fields.len());
         for key in keys.iter().filter_map(|at| self.columns.fields.get(*at)) {
             let id = key.id.saturating_add(KEY_FIELD_ID_START);

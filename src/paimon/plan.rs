@@ -124,14 +124,20 @@ impl PlannedSplit {
     pub fn files(&self) -> impl Iterator<Item = &ScanTask> {
         self.tasks.iter().flat_map(files_of)
     }
+
+    /// As [`PlannedSplit::files`].
+    pub fn into_files(self) -> impl Iterator<Item = ScanTask> {
+        self.tasks.into_iter().flat_map(|mut task| match task.merge.take() {
+            Some(section) => Arc::unwrap_or_clone(section).runs.into_iter().flatten().collect(),
+            None => vec![task],
+        })
+    }
 }
 
 /// A task, or those that its section is of.
-pub fn files_of(task: &ScanTask) -> Vec<&ScanTask> {
-    match &task.merge {
-        Some(section) => section.runs.iter().flatten().collect(),
-        None => vec![task],
-    }
+pub fn files_of(task: &ScanTask) -> impl Iterator<Item = &ScanTask> {
+    let section = task.merge.iter().flat_map(|section| section.runs.iter().flatten());
+    task.merge.is_none().then_some(task).into_iter().chain(section)
 }
 
 /// What planning gives.
@@ -190,9 +196,8 @@ fn millis_since(began: Instant) -> f64 {
 /// Counts what a plan has in the end.
 pub(super) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
     for task in splits.iter().flat_map(|s| &s.tasks) {
-        let files = files_of(task);
-        counters.files_merged += if task.merge.is_some() { files.len() as u64 } else { 0 };
-        for file in files {
+        for file in files_of(task) {
+            counters.files_merged += u64::from(task.merge.is_some());
             counters.files_kept += 1;
             counters.rows_kept = counters.rows_kept.saturating_add(file.data_file.record_count.max(0).unsigned_abs());
             counters.bytes_kept = counters.bytes_kept.saturating_add(file.data_file.size_bytes.max(0).unsigned_abs());
