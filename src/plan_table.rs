@@ -128,7 +128,11 @@ pub fn encode_tasks(tasks: &[&ScanTask], of_changes: bool) -> Result<RecordBatch
 }
 
 /// A dictionary column. Tasks with one `code` have one text, which is asked for once; several codes may have the same.
-fn texts(tasks: &[&ScanTask], code: impl Fn(&ScanTask) -> usize, text: impl Fn(&ScanTask) -> String) -> Result<ArrayRef> {
+fn texts(
+    tasks: &[&ScanTask],
+    code: impl Fn(&ScanTask) -> usize,
+    text: impl Fn(&ScanTask) -> String,
+) -> Result<ArrayRef> {
     let (mut of_code, mut of_text): (HashMap<usize, usize>, HashMap<String, usize>) = Default::default();
     let mut last: Option<(usize, usize)> = None;
     let mut codes = Vec::with_capacity(tasks.len());

@@ -12,6 +12,7 @@ use crate::expr::{BoundLeaf, BoundTerm, Op};
 use crate::paimon::binary_row_write::{encode_values, prefixed};
 use crate::paimon::data_type::{DataType, TypeKind};
 use crate::paimon::entries::EntryColumns;
+use crate::paimon::live::Judge;
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Transform, Value};
 
@@ -266,15 +267,15 @@ proptest! {
         let kept: Vec<u32> = (0..files.len() as u32)
             .filter(|i| pruner.keeps(columns.partition_row(*i as usize), files[*i as usize].bucket, buckets))
             .collect();
-        let judged = [pruner.judge(columns, &kept).unwrap()];
+        let mut judge = BatchJudge::new(&pruner);
+        for row in kept {
+            judge.wants(&columns, row as usize).unwrap();
+        }
+        let judged = [judge.end(columns)];
         let groups = Buckets::of(&pruner, &judged).unwrap();
         let deletes = DeletionVectors::default();
-        let splitter = Splitter::new(&input, &rules, &judged, &deletes).unwrap();
         let mut counters = PlanCounters::default();
-        let mut splits = Vec::new();
-        for (group, bucket, entries) in groups.iter() {
-            splits.extend(splitter.bucket(group, bucket, entries, &mut counters).unwrap());
-        }
+        let splits = splits(&input, &rules, &judged, (&groups, &deletes), &mut counters, &|| Ok(())).unwrap();
         let matching = |rows: Vec<Row>| {
             let found: BTreeSet<Row> = rows.into_iter().filter(|r| matches(&filter, r) == Some(true)).collect();
             found

@@ -2,7 +2,7 @@
 //!
 //! Source: Java's `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator` and `DataEvolutionSplitGenerator`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::data_type::DataType;
 use super::deletes::{DeletionVectors, Vector};
 use super::options::MergeEngine;
 use super::partition::Paths;
-use super::plan::{Entry, PlanCounters, PlanInput, PlannedSplit, paths};
+use super::plan::{Entry, PlanInput, PlannedSplit, paths};
 use super::plan_evolution::{keeps_group, needed};
 use super::plan_files::{Group, Judged, Stage};
 use super::plan_index::{IndexFile, SUFFIX};
@@ -32,6 +32,7 @@ pub(super) struct Splitter<'p> {
     paths: Paths,
     key_types: Vec<DataType>,
     index_files: RefCell<HashMap<String, IndexFile>>,
+    left_out: Cell<u64>,
 }
 
 /// A bucket whose splits are made.
@@ -80,7 +81,13 @@ impl<'p> Splitter<'p> {
         deletes: &'p DeletionVectors,
     ) -> Result<Splitter<'p>> {
         let key_types = input.schema.key_types();
-        Ok(Splitter { input, rules, files, deletes, paths: paths(input)?, key_types, index_files: Default::default() })
+        let (paths, index_files, left_out) = (paths(input)?, RefCell::default(), Cell::default());
+        Ok(Splitter { input, rules, files, deletes, paths, key_types, index_files, left_out })
+    }
+
+    /// Files that statistics exclude and that no other file of their bucket keeps.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.get()
     }
 
     /// Index files of the files that stand for themselves, by data file.
@@ -92,17 +99,11 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for keys, names and ids that can't be read; `Unsupported` for an unknown file format.
-    pub fn bucket(
-        &self,
-        group: &'p Arc<Group>,
-        bucket: i32,
-        entries: &[Entry],
-        counters: &mut PlanCounters,
-    ) -> Result<Vec<PlannedSplit>> {
+    pub fn bucket(&self, group: &'p Arc<Group>, bucket: i32, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
         let of_values = |entries: &[Entry]| entries.iter().filter(|e| e.stage == Stage::Values).count() as u64;
         let before = of_values(entries);
         let mut entries = self.matching(entries);
-        counters.files_after_values = counters.files_after_values.saturating_sub(before - of_values(&entries));
+        self.left_out.set(self.left_out.get() + before.saturating_sub(of_values(&entries)));
         if entries.is_empty() {
             return Ok(Vec::new());
         }
