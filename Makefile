@@ -50,10 +50,16 @@ $(VENV)/.docs: requirements/docs.txt $(VENV)/.tools
 	@$(BIN)/python -m pip install -q -r requirements/docs.txt
 	@touch $@
 
+.venv-pypaimon/.tools: requirements/pypaimon.txt
+	@echo "== Paimon's Python peers into .venv-pypaimon (they want an older pyarrow)"
+	@test -x .venv-pypaimon/bin/python || "$(PYTHON)" -m venv .venv-pypaimon
+	@.venv-pypaimon/bin/python -m pip install -q -r requirements/pypaimon.txt
+	@touch $@
+
 .PHONY: lock
 lock: ## resolve requirements/*.in anew into the pinned requirements/*.txt
 	@tools/need.sh "make lock" python
-	@for kind in dev docs bench; do \
+	@for kind in dev docs bench pypaimon; do \
 	  echo "== requirements/$$kind.txt"; \
 	  rm -rf .venv-lock; "$(PYTHON)" -m venv .venv-lock; \
 	  .venv-lock/bin/python -m pip install -q -r requirements/$$kind.in; \
@@ -101,9 +107,10 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py
 
 .PHONY: test-interop
-test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1; tables of Java Paimon
+test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1; tables of Java Paimon, pypaimon, pypaimon-rust
 	@tools/need.sh "make test-interop" python rust java mvn
 	@$(MAKE) $(VENV)/.built
+	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
 	@echo "== Interop tests (Spark starts; 4 to 8 minutes)"
 	@$(PYTEST) tests/interop

@@ -14,11 +14,10 @@ use arrow::array::{
 };
 
 use super::cast::value_at;
-use super::declared_text::{
-    double_text, float_text, parse_date, parse_time, parse_timestamp, parse_whole, time_text, timestamp_text,
-};
+use super::declared_text::{parse_date, parse_time, parse_timestamp, parse_whole};
 use crate::error::{Error, Result};
 use crate::types::decimal::{format_decimal, parse_exact};
+use crate::types::java::{double_text, float_text, time_text, timestamp_text};
 use crate::types::temporal::format_date;
 use crate::types::{PrimitiveType, Value, ValueRef};
 

@@ -1,78 +1,8 @@
-//! Values as Java's Paimon writes and reads them as text.
+//! Values as Java's Paimon reads them from text.
 //!
-//! Source: Java's `DateTimeUtils` and `BinaryStringUtils`; `Double.toString` of the JDK.
+//! Source: Java's `DateTimeUtils` and `BinaryStringUtils`.
 
-use crate::types::temporal::{civil_of_days, days_of_civil, format_date};
-
-const MILLIS_PER_HOUR: i64 = 3_600_000;
-
-/// A `double` as Java prints it.
-pub(super) fn double_text(v: f64) -> String {
-    real_text(v, &format!("{:e}", v.abs()))
-}
-
-/// A `float` as Java prints it.
-pub(super) fn float_text(v: f32) -> String {
-    real_text(f64::from(v), &format!("{:e}", v.abs()))
-}
-
-/// The shortest digits that name a number, laid out as Java does: without exponent from 0.001 up to ten millions.
-fn real_text(v: f64, shortest: &str) -> String {
-    if v.is_nan() {
-        return "NaN".to_owned();
-    }
-    let sign = if v.is_sign_negative() { "-" } else { "" };
-    if v.is_infinite() {
-        return format!("{sign}Infinity");
-    }
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits = mantissa.replace('.', "");
-    let with_fraction = |text: &str, at: usize| {
-        let (whole, fraction) = text.split_at(at.min(text.len()));
-        let fraction = if fraction.is_empty() { "0" } else { fraction };
-        format!("{sign}{whole}.{fraction}")
-    };
-    match exponent {
-        _ if v == 0.0 => format!("{sign}0.0"),
-        0..=6 => {
-            let at = exponent as usize + 1;
-            with_fraction(&format!("{digits:0<at$}"), at)
-        }
-        -3..=-1 => format!("{sign}0.{}{digits}", "0".repeat((-exponent - 1) as usize)),
-        _ => format!("{}E{exponent}", with_fraction(&digits, 1)),
-    }
-}
-
-/// `22:31:08`, and as many digits of the fraction as wanted, without zeros at the end but for the first.
-pub(super) fn time_text(millis: i64, digits: u32) -> String {
-    let (h, m, s) = (millis / MILLIS_PER_HOUR, millis / 60_000 % 60, millis / 1000 % 60);
-    let mut out = format!("{h:02}:{m:02}:{s:02}");
-    if digits > 0 {
-        let fraction = format!("{:03}", millis % 1000);
-        let kept = fraction.get(..(digits.min(3)) as usize).unwrap_or_default().trim_end_matches('0');
-        out.push('.');
-        out.push_str(if kept.is_empty() { "0" } else { kept });
-    }
-    out
-}
-
-/// `2017-11-16 22:31:08`, and the fraction: all its digits, but no more zeros at the end than make it so long.
-pub(super) fn timestamp_text(units: i64, per_second: i64, digits: u32) -> String {
-    let seconds = units.div_euclid(per_second);
-    let nanos = units.rem_euclid(per_second) * (1_000_000_000 / per_second);
-    let (days, rest) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let mut out = format!("{} {:02}:{:02}:{:02}", format_date(days), rest / 3600, rest / 60 % 60, rest % 60);
-    let mut fraction = format!("{nanos:09}");
-    while fraction.len() > digits as usize && fraction.ends_with('0') {
-        fraction.pop();
-    }
-    if !fraction.is_empty() {
-        out.push('.');
-        out.push_str(&fraction);
-    }
-    out
-}
+use crate::types::temporal::{civil_of_days, days_of_civil};
 
 /// The integer of so many bits in a text, which may have a fraction that does not count.
 pub(super) fn parse_whole(text: &str, bits: u32) -> Option<i64> {

@@ -16,12 +16,13 @@ use arrow::row::{RowConverter, SortField};
 
 use super::leveled_columns::key_value_columns;
 use super::merge_read::Merge;
-use super::merge_rules::{Engine, Options, Rules};
+use super::merge_rules::{Engine, Rules};
 use super::merge_runs::is_added;
 use crate::error::{Error, Result};
 use crate::expr::BoundPredicate;
 use crate::store::Location;
 use crate::task::{DataFile, FileContent, FileFormat, PaimonContext, Partition, ReadContext, ScanTask};
+use crate::types::options::Options;
 use crate::types::{Field, Schema};
 
 /// Rows of one key that are merged at once.

@@ -11,10 +11,11 @@ use arrow::datatypes::i256;
 use super::cast::value_at;
 use super::merge_nested::Nested;
 use super::merge_picks::{Held, Made};
-use super::merge_rules::{Options, split};
 use super::merge_runs::Loaded;
 use crate::codec::bitmap::unite_bitmaps;
 use crate::error::{Error, Result};
+use crate::types::java::compare_doubles;
+use crate::types::options::{Options, split_names};
 use crate::types::{Field, PrimitiveType, Type, Value, ValueRef};
 
 /// An aggregate function of a column.
@@ -53,7 +54,7 @@ enum Kind {
 
 impl Kind {
     fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Kind> {
-        let distinct = options.flag_of(&field.name, "distinct")?;
+        let distinct = options.boolean_of_column(&field.name, "distinct")?;
         Ok(match name {
             "primary-key" => Kind::Key,
             "last_value" => Kind::Last,
@@ -67,7 +68,7 @@ impl Kind {
             "bool_and" => Kind::And,
             "bool_or" => Kind::Or,
             "listagg" => {
-                let delimiter = options.of(&field.name, "list-agg-delimiter").unwrap_or(",").to_owned();
+                let delimiter = options.of_column(&field.name, "list-agg-delimiter").unwrap_or(",").to_owned();
                 Kind::Text { delimiter, distinct }
             }
             "rbm32" => Kind::Bitmap,
@@ -75,8 +76,8 @@ impl Kind {
             "merge_map" => Kind::Nested(Nested::MergeMap),
             "merge_map_with_keytime" => Kind::Nested(Nested::latest_entries(field, options)?),
             "nested_update" | "nested_partial_update" => {
-                let keys = options.of(&field.name, "nested-key").map_or(Vec::new(), split);
-                let limit = match options.of(&field.name, "count-limit") {
+                let keys = options.of_column(&field.name, "nested-key").map_or(Vec::new(), split_names);
+                let limit = match options.of_column(&field.name, "count-limit") {
                     None => usize::MAX,
                     Some(n) => n.trim().parse().map_err(|e| Error::invalid("'count-limit' is no number").because(e))?,
                 };
@@ -157,15 +158,12 @@ impl<'a> Column<'a> {
 /// Compares as Java does: floats by their total order with one NaN; null first.
 pub(super) fn compare(a: Option<ValueRef<'_>>, b: Option<ValueRef<'_>>) -> Ordering {
     use ValueRef as V;
-    fn float(v: f64) -> f64 {
-        if v.is_nan() { f64::NAN } else { v }
-    }
     match (a, b) {
         (Some(V::Boolean(a)), Some(V::Boolean(b))) => a.cmp(&b),
         (Some(V::Int(a)), Some(V::Int(b))) => a.cmp(&b),
         (Some(V::Long(a)), Some(V::Long(b))) => a.cmp(&b),
-        (Some(V::Float(a)), Some(V::Float(b))) => float(f64::from(a)).total_cmp(&float(f64::from(b))),
-        (Some(V::Double(a)), Some(V::Double(b))) => float(a).total_cmp(&float(b)),
+        (Some(V::Float(a)), Some(V::Float(b))) => compare_doubles(f64::from(a), f64::from(b)),
+        (Some(V::Double(a)), Some(V::Double(b))) => compare_doubles(a, b),
         (Some(V::Decimal(a)), Some(V::Decimal(b))) => a.cmp(&b),
         (Some(V::String(a)), Some(V::String(b))) => a.as_bytes().cmp(b.as_bytes()),
         (Some(V::Bytes(a)), Some(V::Bytes(b))) => a.cmp(b),
@@ -188,7 +186,7 @@ impl Function {
             )));
         }
         let bits = if field.ty.as_primitive() == Some(&PrimitiveType::Long) { 64 } else { 32 };
-        let ignore_retract = options.flag_of(&field.name, "ignore-retract")?;
+        let ignore_retract = options.boolean_of_column(&field.name, "ignore-retract")?;
         Ok(Function { kind, name: name.to_owned(), ignore_retract, bits, ty: field.ty.clone() })
     }
 

@@ -16,8 +16,8 @@ use arrow::row::{RowConverter, Rows, SortField};
 
 use super::merge_function::Column;
 use super::merge_picks::{Held, Made, unmerged};
-use super::merge_rules::Options;
 use crate::error::{Error, Result};
+use crate::types::options::Options;
 use crate::types::{Field, PrimitiveType, Type};
 
 /// Such a function.
@@ -71,7 +71,7 @@ impl Nested {
         let wrong = || Error::invalid("'merge_map_with_keytime' takes maps to rows with a text that says their time");
         let Type::Map(_, value) = &field.ty else { return Err(wrong()) };
         let Type::Struct(members) = &value.ty else { return Err(wrong()) };
-        let member = match options.of(&field.name, "ts-field") {
+        let member = match options.of_column(&field.name, "ts-field") {
             Some(name) => members.iter().position(|m| m.name == name),
             None => members.len().checked_sub(1),
         };

@@ -27,7 +27,7 @@ use super::leveled_columns::{KIND_ID, key_value_columns};
 use super::merge_columns::{ColumnMerge, Group, How};
 use super::merge_function::Function;
 use super::merge_picks::{Held, Picks, Place, added};
-use super::merge_rules::{Engine, Options, Rules, SequenceGroup};
+use super::merge_rules::{Engine, Rules, SequenceGroup};
 use super::merge_runs::{Layout, Runs, Step, is_added};
 use super::positions::RowPositions;
 use super::project::Projection;
@@ -38,6 +38,7 @@ use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
 use crate::types::metadata_columns::{DELETED, POS, is_metadata};
+use crate::types::options::Options;
 use crate::types::{Field, FieldId, Schema, Value};
 
 /// Runs of which more are read at once have smaller batches.
@@ -142,7 +143,8 @@ impl Merge {
             layout,
             rows,
             has_kind,
-            residual: Arc::new(of_key(&task.residual, &key)),
+            // All rows of a key satisfy what is asked of key columns alone, or none.
+            residual: Arc::new(task.residual.clauses_of(&key)),
             path: task.data_file.path.clone(),
         })
     }
@@ -291,16 +293,6 @@ fn how(rules: &Rules, fields: &[Field]) -> How {
         remove_on_delete: partial.remove_on_delete,
         has_groups: !partial.groups.is_empty(),
         groups: partial.groups.iter().filter_map(group).collect(),
-    }
-}
-
-/// What a filter asks of key columns alone: all rows of a key satisfy it, or none.
-fn of_key(filter: &BoundPredicate, key: &[FieldId]) -> BoundPredicate {
-    let is_of_key = |clause: &BoundPredicate| clause.field_ids().iter().all(|id| key.contains(id));
-    match filter {
-        BoundPredicate::And(clauses) => BoundPredicate::all(clauses.iter().filter(|c| is_of_key(c)).cloned()),
-        clause if is_of_key(clause) => clause.clone(),
-        _ => BoundPredicate::True,
     }
 }
 

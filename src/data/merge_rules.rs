@@ -2,10 +2,11 @@
 //!
 //! Source: Paimon documentation, "Merge Engine" and "Sequence & Rowkind"; Java's `CoreOptions`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::merge_function::Function;
 use crate::error::{Error, Result};
+use crate::types::options::{Options, split_names};
 use crate::types::{Field, FieldId, Schema};
 
 /// What is done with the rows of a key.
@@ -52,46 +53,6 @@ pub(super) struct Rules {
     pub descending: bool,
 }
 
-/// The options of a table.
-pub(super) struct Options<'a>(pub &'a BTreeMap<String, String>);
-
-impl Options<'_> {
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
-    }
-
-    /// An option of a column.
-    pub fn of(&self, column: &str, name: &str) -> Option<&str> {
-        self.get(&format!("fields.{column}.{name}"))
-    }
-
-    pub fn flag(&self, key: &str) -> Result<bool> {
-        truth(key, self.get(key))
-    }
-
-    /// A flag of a column.
-    pub fn flag_of(&self, column: &str, name: &str) -> Result<bool> {
-        truth(name, self.of(column, name))
-    }
-
-    /// A list of names.
-    pub fn names(&self, key: &str) -> Vec<&str> {
-        self.get(key).map_or(Vec::new(), split)
-    }
-}
-
-fn truth(key: &str, text: Option<&str>) -> Result<bool> {
-    match text.map(str::trim).map(str::to_lowercase).as_deref() {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(other) => Err(Error::invalid(format!("the option '{key}' is neither true nor false but '{other}'"))),
-    }
-}
-
-pub(super) fn split(names: &str) -> Vec<&str> {
-    names.split(',').map(str::trim).collect()
-}
-
 fn column(schema: &Schema, name: &str) -> Result<FieldId> {
     let found = schema.fields.iter().find(|f| f.name == name);
     found.map(|f| f.id).ok_or_else(|| Error::invalid(format!("the table has no column '{name}' that its options name")))
@@ -107,9 +68,9 @@ impl Rules {
         let deletes =
             ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
         let said = deletes.iter().find(|key| options.get(key).is_some());
-        let ignore_delete = said.map_or(Ok(false), |key| options.flag(key))?;
+        let ignore_delete = said.map_or(Ok(false), |key| options.boolean(key, false))?;
         let order =
-            options.names("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
+            options.list("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
         let descending = match options.get("sequence.field.sort-order").map(str::to_lowercase).as_deref() {
             None | Some("ascending") => false,
             Some("descending") => true,
@@ -122,7 +83,7 @@ impl Rules {
             Some("partial-update") => Engine::PartialUpdate(PartialUpdate::new(options, schema, ignore_delete)?),
             Some(other) => return Err(Error::unsupported(format!("the merge engine '{other}' is not known"))),
         };
-        let remove_on_delete = options.flag("aggregation.remove-record-on-delete")?;
+        let remove_on_delete = options.boolean("aggregation.remove-record-on-delete", false)?;
         Ok(Rules { engine, ignore_delete, remove_on_delete, order, descending })
     }
 
@@ -148,7 +109,8 @@ impl Rules {
     }
 
     fn function(&self, options: &Options<'_>, field: &Field, key: &[FieldId]) -> Result<Option<Function>> {
-        let asked = options.of(&field.name, "aggregate-function").or(options.get("fields.default-aggregate-function"));
+        let asked =
+            options.of_column(&field.name, "aggregate-function").or(options.get("fields.default-aggregate-function"));
         let name = match &self.engine {
             Engine::Aggregation if self.order.contains(&field.id) => "last_value",
             Engine::PartialUpdate(partial) if partial.groups.iter().any(|g| g.sequence.contains(&field.id)) => {
@@ -172,21 +134,22 @@ impl Rules {
 
 impl PartialUpdate {
     fn new(options: &Options<'_>, schema: &Schema, ignore_delete: bool) -> Result<PartialUpdate> {
-        let removing = options.names("partial-update.remove-record-on-sequence-group");
+        let removing = options.list("partial-update.remove-record-on-sequence-group");
         let mut groups = Vec::new();
         let mut grouped = BTreeSet::new();
         for (key, value) in options.0 {
             let names = key.strip_prefix("fields.").and_then(|k| k.strip_suffix(".sequence-group"));
-            let Some(names) = names.map(split) else { continue };
+            let Some(names) = names.map(split_names) else { continue };
             let sequence = names.iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
-            let columns = split(value).into_iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
+            let columns =
+                split_names(value).into_iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
             if let Some(twice) = columns.iter().find(|id| !grouped.insert(**id)) {
                 let name = schema.name_of(*twice).unwrap_or_default();
                 return Err(Error::invalid(format!("the column '{name}' is in two sequence groups")));
             }
             groups.push(SequenceGroup { sequence, columns, removes: names.iter().any(|n| removing.contains(n)) });
         }
-        let remove_on_delete = options.flag("partial-update.remove-record-on-delete")?;
+        let remove_on_delete = options.boolean("partial-update.remove-record-on-delete", false)?;
         let known = |name: &&str| {
             column(schema, name).is_ok_and(|id| groups.iter().any(|g: &SequenceGroup| g.sequence.contains(&id)))
         };

@@ -10,6 +10,7 @@ use parquet::errors::ParquetError;
 use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
 
 use super::paimon_types::{ExactTypes, Leaf};
+use super::parquet_schema::leaf as iceberg_leaf;
 use crate::error::{Error, Result};
 use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
 
@@ -89,31 +90,16 @@ fn leaf(p: &PrimitiveType, stored: Leaf) -> Result<(Physical, Option<LogicalType
         (Physical::INT64, Some(LogicalType::timestamp(utc, unit)))
     };
     Ok(match p {
-        P::Boolean => (Physical::BOOLEAN, None),
-        P::Int => match stored {
-            Leaf::Narrow(bits) => (Physical::INT32, Some(LogicalType::integer(bits as i8, true))),
-            _ => (Physical::INT32, None),
-        },
-        P::Long => (Physical::INT64, None),
-        P::Float => (Physical::FLOAT, None),
-        P::Double => (Physical::DOUBLE, None),
-        P::Decimal { precision, scale } => {
-            let physical = match precision {
-                ..=9 => Physical::INT32,
-                10..=18 => Physical::INT64,
-                _ => Physical::FIXED_LEN_BYTE_ARRAY,
-            };
-            (physical, Some(LogicalType::decimal(i32::from(*scale), i32::from(*precision))))
-        }
-        P::Date => (Physical::INT32, Some(LogicalType::Date)),
+        P::Int if let Leaf::Narrow(bits) = stored => (Physical::INT32, Some(LogicalType::integer(bits as i8, true))),
         P::Time => (Physical::INT32, Some(LogicalType::time(true, TimeUnit::MILLIS))),
         P::Timestamp => timestamp(false),
         P::Timestamptz => timestamp(true),
-        P::String => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        P::Binary => (Physical::BYTE_ARRAY, None),
         P::TimestampNs | P::TimestamptzNs => {
             return Err(Error::unsupported("timestamps of more than 6 digits can't be written to Parquet files yet")
                 .hint("Declare the column TIMESTAMP(6), or set the table's file.format to orc"));
+        }
+        P::Boolean | P::Int | P::Long | P::Float | P::Double | P::Decimal { .. } | P::Date | P::String | P::Binary => {
+            return iceberg_leaf(p);
         }
         _ => return Err(Error::unsupported(format!("columns of type {p} are none of Paimon's"))),
     })

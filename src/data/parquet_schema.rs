@@ -129,7 +129,11 @@ fn decimal_bytes(precision: u8) -> i32 {
     crate::types::decimal::bytes_of_precision(precision) as i32
 }
 
-fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)> {
+/// How a value is stored, and what it is.
+///
+/// # Errors
+/// `Unsupported` for types that are never written.
+pub(super) fn leaf(p: &PrimitiveType) -> Result<(Physical, Option<LogicalType>)> {
     use PrimitiveType as P;
     Ok(match p {
         P::Boolean => (Physical::BOOLEAN, None),

@@ -217,6 +217,17 @@ impl BoundPredicate {
         }
     }
 
+    /// The conjuncts that ask about no other columns than these: it implies them.
+    #[must_use]
+    pub fn clauses_of(&self, columns: &[FieldId]) -> BoundPredicate {
+        let parts = match self {
+            BoundPredicate::And(parts) => parts.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        let only = |p: &&BoundPredicate| p.field_ids().iter().all(|id| columns.contains(id));
+        BoundPredicate::all(parts.iter().filter(only).cloned())
+    }
+
     /// The columns it asks about, ascending, each once.
     pub fn field_ids(&self) -> Vec<FieldId> {
         let mut ids = Vec::new();

@@ -3,7 +3,7 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Budget, Codec, Container, ContainerWriter, Cursor, Inflater, Member, Shape, Step, compile};
+use crate::codec::avro::{Budget, Codec, Container, ContainerWriter, Cursor, Member, Shape, Step, compile};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
 
@@ -137,20 +137,7 @@ pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let schema = container.schema()?;
     let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
     let layout = Layout::new(members)?;
-    let mut inflater = Inflater::default();
-    let mut out = Vec::new();
-    for (i, block) in container.blocks.iter().enumerate() {
-        let mut read = || -> Result<()> {
-            let data = inflater.inflate(container.codec, container.block_data(i)?)?;
-            let mut cursor = Cursor::new(data);
-            for _ in 0..block.count {
-                out.push(layout.manifest(&mut cursor)?);
-            }
-            if cursor.rest().is_empty() { Ok(()) } else { Err(Error::corrupt("the block holds more than its records")) }
-        };
-        read().with("block", i)?;
-    }
-    Ok(out)
+    container.decode_records(|cursor| layout.manifest(cursor))
 }
 
 struct Layout {
@@ -256,13 +243,12 @@ impl Layout {
         // Without the column nothing is known: nulls are possible.
         let mut out = FieldSummary { contains_null: true, ..FieldSummary::default() };
         for step in &self.summary {
-            match step {
-                Step::Skip(skip) => *cursor = skip.run(cursor.clone())?,
-                Step::Read(optional, _) if !cursor.present(*optional)? => {}
-                Step::Read(_, SummaryColumn::ContainsNull) => out.contains_null = cursor.boolean()?,
-                Step::Read(_, SummaryColumn::ContainsNan) => out.contains_nan = Some(cursor.boolean()?),
-                Step::Read(_, SummaryColumn::Lower) => out.lower = Some(cursor.bytes()?.to_vec()),
-                Step::Read(_, SummaryColumn::Upper) => out.upper = Some(cursor.bytes()?.to_vec()),
+            match step.wanted(cursor)? {
+                None => {}
+                Some(SummaryColumn::ContainsNull) => out.contains_null = cursor.boolean()?,
+                Some(SummaryColumn::ContainsNan) => out.contains_nan = Some(cursor.boolean()?),
+                Some(SummaryColumn::Lower) => out.lower = Some(cursor.bytes()?.to_vec()),
+                Some(SummaryColumn::Upper) => out.upper = Some(cursor.bytes()?.to_vec()),
             }
         }
         Ok(out)

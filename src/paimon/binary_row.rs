@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 
 use super::data_type::{DataType, TypeKind};
 use crate::error::{Error, Result};
+use crate::types::java::compare_doubles;
 use crate::types::{Value, ValueRef, decimal};
 
 /// Bits before those of the nulls: the row kind.
@@ -167,16 +168,11 @@ pub(super) fn compare_fields(a: &BinaryRow<'_>, b: &BinaryRow<'_>, field: usize,
             time_point(a.bytes, at, *p)?.cmp(&time_point(b.bytes, bt, *p)?)
         }
         _ => match (read_value(a.bytes, at, ty)?, read_value(b.bytes, bt, ty)?) {
-            // As Java's Float.compare: -0.0 below 0.0, NaN above all.
-            (ValueRef::Float(a), ValueRef::Float(b)) => canonical(f64::from(a)).total_cmp(&canonical(f64::from(b))),
-            (ValueRef::Double(a), ValueRef::Double(b)) => canonical(a).total_cmp(&canonical(b)),
+            (ValueRef::Float(a), ValueRef::Float(b)) => compare_doubles(f64::from(a), f64::from(b)),
+            (ValueRef::Double(a), ValueRef::Double(b)) => compare_doubles(a, b),
             (a, b) => a.sql_cmp(b).unwrap_or(Ordering::Equal),
         },
     })
-}
-
-fn canonical(v: f64) -> f64 {
-    if v.is_nan() { f64::NAN } else { v }
 }
 
 fn fixed<const N: usize>(section: &[u8], at: usize) -> Result<[u8; N]> {

@@ -5,7 +5,7 @@
 
 use super::partition::{checked_name, manifest_path};
 use super::stats_decode::require;
-use crate::codec::avro::{Budget, Container, Cursor, Inflater, Node, Optional, Shape, Skip, Step, compile};
+use crate::codec::avro::{Budget, Container, Cursor, Node, Optional, Shape, Step, compile};
 use crate::error::{Error, Result, ResultExt};
 use crate::store::Store;
 
@@ -146,21 +146,7 @@ pub fn read_index_manifest(store: &dyn Store, root: &str, name: &str) -> Result<
 pub fn decode_index_manifest(bytes: &[u8]) -> Result<Vec<IndexEntry>> {
     let container = Container::parse(bytes)?;
     let layout = Layout::new(&container.schema()?)?;
-    let mut inflater = Inflater::default();
-    let mut out = Vec::new();
-    for (i, block) in container.blocks.iter().enumerate() {
-        let mut read = || -> Result<()> {
-            let mut cursor = Cursor::new(inflater.inflate(container.codec, container.block_data(i)?)?);
-            for _ in 0..block.count {
-                let entry;
-                (entry, cursor) = layout.entry(cursor)?;
-                out.push(entry);
-            }
-            if cursor.rest().is_empty() { Ok(()) } else { Err(Error::corrupt("the block holds more than its records")) }
-        };
-        read().with("block", i)?;
-    }
-    Ok(out)
+    container.decode_records(|cursor| layout.entry(cursor))
 }
 
 /// The hashes of keys that an index file of kind [`HASH`] holds.
@@ -224,13 +210,10 @@ impl Layout {
         Ok(Layout { steps, range, ranges, global, field_id })
     }
 
-    fn entry<'a>(&self, mut cursor: Cursor<'a>) -> Result<(IndexEntry, Cursor<'a>)> {
+    fn entry(&self, cursor: &mut Cursor<'_>) -> Result<IndexEntry> {
         let mut out = IndexEntry::default();
         for step in &self.steps {
-            let column = match next(step, &mut cursor)? {
-                Some(column) => column,
-                None => continue,
-            };
+            let Some(column) = step.wanted(cursor)? else { continue };
             match column {
                 Column::Kind => {
                     let kind = cursor.long()?;
@@ -246,22 +229,14 @@ impl Layout {
                 Column::FileSize => out.file_size = cursor.long()?,
                 Column::RowCount => out.row_count = cursor.long()?,
                 Column::ExternalPath => out.external_path = Some(cursor.string()?.to_owned()),
-                Column::Ranges => {
-                    let ranges;
-                    (ranges, cursor) = self.read_ranges(cursor)?;
-                    out.deletion_vectors = Some(ranges);
-                }
-                Column::Global => {
-                    let global;
-                    (global, cursor) = self.read_global(cursor)?;
-                    out.global = Some(global);
-                }
+                Column::Ranges => out.deletion_vectors = Some(self.read_ranges(cursor)?),
+                Column::Global => out.global = Some(self.read_global(cursor)?),
             }
         }
-        Ok((out, cursor))
+        Ok(out)
     }
 
-    fn read_ranges<'a>(&self, mut cursor: Cursor<'a>) -> Result<(Vec<DeletionVectorRange>, Cursor<'a>)> {
+    fn read_ranges(&self, cursor: &mut Cursor<'_>) -> Result<Vec<DeletionVectorRange>> {
         let mut out = Vec::new();
         while let Some(run) = cursor.run()? {
             let before = cursor.rest().len();
@@ -271,7 +246,7 @@ impl Layout {
                 }
                 let mut range = DeletionVectorRange::default();
                 for step in &self.ranges {
-                    match next(step, &mut cursor)? {
+                    match step.wanted(cursor)? {
                         None => {}
                         Some(RangeColumn::DataFile) => cursor.string()?.clone_into(&mut range.data_file),
                         Some(RangeColumn::Offset) => range.offset = cursor.long()?,
@@ -284,15 +259,15 @@ impl Layout {
                 }
                 out.push(range);
             }
-            run.check(before, &cursor)?;
+            run.check(before, cursor)?;
         }
-        Ok((out, cursor))
+        Ok(out)
     }
 
-    fn read_global<'a>(&self, mut cursor: Cursor<'a>) -> Result<(GlobalIndex, Cursor<'a>)> {
+    fn read_global(&self, cursor: &mut Cursor<'_>) -> Result<GlobalIndex> {
         let mut out = GlobalIndex::default();
         for step in &self.global {
-            match next(step, &mut cursor)? {
+            match step.wanted(cursor)? {
                 None => {}
                 Some(GlobalColumn::First) => out.first_row_id = cursor.long()?,
                 Some(GlobalColumn::Last) => out.last_row_id = cursor.long()?,
@@ -307,23 +282,12 @@ impl Layout {
                                 ids.push(cursor.int()?);
                             }
                         }
-                        run.check(before, &cursor)?;
+                        run.check(before, cursor)?;
                     }
                 }
             }
         }
-        Ok((out, cursor))
-    }
-}
-
-/// The next column, if there is one with a value.
-fn next<T: Copy>(step: &Step<T>, cursor: &mut Cursor<'_>) -> Result<Option<T>> {
-    match step {
-        Step::Skip(skip) => {
-            *cursor = Skip::run(skip, cursor.clone())?;
-            Ok(None)
-        }
-        Step::Read(optional, column) => Ok(cursor.present(*optional)?.then_some(*column)),
+        Ok(out)
     }
 }
 

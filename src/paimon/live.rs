@@ -190,24 +190,6 @@ impl DeletedFiles {
         let rows = columns.rows().filter(live).map(|row| row as u32).collect();
         LiveEntries { columns, rows }
     }
-
-    /// The live additions of manifest number `manifest`.
-    ///
-    /// # Errors
-    /// As [`read_manifest`].
-    pub fn live_of(
-        &self,
-        store: &dyn Store,
-        root: &str,
-        (manifest, file): (usize, &ManifestFile),
-        request: &EntryRequest<'_>,
-    ) -> Result<LiveEntries> {
-        if file.added_files == 0 {
-            return Ok(LiveEntries::default());
-        }
-        let columns = read_manifest(store, root, file, &EntryRequest { kind: Some(ADD), ..*request })?;
-        Ok(self.live_among(manifest, columns))
-    }
 }
 
 /// Wants all entries, and gives what is made of them.

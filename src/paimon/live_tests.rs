@@ -153,7 +153,8 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
     let wanted: Vec<String> = (0..50).filter(|i| i % 3 != 0).chain(100..119).map(name).collect();
     assert_eq!(found, wanted);
     let deleted = DeletedFiles::read(&LocalStore, root, &manifests, &EntryRequest::default()).unwrap();
-    let last = deleted.live_of(&LocalStore, root, (2, &manifests[2]), &EntryRequest::default()).unwrap();
+    let added = EntryRequest { kind: Some(ADD), ..EntryRequest::default() };
+    let last = deleted.live_among(2, read_manifest(&LocalStore, root, &manifests[2], &added).unwrap());
     assert_eq!((last.rows.len(), last.columns.len(), last.columns.place[0]), (19, 20, 20));
     let error = live_files(
         &LocalStore,

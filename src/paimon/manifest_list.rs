@@ -5,8 +5,8 @@
 use super::partition::checked_name;
 use super::stats::SimpleStats;
 use super::stats_decode::{RawStats, StatsSteps, is_stats, require};
-use crate::codec::avro::{Budget, Container, Cursor, Inflater, Member, Step, compile};
-use crate::error::{Error, Result, ResultExt};
+use crate::codec::avro::{Budget, Container, Cursor, Member, Step, compile};
+use crate::error::{Error, Result};
 
 /// A manifest of a snapshot. A range of `None` is not known: it may hold anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,21 +75,7 @@ pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let schema = container.schema()?;
     let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
     let layout = Layout::new(members)?;
-    let mut inflater = Inflater::default();
-    let mut out = Vec::new();
-    for (i, block) in container.blocks.iter().enumerate() {
-        let mut read = || -> Result<()> {
-            let mut cursor = Cursor::new(inflater.inflate(container.codec, container.block_data(i)?)?);
-            for _ in 0..block.count {
-                let manifest;
-                (manifest, cursor) = layout.manifest(cursor)?;
-                out.push(manifest);
-            }
-            if cursor.rest().is_empty() { Ok(()) } else { Err(Error::corrupt("the block holds more than its records")) }
-        };
-        read().with("block", i)?;
-    }
-    Ok(out)
+    container.decode_records(|cursor| layout.manifest(cursor))
 }
 
 struct Layout {
@@ -121,18 +107,11 @@ impl Layout {
         Ok(Layout { steps, stats: stats.unwrap_or_default() })
     }
 
-    fn manifest<'a>(&self, mut cursor: Cursor<'a>) -> Result<(ManifestFile, Cursor<'a>)> {
+    fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
         let mut out = ManifestFile::default();
         let (mut buckets, mut levels, mut row_ids) = (Ends::default(), Ends::default(), Ends::default());
         for step in &self.steps {
-            let column = match step {
-                Step::Skip(skip) => {
-                    cursor = skip.run(cursor)?;
-                    continue;
-                }
-                Step::Read(optional, _) if !cursor.present(*optional)? => continue,
-                Step::Read(_, column) => *column,
-            };
+            let Some(column) = step.wanted(cursor)? else { continue };
             match column {
                 Column::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
                 Column::FileSize => out.file_size = count(cursor.long()?)?,
@@ -140,7 +119,7 @@ impl Layout {
                 Column::DeletedFiles => out.deleted_files = count(cursor.long()?)?,
                 Column::PartitionStats => {
                     let mut stats = RawStats::default();
-                    cursor = self.stats.read(cursor, &mut stats)?;
+                    *cursor = self.stats.read(cursor.clone(), &mut stats)?;
                     out.partition_stats = stats.to_stats();
                 }
                 Column::SchemaId => out.schema_id = cursor.long()?,
@@ -156,7 +135,7 @@ impl Layout {
             return Err(Error::corrupt("an entry of the manifest list has no name"));
         }
         (out.buckets, out.levels, out.row_ids) = (buckets.range(), levels.range(), row_ids.range());
-        Ok((out, cursor))
+        Ok(out)
     }
 }
 

@@ -2,13 +2,9 @@
 //!
 //! Source: Java's `CoreOptions`, release 1.4.
 
-use std::collections::BTreeMap;
-
-use crate::error::{Error, Result};
-
-/// Options of a table, or of a table overridden by those of a scan.
-#[derive(Clone, Copy, Debug)]
-pub struct Options<'a>(pub &'a BTreeMap<String, String>);
+use crate::error::Result;
+pub use crate::types::options::Options;
+use crate::types::options::bad_option;
 
 /// How rows with one key become one (`merge-engine`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,85 +25,7 @@ pub enum BucketFunction {
     Hive,
 }
 
-fn bad(key: &str, value: &str, what: &str) -> Error {
-    Error::invalid(format!("the option '{key}' is '{value}', which is no {what}"))
-}
-
-impl<'a> Options<'a> {
-    /// The value of an option.
-    pub fn get(&self, key: &str) -> Option<&'a str> {
-        self.0.get(key).map(String::as_str)
-    }
-
-    /// `true` or `false` in any case.
-    ///
-    /// # Errors
-    /// `InvalidInput` if it is something else.
-    pub fn boolean(&self, key: &str, default: bool) -> Result<bool> {
-        match self.get(key).map(str::trim) {
-            None => Ok(default),
-            Some(text) if text.eq_ignore_ascii_case("true") => Ok(true),
-            Some(text) if text.eq_ignore_ascii_case("false") => Ok(false),
-            Some(text) => Err(bad(key, text, "truth value")),
-        }
-    }
-
-    /// A whole number.
-    ///
-    /// # Errors
-    /// `InvalidInput` if it is something else.
-    pub fn integer(&self, key: &str) -> Result<Option<i64>> {
-        self.get(key).map(|text| text.trim().parse().map_err(|_| bad(key, text, "whole number"))).transpose()
-    }
-
-    /// A number of bytes: `128 mb`, `1g`, `65536`.
-    ///
-    /// # Errors
-    /// `InvalidInput` if it is something else.
-    pub fn bytes(&self, key: &str, default: i64) -> Result<i64> {
-        let Some(text) = self.get(key) else { return Ok(default) };
-        let lower = text.trim().to_ascii_lowercase();
-        let (digits, unit) = lower.split_at(lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len()));
-        let shift = match unit.trim() {
-            "" | "b" | "bytes" => 0,
-            "k" | "kb" | "kibibytes" => 10,
-            "m" | "mb" | "mebibytes" => 20,
-            "g" | "gb" | "gibibytes" => 30,
-            "t" | "tb" | "tebibytes" => 40,
-            _ => return Err(bad(key, text, "number of bytes")),
-        };
-        let number = digits.parse::<i64>().ok().and_then(|n| n.checked_mul(1 << shift));
-        number.ok_or_else(|| bad(key, text, "number of bytes"))
-    }
-
-    /// A length of time in milliseconds: `10 ms`, `1 h`, `2d`, `500`.
-    ///
-    /// # Errors
-    /// `InvalidInput` if it is something else.
-    pub fn duration_ms(&self, key: &str) -> Result<Option<i64>> {
-        let Some(text) = self.get(key) else { return Ok(None) };
-        let lower = text.trim().to_ascii_lowercase();
-        let (digits, unit) = lower.split_at(lower.find(|c: char| !c.is_ascii_digit()).unwrap_or(lower.len()));
-        let (times, parts) = match unit.trim() {
-            "d" | "day" | "days" => (86_400_000, 1),
-            "h" | "hour" | "hours" => (3_600_000, 1),
-            "m" | "min" | "minute" | "minutes" => (60_000, 1),
-            "s" | "sec" | "secs" | "second" | "seconds" => (1_000, 1),
-            "" | "ms" | "milli" | "millis" | "millisecond" | "milliseconds" => (1, 1),
-            "µs" | "micro" | "micros" | "microsecond" | "microseconds" => (1, 1_000),
-            "ns" | "nano" | "nanos" | "nanosecond" | "nanoseconds" => (1, 1_000_000),
-            _ => return Err(bad(key, text, "length of time")),
-        };
-        let millis = digits.parse::<i64>().ok().and_then(|n| n.checked_mul(times)).map(|n| n / parts);
-        millis.map(Some).ok_or_else(|| bad(key, text, "length of time"))
-    }
-
-    /// A list parted by commas; empty if the option is blank.
-    pub fn list(&self, key: &str) -> Vec<&'a str> {
-        let text = self.get(key).unwrap_or_default();
-        if text.trim().is_empty() { Vec::new() } else { text.split(',').map(str::trim).collect() }
-    }
-
+impl Options<'_> {
     /// `merge-engine`.
     ///
     /// # Errors
@@ -118,7 +36,7 @@ impl<'a> Options<'a> {
             Some("partial-update") => MergeEngine::PartialUpdate,
             Some("aggregation") => MergeEngine::Aggregation,
             Some("first-row") => MergeEngine::FirstRow,
-            Some(other) => return Err(bad("merge-engine", other, "merge engine")),
+            Some(other) => return Err(bad_option("merge-engine", other, "merge engine")),
         })
     }
 
@@ -128,7 +46,7 @@ impl<'a> Options<'a> {
     /// `InvalidInput` if it is no number.
     pub fn bucket(&self) -> Result<i32> {
         let bucket = self.integer("bucket")?.unwrap_or(-1);
-        i32::try_from(bucket).map_err(|_| bad("bucket", &bucket.to_string(), "number of buckets"))
+        i32::try_from(bucket).map_err(|_| bad_option("bucket", &bucket.to_string(), "number of buckets"))
     }
 
     /// `bucket-function.type`.
@@ -140,7 +58,7 @@ impl<'a> Options<'a> {
             None | Some("default") => BucketFunction::Default,
             Some("mod") => BucketFunction::Mod,
             Some("hive") => BucketFunction::Hive,
-            Some(other) => return Err(bad("bucket-function.type", other, "bucket function")),
+            Some(other) => return Err(bad_option("bucket-function.type", other, "bucket function")),
         })
     }
 
@@ -182,7 +100,7 @@ impl<'a> Options<'a> {
     }
 
     /// `partition.default-name`: the name of null and blank values in paths.
-    pub fn default_partition_name(&self) -> &'a str {
+    pub fn default_partition_name(&self) -> &str {
         self.get("partition.default-name").unwrap_or("__DEFAULT_PARTITION__")
     }
 
@@ -219,13 +137,15 @@ impl<'a> Options<'a> {
     }
 
     /// `sequence.field`: the columns that say which of two rows is the newer one.
-    pub fn sequence_fields(&self) -> Vec<&'a str> {
+    pub fn sequence_fields(&self) -> Vec<&str> {
         self.list("sequence.field")
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]

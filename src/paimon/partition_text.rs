@@ -3,6 +3,7 @@
 //! Source: Java's `InternalRowPartitionComputer`, `PartitionPathUtils`, and `toString` of its values.
 
 use super::data_type::{DataType, TypeKind};
+use crate::types::java::{double_text, float_text, time_text, timestamp_text};
 use crate::types::{Value, decimal, temporal};
 
 /// The value in a folder's name, not yet escaped. `legacy` is how Java's objects print, otherwise SQL's cast to text.
@@ -10,17 +11,17 @@ pub(super) fn partition_text(value: &Value, ty: &DataType, legacy: bool) -> Stri
     match (value, &ty.kind) {
         (Value::Int(days), TypeKind::Date) if !legacy => temporal::format_date(i64::from(*days)),
         (Value::Long(micros), TypeKind::Time(_)) if legacy => micros.div_euclid(1000).to_string(),
-        (Value::Long(micros), TypeKind::Time(precision)) => time_text(micros.div_euclid(1000), *precision),
+        (Value::Long(micros), TypeKind::Time(precision)) => time_text(micros.div_euclid(1000), u32::from(*precision)),
         (Value::Long(units), TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p)) => {
             let per_second = if *p <= 6 { 1_000_000 } else { 1_000_000_000 };
-            timestamp_text(*units, per_second, (!legacy).then_some(*p))
+            if legacy { local_text(*units, per_second) } else { timestamp_text(*units, per_second, u32::from(*p)) }
         }
         (Value::Decimal(unscaled), TypeKind::Decimal { scale, .. }) => decimal::format_decimal(*unscaled, *scale),
         (Value::Boolean(v), _) => v.to_string(),
         (Value::Int(v), _) => v.to_string(),
         (Value::Long(v), _) => v.to_string(),
-        (Value::Float(v), _) => float_text(&format!("{v:e}"), f64::from(*v)),
-        (Value::Double(v), _) => float_text(&format!("{v:e}"), *v),
+        (Value::Float(v), _) => float_text(*v),
+        (Value::Double(v), _) => double_text(*v),
         (Value::String(v), _) => v.clone(),
         (Value::Bytes(v), _) => String::from_utf8_lossy(v).into_owned(),
         (Value::Decimal(v), _) => v.to_string(),
@@ -28,83 +29,20 @@ pub(super) fn partition_text(value: &Value, ty: &DataType, legacy: bool) -> Stri
     }
 }
 
-/// As Java's `Double.toString`, from Rust's scientific form: plain from 0.001 to 10,000,000, else with an exponent.
-fn float_text(scientific: &str, v: f64) -> String {
-    if v.is_nan() {
-        return "NaN".to_owned();
-    }
-    if v.is_infinite() {
-        return if v > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
-    }
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    if v == 0.0 || (1e-3..1e7).contains(&v.abs()) {
-        let plain = if scientific.contains('-') && v == 0.0 { "-0.0".to_owned() } else { plain(mantissa, exponent) };
-        return plain;
-    }
-    let point = if mantissa.contains('.') { "" } else { ".0" };
-    format!("{mantissa}{point}E{exponent}")
-}
-
-/// `1.25e-2` as `0.0125`, with a digit behind the point at least.
-fn plain(mantissa: &str, exponent: &str) -> String {
-    let (sign, digits) = mantissa.strip_prefix('-').map_or(("", mantissa), |d| ("-", d));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let digits = format!("{whole}{fraction}");
-    let point = whole.len() as i32 + exponent;
-    if point <= 0 {
-        return format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize));
-    }
-    let point = point as usize;
-    if digits.len() <= point {
-        return format!("{sign}{digits}{}.0", "0".repeat(point - digits.len()));
-    }
-    let (whole, fraction) = digits.split_at(point);
-    format!("{sign}{whole}.{fraction}")
-}
-
-/// Without precision as Java's `LocalDateTime` prints: seconds only if not zero, a fraction of 3, 6 or 9 digits. With
-/// precision: a blank between, and as many digits at least as the precision says.
-fn timestamp_text(units: i64, per_second: i64, precision: Option<u8>) -> String {
+/// As Java's `LocalDateTime` prints: seconds only if not zero, a fraction of 3, 6 or 9 digits.
+fn local_text(units: i64, per_second: i64) -> String {
     let (seconds, rest) = (units.div_euclid(per_second), units.rem_euclid(per_second));
     let nanos = rest * (1_000_000_000 / per_second);
     let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (date, hour, minute, second) = (temporal::format_date(days), of_day / 3600, of_day / 60 % 60, of_day % 60);
-    if let Some(precision) = precision {
-        let mut fraction = format!("{nanos:09}");
-        while fraction.len() > usize::from(precision) && fraction.ends_with('0') {
-            fraction.pop();
-        }
-        let point = if fraction.is_empty() { "" } else { "." };
-        return format!("{date} {hour:02}:{minute:02}:{second:02}{point}{fraction}");
-    }
-    let mut out = format!("{date}T{hour:02}:{minute:02}");
-    if second > 0 || nanos > 0 {
-        out.push_str(&format!(":{second:02}"));
+    let mut out = format!("{}T{:02}:{:02}", temporal::format_date(days), of_day / 3600, of_day / 60 % 60);
+    if of_day % 60 > 0 || nanos > 0 {
+        out.push_str(&format!(":{:02}", of_day % 60));
     }
     match nanos {
         0 => {}
         n if n % 1_000_000 == 0 => out.push_str(&format!(".{:03}", n / 1_000_000)),
         n if n % 1000 == 0 => out.push_str(&format!(".{:06}", n / 1000)),
         n => out.push_str(&format!(".{n:09}")),
-    }
-    out
-}
-
-fn time_text(millis: i64, precision: u8) -> String {
-    let millis = millis.rem_euclid(86_400_000);
-    let seconds = millis / 1000;
-    let mut out = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    let mut rest = millis % 1000;
-    if precision > 0 {
-        out.push('.');
-        for _ in 0..precision {
-            out.push_str(&(rest / 100).to_string());
-            rest = rest % 100 * 10;
-            if rest == 0 {
-                break;
-            }
-        }
     }
     out
 }

@@ -213,7 +213,7 @@ impl<'p> Pruner<'p> {
         Ok(Some(Group {
             partition: Arc::new(partition),
             row: row.into(),
-            of_keys: Arc::new(clauses_of(&left, &self.keys)),
+            of_keys: Arc::new(left.clauses_of(&self.keys)),
             residual: if same { self.input.filter.clone() } else { Arc::new(left) },
             buckets,
         }))
@@ -285,16 +285,6 @@ impl<'p> Pruner<'p> {
             _ => None,
         })
     }
-}
-
-/// The conjuncts of a filter that are about these top-level columns alone.
-fn clauses_of(filter: &BoundPredicate, fields: &[FieldId]) -> BoundPredicate {
-    let parts = match filter {
-        BoundPredicate::And(parts) => parts.as_slice(),
-        other => std::slice::from_ref(other),
-    };
-    let only = |p: &&BoundPredicate| p.field_ids().iter().all(|id| fields.contains(id));
-    BoundPredicate::all(parts.iter().filter(only).cloned())
 }
 
 /// Judges the entries of one batch, one after the other.

@@ -184,14 +184,6 @@ impl Snapshot {
         }
         pretty(&Json::Object(out))
     }
-
-    /// The lists of the manifests of the table's files, in order, with their lengths where given.
-    pub fn data_manifest_lists(&self) -> [(&str, Option<i64>); 2] {
-        [
-            (&self.base_manifest_list, self.base_manifest_list_size),
-            (&self.delta_manifest_list, self.delta_manifest_list_size),
-        ]
-    }
 }
 
 impl Tag {

@@ -17,8 +17,8 @@ fn a_snapshot_that_java_wrote() {
     assert_eq!((snapshot.watermark, snapshot.next_row_id), (Some(1_700_000_000_001), Some(0)));
     assert_eq!(snapshot.properties["step"], "1");
     assert_eq!((snapshot.index_manifest.as_deref(), snapshot.changelog_record_count), (None, None));
-    let [base, delta] = snapshot.data_manifest_lists();
-    assert!(base.0.ends_with("-0") && delta.0.ends_with("-1") && base.1.is_some());
+    assert!(snapshot.base_manifest_list.ends_with("-0") && snapshot.delta_manifest_list.ends_with("-1"));
+    assert!(snapshot.base_manifest_list_size.is_some());
 }
 
 #[test]

@@ -5,8 +5,7 @@
 //!
 //! Source: Paimon specification, "SimpleStats"; Java's `SimpleStatsEvolution` and `CastExecutors.castLiteralsWithEvolution`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use super::binary_row::BinaryRow;
 use super::data_type::{DataField, DataType, TypeKind};
@@ -243,35 +242,6 @@ impl Bounds for StatsBounds<'_> {
             Some(Place::AllNull) => Presence::Everywhere,
             Some(Place::At { index, .. }) => self.nulls(*index),
         }
-    }
-}
-
-/// The schema of a file, the columns it has statistics of, and the columns it has.
-type FileKind = (i64, Option<Vec<String>>, Option<Vec<String>>);
-
-/// Mappings for the files of a scan, each made once.
-#[derive(Debug)]
-pub struct StatsMappings<'s> {
-    scan: &'s TableSchema,
-    made: HashMap<FileKind, Arc<StatsMapping>>,
-}
-
-impl<'s> StatsMappings<'s> {
-    /// For a scan with that schema.
-    pub fn new(scan: &'s TableSchema) -> StatsMappings<'s> {
-        StatsMappings { scan, made: HashMap::new() }
-    }
-
-    /// As [`StatsMapping::of_values`].
-    pub fn of_values(
-        &mut self,
-        file: &TableSchema,
-        value_stats_cols: Option<&[String]>,
-        write_cols: Option<&[String]>,
-    ) -> Arc<StatsMapping> {
-        let key = (file.id, value_stats_cols.map(<[String]>::to_vec), write_cols.map(<[String]>::to_vec));
-        let make = || Arc::new(StatsMapping::of_values(self.scan, file, value_stats_cols, write_cols));
-        self.made.entry(key).or_insert_with(make).clone()
     }
 }
 

@@ -145,12 +145,3 @@ fn what_can_not_be_read_tells_nothing() {
     let none = SimpleStats { min: vec![0; 12], max: vec![0; 12], null_counts: None };
     assert_eq!(known(&mapping, &none, 0, PrimitiveType::String), UNKNOWN);
 }
-
-#[test]
-fn mappings_are_made_once() {
-    let (then, now) = (schema(0, &[(0, "a", "INT")]), schema(1, &[(0, "a", "BIGINT")]));
-    let mut mappings = StatsMappings::new(&now);
-    let first = mappings.of_values(&then, None, None);
-    assert!(Arc::ptr_eq(&first, &mappings.of_values(&then, None, None)));
-    assert!(!Arc::ptr_eq(&first, &mappings.of_values(&then, Some(&[]), None)));
-}

@@ -2,10 +2,12 @@
 
 pub mod decimal;
 pub mod hash;
+pub(crate) mod java;
 pub mod json;
 pub mod metadata_columns;
 pub mod name_mapping;
 pub(crate) mod near;
+pub mod options;
 pub mod partition;
 pub mod schema;
 pub mod schema_json;

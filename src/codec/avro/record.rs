@@ -1,6 +1,6 @@
 //! Compiled steps over a record: wanted members are read, others skipped.
 
-use super::decode::{Budget, Skip};
+use super::decode::{Budget, Cursor, Skip};
 use super::schema::{Member, Node, Optional};
 use crate::error::{Error, Result};
 
@@ -11,6 +11,22 @@ pub enum Step<T> {
     Read(Optional, T),
     /// Hop over it.
     Skip(Skip),
+}
+
+impl<T: Copy> Step<T> {
+    /// The meaning of the next member, if it is wanted and has a value, which then comes next; hops over it otherwise.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes end.
+    pub fn wanted(&self, cursor: &mut Cursor<'_>) -> Result<Option<T>> {
+        match self {
+            Step::Skip(skip) => {
+                *cursor = skip.run(cursor.clone())?;
+                Ok(None)
+            }
+            Step::Read(optional, column) => Ok(cursor.present(*optional)?.then_some(*column)),
+        }
+    }
 }
 
 /// The steps over a record. Members are found in a table of (field id, name, meaning) as [`Member::pick`] does; `fits` says

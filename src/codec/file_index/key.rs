@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::be::Bytes;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, Op};
+use crate::types::java::compare_doubles;
 use crate::types::{Transform, Value, ValueRef};
 
 /// The type that an indexed column has in its file. What Paimon tells apart in bytes and `types` does not.
@@ -45,21 +46,13 @@ pub(super) enum Key {
     Bytes(Vec<u8>),
 }
 
-/// As `Float.compare` in Java: NaN equals NaN and is the greatest, -0.0 is below 0.0.
-fn java_order(a: f64, b: f64) -> Ordering {
-    match (a.is_nan(), b.is_nan()) {
-        (false, false) => a.total_cmp(&b),
-        (a, b) => a.cmp(&b),
-    }
-}
-
 impl Key {
     /// The order of keys of one type.
     pub fn order(&self, other: &Key) -> Ordering {
         match (self, other) {
             (Key::Whole(a), Key::Whole(b)) => a.cmp(b),
-            (Key::Float(a), Key::Float(b)) => java_order(f64::from(*a), f64::from(*b)),
-            (Key::Double(a), Key::Double(b)) => java_order(*a, *b),
+            (Key::Float(a), Key::Float(b)) => compare_doubles(f64::from(*a), f64::from(*b)),
+            (Key::Double(a), Key::Double(b)) => compare_doubles(*a, *b),
             (Key::Bytes(a), Key::Bytes(b)) => a.cmp(b),
             _ => Ordering::Equal,
         }
