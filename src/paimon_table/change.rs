@@ -12,8 +12,8 @@ use crate::paimon::commit::{Changes, Commit, Replaced};
 use crate::paimon::options::MergeEngine;
 use crate::paimon_write::{PaimonWriter, WriteKind};
 use crate::row_level::RowChange;
-use crate::task::{CommitMessage, PaimonNewFile};
-use crate::transaction::CommitOptions;
+use crate::task::{CommitMessage, PaimonNewFile, WrittenAt};
+use crate::transaction::{CommitOptions, now_ms};
 use crate::types::hash::murmur3_seeded;
 use crate::types::{Transform, Value};
 
@@ -108,6 +108,7 @@ impl PaimonTable {
     pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
         let table = self.of_branch(options)?;
         self.check_messages(&messages)?;
+        let after = messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
         let files: Vec<PaimonNewFile> = messages.into_iter().flat_map(|m| m.paimon).collect();
         if files.is_empty() {
             return self.refresh();
@@ -119,7 +120,8 @@ impl PaimonTable {
         let changes = Changes { added: files, ..Changes::default() };
         let user = user_of(paths);
         // A file that is there already must not come a second time.
-        table.run(self, Commit::new(table.folder(), changes).by(&user, 1).checking_appends(), options)
+        let commit = Commit::new(table.folder(), changes).by(&user, 1).after(after.flatten()).checking_appends();
+        table.run(self, commit, options)
     }
 
     /// Removes the files of messages that are given up.
@@ -155,7 +157,9 @@ impl PaimonTable {
 
     fn message(&self, new: Vec<PaimonNewFile>) -> CommitMessage {
         let files = new.iter().map(|f| f.file.clone()).collect();
-        CommitMessage { paimon: new, ..CommitMessage::new(self.location(), files, None) }
+        let sequence_number = self.metadata().snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
+        let written_at = Some(WrittenAt { sequence_number, time_ms: now_ms() });
+        CommitMessage { paimon: new, ..CommitMessage::new(self.location(), files, written_at) }
     }
 
     fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Vec<PaimonNewFile>> {
