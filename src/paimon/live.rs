@@ -245,7 +245,7 @@ pub fn live_files(
 const BLOCKS_AT_ONCE: RangeInclusive<usize> = 4..=16;
 
 /// The bytes of a manifest, all its blocks, and some of them.
-type ManifestPart = (Arc<[u8]>, Arc<[Block]>, Range<usize>);
+type ManifestPart = (Arc<Vec<u8>>, Arc<[Block]>, Range<usize>);
 
 /// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for the
 /// manifest at a place in the list.
@@ -263,7 +263,7 @@ fn read_parts<J: Judge>(
     let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
         go_on()?;
         let path = path_of(i)?;
-        let bytes: Arc<[u8]> = store.get(&path)?.into();
+        let bytes = Arc::new(store.get(&path)?);
         let blocks: Arc<[Block]> = Container::parse(&bytes).with("manifest", &path)?.blocks.into();
         let (count, (least, most)) = (blocks.len(), BLOCKS_AT_ONCE.into_inner());
         let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);

@@ -17,11 +17,11 @@ use super::plan_evolution::{keeps_group, needed};
 use super::plan_files::{Group, Judged, Stage};
 use super::plan_index::{IndexFile, SUFFIX};
 use super::plan_rules::Rules;
-use super::sections::{overlapping, pack, sections};
+use super::sections::{overlapping, pack, packed, sections};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::task::{MergeSection, ScanTask};
-use crate::types::Value;
+use crate::types::{Value, ValueRef};
 
 /// Makes the splits of a plan, bucket by bucket.
 pub(super) struct Splitter<'p> {
@@ -115,7 +115,7 @@ impl<'p> Splitter<'p> {
             return self.keyed(&place, entries);
         }
         entries.sort_by_key(|e| self.number(*e, |c| &c.min_sequence_number));
-        self.raw(&place, entries)
+        self.raw(&place, &entries)
     }
 
     /// A bucket's folder and deletion vectors.
@@ -167,13 +167,17 @@ impl<'p> Splitter<'p> {
     }
 
     /// Files that are read for themselves, in order.
-    fn raw(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
-        let packed = pack(entries, |e| self.weight(*e), self.rules.split_bytes);
-        let split = |entries: Vec<Entry>| {
-            let tasks = entries.iter().map(|e| self.alone(place, *e)).collect::<Result<_>>()?;
-            self.split(place, entries.first(), true, tasks)
-        };
-        packed.into_iter().map(split).collect()
+    fn raw(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+        let packed = packed(entries, |e| self.weight(*e), self.rules.split_bytes);
+        let mut splits = Vec::with_capacity(packed.len());
+        for entries in packed {
+            let mut tasks = Vec::with_capacity(entries.len());
+            for e in entries {
+                tasks.push(self.alone(place, *e)?);
+            }
+            splits.push(self.split(place, entries.first(), true, tasks)?);
+        }
+        Ok(splits)
     }
 
     fn split(
@@ -199,7 +203,7 @@ impl<'p> Splitter<'p> {
         if settled && entries.iter().all(merged) {
             // Where it was not recorded whether rows take others away, merging finds out.
             if entries.iter().all(|e| self.retracts(*e).is_some()) {
-                return self.raw(place, entries);
+                return self.raw(place, &entries);
             }
             let packed = pack(entries, |e| self.weight(*e), self.rules.split_bytes);
             let split = |entries: Vec<Entry>| {
@@ -227,9 +231,25 @@ impl<'p> Splitter<'p> {
 
     /// Sections of files, each of runs.
     fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
-        let keys = entries.iter().map(|e| self.keys(*e)).collect::<Result<Vec<_>>>()?;
+        let of_files = match self.key_types.as_slice() {
+            [one] if one.kind.integer_bits().is_some() => {
+                let number = |row: &BinaryRow<'_>| match row.value(0, one)? {
+                    Some(ValueRef::Int(v)) => Ok(Some(i64::from(v))),
+                    Some(ValueRef::Long(v)) => Ok(Some(v)),
+                    _ => Ok(None),
+                };
+                sections(&entries.iter().map(|e| self.keys(*e, &number)).collect::<Result<Vec<_>>>()?)
+            }
+            types => {
+                let key = |row: &BinaryRow<'_>| {
+                    let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
+                    Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+                };
+                sections(&entries.iter().map(|e| self.keys(*e, &key)).collect::<Result<Vec<_>>>()?)
+            }
+        };
         let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
-        Ok(sections(&keys).iter().map(|section| section.iter().map(at).collect()).collect())
+        Ok(of_files.iter().map(|section| section.iter().map(at).collect()).collect())
     }
 
     /// All files of a bucket in as few runs as can be.
@@ -262,16 +282,15 @@ impl<'p> Splitter<'p> {
     }
 
     /// The least and the greatest key of a file.
-    fn keys(&self, e: Entry) -> Result<(Key, Key)> {
+    fn keys<K>(&self, e: Entry, read: &dyn Fn(&BinaryRow<'_>) -> Result<K>) -> Result<(K, K)> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-        let key = |bytes: Option<&[u8]>| -> Result<Key> {
+        let key = |bytes: Option<&[u8]>| -> Result<K> {
             let row = BinaryRow::from_prefixed(bytes.unwrap_or_default())?;
             if row.arity() != self.key_types.len() {
                 let (found, wanted) = (row.arity(), self.key_types.len());
                 return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
             }
-            let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
-            Ok(Key(self.key_types.iter().enumerate().map(value).collect::<Result<_>>()?))
+            read(&row)
         };
         let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
         both.with("file", columns.name(e.row)?)

@@ -108,7 +108,8 @@ impl PaimonTable {
     pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
         let table = self.of_branch(options)?;
         self.check_messages(&messages)?;
-        let after = messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
+        let after =
+            messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
         let files: Vec<PaimonNewFile> = messages.into_iter().flat_map(|m| m.paimon).collect();
         if files.is_empty() {
             return self.refresh();
