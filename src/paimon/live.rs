@@ -183,13 +183,6 @@ impl DeletedFiles {
             Ok(OfLive { deleted: self, manifest, judge: judge(manifest)? })
         })
     }
-
-    /// Those of a batch's additions that are live.
-    fn live_among(&self, manifest: usize, columns: EntryColumns) -> LiveEntries {
-        let live = |row: &usize| !self.is_deleted(manifest, &columns, *row);
-        let rows = columns.rows().filter(live).map(|row| row as u32).collect();
-        LiveEntries { columns, rows }
-    }
 }
 
 /// Wants all entries, and gives what is made of them.
