@@ -315,13 +315,18 @@ impl Catalog {
     }
 
     /// Gives a table another name, which a file-system catalog can't: the name is the folder, and metadata records paths.
-    /// Its files stay where they are.
+    /// Its files stay where they are. The folder of a table of Paimon is renamed.
     ///
     /// # Errors
     /// `NotFound` if it, or the namespace that it goes to, does not exist; `AlreadyExists` if the name is taken;
     /// `Unsupported` by file-system catalogs.
     pub fn rename_table(&self, identifier: &str, to: &str) -> Result<()> {
-        self.tables.rename(&TableIdent::parse(identifier)?, &TableIdent::parse(to)?)
+        let (ident, to) = (TableIdent::parse(identifier)?, TableIdent::parse(to)?);
+        match (&self.paimon, self.load(identifier)) {
+            (Some(paimon), Ok(either::Table::Paimon(_))) => paimon.rename(&ident, &to),
+            (Some(_), Err(e)) if e.kind() == ErrorKind::NotFound => Err(e),
+            _ => self.tables.rename(&ident, &to),
+        }
     }
 
     /// Whether the namespace exists.

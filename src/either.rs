@@ -13,17 +13,20 @@ use crate::data::read_ahead::TaskSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explained;
 use crate::expr::Predicate;
+use crate::iceberg::estimate::Estimate;
+use crate::iceberg::evolve::Evolution;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::row_level::RowChange;
 use crate::splits::SplitRequest;
+use crate::statistics::Statistics;
 use crate::store::{self, Store, location};
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task::{CommitMessage, ReadContext, Split};
 use crate::transaction::CommitOptions;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 use crate::workers::GoOn;
-use crate::{inspect, scan, table};
+use crate::{inspect, maintain, scan, table};
 
 /// A table of either format.
 #[derive(Clone, Debug)]
@@ -75,6 +78,21 @@ impl Table {
             return Ok(Table::Paimon(table));
         }
         Ok(Table::Iceberg(table::Table::open_in(store, location, storage_options, moved)?))
+    }
+
+    /// The table as one of Iceberg, for a transaction.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is one of Paimon, whose snapshots have one kind of change each.
+    pub fn for_transaction(&self) -> Result<&table::Table> {
+        match self {
+            Table::Iceberg(table) => Ok(table),
+            Table::Paimon(table) => Err(Error::unsupported(
+                "transactions: a commit of Apache Paimon makes one kind of change, and schemas, tags and rows are not published together",
+            )
+            .with("table", table.location())
+            .hint("Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward")),
+        }
     }
 
     /// The table as one of Iceberg, for what is not done to others.
@@ -206,8 +224,19 @@ impl Table {
     ) -> Result<Table> {
         match self {
             Table::Iceberg(t) => t.change_rows(change, rows, options, go_on).map(Table::Iceberg),
-            Table::Paimon(t) => t.change_rows(change, rows, options).map(Table::Paimon),
+            Table::Paimon(t) => t.change_rows(change, rows, options, go_on).map(Table::Paimon),
         }
+    }
+
+    /// Changes the table's schema, properties or references in one commit.
+    ///
+    /// # Errors
+    /// As [`table::Table::evolve`] and [`PaimonTable::evolve`].
+    pub fn evolve(&self, evolutions: &[Evolution]) -> Result<Table> {
+        Ok(match self {
+            Table::Iceberg(t) => Table::Iceberg(t.evolve(evolutions)?),
+            Table::Paimon(t) => Table::Paimon(t.evolve(evolutions)?),
+        })
     }
 
     /// Writes rows into new files without committing.
@@ -253,6 +282,21 @@ impl Table {
         })
     }
 
+    /// Commits what writers wrote in the place of other rows.
+    ///
+    /// # Errors
+    /// As [`table::Table::commit_overwrite`]; `Unsupported` for tables of Paimon.
+    pub fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<Table> {
+        let table = self.iceberg("overwrites by messages")?;
+        Ok(Table::Iceberg(table.commit_overwrite(change, messages, options, go_on)?))
+    }
+
     /// Removes the files of messages that are given up.
     ///
     /// # Errors
@@ -283,13 +327,26 @@ impl Table {
         })
     }
 
+    /// Runs one action of maintenance; arguments and result are JSON.
+    ///
+    /// # Errors
+    /// As [`maintain::maintain`] and [`PaimonTable::maintain`].
+    pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
+        match self {
+            Table::Iceberg(t) => maintain::maintain(t, action, arguments, go_on).map(|(t, done)| (t.into(), done)),
+            Table::Paimon(t) => t.maintain(action, arguments, go_on).map(|(t, done)| (Table::Paimon(t), done)),
+        }
+    }
+
     /// A metadata table by its name.
     ///
     /// # Errors
     /// As [`inspect::inspect`].
     pub fn inspect(&self, name: &str, at: Option<&At>, go_on: GoOn) -> Result<inspect::Rows> {
-        let table = self.iceberg("metadata tables")?;
-        inspect::inspect(table, inspect::MetadataTable::parse(name)?, at, go_on)
+        match self {
+            Table::Iceberg(t) => inspect::inspect(t, inspect::MetadataTable::parse(name)?, at, go_on),
+            Table::Paimon(t) => inspect::paimon::inspect(t, name, at, go_on),
+        }
     }
 
     /// The JSON from which [`Table::from_json`] opens the same version again, in another process too.
@@ -462,6 +519,25 @@ impl Scan {
     /// Those of planning.
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
         of_either!(self, s => s.explain(files, go_on))
+    }
+
+    /// What planning will cost, before it is paid.
+    ///
+    /// # Errors
+    /// As [`scan::Scan::estimate`] and [`PaimonScan::estimate`].
+    pub fn estimate(&self, go_on: GoOn) -> Result<Estimate> {
+        match self {
+            Scan::Iceberg(s) => s.estimate(go_on),
+            Scan::Paimon(s) => s.estimate(),
+        }
+    }
+
+    /// Counts and bounds of columns.
+    ///
+    /// # Errors
+    /// As [`scan::Scan::statistics`] and [`PaimonScan::statistics`].
+    pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
+        of_either!(self, s => s.statistics(columns, go_on))
     }
 
     /// The rows, one batch at a time.

@@ -11,6 +11,7 @@ mod human;
 mod logs;
 mod manifests;
 mod metrics;
+pub(crate) mod paimon;
 pub(crate) mod partitions;
 mod position_deletes;
 mod schemas;

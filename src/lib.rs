@@ -39,6 +39,7 @@ pub mod maintain;
 mod messages;
 pub mod paimon;
 mod paimon_catalog;
+pub mod paimon_compact;
 pub mod paimon_scan;
 pub mod paimon_table;
 pub mod paimon_write;

@@ -110,6 +110,18 @@ impl PaimonCatalog {
         self.warehouse.drop_table(database, &ident.name)
     }
 
+    /// Gives a table another name.
+    ///
+    /// # Errors
+    /// As [`Warehouse::rename_table`].
+    pub fn rename(&self, ident: &TableIdent, to: &TableIdent) -> Result<()> {
+        self.load(ident)?;
+        match (&ident.namespace[..], &to.namespace[..]) {
+            ([from], [other]) => self.warehouse.rename_table((from, &ident.name), (other, &to.name)),
+            _ => Err(Error::invalid("Paimon's databases don't nest").with("table", to.to_string())),
+        }
+    }
+
     /// Removes the folder of a database, if there is one.
     ///
     /// # Errors
@@ -130,7 +142,11 @@ fn data_field(field: &Field) -> Result<DataField> {
     Ok(out)
 }
 
-fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
+/// A type as Paimon has it.
+///
+/// # Errors
+/// `Unsupported` for types that it does not have.
+pub(crate) fn data_type(ty: &Type, nullable: bool) -> Result<DataType> {
     use PrimitiveType as P;
     let inner = |f: &Field| data_type(&f.ty, !f.required).map(Box::new);
     let kind = match ty {

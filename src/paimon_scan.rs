@@ -13,8 +13,10 @@ use crate::batch_stream::{BatchStream, StreamRequest};
 use crate::data::read_ahead::{TaskReader, TaskSource};
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate};
+use crate::iceberg::estimate::Estimate;
 use crate::paimon::changes::plan_changes;
 use crate::paimon::plan::{Plan, PlanInput, PlannedSplit, plan};
+use crate::paimon::plan_estimate::estimate;
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::Snapshot;
 use crate::paimon::travel::{Between, Place};
@@ -24,7 +26,8 @@ use crate::scan_shape::ScanShape;
 use crate::splits::SplitRequest;
 use crate::table::ScanRequest;
 use crate::task::{ReadContext, ScanTask, Split};
-use crate::types::Schema;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
+use crate::types::{Field, Schema};
 use crate::workers::GoOn;
 
 /// What a scan looks at.
@@ -58,6 +61,8 @@ pub struct PaimonScan {
     shape: ScanShape,
     /// The table's options, overridden by those of the scan.
     options: Arc<BTreeMap<String, String>>,
+    /// Whether files are seen that scans leave out until they are compacted.
+    every_level: bool,
 }
 
 impl PaimonScan {
@@ -86,6 +91,12 @@ impl PaimonScan {
         PaimonScan { shape: self.shape.limit(rows), ..self.clone() }
     }
 
+    /// Sees files that scans leave out until they are compacted.
+    #[must_use]
+    pub(crate) fn of_every_level(self) -> PaimonScan {
+        PaimonScan { every_level: true, ..self }
+    }
+
     /// What tasks of this scan share.
     pub fn context(&self) -> &Arc<ReadContext> {
         &self.shape.context
@@ -106,7 +117,8 @@ impl PaimonScan {
         self.shape.of_changes()
     }
 
-    fn plan_input(&self) -> PlanInput {
+    /// What planning is told.
+    pub(crate) fn plan_input(&self) -> PlanInput {
         let metadata = self.table.metadata();
         let read = self.shape.context.projection.fields.iter().map(|f| f.id);
         PlanInput {
@@ -122,6 +134,7 @@ impl PaimonScan {
                 Selection::Version(place) => place.files_since_ms,
                 Selection::Changes(_) => None,
             },
+            every_level: self.every_level,
         }
     }
 
@@ -135,8 +148,16 @@ impl PaimonScan {
     }
 
     /// The tasks as readers take them: files that have to be merged are one.
-    fn tasks(&self, go_on: GoOn) -> Result<impl Iterator<Item = ScanTask> + use<>> {
+    pub(crate) fn tasks(&self, go_on: GoOn) -> Result<impl Iterator<Item = ScanTask> + use<>> {
         Ok(self.plan(go_on)?.splits.into_iter().flat_map(|split| split.tasks))
+    }
+
+    /// The tasks of single files, those of sections too.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(crate) fn files(&self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+        Ok(self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files).collect())
     }
 
     /// Tasks, one for each file, in deterministic order.
@@ -200,6 +221,68 @@ impl PaimonScan {
         Ok(PaimonScan { options: Arc::new(options), ..self.clone() })
     }
 
+    /// The table, on the branch that is read.
+    pub(crate) fn table(&self) -> &PaimonTable {
+        &self.table
+    }
+
+    /// The schema that rows have.
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// The most rows to read.
+    pub(crate) fn row_limit(&self) -> Option<u64> {
+        self.shape.limit.map(|limit| limit as u64)
+    }
+
+    /// What columns are found in: the context, the columns that can be named, and whether they are by their exact names.
+    pub(crate) fn named_columns(&self) -> (&ReadContext, &Schema, bool) {
+        (&self.shape.context, self.shape.all_columns(), self.shape.case_sensitive)
+    }
+
+    /// What planning will cost, by the manifest lists alone.
+    ///
+    /// # Errors
+    /// `Unsupported` for change logs; as [`estimate`].
+    pub fn estimate(&self) -> Result<Estimate> {
+        if self.is_of_changes() {
+            return Err(Error::unsupported("a change log has no estimate: not with tables of Apache Paimon")
+                .hint("Ask for that of a version: table.scan()"));
+        }
+        let found = estimate(&self.plan_input())?;
+        Ok(Estimate {
+            bytes: found.opened.bytes,
+            data_manifests: found.opened.manifests,
+            delete_manifests: u64::from(found.index_manifest),
+            total_bytes: found.listed.bytes,
+            total_manifests: found.listed.manifests.saturating_add(u64::from(found.index_manifest)),
+            data_files: Some(found.most_files),
+            rows: found.rows,
+            at_most: true,
+            ..Estimate::default()
+        })
+    }
+
+    /// The snapshot that is read.
+    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.selection.snapshot()
+    }
+
+    /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of tasks that the
+    /// scan gave.
+    pub(crate) fn placed_reader(&self, columns: &[Field]) -> TaskReader {
+        let own = &self.shape.context.schema;
+        let schema = |fields: Vec<Field>| Arc::new(Schema::new(own.id, fields, Vec::new()));
+        let more = LINEAGE_COLUMNS.into_iter().chain([POS]).filter_map(metadata_column);
+        let context = ReadContext {
+            schema: schema(own.fields.iter().cloned().chain(more).collect()),
+            projection: schema(columns.iter().cloned().chain(metadata_column(POS)).collect()),
+            ..self.shape.context.as_ref().clone()
+        };
+        self.task_reader(Arc::new(context))
+    }
+
     fn task_reader(&self, context: Arc<ReadContext>) -> TaskReader {
         TaskReader { store: self.table.folder().store().clone(), context, deletes: Arc::default() }
     }
@@ -245,7 +328,7 @@ impl PaimonScan {
     }
 
     /// How many rows a task has, if metadata says so.
-    fn known_rows(&self, task: &ScanTask) -> Option<u64> {
+    pub(crate) fn known_rows(&self, task: &ScanTask) -> Option<u64> {
         let whole = task.merge.is_none() && task.change.is_none() && *task.residual == BoundPredicate::True;
         let deleted = task.deletes.iter().map(|d| d.file.record_count).fold(0, i64::saturating_add);
         let known = whole && *self.shape.context.change_filter == BoundPredicate::True;

@@ -1,6 +1,10 @@
 //! A table of Apache Paimon: open it, look at it, scan it.
 
 mod change;
+mod evolve;
+mod maintain;
+pub(crate) mod rows;
+mod settle;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -83,6 +87,19 @@ impl PaimonTable {
         let schema = metadata.schema()?.clone();
         let schema_path = metadata.folder.schema_path(schema.id);
         Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, metadata }) })
+    }
+
+    /// The same version with another schema, for what is written.
+    pub(crate) fn with_schema(&self, schema: TableSchema) -> PaimonTable {
+        let inner = &self.inner;
+        PaimonTable {
+            inner: Arc::new(Inner {
+                metadata: inner.metadata.clone(),
+                schema: Arc::new(schema),
+                schema_path: inner.schema_path.clone(),
+                storage_options: inner.storage_options.clone(),
+            }),
+        }
     }
 
     /// The same table on a branch.

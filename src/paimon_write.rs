@@ -11,48 +11,67 @@
 //! Source: Java's `AppendOnlyWriter`, `MergeTreeWriter`, `KeyValueFileWriterFactory`.
 
 mod append_rows;
+pub(crate) mod bucket_writer;
 mod buckets;
+mod default_values;
+mod dynamic_buckets;
 mod facts;
+mod file_indexes;
+mod file_options;
+mod key_buckets;
+mod key_places;
 mod key_rows;
 mod keyed_rows;
 mod limits;
 mod names;
+mod new_files;
 mod properties;
 mod stats;
 mod written;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::RecordBatch;
 
 use crate::data::arrow_schema::to_arrow;
 use crate::data::file_write::FileSettings;
+use crate::data::kind_rows::with_kind;
 use crate::data::locations::FileLocations;
 use crate::data::merge_buffer::BufferMerge;
 use crate::data::paimon_types::ExactTypes;
 use crate::data::table_rows::TableFiles;
 use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
 use crate::error::{Error, Result};
-use crate::paimon::bucket::UNAWARE_BUCKET;
+use crate::paimon::bucket::{POSTPONE_BUCKET, UNAWARE_BUCKET};
 use crate::paimon::data_type::{DataField, TypeKind};
+use crate::paimon::hash_index::HashIndexes;
+use crate::paimon::index_manifest::read_index_manifest;
 use crate::paimon::options::Options;
 use crate::paimon::partition::Paths;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_table::PaimonTable;
-use crate::task::{DataFile, FileFormat, FileSource, LeveledFile, PaimonContext, PaimonNewFile};
+use crate::store::Store;
+use crate::task::{BucketHashes, FileFormat, PaimonContext, PaimonNewFile};
 use crate::types::{
     Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, SortField, SortOrder, Transform,
 };
 use append_rows::AppendRows;
 use buckets::Buckets;
+use default_values::Defaults;
+use dynamic_buckets::DynamicBuckets;
 use facts::{FactFinder, Found, KeyedLayout};
+use file_indexes::IndexPlan;
+use file_options::{changelog_options, postponed_options};
+use key_buckets::{KeyBuckets, locked};
+use key_places::{KeyPlaces, Moved};
 use key_rows::{KeyRows, place_of};
-use keyed_rows::{DELETE, INSERT, KeyedRows};
-use names::{BUCKET, BUCKET_ID, FileNames, split_bucket};
+use keyed_rows::{DELETE, Handed, INSERT, KeyedRows, Kinds, Role, UPDATE};
+use names::{BUCKET, BUCKET_ID, FileNames};
+use new_files::Recorder;
+pub(crate) use properties::{by_level, target_bytes};
 use stats::StatsConfig;
-use written::{WrittenBuckets, partition_row};
+use written::WrittenBuckets;
 
 /// Ids of the columns that files have besides those of the table (Java's `SpecialFields`).
 const KEY_FIELD_ID_START: FieldId = FieldId::MAX / 2;
@@ -71,21 +90,38 @@ pub enum WriteKind {
     /// Adds them; in tables with a primary key they take the place of rows with the same key.
     #[default]
     Add,
+    /// As [`WriteKind::Add`], of rows that were there with other values.
+    Update,
     /// Takes rows with the same key away. They need all columns that can't be null.
     Delete,
+}
+
+/// What a writer made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewFiles {
+    /// Data files.
+    pub added: Vec<PaimonNewFile>,
+    /// Files of the changelog.
+    pub changelog: Vec<PaimonNewFile>,
+    /// The keys that were given buckets as they came.
+    pub hashes: Vec<BucketHashes>,
+}
+
+/// What a writer has to know of another one whose rows it writes again.
+#[derive(Clone, Debug, Default)]
+pub struct Rewritten {
+    /// Keys that were taken out of partitions.
+    moved: Moved,
 }
 
 /// Writes rows into new data files of a table. Nothing of it is public before a commit adds the files.
 pub struct PaimonWriter {
     writer: DataWriter,
-    table: Arc<TableSchema>,
-    found: Arc<Found>,
-    written: WrittenBuckets,
-    /// Buckets of a partition, as entries record it.
-    total_buckets: i32,
-    /// The bucket of all rows, where rows don't have one of their own.
-    bucket: i32,
-    checks_totals: bool,
+    /// The same rows as they came in.
+    changelog: Option<DataWriter>,
+    recorder: Recorder,
+    /// What gives rows with keys their buckets.
+    buckets: Option<KeyBuckets>,
 }
 
 impl PaimonWriter {
@@ -96,37 +132,57 @@ impl PaimonWriter {
     /// `InvalidInput` for options that can't be read or contradict each other; `Unsupported` for tables, types and formats
     /// that are not written yet; those of reading what is there.
     pub fn new(table: &PaimonTable, kind: WriteKind, replaces: bool) -> Result<PaimonWriter> {
+        PaimonWriter::open(table, kind, replaces, None)
+    }
+
+    /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column behind those
+    /// of the table.
+    ///
+    /// # Errors
+    /// As [`PaimonWriter::new`].
+    pub fn again(table: &PaimonTable, kind: WriteKind, other: Rewritten) -> Result<PaimonWriter> {
+        PaimonWriter::open(table, kind, false, Some(other))
+    }
+
+    fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, other: Option<Rewritten>) -> Result<PaimonWriter> {
         let schema = table.table_schema().clone();
         let options = schema.options();
         check_written(&schema, kind)?;
         let count = options.bucket()?;
         let keyed = schema.has_primary_key();
         // Sequence numbers go on where those of the bucket end.
-        let written = match (keyed || count > 0) && !replaces {
+        let written = match (keyed && count != POSTPONE_BUCKET || count > 0) && !replaces {
             true => WrittenBuckets::read(table.metadata())?,
             false => WrittenBuckets::default(),
         };
-        let plan = Plan::new(table, &schema, count)?;
-        let found = Arc::new(Found::default());
-        let (files, row_order) = match keyed {
-            true => plan.keyed(kind, &written, &found)?,
-            false => (plan.append(&found)?, RowOrder::Any),
+        let own = if count == POSTPONE_BUCKET { postponed_options(&schema) } else { schema.options.clone() };
+        let plan = Plan::new(table, &schema, count, Options(&own))?;
+        let again = other.is_some();
+        let buckets = match keyed {
+            true => Some(plan.key_buckets(table, kind, replaces, other.unwrap_or_default())?),
+            false => None,
         };
-        let context = WriteContext {
-            schema: files.prepared.clone(),
-            spec: Arc::new(plan.spec()),
-            order: Arc::new(SortOrder::default()),
-            row_order,
-            locations: FileLocations::in_folder(table.location()),
-            properties: BTreeMap::new(),
-            write_id: plan.write_id.clone(),
-            task_id: 0,
+        let found = Arc::new(Found::new(table.folder().store().clone()));
+        let handed = (plan.writes_changelog() && !replaces).then(Handed::default);
+        let files = match &buckets {
+            Some(buckets) => {
+                let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
+                plan.keyed(&keyed, if plan.postpones { Role::Postponed } else { Role::Data(handed.clone()) })?
+            }
+            None => (plan.append(&found)?, RowOrder::Any),
         };
-        let store = table.folder().store().clone();
-        let writer = DataWriter::of_table(store, context, plan.columns.clone(), files)?;
-        let total_buckets = if count > 0 { count } else { -1 };
-        let checks_totals = count > 0 && !replaces;
-        Ok(PaimonWriter { writer, table: schema, found, written, total_buckets, bucket: UNAWARE_BUCKET, checks_totals })
+        let writer = plan.writer(table, again, files)?;
+        let mut changelog = None;
+        if let (Some(handed), Some(buckets)) = (handed, &buckets) {
+            let own = changelog_options(&own);
+            let plan = Plan::new(table, &schema, count, Options(&own))?;
+            let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
+            changelog = Some(plan.writer(table, again, plan.keyed(&keyed, Role::Changelog(handed))?)?);
+        }
+        let total_buckets = if count > 0 || count == POSTPONE_BUCKET { count } else { -1 };
+        let (bucket, checks_totals) = (plan.bucket(), count > 0 && !replaces);
+        let recorder = Recorder { table: schema.clone(), found, written, total_buckets, bucket, checks_totals };
+        Ok(PaimonWriter { writer, changelog, recorder, buckets })
     }
 
     /// Adds rows. After an error the writer takes no more, and its files can't be committed.
@@ -134,7 +190,8 @@ impl PaimonWriter {
     /// # Errors
     /// `InvalidInput` if the batch does not fit the table, naming the column; `Store` if a file can't be written.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.write(batch)
+        self.writer.write(batch)?;
+        self.changelog.as_mut().map_or(Ok(()), |changelog| changelog.write(batch))
     }
 
     /// Completes all files; none if there were no rows.
@@ -142,60 +199,26 @@ impl PaimonWriter {
     /// # Errors
     /// As [`PaimonWriter::write`]; `InvalidInput` if the table's number of buckets was changed and the rows don't replace
     /// what is there.
-    pub fn finish(mut self) -> Result<Vec<PaimonNewFile>> {
-        let store_files = self.writer.finish()?;
-        let now = now_ms();
-        let mut out = Vec::with_capacity(store_files.len());
-        for file in store_files {
-            let facts = self.found.take(&file.path)?;
-            let (partition, bucket) = split_bucket(&file.partition, self.bucket)?;
-            let row = partition_row(&self.table, &partition)?;
-            if let (true, Some(before)) = (self.checks_totals, self.written.totals.get(&row))
-                && *before != self.total_buckets
-            {
-                let now = self.total_buckets;
-                return Err(Error::invalid(format!("the partition has {before} buckets, the table now {now}"))
-                    .hint("Overwrite the partition to give its rows new buckets"));
-            }
-            let (first, last) = facts.sequence.unwrap_or_else(|| {
-                let last = self.written.sequence.entry((row, bucket)).or_insert(-1);
-                let first = last.saturating_add(1);
-                *last = last.saturating_add(file.record_count);
-                (first, *last)
-            });
-            let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
-            let leveled = LeveledFile {
-                bucket,
-                total_buckets: self.total_buckets,
-                level: LEVEL,
-                schema_id: self.table.id,
-                min_key,
-                max_key,
-                min_sequence_number: first,
-                max_sequence_number: last,
-                delete_row_count: Some(facts.deletes),
-                write_columns: None,
-            };
-            out.push(PaimonNewFile {
-                file: DataFile {
-                    partition: Arc::new(partition),
-                    leveled: Some(Box::new(leveled)),
-                    metrics: None,
-                    sort_order_id: None,
-                    split_offsets: None,
-                    ..file
-                },
-                key_stats: facts.key_stats,
-                value_stats: facts.value_stats,
-                value_stats_cols: facts.value_stats_cols,
-                extra_files: Vec::new(),
-                embedded_index: None,
-                creation_time_ms: now,
-                source: FileSource::Append,
-                external: false,
-            });
+    pub fn finish(self) -> Result<NewFiles> {
+        let PaimonWriter { writer, changelog, mut recorder, buckets } = self;
+        let added = recorder.record(writer.finish()?)?;
+        let changelog = match changelog {
+            Some(changelog) => recorder.record(changelog.finish()?)?,
+            None => Vec::new(),
+        };
+        let hashes = match &buckets {
+            Some(KeyBuckets::Dynamic(dynamic)) => locked(dynamic).written(),
+            _ => Vec::new(),
+        };
+        Ok(NewFiles { added, changelog, hashes })
+    }
+
+    /// What another writer has to know to write the rows of this one again.
+    pub fn rewritten(&self) -> Rewritten {
+        match &self.buckets {
+            Some(KeyBuckets::Anywhere(places)) => Rewritten { moved: locked(places).moved() },
+            _ => Rewritten::default(),
         }
-        Ok(out)
     }
 
     /// Deletes everything written.
@@ -203,32 +226,20 @@ impl PaimonWriter {
     /// # Errors
     /// The first file that could not be deleted; the others are tried all the same.
     pub fn abort(self) -> Result<()> {
-        self.writer.abort()
+        let changelog = self.changelog.map_or(Ok(()), DataWriter::abort);
+        self.writer.abort().and(changelog)
     }
-}
-
-fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 /// Refuses what is not written yet.
 fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
     let options = schema.options();
     let no = |what: &str| Err(Error::unsupported(format!("{what} are not written yet")));
-    if schema.has_primary_key() && options.bucket()? <= 0 {
-        return no("tables with a primary key and without a fixed number of buckets");
-    }
     if !schema.has_primary_key() && kind == WriteKind::Delete {
         return Err(Error::invalid("rows are deleted by key, and the table has no primary key"));
     }
     if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
         return no("tables with columns of type BLOB");
-    }
-    if schema.fields.iter().any(|f| f.default_value.is_some()) {
-        return no("tables with default values of columns");
-    }
-    if options.get("changelog-producer").is_some_and(|p| p.eq_ignore_ascii_case("input")) {
-        return no("tables with 'changelog-producer' = 'input'");
     }
     if options.get("data-file.external-paths").is_some_and(|p| !p.trim().is_empty()) {
         return no("files outside of the table");
@@ -247,11 +258,32 @@ struct Plan<'t> {
     write_id: String,
     /// The fixed number of buckets, if there is one.
     buckets: Option<i32>,
+    /// Whether rows get their buckets later.
+    postpones: bool,
+    store: Arc<dyn Store>,
+    /// The level of the files.
+    level: i32,
+}
+
+/// How files of a table with a primary key are made, and where the key columns are that they have besides.
+struct KeyedFiles {
+    settings: FileSettings,
+    stored: Schema,
+    stored_keys: Vec<usize>,
+}
+
+/// How rows with keys are written.
+struct Keyed<'k> {
+    kind: WriteKind,
+    /// Whether they have been written before, and come with their kinds.
+    again: bool,
+    buckets: KeyBuckets,
+    written: &'k WrittenBuckets,
+    found: &'k Arc<Found>,
 }
 
 impl<'t> Plan<'t> {
-    fn new(table: &PaimonTable, schema: &'t TableSchema, count: i32) -> Result<Plan<'t>> {
-        let options = schema.options();
+    fn new(table: &PaimonTable, schema: &'t TableSchema, count: i32, options: Options<'t>) -> Result<Plan<'t>> {
         Ok(Plan {
             table: schema,
             options,
@@ -260,6 +292,9 @@ impl<'t> Plan<'t> {
             paths: Paths::new(table.location(), schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),
             buckets: (count > 0).then_some(count),
+            postpones: count == POSTPONE_BUCKET,
+            store: table.folder().store().clone(),
+            level: LEVEL,
         })
     }
 
@@ -272,7 +307,7 @@ impl<'t> Plan<'t> {
             transform: Transform::Identity,
         };
         let partition = self.table.partition_fields().map(|f| (f.id, f.name.as_str()));
-        let fields = partition.chain(self.buckets.map(|_| (BUCKET_ID, BUCKET)));
+        let fields = partition.chain(self.has_buckets().then_some((BUCKET_ID, BUCKET)));
         PartitionSpec {
             id: 0,
             fields: (1000..).zip(fields).map(|(id, (source, name))| field((id, source, name))).collect(),
@@ -286,7 +321,7 @@ impl<'t> Plan<'t> {
             write_id: self.write_id.clone(),
             format: self.format,
             count: 0,
-            bucket: UNAWARE_BUCKET,
+            bucket: self.bucket(),
         }
     }
 
@@ -294,41 +329,110 @@ impl<'t> Plan<'t> {
         self.buckets.map(|count| Buckets::new(self.table, count)).transpose()
     }
 
+    fn indexes(&self) -> Result<Option<Arc<IndexPlan>>> {
+        IndexPlan::of(self.table, &self.options, self.store.clone())
+    }
+
+    /// Whether rows have buckets of their own.
+    fn has_buckets(&self) -> bool {
+        self.buckets.is_some() || self.table.has_primary_key() && !self.postpones
+    }
+
+    /// The bucket of all rows, if they don't.
+    fn bucket(&self) -> i32 {
+        if self.postpones { POSTPONE_BUCKET } else { UNAWARE_BUCKET }
+    }
+
+    /// What gives rows with keys their buckets.
+    fn key_buckets(
+        &self,
+        table: &PaimonTable,
+        kind: WriteKind,
+        replaces: bool,
+        other: Rewritten,
+    ) -> Result<KeyBuckets> {
+        if let Some(fixed) = self.bucketing()? {
+            return Ok(KeyBuckets::Fixed(fixed));
+        }
+        if self.postpones {
+            return Ok(KeyBuckets::Postponed);
+        }
+        if is_over_partitions(self.table) {
+            let places = KeyPlaces::new(table, replaces, kind == WriteKind::Delete, other.moved)?;
+            return Ok(KeyBuckets::Anywhere(Arc::new(Mutex::new(places))));
+        }
+        let indexes = if replaces { None } else { Some(hash_indexes(table)?) };
+        Ok(KeyBuckets::Dynamic(Arc::new(Mutex::new(DynamicBuckets::new(self.table, indexes)?))))
+    }
+
+    /// The columns of rows that come in.
+    fn incoming(&self, again: bool) -> Result<Arc<Schema>> {
+        let columns = Defaults::of(self.table)?.incoming(&self.columns);
+        Ok(Arc::new(if again { with_kind(&columns) } else { columns }))
+    }
+
+    /// Whether files of the changelog are written: with `changelog-producer` = `input`.
+    fn writes_changelog(&self) -> bool {
+        let producer = self.options.get("changelog-producer").unwrap_or_default();
+        self.table.has_primary_key() && producer.eq_ignore_ascii_case("input") && !self.postpones
+    }
+
+    fn writer(&self, table: &PaimonTable, again: bool, files: (TableFiles, RowOrder)) -> Result<DataWriter> {
+        let (files, row_order) = files;
+        let context = WriteContext {
+            schema: files.prepared.clone(),
+            spec: Arc::new(self.spec()),
+            order: Arc::new(SortOrder::default()),
+            row_order,
+            locations: FileLocations::in_folder(table.location()),
+            properties: BTreeMap::new(),
+            write_id: self.write_id.clone(),
+            task_id: 0,
+        };
+        DataWriter::of_table(table.folder().store().clone(), context, self.incoming(again)?, files)
+    }
+
     /// The columns, and behind them the bucket.
     fn with_bucket(&self, columns: Vec<Field>) -> Arc<Schema> {
-        let bucket = self.buckets.map(|_| Field::new(BUCKET_ID, BUCKET, true, PrimitiveType::Int));
+        let bucket = self.has_buckets().then(|| Field::new(BUCKET_ID, BUCKET, true, PrimitiveType::Int));
         Arc::new(Schema::new(self.columns.id, columns.into_iter().chain(bucket).collect::<Vec<_>>(), Vec::new()))
     }
 
     fn settings(&self, stored: Schema, exact: &ExactTypes, finder: FactFinder) -> Result<FileSettings> {
-        let properties = properties::writer_properties(&self.options, self.format, LEVEL)?;
+        let properties = properties::writer_properties(&self.options, self.format, self.level)?;
         FileSettings::of_paimon(self.format, Arc::new(stored), exact, &properties, Arc::new(finder))
     }
 
-    fn append(&self, found: &Arc<Found>) -> Result<TableFiles> {
+    fn append_files(&self, found: &Arc<Found>) -> Result<(FileSettings, Schema)> {
         let fields = &self.table.fields;
         let finder = FactFinder {
             key_stats: StatsConfig::of_keys(std::iter::empty(), self.format),
-            value_stats: StatsConfig::of_values(fields, &[], &self.options, LEVEL, self.format)?,
+            value_stats: StatsConfig::of_values(fields, &[], &self.options, self.level, self.format)?,
             first_value: 0,
             keyed: None,
+            indexes: self.indexes()?,
             found: found.clone(),
         };
         let stored = plain(self.columns.fields.to_vec());
+        Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared().as_ref().clone()), finder)?, stored))
+    }
+
+    fn append(&self, found: &Arc<Found>) -> Result<TableFiles> {
+        let (settings, stored) = self.append_files(found)?;
         let prepared = self.with_bucket(self.columns.fields.to_vec());
         let rows = AppendRows {
             schema: Arc::new(self.table.clone()),
+            defaults: Defaults::of(self.table)?,
             buckets: self.bucketing()?,
             names: self.names(),
             prepared: to_arrow(&prepared)?,
             stored: to_arrow(&stored)?,
         };
-        let settings = self.settings(stored, &ExactTypes(self.table.declared().as_ref().clone()), finder)?;
         let target_bytes = properties::target_bytes(&self.options, false)?;
         Ok(TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) })
     }
 
-    fn keyed(&self, kind: WriteKind, written: &WrittenBuckets, found: &Arc<Found>) -> Result<(TableFiles, RowOrder)> {
+    fn keyed_files(&self, found: &Arc<Found>) -> Result<KeyedFiles> {
         let thin = self.options.boolean("data-file.thin-mode", false)?;
         let keys: Vec<&DataField> = self.table.key_fields().collect();
         let key_places = keys.iter().map(|k| place_of(&self.columns, k.id)).collect::<Result<Vec<_>>>()?;
@@ -343,7 +447,7 @@ impl<'t> Plan<'t> {
         let in_full: Vec<DataField> = if thin { keys.iter().map(|k| (*k).clone()).collect() } else { Vec::new() };
         let finder = FactFinder {
             key_stats: StatsConfig::of_keys(keys.iter().map(|k| (*k).clone()), self.format),
-            value_stats: StatsConfig::of_values(&self.table.fields, &in_full, &self.options, LEVEL, self.format)?,
+            value_stats: StatsConfig::of_values(&self.table.fields, &in_full, &self.options, self.level, self.format)?,
             first_value,
             keyed: Some(KeyedLayout {
                 keys: KeyRows::new(&stored, keys.iter().copied())?,
@@ -351,8 +455,14 @@ impl<'t> Plan<'t> {
                 sequence: first_value - 2,
                 kind: first_value - 1,
             }),
+            indexes: self.indexes()?,
             found: found.clone(),
         };
+        Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
+    }
+
+    fn keyed(&self, keyed: &Keyed<'_>, role: Role) -> Result<(TableFiles, RowOrder)> {
+        let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(keyed.found)?;
         let columns = self.columns.fields.iter().cloned().chain(BufferMerge::own_columns());
         let merged = plain(columns.clone().collect());
         let prepared = self.with_bucket(columns.collect());
@@ -365,25 +475,32 @@ impl<'t> Plan<'t> {
             }
         };
         let rows = KeyedRows {
+            role: role.clone(),
             schema: Arc::new(self.table.clone()),
-            buckets: self.bucketing()?,
+            defaults: Defaults::of(self.table)?,
+            buckets: keyed.buckets.clone(),
             merge: BufferMerge::new(self.columns.clone(), self.merge_context())?,
             names: self.names(),
-            kind: if kind == WriteKind::Delete { DELETE } else { INSERT },
-            kind_column: kind_column.filter(|_| kind == WriteKind::Add),
+            kinds: match (keyed.again, keyed.kind, kind_column) {
+                (true, ..) => Kinds::Last,
+                (_, WriteKind::Delete, _) => Kinds::All(DELETE),
+                (_, _, Some(at)) => Kinds::Column(at),
+                (_, WriteKind::Update, _) => Kinds::All(UPDATE),
+                _ => Kinds::All(INSERT),
+            },
             prepared: to_arrow(&prepared)?,
             merged: to_arrow(&merged)?,
             stored: to_arrow(&stored)?,
             stored_keys,
-            sequence: written.sequence.clone(),
+            sequence: keyed.written.sequence.clone(),
             rows: 0,
             held: None,
         };
-        let settings = self.settings(stored, &exact, finder)?;
         let target_bytes = properties::target_bytes(&self.options, true)?;
-        let order = SortOrder { id: 0, fields: keys.iter().map(|k| ascending(k.id)).collect() };
+        let postponed = matches!(role, Role::Postponed);
+        let order = SortOrder { id: 0, fields: self.table.key_fields().map(|k| ascending(k.id)).collect() };
         let files = TableFiles { prepared, settings, target_bytes, rows: Box::new(rows) };
-        Ok((files, RowOrder::By(Sorting::Order(order))))
+        Ok((files, if postponed { RowOrder::Any } else { RowOrder::By(Sorting::Order(order)) }))
     }
 
     fn merge_context(&self) -> PaimonContext {
@@ -414,6 +531,25 @@ impl<'t> Plan<'t> {
         fields.extend(self.columns.fields.iter().cloned());
         (plain(fields), exact)
     }
+}
+
+/// Whether the primary key says nothing of some partition column: a key may move to another partition.
+pub(crate) fn is_over_partitions(schema: &TableSchema) -> bool {
+    schema.has_primary_key() && schema.partition_keys.iter().any(|k| !schema.primary_keys.contains(k))
+}
+
+/// The hashes of keys that a table's buckets have at its snapshot.
+///
+/// # Errors
+/// Those of reading the index manifest.
+pub(crate) fn hash_indexes(table: &PaimonTable) -> Result<HashIndexes> {
+    let folder = table.folder();
+    let manifest = table.metadata().snapshot.as_ref().and_then(|s| s.index_manifest.as_deref());
+    let entries = match manifest {
+        Some(name) => read_index_manifest(folder.store().as_ref(), folder.root(), name)?,
+        None => Vec::new(),
+    };
+    HashIndexes::new(folder.store().clone(), folder.root(), table.table_schema(), &entries)
 }
 
 fn plain(fields: Vec<Field>) -> Schema {

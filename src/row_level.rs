@@ -35,18 +35,21 @@ use arrow::record_batch::RecordBatchReader;
 
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
-use crate::iceberg::commit::SnapshotChange;
+use crate::iceberg::commit::{FirstTime, SnapshotChange};
 use crate::table::Table;
+use crate::task::DataFile;
 use crate::transaction::{self, CommitOptions, Transaction};
 use crate::workers::GoOn;
 
 use self::delta::Delta;
-pub(crate) use self::live::schema_with_lineage;
+pub(crate) use self::live::{Placed, are_in, placed, schema_with_lineage};
 pub use self::merge::{Columns, Merge};
+pub(crate) use self::overwrite::NewRows;
 pub(crate) use self::positions::listed_with_other_deletes;
 pub(crate) use self::rewrite::NewFiles;
 pub(crate) use self::settle::settle;
 pub use self::update::Assigned;
+pub(crate) use self::update::Assignments;
 use self::view::View;
 
 /// Rows that come in batches.
@@ -86,13 +89,22 @@ impl RowChange {
         let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
         match self {
             RowChange::Delete(filter) => delete::delete(view, filter, go_on),
-            RowChange::Overwrite(filter) => overwrite::overwrite(view, rows()?, filter, go_on),
-            RowChange::OverwritePartitions => overwrite::overwrite_partitions(view, rows()?),
+            RowChange::Overwrite(filter) => overwrite::overwrite(view, NewRows::Stream(rows()?), filter, go_on),
+            RowChange::OverwritePartitions => overwrite::overwrite_partitions(view, NewRows::Stream(rows()?)),
             RowChange::Update(filter, assigned) => update::update(view, filter, assigned, go_on),
             RowChange::Merge(merge) => merge::merge(view, rows()?, merge, go_on),
             RowChange::DeleteKeys(_) | RowChange::ReplaceKeys(_) | RowChange::DeletePositions => {
                 Ok(Delta::of(view, self, rows()?, 0, go_on)?.change(view))
             }
+        }
+    }
+
+    /// As [`RowChange::plan`], where the rows are in files already.
+    fn plan_written(&self, view: &View, files: Vec<DataFile>, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+        match self {
+            RowChange::Overwrite(filter) => overwrite::overwrite(view, NewRows::Written(files), filter, go_on),
+            RowChange::OverwritePartitions => overwrite::overwrite_partitions(view, NewRows::Written(files)),
+            _ => Err(Error::invalid("only an overwrite takes rows that were written before")),
         }
     }
 
@@ -127,6 +139,33 @@ impl Table {
         let view = View::new(newest.clone(), options.branch.as_deref())?;
         match change.plan(&view, rows, go_on)?.filter(|change| !change.only_checks()) {
             Some(change) => transaction::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result(),
+            None => Ok(newest),
+        }
+    }
+}
+
+impl Table {
+    /// Overwrites by rows that are in these files already, in one commit that is known by `first_time`. They stay whatever
+    /// becomes of the commit. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// As [`Table::change_rows`]; `InvalidInput` for changes that are no overwrite.
+    pub(crate) fn overwrite_by_files(
+        &self,
+        change: &RowChange,
+        files: Vec<DataFile>,
+        first_time: FirstTime,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<Table> {
+        let newest = self.refresh()?;
+        options.check(&newest)?;
+        let view = View::new(newest.clone(), options.branch.as_deref())?;
+        match change.plan_written(&view, files, go_on)?.filter(|change| !change.only_checks()) {
+            Some(change) => {
+                let change = options.apply(change.once(first_time), &newest)?;
+                transaction::commit(&newest, vec![Box::new(change)]).into_result()
+            }
             None => Ok(newest),
         }
     }

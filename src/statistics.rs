@@ -9,6 +9,7 @@
 //! `ParquetMetrics` and `OrcMetrics`.
 
 mod column;
+mod paimon;
 
 use std::time::Instant;
 
@@ -18,7 +19,7 @@ use crate::expr::bounds::must_match;
 use crate::iceberg::plan::{Plan, PlannedBatch};
 use crate::iceberg::statistics::{MetricsBounds, strict};
 use crate::scan::Scan;
-use crate::task::{FileContent, FileFormat};
+use crate::task::{FileContent, FileFormat, ReadContext};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value, select};
 use crate::workers::GoOn;
@@ -145,7 +146,8 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`Plan::start`].
     pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
-        let mut folds = self.asked_columns(columns)?;
+        let shape = (self.context().as_ref(), self.all_columns().as_ref(), self.is_case_sensitive());
+        let mut folds = asked_columns(shape, columns)?;
         let began = Instant::now();
         let (mut input, listed) = self.listed(go_on)?;
         input.metric_fields = folds.iter().map(ColumnFold::field_id).collect();
@@ -167,31 +169,35 @@ impl Scan {
         let columns = folds.into_iter().map(|fold| fold.finish(&row_count, cut)).collect();
         Ok(Statistics { row_count: Fact { exact: exact || self.row_limit() == Some(0), ..row_count }, files, columns })
     }
+}
 
-    fn asked_columns(&self, columns: &[String]) -> Result<Vec<ColumnFold>> {
-        let schema = &self.context().schema;
-        let mut folds = Vec::new();
-        if columns.is_empty() {
-            let own = self.projection().fields.iter().filter(|f| !is_metadata(f.id));
-            own.for_each(|f| leaves(schema, f, &mut folds));
-        }
-        for column in columns {
-            let named = self.all_columns();
-            let asked = select::select(named, std::slice::from_ref(column), &[], self.is_case_sensitive())?;
-            if asked.fields.iter().any(|f| is_metadata(f.id)) {
-                return Err(no_statistics(column));
-            }
-            let asked = select::select(schema, std::slice::from_ref(column), &[], self.is_case_sensitive())?;
-            let before = folds.len();
-            asked.fields.iter().for_each(|f| leaves(schema, f, &mut folds));
-            if folds.len() == before {
-                return Err(no_statistics(column));
-            }
-        }
-        let mut seen = std::collections::HashSet::new();
-        folds.retain(|fold| seen.insert(fold.field_id()));
-        Ok(folds)
+/// The columns that a scan is asked for statistics of. `shape` is its context, the columns that can be named, and whether they
+/// are by their exact names.
+fn asked_columns(
+    (context, named, case_sensitive): (&ReadContext, &Schema, bool),
+    columns: &[String],
+) -> Result<Vec<ColumnFold>> {
+    let schema = &context.schema;
+    let mut folds = Vec::new();
+    if columns.is_empty() {
+        let own = context.projection.fields.iter().filter(|f| !is_metadata(f.id));
+        own.for_each(|f| leaves(schema, f, &mut folds));
     }
+    for column in columns {
+        let asked = select::select(named, std::slice::from_ref(column), &[], case_sensitive)?;
+        if asked.fields.iter().any(|f| is_metadata(f.id)) {
+            return Err(no_statistics(column));
+        }
+        let asked = select::select(schema, std::slice::from_ref(column), &[], case_sensitive)?;
+        let before = folds.len();
+        asked.fields.iter().for_each(|f| leaves(schema, f, &mut folds));
+        if folds.len() == before {
+            return Err(no_statistics(column));
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    folds.retain(|fold| seen.insert(fold.field_id()));
+    Ok(folds)
 }
 
 fn no_statistics(column: &str) -> Error {

@@ -501,13 +501,36 @@ pub struct CommitMessage {
     pub written_at: Option<WrittenAt>,
     /// Of a table of Paimon: the same files, with all that a commit records of them.
     pub paimon: Vec<PaimonNewFile>,
+    /// Of a table of Paimon: files of the changelog.
+    pub paimon_changelog: Vec<PaimonNewFile>,
+    /// Of a table of Paimon: the keys that were given buckets as they came.
+    pub paimon_hashes: Vec<BucketHashes>,
+}
+
+/// The keys of rows that a writer gave a bucket, in tables of Paimon whose buckets follow from no rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BucketHashes {
+    /// The partition: a binary row after its number of fields.
+    pub partition: Vec<u8>,
+    /// The bucket.
+    pub bucket: i32,
+    /// Hashes of the keys.
+    pub hashes: Vec<i32>,
 }
 
 impl CommitMessage {
     /// Files that rely on nothing.
     pub fn new(table_uuid: impl Into<String>, files: Vec<DataFile>, written_at: Option<WrittenAt>) -> CommitMessage {
-        let (table_uuid, paimon) = (table_uuid.into(), Vec::new());
-        CommitMessage { table_uuid, files, delta: None, rewrites: None, written_at, paimon }
+        CommitMessage {
+            table_uuid: table_uuid.into(),
+            files,
+            delta: None,
+            rewrites: None,
+            written_at,
+            paimon: Vec::new(),
+            paimon_changelog: Vec::new(),
+            paimon_hashes: Vec::new(),
+        }
     }
 }
 

@@ -207,6 +207,14 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
     if !message.paimon.is_empty() {
         out["paimon"] = message.paimon.iter().map(paimon::new_file_object).collect();
     }
+    if !message.paimon_changelog.is_empty() {
+        let files: Vec<DataFile> = message.paimon_changelog.iter().map(|f| f.file.clone()).collect();
+        out["paimon-changelog-files"] = files_of(&files)?.into();
+        out["paimon-changelog"] = message.paimon_changelog.iter().map(paimon::new_file_object).collect();
+    }
+    if !message.paimon_hashes.is_empty() {
+        out["paimon-hashes"] = message.paimon_hashes.iter().map(paimon::hashes_object).collect();
+    }
     Ok(out.to_string())
 }
 
@@ -232,7 +240,16 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
         None => Vec::new(),
         Some(_) => paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
     };
-    Ok(CommitMessage { delta, rewrites: rewrites.transpose()?, paimon, ..message })
+    let paimon_changelog = match j.get("paimon-changelog") {
+        None => Vec::new(),
+        Some(_) => paimon::new_files_of(array(&j, "paimon-changelog")?, &files(&j, "paimon-changelog-files")?)?,
+    };
+    let paimon_hashes = match j.get("paimon-hashes") {
+        None => Vec::new(),
+        Some(_) => array(&j, "paimon-hashes")?.iter().map(paimon::hashes_of).collect::<Result<_>>()?,
+    };
+    let rewrites = rewrites.transpose()?;
+    Ok(CommitMessage { delta, rewrites, paimon, paimon_changelog, paimon_hashes, ..message })
 }
 
 fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {

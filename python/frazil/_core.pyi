@@ -294,6 +294,14 @@ class Table:
     def commit(
         self, messages: list[CommitMessage], snapshot_properties: dict[str, str], *, branch: str | None = None
     ) -> Table: ...
+    def commit_overwrite(
+        self,
+        change: str,
+        messages: list[CommitMessage],
+        snapshot_properties: dict[str, str],
+        *,
+        branch: str | None = None,
+    ) -> Table: ...
     def transaction(self, branch: str | None) -> Transaction: ...
     def add_files(
         self, paths: list[str], check_duplicates: bool, *, branch: str | None, snapshot_properties: dict[str, str]

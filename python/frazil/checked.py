@@ -102,7 +102,7 @@ CHECKS: dict[str, _Check] = {
     "Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask]": _list_of(
         (_core.DataFile, _core.DeleteFile, _core.ScanTask), "files or tasks of a scan"
     ),
-    "Literal['binpack', 'sort', 'zorder']": arguments.text,
+    "Literal['binpack', 'sort', 'zorder', 'full', 'minor'] | None": _optional(arguments.text),
     "Literal['error', 'ignore', 'delete']": arguments.text,
     "Path": arguments.column_path,
     "Path | None": _optional(arguments.column_path),

@@ -1,4 +1,7 @@
-"""Metadata tables: a table's snapshots, manifests, files and partitions as Arrow tables, with Java Iceberg's columns.
+"""Metadata tables: a table's snapshots, manifests, files and partitions as Arrow tables.
+
+They have the columns of Java Iceberg's metadata tables; those of tables of Apache Paimon have the columns of Java
+Paimon's system tables instead (see the guide).
 
     table.inspect.snapshots()
     table.inspect.files()                                # what the current snapshot reads
@@ -157,6 +160,47 @@ class Inspect:
             UnsupportedError: A delete file is encrypted.
         """
         return self._rows("position_deletes", at)
+
+    def schemas(self) -> pa.Table:
+        """Of tables of Paimon: the schemas.
+
+        Columns: `schema_id`, `fields`, `partition_keys`, `primary_keys`, `options` (JSON), `comment`, `update_time`.
+        """
+        return self._rows("schemas")
+
+    def options(self) -> pa.Table:
+        """Of tables of Paimon: the options. Columns: `key`, `value`."""
+        return self._rows("options")
+
+    def tags(self) -> pa.Table:
+        """Of tables of Paimon: the tags.
+
+        Columns: `tag_name`, `snapshot_id`, `schema_id`, `commit_time`, `record_count`, `create_time`, `time_retained`.
+        """
+        return self._rows("tags")
+
+    def branches(self) -> pa.Table:
+        """Of tables of Paimon: the branches but for `main`. Columns: `branch_name`, `create_time`."""
+        return self._rows("branches")
+
+    def consumers(self) -> pa.Table:
+        """Of tables of Paimon: who reads what changes. Columns: `consumer_id`, `next_snapshot_id`."""
+        return self._rows("consumers")
+
+    def buckets(self, at: At | None = None) -> pa.Table:
+        """Of tables of Paimon: the buckets that have files in one version.
+
+        Columns: `partition`, `bucket`, `record_count`, `file_size_in_bytes`, `file_count`, `last_update_time`.
+        """
+        return self._rows("buckets", at)
+
+    def table_indexes(self, at: At | None = None) -> pa.Table:
+        """Of tables of Paimon: the index files of one version.
+
+        Columns: `partition`, `bucket`, `index_type`, `file_name`, `file_size`, `row_count`, `dv_ranges` (of deletion
+        vectors the data file, offset, length and number of rows).
+        """
+        return self._rows("table_indexes", at)
 
     def _rows(self, name: str, at: At | None = None) -> pa.Table:
         from frazil import interop

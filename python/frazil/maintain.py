@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -39,6 +40,8 @@ class Compacted(NamedTuple):
         commits: Commits made.
         failed: Why commits failed, or what they would have committed could not be written: only with `max_commits`. It
             may be unknown how one ended; then its files are still there.
+        upgraded_files: Of Apache Paimon: data files that got another level as they are.
+        changelog_files: Of Apache Paimon: files that tell what changed.
     """
 
     groups: int
@@ -48,6 +51,8 @@ class Compacted(NamedTuple):
     added_bytes: int
     commits: int
     failed: list[str]
+    upgraded_files: int = 0
+    changelog_files: int = 0
 
 
 class ExpiredSnapshots(NamedTuple):
@@ -295,7 +300,7 @@ class Maintain:
 
     def compact(
         self,
-        strategy: Literal["binpack", "sort", "zorder"] = "binpack",
+        strategy: Literal["binpack", "sort", "zorder", "full", "minor"] | None = None,
         where: str | Predicate | None = None,
         target_file_size_bytes: int | None = None,
         min_file_size_bytes: int | None = None,
@@ -314,6 +319,7 @@ class Maintain:
         zorder_by: Sequence[str] | None = None,
         zorder_max_output_size: int | None = None,
         zorder_var_length_contribution: int = 8,
+        options: Mapping[str, object] | None = None,
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
@@ -322,10 +328,16 @@ class Maintain:
         partition specs are partitioned by the current one. Rows keep their ids, and equality deletes that are committed
         meanwhile still reach them.
 
+        Tables of Apache Paimon are compacted by their own options, partition by partition and bucket by bucket, in one
+        snapshot of kind `COMPACT`; of the arguments, `where` (of partition columns), `dry_run`, `branch`,
+        `snapshot_properties` and `options` are for them too.
+
         Args:
-            strategy: `binpack` keeps rows in the order in which they are read. `sort` sorts the rows of each group, in
+            strategy: `binpack`, if you don't say, keeps rows in the order in which they are read. `sort` sorts the rows of each group, in
                 bounded memory, and `zorder` along a curve that narrows the bounds of several columns; files follow one
-                another in that order. All choose files alike: to sort a whole table say `rewrite_all=True`.
+                another in that order. All choose files alike: to sort a whole table say `rewrite_all=True`. Of tables of
+                Apache Paimon, `full`, if you don't say, compacts all files of a bucket, and `minor` those that their
+                number and sizes ask for.
             where: Only files that may have such rows, as text or expression.
             target_file_size_bytes: How large files should be; None follows the property
                 `write.target-file-size-bytes`, 512 MiB if it is not set.
@@ -347,6 +359,7 @@ class Maintain:
             zorder_by: The columns of the curve. Those that the table is partitioned by as they are do not count.
             zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
             zorder_var_length_contribution: How many bytes of strings and binaries count.
+            options: Of Apache Paimon: options for this compaction, in the place of those of the table.
 
         Raises:
             InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
@@ -355,9 +368,16 @@ class Maintain:
             UnsupportedError: The table has columns that can't be written yet, or that no z-order is of: decimals, for
                 one.
         """
+        given = {k: v for k, v in locals().items() if k != "self"}
+        if self._table.format == "paimon":
+            return self._compact_paimon(given)
+        if options is not None or strategy in ("full", "minor"):
+            raise InvalidInputError(
+                f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
+            )
         result = self._run(
             "compact",
-            strategy=strategy,
+            strategy=strategy or "binpack",
             sort_by=arguments.order(sort_by),
             zorder_by=None if zorder_by is None else list(zorder_by),
             zorder_max_output_size=zorder_max_output_size,
@@ -376,6 +396,27 @@ class Maintain:
             dry_run=dry_run,
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
+        )
+        return Compacted(**result)
+
+    def _compact_paimon(self, given: dict[str, Any]) -> Compacted:
+        """Compacts a table of Apache Paimon by the arguments of `compact`."""
+        taken = {"strategy", "where", "dry_run", "branch", "snapshot_properties", "options"}
+        for name, parameter in inspect.signature(Maintain.compact).parameters.items():
+            if name in given and name not in taken and given[name] != parameter.default:
+                raise InvalidInputError(
+                    f"{name} is not for tables of Apache Paimon",
+                    {"table": self._table.location},
+                    hint="Their files follow options of the table, or those given as options={...}",
+                )
+        result = self._run(
+            "compact",
+            strategy=given["strategy"],
+            filter=None if given["where"] is None else str(given["where"]),
+            dry_run=given["dry_run"],
+            branch=given["branch"],
+            snapshot_properties=arguments.texts(given["snapshot_properties"]),
+            options=arguments.texts(given["options"]),
         )
         return Compacted(**result)
 

@@ -12,6 +12,7 @@ from frazil import _core, arguments
 from frazil.arguments import At
 from frazil.checked import checked, checked_call
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, begin, evolve
+from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
 from frazil.maintain import Maintain
@@ -428,6 +429,41 @@ class Table(RowChanges):
                 commit deleted rows of it.
         """
         self._core = self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch)
+        return self
+
+    def commit_overwrite(
+        self,
+        messages: Iterable[_core.CommitMessage],
+        where: str | Predicate | None = None,
+        partitions: bool = False,
+        branch: str | None = None,
+        snapshot_properties: Mapping[str, object] | None = None,
+    ) -> Table:
+        """Commits what writers wrote in the place of other rows, in one snapshot; returns the table.
+
+        The very same messages, committed to the branch once more, change nothing. If the commit fails, the writers'
+        files stay: give the messages to `abort`, or commit them again.
+
+        Args:
+            messages: What `Writer.write` returned, perhaps in other processes.
+            where: Rows to replace, as for `overwrite`; None replaces all.
+            partitions: Replace the partitions that there are new rows for instead, as `overwrite_partitions` does.
+            branch: The branch to change, if not `main`.
+            snapshot_properties: Members for the snapshot's summary.
+
+        Raises:
+            InvalidInputError: The filter does not fit; a message is another table's, has deletes or rewritten rows, its
+                files are gone, or some of the messages were committed before.
+            CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+        """
+        if partitions and where is not None:
+            raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one of them")
+        change = {"change": "overwrite", "where": "true" if where is None else str(where)}
+        if partitions:
+            change = {"change": "overwrite-partitions"}
+        self._core = self._core.commit_overwrite(
+            json.dumps(change), list(messages), arguments.texts(snapshot_properties), branch=branch
+        )
         return self
 
     def commit_rewrite(

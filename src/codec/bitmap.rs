@@ -84,12 +84,31 @@ impl PositionSet {
                 .serialize_into(&mut covered)
                 .map_err(|e| Error::internal("a deletion vector cannot be encoded").because(e))?;
         }
-        let length = i32::try_from(covered.len())
-            .map_err(|e| Error::invalid("a deletion vector would take more than 2 GiB").because(e))?;
-        let mut out = length.to_be_bytes().to_vec();
-        out.extend_from_slice(&covered);
-        out.extend_from_slice(&crc32fast::hash(&covered).to_be_bytes());
-        Ok(out)
+        framed(&covered)
+    }
+
+    /// A deletion vector of 32-bit positions as Paimon's index files have it, and the length that the table records of it.
+    ///
+    /// # Errors
+    /// `InvalidInput` for positions that such a vector cannot have, and for sets that take more than 2 GiB.
+    ///
+    /// Source: Java's `BitmapDeletionVector`.
+    pub fn to_narrow_vector(&self) -> Result<(Vec<u8>, usize)> {
+        let mut covered = NARROW_MAGIC.to_vec();
+        let mut positions = RoaringBitmap::new();
+        for (key, bitmap) in self.0.bitmaps().filter(|(_, b)| !b.is_empty()) {
+            if key > 0 || bitmap.max().is_some_and(|last| last > i32::MAX as u32) {
+                return Err(Error::invalid("a file has more rows than deletion vectors of 32 bits can name")
+                    .hint("Set the table's option 'deletion-vectors.bitmap64' to true"));
+            }
+            positions = bitmap.clone();
+        }
+        positions.optimize();
+        positions
+            .serialize_into(&mut covered)
+            .map_err(|e| Error::internal("a deletion vector cannot be encoded").because(e))?;
+        let length = covered.len();
+        Ok((framed(&covered)?, length))
     }
 
     /// Adds positions in any order, duplicates allowed; fastest if they ascend.
@@ -176,6 +195,16 @@ pub fn unite_bitmaps(a: &[u8], b: &[u8]) -> Result<Vec<u8>> {
     union.optimize();
     let mut out = Vec::with_capacity(union.serialized_size());
     union.serialize_into(&mut out).map_err(|e| Error::internal("a bitmap cannot be encoded").because(e))?;
+    Ok(out)
+}
+
+/// Magic number and bitmap with their length before and checksum behind.
+fn framed(covered: &[u8]) -> Result<Vec<u8>> {
+    let length = i32::try_from(covered.len())
+        .map_err(|e| Error::invalid("a deletion vector would take more than 2 GiB").because(e))?;
+    let mut out = length.to_be_bytes().to_vec();
+    out.extend_from_slice(covered);
+    out.extend_from_slice(&crc32fast::hash(covered).to_be_bytes());
     Ok(out)
 }
 

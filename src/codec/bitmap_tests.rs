@@ -150,3 +150,28 @@ proptest! {
         let _ = PositionSet::from_vector(&framed(&vector[8..end]));
     }
 }
+
+#[test]
+fn narrow_vectors_are_read_again() {
+    for positions in
+        [vec![], vec![0], vec![3, 1, 70_000], (0..100_000).collect::<Vec<i64>>(), vec![i64::from(i32::MAX)]]
+    {
+        let mut set = PositionSet::default();
+        set.extend(&positions).unwrap();
+        let (vector, length) = set.to_narrow_vector().unwrap();
+        // The recorded length counts neither itself nor the checksum.
+        assert_eq!(vector.len(), length + 8);
+        assert_eq!(vector.get(..4), Some(i32::try_from(length).unwrap().to_be_bytes().as_slice()));
+        let more = [vector.as_slice(), b"more"].concat();
+        assert_eq!(PositionSet::from_index_file(&more, length).unwrap(), set);
+        let mut damaged = vector.clone();
+        *damaged.get_mut(9).unwrap() ^= 1;
+        assert!(PositionSet::from_index_file(&damaged, length).is_err());
+    }
+    let mut far = PositionSet::default();
+    far.extend(&[i64::from(i32::MAX) + 1]).unwrap();
+    assert!(far.to_narrow_vector().is_err());
+    let mut farther = PositionSet::default();
+    farther.extend(&[1 << 40]).unwrap();
+    assert!(farther.to_narrow_vector().is_err());
+}

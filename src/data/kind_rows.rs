@@ -61,6 +61,19 @@ pub(super) fn read_kinds(reading: Reading<'_>, task: &ScanTask, change: &Change)
     Ok(Box::new(rows.map(move |batch| label.rows(&batch?)).filter(has_rows)))
 }
 
+/// The columns of a table, and behind them the kind of a row.
+pub fn with_kind(columns: &Schema) -> Schema {
+    let kind = key_value_columns().into_iter().filter(|f| f.id == KIND_ID);
+    Schema::new(columns.id, columns.fields.iter().cloned().chain(kind).collect::<Vec<_>>(), Vec::new())
+}
+
+/// A context in which the files of a table with a primary key are read as they are, kinds and all.
+pub fn as_written(context: &ReadContext) -> Arc<ReadContext> {
+    let optional = |f: &Field| Field { required: false, ..f.clone() };
+    let columns = with_kind(&context.schema);
+    file_context(context, columns.fields.iter().map(optional).collect())
+}
+
 /// Adds the columns of a changelog.
 struct Label {
     change: Change,

@@ -78,16 +78,25 @@ impl BufferMerge {
         Ok(partition(&keys).map_err(failed)?.ranges())
     }
 
+    /// Checks that the table takes rows of their kinds, which their last column says.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it does not.
+    pub fn check_kinds(&self, rows: &RecordBatch) -> Result<()> {
+        if self.rules.engine == Engine::FirstRow && !self.all_added(rows)? {
+            return Err(Error::invalid("rows can't be deleted from a table that keeps the first rows")
+                .hint("Set 'ignore-delete' for the table"));
+        }
+        Ok(())
+    }
+
     /// One row for each key, in the same order. Rows come sorted by key, those with one key in the order they were given.
     ///
     /// # Errors
     /// `InvalidInput` for rows that the table's merge engine does not take.
     pub fn merge(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let groups = self.groups(rows)?;
-        if self.rules.engine == Engine::FirstRow && !self.all_added(rows)? {
-            return Err(Error::invalid("rows can't be deleted from a table that keeps the first rows")
-                .hint("Set 'ignore-delete' for the table"));
-        }
+        self.check_kinds(rows)?;
         if groups.len() == rows.num_rows() {
             return Ok(rows.clone());
         }

@@ -48,12 +48,31 @@ struct Merged<'a> {
     is_filled: bool,
 }
 
+/// What the rows of a key became.
+#[derive(Clone, Debug)]
+pub(super) struct MergedRow {
+    pub columns: Vec<Held>,
+    /// Whether it is a row, and not one that takes others away.
+    pub is_added: bool,
+    /// The row that it is as late as: the last one that counted.
+    pub latest: Option<Place>,
+}
+
 impl ColumnMerge {
-    /// Merges the rows of a key, the oldest first. `false` if nothing is left of them.
+    /// Merges the rows of a key, the oldest first. `None` if nothing is left of them.
+    ///
+    /// # Errors
+    /// As [`ColumnMerge::merge_row`].
+    pub fn merge(&self, members: &[(usize, Place)], live: &[Loaded]) -> Result<Option<Vec<Held>>> {
+        let merged = self.merge_row(members, live)?;
+        Ok(merged.is_added.then_some(merged.columns))
+    }
+
+    /// Merges the rows of a key, the oldest first.
     ///
     /// # Errors
     /// As [`Function::add`] and [`Function::retract`]; `InvalidInput` for deletes in a table that is not to have any.
-    pub fn merge(&self, members: &[(usize, Place)], live: &[Loaded]) -> Result<Option<Vec<Held>>> {
+    pub fn merge_row(&self, members: &[(usize, Place)], live: &[Loaded]) -> Result<MergedRow> {
         let columns = self.types.len();
         let mut merged = Merged {
             plan: self,
@@ -64,8 +83,11 @@ impl ColumnMerge {
             has_added: false,
             is_filled: false,
         };
+        let mut latest = None;
         for (_, place) in members {
             let kind = live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row));
+            let counts = is_added(kind) || !matches!(self.how, How::PartialUpdate { ignore_delete: true, .. });
+            latest = if counts { Some(*place) } else { latest };
             match &self.how {
                 How::Aggregation { remove_on_delete } => merged.aggregate(*place, kind, *remove_on_delete)?,
                 How::PartialUpdate { groups, .. } if is_added(kind) => merged.update(*place, groups)?,
@@ -80,11 +102,11 @@ impl ColumnMerge {
                 }
             }
         }
-        let is_left = match &self.how {
+        let is_added = match &self.how {
             How::Aggregation { .. } => !merged.is_deleted,
             How::PartialUpdate { .. } => !merged.is_deleted && merged.has_added,
         };
-        Ok(is_left.then_some(merged.row))
+        Ok(MergedRow { columns: merged.row, is_added, latest })
     }
 }
 

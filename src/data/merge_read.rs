@@ -12,9 +12,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
 use super::arrow_schema::to_arrow;
 use super::constants::Constants;
@@ -78,17 +78,19 @@ pub(super) struct Merge {
     schema: SchemaRef,
     /// What is read of each file.
     pub context: Arc<ReadContext>,
-    layout: Layout,
-    rows: RowMerge,
+    pub layout: Layout,
+    pub rows: RowMerge,
     has_kind: bool,
+    /// Whether rows of level 0 and of the lowest level above it are all that count: that row was made of older ones.
+    pub by_level: bool,
     /// What of the filter may leave out rows of single files.
     residual: Arc<BoundPredicate>,
-    path: String,
+    pub path: String,
 }
 
 /// What becomes of the rows of a key.
 #[derive(Clone)]
-enum RowMerge {
+pub(super) enum RowMerge {
     Last { ignore_delete: bool },
     First { ignore_delete: bool },
     Columns(ColumnMerge),
@@ -136,7 +138,9 @@ impl Merge {
             fields.extend(key_value_columns().into_iter().filter(|f| f.id == KIND_ID));
         }
         key.sort_unstable();
+        let by_level = rules.by_level(&options)?;
         Ok(Merge {
+            by_level,
             schema: to_arrow(&Schema::new(schema.id, fields.clone(), Vec::new()))?,
             fields,
             context,
@@ -156,7 +160,11 @@ impl Merge {
             _ => self.context.batch_rows.min(SMALL_BATCH),
         };
         let context = Arc::new(ReadContext { batch_rows, ..self.context.as_ref().clone() });
-        let sources = runs.iter().map(|run| run_batches(reading, &context, run, &self.residual));
+        let level = |task: &ScanTask| task.data_file.leveled.as_ref().map_or(0, |l| l.level);
+        let sources = runs.iter().map(|run| {
+            let tagged = |task: &ScanTask| (task.clone(), self.by_level.then(|| level(task)));
+            run_batches(reading, &context, run.iter().map(tagged), &self.residual)
+        });
         self.over(sources.collect::<Result<Vec<_>>>()?)
     }
 
@@ -197,23 +205,34 @@ fn layout(rules: &Rules, key: &[FieldId], fields: &[Field]) -> Result<Layout> {
     })
 }
 
-/// The batches of a run, one file after the other.
-fn run_batches(
+/// The batches of a run, one file after the other; those of a file with a tag have it as a last column.
+pub(super) fn run_batches(
     reading: Reading<'_>,
     context: &Arc<ReadContext>,
-    run: &[ScanTask],
+    run: impl Iterator<Item = (ScanTask, Option<i32>)>,
     residual: &Arc<BoundPredicate>,
 ) -> Result<Batches> {
     let (store, context, cache) = (reading.store.clone(), context.clone(), reading.cache.clone());
-    let tasks: Vec<ScanTask> =
-        run.iter().map(|task| ScanTask { residual: residual.clone(), change: None, ..task.clone() }).collect();
-    let read = move |task: ScanTask| -> Batches {
-        match read_task(&store, &context, &task, &cache) {
-            Ok(batches) => batches,
-            Err(e) => Box::new(std::iter::once(Err(e))),
+    let tasks: Vec<(ScanTask, Option<i32>)> =
+        run.map(|(task, tag)| (ScanTask { residual: residual.clone(), change: None, ..task }, tag)).collect();
+    let read = move |(task, tag): (ScanTask, Option<i32>)| -> Batches {
+        match (read_task(&store, &context, &task, &cache), tag) {
+            (Ok(batches), None) => batches,
+            (Ok(batches), Some(tag)) => Box::new(batches.map(move |batch| tagged(&batch?, tag))),
+            (Err(e), _) => Box::new(std::iter::once(Err(e))),
         }
     };
     Ok(Box::new(tasks.into_iter().flat_map(read)))
+}
+
+/// Rows with a last column that is the same in all.
+fn tagged(batch: &RecordBatch, tag: i32) -> Result<RecordBatch> {
+    let field = ArrowField::new("_TAG", DataType::Int32, false);
+    let fields: Vec<_> = batch.schema().fields().iter().cloned().chain([Arc::new(field)]).collect();
+    let tags: ArrayRef = Arc::new(Int32Array::from_value(tag, batch.num_rows()));
+    let columns = batch.columns().iter().cloned().chain([tags]).collect();
+    RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), columns)
+        .map_err(|e| Error::internal("rows can't be told of their file").because(e))
 }
 
 /// A context in which files have these columns and no others.
@@ -376,6 +395,16 @@ fn add_rows(picks: &mut [Picks], runs: &Runs, slot: u32, start: u32, rows: u32) 
 
 fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize, Place)]) -> Result<()> {
     let kind = |place: &Place| runs.live.get(place.slot as usize).map_or(0, |batch| batch.kind(place.row));
+    let counted: Vec<(usize, Place)>;
+    let members = match merge.by_level {
+        true => {
+            let level = |place: &Place| runs.tag(*place, merge.layout.kind + 1);
+            let above = members.iter().map(|(_, place)| level(place)).filter(|level| *level > 0).min();
+            counted = members.iter().filter(|(_, p)| level(p) <= 0 || Some(level(p)) == above).copied().collect();
+            &counted[..]
+        }
+        false => members,
+    };
     let mut added_rows = members.iter().map(|(_, place)| place).filter(|place| is_added(kind(place)));
     let kept = match &merge.rows {
         RowMerge::Last { ignore_delete: true } => added_rows.next_back(),

@@ -87,6 +87,15 @@ impl Rules {
         Ok(Rules { engine, ignore_delete, remove_on_delete, order, descending })
     }
 
+    /// Whether a row above level 0 was made of all older ones, in whatever levels they are: so tables are compacted that
+    /// look rows up.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an option that is neither true nor false.
+    pub fn by_level(&self, options: &Options<'_>) -> Result<bool> {
+        Ok(options.looks_up()? && self.engine != Engine::FirstRow)
+    }
+
     /// The columns that must be read to know what becomes of these.
     pub fn needed(&self, columns: &BTreeSet<FieldId>) -> BTreeSet<FieldId> {
         let mut needed: BTreeSet<FieldId> = self.order.iter().copied().collect();

@@ -260,6 +260,13 @@ impl Runs {
         Ok(Step::Group)
     }
 
+    /// What the column at `column` says of a row: 0 if there is no such column of integers.
+    pub fn tag(&self, place: Place, column: usize) -> i32 {
+        let batch = self.live.get(place.slot as usize);
+        let tags = batch.and_then(|b| b.columns.get(column)).and_then(|c| c.as_primitive_opt::<Int32Type>());
+        tags.and_then(|t| t.values().get(place.row as usize)).copied().unwrap_or_default()
+    }
+
     /// Drops the batches that no run is at. Places given before mean nothing any more.
     pub fn forget(&mut self) {
         let mut kept = Vec::with_capacity(self.runs.len());

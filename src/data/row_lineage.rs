@@ -18,7 +18,11 @@ use crate::task::DataFile;
 /// `CorruptTable` if ids run out of range; `Internal` if `stored` is of another type or length.
 pub(crate) fn row_ids(file: &DataFile, stored: Option<&ArrayRef>, positions: &RowPositions) -> Result<Int64Array> {
     let stored = stored.map(|stored| longs(stored, positions.len())).transpose()?;
-    let Some(first) = file.first_row_id else { return Ok(Int64Array::new_null(positions.len())) };
+    let Some(first) = file.first_row_id else {
+        // Files of Paimon whose rows come from others have the ids in a column, and none of their own.
+        let own = stored.filter(|_| file.leveled.is_some());
+        return Ok(own.map_or_else(|| Int64Array::new_null(positions.len()), Clone::clone));
+    };
     let inherited = |position: u64| i64::try_from(position).ok().and_then(|p| first.checked_add(p));
     let id = |(i, position): (usize, u64)| match stored.filter(|ids| ids.is_valid(i)) {
         Some(ids) => Ok(ids.value(i)),
@@ -36,8 +40,9 @@ pub(crate) fn last_updated(file: &DataFile, stored: Option<&ArrayRef>, rows: usi
     let stored = stored.map(|stored| longs(stored, rows)).transpose()?;
     // Rows of a Paimon table have the snapshot that made them as their sequence number.
     let number = file.sequence_number.or(file.leveled.as_ref().map(|f| f.max_sequence_number));
-    Ok(match (file.first_row_id, number, stored) {
-        (None, _, _) | (_, None, None) => Int64Array::new_null(rows),
+    let has_ids = file.first_row_id.is_some() || file.leveled.is_some();
+    Ok(match (has_ids, number, stored) {
+        (false, _, _) | (_, None, None) => Int64Array::new_null(rows),
         (_, None, Some(stored)) => stored.clone(),
         (_, Some(number), None) => Int64Array::from_value(number, rows),
         (_, Some(number), Some(stored)) => stored.iter().map(|stored| Some(stored.unwrap_or(number))).collect(),

@@ -121,6 +121,8 @@ pub struct SnapshotChange {
     files_id: Option<String>,
     first_time: Option<FirstTime>,
     owns_files: bool,
+    /// Added files that it does not own all the same.
+    lent: HashSet<String>,
     /// Whether it makes no snapshot: it found nothing to do, and relies on that.
     only_checks: bool,
     /// Snapshots of the same transaction.
@@ -161,6 +163,7 @@ impl SnapshotChange {
             files_id: None,
             first_time: None,
             owns_files: false,
+            lent: HashSet::new(),
             only_checks: false,
             own: HashSet::new(),
             writer: ManifestWriter::new(store),
@@ -295,6 +298,13 @@ impl SnapshotChange {
         self
     }
 
+    /// Takes these files out of those that it owns: who wrote them decides what becomes of them.
+    #[must_use]
+    pub fn lending(mut self, paths: impl IntoIterator<Item = String>) -> Self {
+        self.lent.extend(paths);
+        self
+    }
+
     /// Tells which snapshots belong to the same transaction: they are no conflicts.
     #[must_use]
     pub fn after(mut self, own: impl IntoIterator<Item = i64>) -> Self {
@@ -406,7 +416,7 @@ impl SnapshotChange {
         if self.owns_files {
             let paths: HashSet<&str> =
                 self.added_data.iter().chain(&self.added_deletes).map(|f| f.path.as_str()).collect();
-            for path in paths {
+            for path in paths.into_iter().filter(|path| !self.lent.contains(*path)) {
                 // A left-over is a harmless orphan; the commit's own error matters more.
                 let _ = self.writer.store.delete(path);
             }

@@ -86,10 +86,14 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
 }
 
 /// The members of the arguments' object that were not taken yet. A null counts as absent.
-struct Arguments(Map<String, Json>);
+pub(crate) struct Arguments(Map<String, Json>);
 
 impl Arguments {
-    fn parse(text: &str) -> Result<Arguments> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is none.
+    pub fn parse(text: &str) -> Result<Arguments> {
         match serde_json::from_str(text) {
             Ok(Json::Object(members)) => Ok(Arguments(members)),
             Ok(_) => Err(Error::invalid("the arguments are no JSON object")),
@@ -97,7 +101,11 @@ impl Arguments {
         }
     }
 
-    fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
+    /// A member, which is none any more.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is of the wrong type.
+    pub fn take<T>(&mut self, name: &str, read: impl FnOnce(&Json) -> Option<T>) -> Result<Option<T>> {
         match self.0.remove(name) {
             None | Some(Json::Null) => Ok(None),
             Some(value) => {
@@ -106,18 +114,30 @@ impl Arguments {
         }
     }
 
-    fn flag(&mut self, name: &str) -> Result<bool> {
+    /// A truth value; false if it is not there.
+    ///
+    /// # Errors
+    /// As [`Arguments::take`].
+    pub fn flag(&mut self, name: &str) -> Result<bool> {
         Ok(self.take(name, Json::as_bool)?.unwrap_or(false))
     }
 
-    fn check_used(&self) -> Result<()> {
+    /// Refuses what was not taken.
+    ///
+    /// # Errors
+    /// `InvalidInput`, naming it.
+    pub fn check_used(&self) -> Result<()> {
         match self.0.keys().next() {
             Some(name) => Err(Error::invalid(format!("there is no argument '{name}'"))),
             None => Ok(()),
         }
     }
 
-    fn expire(&mut self) -> Result<ExpireOptions> {
+    /// Those of an expiry of snapshots.
+    ///
+    /// # Errors
+    /// As [`Arguments::take`].
+    pub fn expire(&mut self) -> Result<ExpireOptions> {
         let ids = |v: &Json| v.as_array()?.iter().map(Json::as_i64).collect::<Option<Vec<_>>>();
         Ok(ExpireOptions {
             expiry: Expiry {
@@ -149,7 +169,10 @@ impl Arguments {
     }
 
     /// What all commits take.
-    fn commit(&mut self) -> Result<CommitOptions> {
+    ///
+    /// # Errors
+    /// As [`Arguments::take`].
+    pub fn commit(&mut self) -> Result<CommitOptions> {
         Ok(CommitOptions {
             branch: self.take("branch", |v| v.as_str().map(str::to_owned))?,
             snapshot_properties: self.take("snapshot_properties", texts)?.unwrap_or_default(),
@@ -161,7 +184,11 @@ impl Arguments {
         Ok(DeleteOptions { filter: None, rules, dry_run, commit: self.commit()? })
     }
 
-    fn filter(&mut self) -> Result<Option<Predicate>> {
+    /// A filter.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it can't be read.
+    pub fn filter(&mut self) -> Result<Option<Predicate>> {
         let text = self.take("filter", |v| v.as_str().map(str::to_owned))?;
         text.map(|text| expr::parse(&text)).transpose()
     }
@@ -239,7 +266,8 @@ impl Arguments {
     }
 }
 
-fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
+/// Texts by name.
+pub(crate) fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
     value.as_object()?.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect()
 }
 

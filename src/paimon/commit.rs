@@ -22,6 +22,7 @@
 
 mod changes;
 mod conflicts;
+pub mod hashes;
 mod index;
 mod manifests;
 mod merge;
@@ -35,6 +36,7 @@ use serde_json::{Map, Value as Json};
 
 use self::changes::{Asked, track_rows, upgraded};
 use self::conflicts::Meeting;
+use self::hashes::Indexer;
 use self::manifests::{Layout, MetadataFiles};
 use self::merge::Merger;
 use super::catalog::filesystem::TableFolder;
@@ -49,7 +51,7 @@ use super::snapshot::{CURRENT_VERSION, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::attempts::{self, Attempts, RetryPolicy, Verdict};
 use crate::store::location::join;
-use crate::task::{DataFile, PaimonNewFile, WrittenAt};
+use crate::task::{BucketHashes, DataFile, PaimonNewFile, WrittenAt};
 use crate::types::Value;
 use crate::workers::asking;
 
@@ -95,6 +97,8 @@ pub struct Changes {
     /// Index files to add and to remove. One that takes the place of another (the hashes of a bucket, the deletion vectors of a
     /// data file) needs an entry that removes that.
     pub index: Vec<IndexEntry>,
+    /// The keys of added rows that were given buckets as they came: those buckets get them into their hash indexes.
+    pub hashes: Vec<BucketHashes>,
 }
 
 impl Changes {
@@ -105,6 +109,7 @@ impl Changes {
             && self.moved.is_empty()
             && self.changelog.is_empty()
             && self.index.is_empty()
+            && self.hashes.is_empty()
     }
 }
 
@@ -131,6 +136,8 @@ pub struct Commit {
     watermark: Option<i64>,
     properties: BTreeMap<String, String>,
     checks_appends: bool,
+    /// The snapshot that the changes rely on, or that there was none.
+    only_on: Option<Option<i64>>,
     owns_files: bool,
     files: MetadataFiles,
     /// The metadata files of the last attempt.
@@ -184,6 +191,7 @@ impl Commit {
             watermark: None,
             properties: BTreeMap::new(),
             checks_appends: false,
+            only_on: None,
             owns_files: false,
             files: MetadataFiles::new(folder.store().clone(), folder.root()),
             used: HashSet::new(),
@@ -235,6 +243,12 @@ impl Commit {
     #[must_use]
     pub fn checking_appends(self) -> Self {
         Commit { checks_appends: true, ..self }
+    }
+
+    /// Lets no other commit come between a snapshot (or none, as there was) and this one.
+    #[must_use]
+    pub fn only_on(self, snapshot: Option<i64>) -> Self {
+        Commit { only_on: Some(snapshot), ..self }
     }
 
     /// Makes the commit own the data and index files that it adds: if it certainly fails, they are deleted.
@@ -312,6 +326,18 @@ impl Commit {
         Ok(None)
     }
 
+    /// Whether the snapshot is the one that the changes rely on, if they do on a single one.
+    fn check_base(&self, base: &Base) -> Result<()> {
+        let latest = base.latest.as_ref().map(|s| s.id);
+        match self.only_on {
+            Some(wanted) if wanted != latest => {
+                Err(Error::conflict("another commit came before this one, which relies on what was there")
+                    .with("snapshot", latest.unwrap_or_default()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The entries that the commit makes of its changes, checked.
     fn entries(
         &self,
@@ -345,7 +371,7 @@ impl Commit {
         base: &Base,
         delta: &[FileEntry],
         changelog: &[FileEntry],
-        (index_base, index): (Vec<IndexEntry>, &[IndexEntry]),
+        (index_base, indexed): (Vec<IndexEntry>, &[IndexEntry]),
     ) -> Result<Lists> {
         let (store, root) = (self.folder.store().clone(), self.folder.root().to_owned());
         let (schema, latest, files) = (&*base.schema, base.latest.as_ref(), &mut self.files);
@@ -359,13 +385,14 @@ impl Commit {
         let changed = files.write_manifests(changelog, &layout)?;
         let changelog = if changed.is_empty() { None } else { Some(files.write_list(&changed, &layout)?) };
         let has_buckets = schema.has_primary_key() || schema.options().bucket()? > 0;
-        let index = match index.is_empty() {
+        let index = match indexed.is_empty() {
             true => latest.and_then(|s| s.index_manifest.clone()),
-            false => Some(files.write_index(&index::combined(index_base, index, has_buckets)?, &layout)?),
+            false => Some(files.write_index(&index::combined(index_base, indexed, has_buckets)?, &layout)?),
         };
         let manifests = before.iter().chain(&own).chain(&changed).map(|m| &m.file_name);
         let lists = [&base_list, &delta_list].into_iter().chain(&changelog).map(|(name, _)| name);
-        self.used = manifests.chain(lists).chain(&index).cloned().collect();
+        let hashes = indexed.iter().map(|e| &e.file_name);
+        self.used = manifests.chain(lists).chain(&index).chain(hashes).cloned().collect();
         Ok(Lists { base: base_list, delta: delta_list, changelog, index })
     }
 
@@ -430,12 +457,15 @@ impl Attempts for Commit {
     }
 
     fn prepare(&mut self, base: &Base) -> Result<Next> {
-        let (schema, latest) = (&*base.schema, base.latest.as_ref());
+        let (schema, latest) = (&base.schema, base.latest.as_ref());
         let index_base = match latest.and_then(|s| s.index_manifest.as_deref()) {
             Some(name) => read_index_manifest(self.folder.store().as_ref(), self.folder.root(), name)?,
             None => Vec::new(),
         };
         let (mut delta, changelog, index) = self.entries(base, &index_base)?;
+        self.check_base(base)?;
+        let mut indexer = Indexer { folder: &self.folder, schema, files: &mut self.files };
+        let index = indexer.add(&self.changes.hashes, &index_base, index)?;
         let id = latest.map_or(1, |s| s.id.saturating_add(1));
         let mut next_row_id = latest.and_then(|s| s.next_row_id).unwrap_or(0);
         if schema.options().row_tracking()? {

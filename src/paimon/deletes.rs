@@ -52,12 +52,16 @@ impl DeletionVectors {
 
     /// Those of one bucket, by the names of the data files. The last one of a file holds.
     pub fn of_bucket(&self, partition: &[u8], bucket: i32) -> HashMap<&str, Vector<'_>> {
-        let entries = self.by_bucket.get(&(partition.into(), bucket)).map(Vec::as_slice).unwrap_or_default();
-        let vectors = entries.iter().flat_map(|index| {
+        let vectors = self.index_files(partition, bucket).iter().flat_map(|index| {
             let ranges = index.deletion_vectors.as_deref().unwrap_or_default();
             ranges.iter().map(move |range| (range.data_file.as_str(), Vector { index, range }))
         });
         vectors.collect()
+    }
+
+    /// The index files of one bucket.
+    pub fn index_files(&self, partition: &[u8], bucket: i32) -> &[IndexEntry] {
+        self.by_bucket.get(&(partition.into(), bucket)).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

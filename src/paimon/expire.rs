@@ -5,7 +5,7 @@
 //!
 //! Source: Java's `ExpireSnapshotsImpl` and `SnapshotDeletion`; stricter than Java in that other branches keep what they have.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::catalog::filesystem::{MAIN_BRANCH, TableFolder};
@@ -37,30 +37,78 @@ pub struct Expiry {
     pub limit: Option<i64>,
 }
 
-/// What an expiry did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What an expiry takes away: paths of files, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// Snapshots that are gone.
-    pub snapshots: usize,
-    /// Data and changelog files that are gone.
-    pub data_files: usize,
-    /// Manifests, lists, index files and files of statistics that are gone.
-    pub metadata_files: usize,
+    /// Numbers of the snapshots.
+    pub snapshots: Vec<i64>,
+    /// Data and changelog files, and what is beside them.
+    pub data_files: Vec<String>,
+    /// Index files.
+    pub index_files: Vec<String>,
+    /// Manifests and index manifests.
+    pub manifests: Vec<String>,
+    /// Manifest lists.
+    pub manifest_lists: Vec<String>,
+    /// Files of statistics.
+    pub statistics_files: Vec<String>,
+    /// The first snapshot that stays.
+    first_kept: Option<i64>,
+}
+
+impl Expired {
+    /// Paths of all files, but for those of the snapshots.
+    pub fn files(&self) -> impl Iterator<Item = &String> {
+        let lists =
+            [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
+        lists.into_iter().flatten()
+    }
+}
+
+/// Files that a snapshot leads to, but for data files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Index,
+    Manifest,
+    List,
+    Statistics,
 }
 
 /// Paths of files.
 #[derive(Debug, Default)]
 struct Files {
     data: HashSet<String>,
-    metadata: HashSet<String>,
+    metadata: HashMap<String, Kind>,
 }
 
 /// Expires snapshots of the folder's branch.
 ///
 /// # Errors
-/// `InvalidInput` for numbers that contradict each other; `Unsupported` if changelogs are to be kept longer than snapshots; those
-/// of the store; `CorruptTable` if a kept snapshot can't be read. Nothing that is needed is gone then.
+/// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
 pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
+    let expired = plan_expiry(folder, expiry)?;
+    let store = folder.store().as_ref();
+    // Readers of manifests look for data files, so those go first.
+    let data: Vec<&String> = expired.data_files.iter().collect();
+    let metadata: Vec<&String> = expired.files().skip(data.len()).collect();
+    for paths in [&data, &metadata] {
+        in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
+    }
+    for id in &expired.snapshots {
+        store.delete(&folder.snapshot_path(*id))?;
+    }
+    if let Some(first) = expired.first_kept {
+        let _ = folder.hint_earliest(first);
+    }
+    Ok(expired)
+}
+
+/// What an expiry of snapshots of the folder's branch would take away.
+///
+/// # Errors
+/// `InvalidInput` for numbers that contradict each other; `Unsupported` if changelogs are to be kept longer than snapshots; those
+/// of the store; `CorruptTable` if a kept snapshot can't be read.
+pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
     let schema = folder.latest_schema()?;
     let Some(end) = first_kept(folder, &schema, expiry)? else { return Ok(Expired::default()) };
     let ids = folder.snapshot_ids()?;
@@ -98,17 +146,26 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
         needed.data.extend(reader.live(&root)?);
         needed.data.extend(reader.changelog(&root, false)?);
     }
-    let data: Vec<String> = candidates.data.into_iter().filter(|path| !needed.data.contains(path)).collect();
-    let metadata: Vec<String> =
-        candidates.metadata.into_iter().filter(|path| !needed.metadata.contains(path)).collect();
-    for paths in [&data, &metadata] {
-        in_parallel(reader.store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| reader.store.delete(path)))?;
+    let mut expired = Expired {
+        snapshots: going.iter().map(|s| s.id).collect(),
+        data_files: candidates.data.into_iter().filter(|path| !needed.data.contains(path)).collect(),
+        first_kept: Some(end),
+        ..Expired::default()
+    };
+    expired.data_files.sort_unstable();
+    let mut metadata: Vec<(String, Kind)> =
+        candidates.metadata.into_iter().filter(|(path, _)| !needed.metadata.contains_key(path)).collect();
+    metadata.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    for (path, kind) in metadata {
+        let list = match kind {
+            Kind::Index => &mut expired.index_files,
+            Kind::Manifest => &mut expired.manifests,
+            Kind::List => &mut expired.manifest_lists,
+            Kind::Statistics => &mut expired.statistics_files,
+        };
+        list.push(path);
     }
-    for snapshot in &going {
-        reader.store.delete(&folder.snapshot_path(snapshot.id))?;
-    }
-    let _ = folder.hint_earliest(end);
-    Ok(Expired { snapshots: going.len(), data_files: data.len(), metadata_files: metadata.len() })
+    Ok(expired)
 }
 
 /// Removes a tag, and what only it had if its snapshot has expired.
@@ -118,6 +175,21 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
 pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
     let tag = folder.tag(name)?.snapshot;
     folder.store().delete(&folder.tag_path(name))?;
+    release(folder, &tag)
+}
+
+/// Lets a tag name another snapshot, and removes what only the one before had if that has expired.
+///
+/// # Errors
+/// As [`drop_tag`].
+pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &Snapshot) -> Result<()> {
+    let before = folder.tag(name)?.snapshot;
+    folder.store().put(&folder.tag_path(name), &snapshot.encode())?;
+    release(folder, &before)
+}
+
+/// Removes what only a snapshot has that no tag names any more, if it has expired.
+fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     if folder.has_snapshot(tag.id)? {
         return Ok(());
     }
@@ -125,8 +197,8 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
     let paths = Paths::new(folder.root(), &schema)?;
     let reader = Reader { store: folder.store().as_ref(), root: folder.root(), paths, schema };
     let (mut own, mut needed) = (Files::default(), Files::default());
-    own.data.extend(reader.live(&tag)?);
-    reader.metadata(&tag, true, &mut own)?;
+    own.data.extend(reader.live(tag)?);
+    reader.metadata(tag, true, &mut own)?;
     // Files that are not in the earliest snapshot are in no later one.
     let earliest = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
     for root in roots(folder)?.into_iter().chain(earliest) {
@@ -134,7 +206,8 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
         needed.data.extend(reader.live(&root)?);
         reader.metadata(&root, false, &mut needed)?;
     }
-    let unneeded = own.data.difference(&needed.data).chain(own.metadata.difference(&needed.metadata));
+    let metadata = own.metadata.keys().filter(|path| !needed.metadata.contains_key(*path));
+    let unneeded = own.data.difference(&needed.data).chain(metadata);
     unneeded.into_iter().try_for_each(|path| reader.store.delete(path))
 }
 
@@ -177,18 +250,25 @@ fn first_kept(folder: &TableFolder, schema: &TableSchema, expiry: &Expiry) -> Re
 
 /// The least snapshot that a consumer has yet to read.
 fn consumed(folder: &TableFolder) -> Result<Option<i64>> {
-    let mut least = None;
+    Ok(consumers(folder)?.into_iter().map(|(_, next)| next).min())
+}
+
+/// Consumers of the branch, each with the snapshot that it has yet to read; by name.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` if the file of one does not say.
+pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
+    let mut out = Vec::new();
     for file in folder.store().list(&folder.folder("consumer"))? {
-        if !file.path.rsplit('/').next().is_some_and(|name| name.starts_with("consumer-")) {
-            continue;
-        }
+        let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
         let bytes = folder.store().get(&file.path)?;
         let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
         let bad = || Error::corrupt("a consumer's file does not say what it reads next").with("path", &file.path);
         let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
-        least = Some(least.map_or(next, |least: i64| least.min(next)));
+        out.push((name.to_owned(), next));
     }
-    Ok(least)
+    out.sort_unstable();
+    Ok(out)
 }
 
 /// The snapshots outside of the branch's own that need their files: those of tags, and all of other branches.
@@ -276,20 +356,21 @@ impl Reader<'_> {
         for list in lists.into_iter().chain([snapshot.changelog_manifest_list.as_ref()]).flatten() {
             let manifests = if_there(tolerant, read_manifest_list(self.store, self.root, list))?;
             for manifest in &manifests {
-                out.metadata.insert(manifest_path(self.root, &manifest.file_name)?);
+                out.metadata.insert(manifest_path(self.root, &manifest.file_name)?, Kind::Manifest);
             }
-            out.metadata.insert(manifest_path(self.root, list)?);
+            out.metadata.insert(manifest_path(self.root, list)?, Kind::List);
         }
         if let Some(name) = &snapshot.index_manifest {
             for entry in if_there(tolerant, read_index_manifest(self.store, self.root, name))? {
                 let partition = partition_of(&self.schema, &entry.partition)?;
                 let external = entry.external_path.as_deref();
-                out.metadata.insert(self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?);
+                let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
+                out.metadata.insert(path, Kind::Index);
             }
-            out.metadata.insert(manifest_path(self.root, name)?);
+            out.metadata.insert(manifest_path(self.root, name)?, Kind::Manifest);
         }
         if let Some(name) = &snapshot.statistics {
-            out.metadata.insert(join(&join(self.root, "statistics"), checked_name(name)?));
+            out.metadata.insert(join(&join(self.root, "statistics"), checked_name(name)?), Kind::Statistics);
         }
         Ok(())
     }

@@ -97,10 +97,10 @@ fn what_only_expired_snapshots_had_goes() {
     assert_eq!(expire(&t, &Expiry::default()).unwrap(), Expired::default());
     assert!(expire(&t, &Expiry { retain_min: Some(3), retain_max: Some(2), ..Expiry::default() }).is_err());
     let expired = expire(&t, &now(2)).unwrap();
-    assert_eq!((expired.snapshots, expired.data_files, names(&t)), (2, 2, set(&["b", "c", "d"])));
+    assert_eq!((expired.snapshots, expired.data_files.len(), names(&t)), (vec![1, 2], 2, set(&["b", "c", "d"])));
     assert_eq!((t.snapshot_ids().unwrap(), t.earliest_snapshot_id().unwrap()), (vec![3, 4], Some(3)));
     check_whole(&t);
-    assert_eq!((expire(&t, &now(1)).unwrap().snapshots, names(&t)), (1, set(&["d"])));
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), names(&t)), (1, set(&["d"])));
     assert_eq!(expire(&t, &now(1)).unwrap(), Expired::default());
     commit(&t, &["d"], "e");
     check_whole(&t);
@@ -118,7 +118,7 @@ fn tags_and_branches_keep_what_they_have() {
     commit(&branch, &["b"], "s");
     commit(&t, &["b"], "c");
     commit(&t, &["c"], "d");
-    assert_eq!(expire(&t, &now(1)).unwrap().snapshots, 3);
+    assert_eq!(expire(&t, &now(1)).unwrap().snapshots.len(), 3);
     assert_eq!(names(&t), set(&["a", "b", "d", "s"]));
     check_whole(&t);
     drop_tag(&t, "one").unwrap();
@@ -127,7 +127,7 @@ fn tags_and_branches_keep_what_they_have() {
     // The branch has a tag of its own.
     assert_eq!(names(&t), set(&["b", "d", "s"]));
     check_whole(&t);
-    assert_eq!(expire(&branch, &now(1)).unwrap().snapshots, 1);
+    assert_eq!(expire(&branch, &now(1)).unwrap().snapshots.len(), 1);
     drop_tag(&branch, "two").unwrap();
     assert_eq!(names(&t), set(&["d", "s"]));
     check_whole(&t);
@@ -139,8 +139,8 @@ fn consumers_and_limits_hold_snapshots() {
     let t = table(&dir);
     ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
     t.store().put(&format!("{}/consumer/consumer-x", t.root()), br#"{"nextSnapshot":3}"#).unwrap();
-    assert_eq!(expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap().snapshots, 1);
-    assert_eq!((expire(&t, &now(1)).unwrap().snapshots, t.snapshot_ids().unwrap()), (1, vec![3, 4, 5]));
+    assert_eq!(expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap().snapshots.len(), 1);
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), t.snapshot_ids().unwrap()), (1, vec![3, 4, 5]));
     t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
     commit(&t, &[], "f");
     check_whole(&t);
@@ -159,6 +159,6 @@ fn an_expiry_that_was_stopped_is_completed() {
         t.store().delete(&manifest_path(t.root(), list).unwrap()).unwrap();
     }
     t.store().delete(&format!("{}/bucket-0/a.parquet", t.root())).unwrap();
-    assert_eq!((expire(&t, &now(1)).unwrap().snapshots, names(&t)), (2, set(&["c"])));
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), names(&t)), (2, set(&["c"])));
     check_whole(&t);
 }

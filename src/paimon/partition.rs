@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::binary_row::BinaryRow;
 use super::bucket::POSTPONE_BUCKET;
-use super::data_type::DataField;
+use super::data_type::{DataField, DataType};
 use super::partition_text::{escape, partition_text};
 use super::schema::TableSchema;
 use crate::error::{Error, Result, ResultExt};
@@ -67,6 +67,11 @@ impl Bounds for PartitionBounds<'_> {
             nans: if nan { Presence::Everywhere } else { Presence::Absent },
         }
     }
+}
+
+/// A value as text: as Java prints its objects, or as SQL's cast to text makes it.
+pub fn value_text(value: &Value, ty: &DataType, as_object: bool) -> String {
+    partition_text(value, ty, as_object)
 }
 
 /// A name of a file or folder that must not lead out of where it is looked for.

@@ -17,8 +17,8 @@ use super::entries::EntryRequest;
 use super::live::{DeletedFiles, data_manifests};
 use super::manifest_list::ManifestFile;
 use super::partition::Paths;
-pub use super::plan_files::Stage;
 use super::plan_files::{BatchJudge, Group, Judged, Pruner};
+pub use super::plan_files::{Mappings, Stage, indexed_type, schema_of};
 use super::plan_index::drop_by_index_files;
 use super::plan_rules::Rules;
 use super::plan_splits::Splitter;
@@ -52,6 +52,8 @@ pub struct PlanInput {
     pub projection: Option<Vec<FieldId>>,
     /// Only files made then or later, milliseconds since the epoch.
     pub files_since_ms: Option<i64>,
+    /// Whether files of level 0 are seen in tables that hide them, and merged with the others.
+    pub every_level: bool,
 }
 
 /// Manifests and their length.

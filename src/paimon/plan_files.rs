@@ -329,7 +329,7 @@ impl Judge for BatchJudge<'_> {
 
 /// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is at hand.
 #[derive(Default)]
-pub(super) struct Mappings {
+pub struct Mappings {
     group: Option<(u32, Option<Arc<Group>>)>,
     keys: HashMap<i64, Arc<StatsMapping>>,
     values: HashMap<ValuesKey, Arc<StatsMapping>>,
@@ -359,6 +359,8 @@ impl Mappings {
         Ok(self.keys.entry(file.id).or_insert_with(make).clone())
     }
 
+    /// Where the statistics of an entry's file have the columns of a scan. The entries must all be of one batch.
+    ///
     /// # Errors
     /// `CorruptTable` if the file's schema is not there.
     pub fn values(&mut self, input: &PlanInput, columns: &EntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
@@ -385,7 +387,7 @@ impl Mappings {
 ///
 /// # Errors
 /// `CorruptTable` if there is none.
-pub(super) fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
+pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
     let found = id.and_then(|id| input.schemas.get(id));
     found.map(AsRef::as_ref).ok_or_else(|| {
         let id = id.copied().unwrap_or(-1);
@@ -437,7 +439,8 @@ pub(super) fn index_may_match(
     }
 }
 
-fn indexed_type(ty: &DataType) -> Option<IndexedType> {
+/// What the indexes of a column's files hold; none of types that have no indexes.
+pub fn indexed_type(ty: &DataType) -> Option<IndexedType> {
     Some(match ty.kind {
         TypeKind::Boolean => IndexedType::Boolean,
         TypeKind::TinyInt => IndexedType::TinyInt,

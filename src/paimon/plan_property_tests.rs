@@ -67,6 +67,7 @@ fn input(kind: Kind, buckets: i32, filter: BoundPredicate, split_bytes: i64) -> 
         options: Arc::new(options),
         projection: None,
         files_since_ms: None,
+        every_level: false,
     }
 }
 

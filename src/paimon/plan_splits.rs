@@ -10,7 +10,6 @@ use std::sync::Arc;
 use super::binary_row::BinaryRow;
 use super::data_type::DataType;
 use super::deletes::{DeletionVectors, Vector};
-use super::options::MergeEngine;
 use super::partition::Paths;
 use super::plan::{Entry, PlanInput, PlannedSplit, paths};
 use super::plan_evolution::{keeps_group, needed};
@@ -44,8 +43,31 @@ pub(super) struct Place<'p> {
 }
 
 /// A key as the order of files sees it: by value, nulls first.
-#[derive(Clone, Debug)]
-struct Key(Vec<Option<Value>>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Key(Vec<Option<Value>>);
+
+impl Key {
+    /// The key of a file, a binary row after its number of fields.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is none of these types.
+    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<Key> {
+        let row = key_row(bytes, types)?;
+        let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
+        Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+    }
+}
+
+fn key_row<'a>(bytes: &'a [u8], types: &[DataType]) -> Result<BinaryRow<'a>> {
+    let row = BinaryRow::from_prefixed(bytes)?;
+    match row.arity() == types.len() {
+        true => Ok(row),
+        false => {
+            let (found, wanted) = (row.arity(), types.len());
+            Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")))
+        }
+    }
+}
 
 impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
@@ -199,7 +221,7 @@ impl<'p> Splitter<'p> {
 
     fn keyed(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
         let merged = |e: &Entry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
-        let settled = self.rules.deletion_vectors || self.rules.engine == MergeEngine::FirstRow || self.apart(&entries);
+        let settled = self.rules.hides_level_0 || self.apart(&entries);
         if settled && entries.iter().all(merged) {
             // Where it was not recorded whether rows take others away, merging finds out.
             if entries.iter().all(|e| self.retracts(*e).is_some()) {
@@ -233,7 +255,7 @@ impl<'p> Splitter<'p> {
     fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
         let of_files = match self.key_types.as_slice() {
             [one] if one.kind.integer_bits().is_some() => {
-                let number = |row: &BinaryRow<'_>| match row.value(0, one)? {
+                let number = |bytes: &[u8]| match key_row(bytes, &self.key_types)?.value(0, one)? {
                     Some(ValueRef::Int(v)) => Ok(Some(i64::from(v))),
                     Some(ValueRef::Long(v)) => Ok(Some(v)),
                     _ => Ok(None),
@@ -241,10 +263,7 @@ impl<'p> Splitter<'p> {
                 sections(&entries.iter().map(|e| self.keys(*e, &number)).collect::<Result<Vec<_>>>()?)
             }
             types => {
-                let key = |row: &BinaryRow<'_>| {
-                    let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
-                    Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
-                };
+                let key = |bytes: &[u8]| Key::read(bytes, types);
                 sections(&entries.iter().map(|e| self.keys(*e, &key)).collect::<Result<Vec<_>>>()?)
             }
         };
@@ -282,16 +301,9 @@ impl<'p> Splitter<'p> {
     }
 
     /// The least and the greatest key of a file.
-    fn keys<K>(&self, e: Entry, read: &dyn Fn(&BinaryRow<'_>) -> Result<K>) -> Result<(K, K)> {
+    fn keys<K>(&self, e: Entry, read: &dyn Fn(&[u8]) -> Result<K>) -> Result<(K, K)> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-        let key = |bytes: Option<&[u8]>| -> Result<K> {
-            let row = BinaryRow::from_prefixed(bytes.unwrap_or_default())?;
-            if row.arity() != self.key_types.len() {
-                let (found, wanted) = (row.arity(), self.key_types.len());
-                return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
-            }
-            read(&row)
-        };
+        let key = |bytes: Option<&[u8]>| read(bytes.unwrap_or_default());
         let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
         both.with("file", columns.name(e.row)?)
     }

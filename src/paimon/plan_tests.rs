@@ -108,6 +108,7 @@ fn input_of(table: &str, read: &Json) -> Result<(PlanInput, TableFolder)> {
         options: Arc::new(options),
         projection: Some(projection).filter(|_| !names.is_empty()),
         files_since_ms: place.files_since_ms,
+        every_level: false,
     };
     Ok((input, metadata.folder))
 }

@@ -204,6 +204,14 @@ impl<'a> StatsBounds<'a> {
         }
     }
 
+    /// The nulls of a column, where they were counted.
+    pub fn null_count(&self, field: FieldId) -> Option<i64> {
+        match self.mapping.place(field)? {
+            Place::AllNull => Some(self.rows),
+            Place::At { index, .. } => self.null_counts?.get(*index).copied().filter(|n| *n != UNKNOWN_NULLS),
+        }
+    }
+
     fn nulls(&self, index: usize) -> Presence {
         match self.null_counts.and_then(|counts| counts.get(index)) {
             Some(0) => Presence::Absent,

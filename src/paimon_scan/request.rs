@@ -211,5 +211,6 @@ fn made(
         selection,
         shape: shape.with(request.filter, request.select)?,
         options: Arc::new(options),
+        every_level: false,
     })
 }

@@ -5,20 +5,23 @@ use std::collections::{BTreeSet, HashSet};
 use arrow::array::RecordBatchReader;
 
 use super::PaimonTable;
+use super::settle::{Pending, Settling};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::bind::bind;
 use crate::expr::{BoundLeaf, BoundPredicate, Op, Predicate};
-use crate::paimon::commit::{Changes, Commit, Replaced};
+use crate::paimon::commit::{Commit, Replaced};
 use crate::paimon::options::MergeEngine;
-use crate::paimon_write::{PaimonWriter, WriteKind};
+use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind, is_over_partitions};
 use crate::row_level::RowChange;
+use crate::store::location::join;
 use crate::task::{CommitMessage, PaimonNewFile, WrittenAt};
 use crate::transaction::{CommitOptions, now_ms};
 use crate::types::hash::murmur3_seeded;
 use crate::types::{Transform, Value};
+use crate::workers::GoOn;
 
 /// A stream of rows.
-type Rows = Box<dyn RecordBatchReader + Send>;
+pub(super) type Rows = Box<dyn RecordBatchReader + Send>;
 
 impl PaimonTable {
     /// Adds rows; in a table with a primary key they take the place of rows with the same key. Returns the table at its new
@@ -36,21 +39,41 @@ impl PaimonTable {
         table.publish(self, files, None, options)
     }
 
-    /// Changes rows in one commit. Of what other tables can, this is: overwriting all rows or whole partitions, replacing rows
-    /// and deleting them by the primary key.
+    /// Changes rows in one commit. Of what other tables can, this is: deleting, updating and overwriting by a filter, overwriting
+    /// whole partitions, replacing rows and deleting them by the primary key.
     ///
     /// # Errors
     /// `Unsupported` for other changes; as [`PaimonTable::append`].
-    pub fn change_rows(&self, change: &RowChange, rows: Option<Rows>, options: &CommitOptions) -> Result<PaimonTable> {
-        let rows = rows.ok_or_else(|| unsupported("changes of rows by a filter").with("table", self.location()))?;
+    pub fn change_rows(
+        &self,
+        change: &RowChange,
+        rows: Option<Rows>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<PaimonTable> {
+        match change {
+            RowChange::Delete(filter) => return self.delete_where(filter, options, go_on),
+            RowChange::Update(filter, assigned) => return self.update_where(filter, assigned, options, go_on),
+            _ => {}
+        }
+        let rows = rows.ok_or_else(|| Error::invalid("the operation needs rows"))?;
         let table = self.of_branch(options)?;
         match change {
             RowChange::Overwrite(filter) => {
-                let replaced = table.replaced(filter)?;
+                let replaced = match table.replaced(filter) {
+                    Err(e) if e.kind() == ErrorKind::Unsupported => {
+                        return self.overwrite_where(filter, rows, options, go_on);
+                    }
+                    replaced => replaced?,
+                };
+                if replaced != Replaced::Everything {
+                    table.check_partitions_replaced()?;
+                }
                 let files = table.new_files(rows, WriteKind::Add, true)?;
                 table.publish(self, files, Some(replaced), options)
             }
             RowChange::OverwritePartitions => {
+                table.check_partitions_replaced()?;
                 let files = table.new_files(rows, WriteKind::Add, true)?;
                 match files.is_empty() {
                     true => self.refresh(),
@@ -83,6 +106,7 @@ impl PaimonTable {
     /// # Errors
     /// As [`PaimonTable::append`], but for the commit.
     pub fn write(&self, rows: Rows) -> Result<CommitMessage> {
+        self.check_messages_allowed()?;
         let new = self.new_files(rows, WriteKind::Add, false)?;
         Ok(self.message(new))
     }
@@ -92,6 +116,7 @@ impl PaimonTable {
     /// # Errors
     /// As [`PaimonTable::change_rows`], but for the commit.
     pub fn write_delta(&self, change: &RowChange, rows: Rows) -> Result<CommitMessage> {
+        self.check_messages_allowed()?;
         let kind = match change {
             RowChange::ReplaceKeys(on) => self.check_key(on).map(|()| WriteKind::Add)?,
             RowChange::DeleteKeys(on) => self.check_key(on).map(|()| WriteKind::Delete)?,
@@ -110,19 +135,26 @@ impl PaimonTable {
         self.check_messages(&messages)?;
         let after =
             messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
-        let files: Vec<PaimonNewFile> = messages.into_iter().flat_map(|m| m.paimon).collect();
-        if files.is_empty() {
+        let mut files = NewFiles::default();
+        for message in messages {
+            files.added.extend(message.paimon);
+            files.changelog.extend(message.paimon_changelog);
+            files.hashes.extend(message.paimon_hashes);
+        }
+        if files.added.is_empty() {
             return self.refresh();
         }
         let mut paths = BTreeSet::new();
-        if let Some(twice) = files.iter().find(|f| !paths.insert(f.file.path.clone())) {
+        if let Some(twice) = files.added.iter().find(|f| !paths.insert(f.file.path.clone())) {
             return Err(Error::invalid("a message is committed twice").with("path", &twice.file.path));
         }
-        let changes = Changes { added: files, ..Changes::default() };
         let user = user_of(paths);
         // A file that is there already must not come a second time.
-        let commit = Commit::new(table.folder(), changes).by(&user, 1).after(after.flatten()).checking_appends();
-        table.run(self, commit, options)
+        let told =
+            |commit: Commit| with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends(), options);
+        let pending = Pending { files, ..Pending::default() };
+        table.settle(pending, &Settling { replaced: None, owns_files: false, told: &told })?;
+        self.refresh()
     }
 
     /// Removes the files of messages that are given up.
@@ -132,15 +164,16 @@ impl PaimonTable {
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         self.check_messages(messages)?;
         let store = self.folder().store();
-        let delete = |file: &PaimonNewFile| match store.delete(&file.file.path) {
+        let delete = |path: String| match store.delete(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
             _ => Ok(()),
         };
-        let deleted: Vec<Result<()>> = messages.iter().flat_map(|m| &m.paimon).map(delete).collect();
+        let files = messages.iter().flat_map(|m| m.paimon.iter().chain(&m.paimon_changelog));
+        let deleted: Vec<Result<()>> = files.flat_map(paths_of).map(delete).collect();
         deleted.into_iter().collect()
     }
 
-    fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
+    pub(super) fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
         match options.branch.as_deref() {
             Some(name) if name != self.folder().branch_name() => self.branch(name),
             _ => self.refresh(),
@@ -156,48 +189,54 @@ impl PaimonTable {
         }
     }
 
-    fn message(&self, new: Vec<PaimonNewFile>) -> CommitMessage {
-        let files = new.iter().map(|f| f.file.clone()).collect();
+    fn message(&self, new: Pending) -> CommitMessage {
+        let NewFiles { added, changelog, hashes } = new.files;
+        let files = added.iter().map(|f| f.file.clone()).collect();
         let sequence_number = self.metadata().snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
         let written_at = Some(WrittenAt { sequence_number, time_ms: now_ms() });
-        CommitMessage { paimon: new, ..CommitMessage::new(self.location(), files, written_at) }
+        CommitMessage {
+            paimon: added,
+            paimon_changelog: changelog,
+            paimon_hashes: hashes,
+            ..CommitMessage::new(self.location(), files, written_at)
+        }
     }
 
-    fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Vec<PaimonNewFile>> {
+    /// Rows of one key must all be seen by one writer, if they may belong to several partitions.
+    fn check_messages_allowed(&self) -> Result<()> {
+        match is_over_partitions(self.table_schema()) {
+            false => Ok(()),
+            true => Err(Error::unsupported(
+                "writers that don't commit themselves, of a table whose primary key leaves out partition columns",
+            )
+            .with("table", self.location())
+            .hint("Use append, upsert or delete_keys: one writer has to see all rows of a key")),
+        }
+    }
+
+    pub(super) fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Pending> {
         let mut writer = PaimonWriter::new(self, kind, replaces)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
             writer.write(&batch)?;
         }
-        writer.finish()
+        self.pending(writer, kind)
     }
 
     fn publish(
         &self,
         before: &PaimonTable,
-        added: Vec<PaimonNewFile>,
+        pending: Pending,
         replaced: Option<Replaced>,
         options: &CommitOptions,
     ) -> Result<PaimonTable> {
-        let commit = Commit::new(self.folder(), Changes { added, ..Changes::default() }).owning_files();
-        let commit = match replaced {
-            Some(replaced) => commit.overwriting(replaced),
-            None => commit,
-        };
-        self.run(before, commit, options)
-    }
-
-    fn run(&self, before: &PaimonTable, commit: Commit, options: &CommitOptions) -> Result<PaimonTable> {
-        let commit = match options.snapshot_properties.is_empty() {
-            true => commit,
-            false => commit.with_properties(options.snapshot_properties.clone()),
-        };
-        commit.run().into_result()?;
+        let told = |commit: Commit| with_properties(commit, options);
+        self.settle(pending, &Settling { replaced, owns_files: true, told: &told })?;
         before.refresh()
     }
 
     /// What an overwrite takes out: all, or the partitions that have some values.
-    fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
+    pub(super) fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
         let bound = bind(filter, self.schema(), true)?;
         let no = || {
             unsupported("overwriting rows that are not those of whole partitions")
@@ -218,6 +257,18 @@ impl PaimonTable {
             }
         };
         Ok(Replaced::Partition(leaves.into_iter().map(value).collect::<Result<_>>()?))
+    }
+
+    /// A key of another partition would be there twice.
+    fn check_partitions_replaced(&self) -> Result<()> {
+        match is_over_partitions(self.table_schema()) {
+            false => Ok(()),
+            true => {
+                Err(unsupported("overwriting partitions of a table whose primary key leaves out partition columns")
+                    .with("table", self.location())
+                    .hint("Overwrite all rows, or append: rows take the place of those with the same key"))
+            }
+        }
     }
 
     /// Columns that rows don't have would become null, unless rows are put together of their last values.
@@ -252,6 +303,19 @@ impl PaimonTable {
     }
 }
 
+/// A file's own path, and those of the files beside it.
+pub(super) fn paths_of(new: &PaimonNewFile) -> impl Iterator<Item = String> {
+    let folder = new.file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    [new.file.path.clone()].into_iter().chain(new.extra_files.iter().map(move |name| join(folder, name)))
+}
+
+fn with_properties(commit: Commit, options: &CommitOptions) -> Commit {
+    match options.snapshot_properties.is_empty() {
+        true => commit,
+        false => commit.with_properties(options.snapshot_properties.clone()),
+    }
+}
+
 /// Who commits these files and no others: made again the commit is known.
 fn user_of(paths: BTreeSet<String>) -> String {
     let all = paths.into_iter().collect::<Vec<_>>().join("\n");
@@ -259,6 +323,6 @@ fn user_of(paths: BTreeSet<String>) -> String {
     format!("frazil-{}", (0..4).map(word).collect::<String>())
 }
 
-fn unsupported(what: &str) -> Error {
+pub(super) fn unsupported(what: &str) -> Error {
     Error::unsupported(format!("{what}: not with tables of Apache Paimon yet"))
 }

@@ -6,6 +6,7 @@ use arrow::array::{ArrayRef, Int32Array, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 use super::buckets::Buckets;
+use super::default_values::Defaults;
 use super::limits::check_values;
 use super::names::FileNames;
 use crate::data::partition_rows::PartitionRows;
@@ -17,6 +18,7 @@ use crate::task::Partition;
 /// What becomes of the rows of such a table.
 pub(super) struct AppendRows {
     pub schema: Arc<TableSchema>,
+    pub defaults: Defaults,
     /// `None` where the table has no buckets.
     pub buckets: Option<Buckets>,
     pub names: FileNames,
@@ -37,10 +39,10 @@ pub(super) fn with_columns(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result
 
 impl TableRows for AppendRows {
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        let rows = self.defaults.fill(rows)?;
         check_values(&self.schema.fields, &rows)?;
-        let Some(buckets) = &mut self.buckets else { return Ok(rows) };
-        let bucket: Int32Array = buckets.of_rows(&rows)?;
-        let columns = rows.columns().iter().cloned().chain([Arc::new(bucket) as ArrayRef]);
+        let bucket: Option<Int32Array> = self.buckets.as_mut().map(|buckets| buckets.of_rows(&rows)).transpose()?;
+        let columns = rows.columns().iter().cloned().chain(bucket.map(|bucket| Arc::new(bucket) as ArrayRef));
         with_columns(&self.prepared, columns.collect())
     }
 

@@ -9,6 +9,7 @@ use crate::paimon::bucket::Bucketing;
 use crate::paimon::schema::TableSchema;
 
 /// Gives rows their bucket by their key.
+#[derive(Clone, Debug)]
 pub(super) struct Buckets {
     keys: KeyRows,
     bucketing: Bucketing,

@@ -8,10 +8,12 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{max, min};
 use arrow::datatypes::{Int32Type, Int64Type};
 
+use super::file_indexes::{FileIndexes, IndexPlan, IndexResult, index_path};
 use super::key_rows::KeyRows;
 use super::stats::{StatsCollector, StatsConfig};
 use crate::data::table_rows::{FileObserver, RowObserver};
 use crate::error::{Error, Result};
+use crate::store::Store;
 use crate::task::RowStats;
 
 /// What a file turned out to hold.
@@ -26,6 +28,7 @@ pub(super) struct Facts {
     pub sequence: Option<(i64, i64)>,
     /// Rows that take others away.
     pub deletes: i64,
+    pub index: IndexResult,
 }
 
 /// How files of a table with a primary key begin: where the key columns are, then the sequence number and the kind.
@@ -46,20 +49,40 @@ pub(super) struct FactFinder {
     /// Where the columns of the table begin.
     pub first_value: usize,
     pub keyed: Option<KeyedLayout>,
+    /// File indexes, if there are some.
+    pub indexes: Option<Arc<IndexPlan>>,
     pub found: Arc<Found>,
 }
 
-/// What was found out, by the paths of files.
-#[derive(Debug, Default)]
-pub(super) struct Found(Mutex<HashMap<String, Facts>>);
+/// What was found out, by the paths of files. Index files of those that nobody asked for are deleted in the end.
+#[derive(Debug)]
+pub(super) struct Found {
+    store: Arc<dyn Store>,
+    facts: Mutex<HashMap<String, Facts>>,
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (path, _) in facts.iter().filter(|(_, facts)| facts.index.beside.is_some()) {
+            // A left-over is a harmless orphan.
+            drop(self.store.delete(&index_path(path)));
+        }
+    }
+}
 
 impl Found {
+    /// Of nothing yet.
+    pub fn new(store: Arc<dyn Store>) -> Found {
+        Found { store, facts: Mutex::default() }
+    }
+
     /// Of a file.
     ///
     /// # Errors
     /// `Internal` if it was not ended.
     pub fn take(&self, path: &str) -> Result<Facts> {
-        let facts = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
         facts.ok_or_else(|| Error::internal("nothing is known of a file").with("path", path))
     }
 }
@@ -80,6 +103,8 @@ impl FileObserver for FactFinder {
             values: self.value_stats.collect(),
             first_value: self.first_value,
             keyed: self.keyed.clone(),
+            plan: self.indexes.clone(),
+            indexes: None,
             found: self.found.clone(),
             facts: Facts::default(),
         })
@@ -94,6 +119,9 @@ struct Finding {
     values: StatsCollector,
     first_value: usize,
     keyed: Option<KeyedLayout>,
+    plan: Option<Arc<IndexPlan>>,
+    /// Begun with the first rows.
+    indexes: Option<FileIndexes>,
     found: Arc<Found>,
     facts: Facts,
 }
@@ -104,6 +132,13 @@ impl RowObserver for Finding {
             return Ok(());
         }
         self.values.add(rows.columns().iter().skip(self.first_value))?;
+        if let Some(plan) = &self.plan {
+            let indexes = match &mut self.indexes {
+                Some(indexes) => indexes,
+                none => none.insert(plan.begin()?),
+            };
+            indexes.add(rows.columns().get(self.first_value..).unwrap_or_default())?;
+        }
         let Some(keyed) = &mut self.keyed else { return Ok(()) };
         self.keys.add(keyed.key_columns.iter().filter_map(|at| rows.columns().get(*at)))?;
         let missing = || Error::internal("rows of a file lack what keys are recorded of");
@@ -125,8 +160,12 @@ impl RowObserver for Finding {
     fn end(self: Box<Self>) -> Result<()> {
         let (value_stats, value_stats_cols) = self.value_config.finish(self.values)?;
         let (key_stats, _) = self.key_config.finish(self.keys)?;
-        let facts = Facts { key_stats, value_stats, value_stats_cols, ..self.facts };
-        self.found.0.lock().unwrap_or_else(PoisonError::into_inner).insert(self.path, facts);
+        let index = match self.indexes {
+            Some(indexes) => indexes.finish(&self.path)?,
+            None => IndexResult::default(),
+        };
+        let facts = Facts { key_stats, value_stats, value_stats_cols, index, ..self.facts };
+        self.found.facts.lock().unwrap_or_else(PoisonError::into_inner).insert(self.path, facts);
         Ok(())
     }
 }

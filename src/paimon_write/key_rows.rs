@@ -32,6 +32,11 @@ impl KeyRows {
         Ok(KeyRows { columns, builder: RowBuilder::new(types) })
     }
 
+    /// Rows without fields.
+    pub fn none() -> KeyRows {
+        KeyRows { columns: Vec::new(), builder: RowBuilder::new(Vec::new()) }
+    }
+
     /// Fields of a row.
     pub fn arity(&self) -> usize {
         self.columns.len()

@@ -1,15 +1,16 @@
 //! Rows of tables with a primary key: checked, given bucket, sequence number and kind, merged by key, and laid out as their
 //! files have them.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
 use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 
 use super::append_rows::with_columns;
-use super::buckets::Buckets;
+use super::default_values::Defaults;
+use super::key_buckets::{KeyBuckets, locked};
 use super::limits::check_values;
 use super::names::{FileNames, split_bucket};
 use super::written::partition_row;
@@ -20,20 +21,48 @@ use crate::error::{Error, Result};
 use crate::paimon::schema::TableSchema;
 use crate::task::Partition;
 
-/// Rows that are added, and rows that take others away.
+/// Rows that are added, rows as they are after an update, and rows that take others away.
 pub(super) const INSERT: i32 = 0;
+pub(super) const UPDATE: i32 = 2;
 pub(super) const DELETE: i32 = 3;
+
+/// What tells the kind of rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kinds {
+    /// All have this one.
+    All(i32),
+    /// The column of the table in this place (`rowkind.field`).
+    Column(usize),
+    /// A column of numbers behind those of the table.
+    Last,
+}
+
+/// Prepared rows on their way from one writer to another.
+pub(super) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
+
+/// What the rows are written for.
+#[derive(Clone, Debug)]
+pub(super) enum Role {
+    /// To be merged and read. The changelog's writer is handed the rows, if there is one.
+    Data(Option<Handed>),
+    /// To tell what came in: as they were handed over, sorted but not merged.
+    Changelog(Handed),
+    /// To be given buckets later: as they come in.
+    Postponed,
+}
+
+/// The sequence number of rows that have none.
+const NO_SEQUENCE: i64 = -1;
 
 /// What becomes of the rows of such a table.
 pub(super) struct KeyedRows {
+    pub role: Role,
     pub schema: Arc<TableSchema>,
-    pub buckets: Option<Buckets>,
+    pub defaults: Defaults,
+    pub buckets: KeyBuckets,
     pub merge: BufferMerge,
     pub names: FileNames,
-    /// The kind of all rows, unless a column says it.
-    pub kind: i32,
-    /// Where the column is that says it (`rowkind.field`).
-    pub kind_column: Option<usize>,
+    pub kinds: Kinds,
     /// The columns of the table, sequence number and kind, then the bucket if there are some.
     pub prepared: SchemaRef,
     /// Without the bucket.
@@ -51,8 +80,21 @@ pub(super) struct KeyedRows {
 }
 
 impl KeyedRows {
-    fn kinds(&self, rows: &RecordBatch) -> Result<Int32Array> {
-        let Some(at) = self.kind_column else { return Ok(Int32Array::from_value(self.kind, rows.num_rows())) };
+    /// Rows with the columns of the table, and their kinds.
+    fn kinds(&self, mut rows: RecordBatch) -> Result<(RecordBatch, Int32Array)> {
+        let at = match self.kinds {
+            Kinds::All(kind) => {
+                let kinds = Int32Array::from_value(kind, rows.num_rows());
+                return Ok((rows, kinds));
+            }
+            Kinds::Last => {
+                let last = rows.num_columns().saturating_sub(1);
+                let kinds = rows.remove_column(last);
+                let kinds = kinds.as_primitive_opt::<Int32Type>().cloned();
+                return Ok((rows, kinds.ok_or_else(|| Error::internal("rows that are written again have no kind"))?));
+            }
+            Kinds::Column(at) => at,
+        };
         let texts = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
         let texts = texts.ok_or_else(|| Error::invalid("the column that 'rowkind.field' names is no text"))?;
         let kind = |text: Option<&str>| match text {
@@ -63,7 +105,8 @@ impl KeyedRows {
             other => Err(Error::invalid(format!("'{}' is no kind of row", other.unwrap_or("null")))
                 .hint("The column that 'rowkind.field' names has +I, -U, +U or -D")),
         };
-        Ok(texts.iter().map(kind).collect::<Result<Vec<_>>>()?.into())
+        let kinds: Int32Array = texts.iter().map(kind).collect::<Result<Vec<_>>>()?.into();
+        Ok((rows, kinds))
     }
 
     /// Merges the rows of a partition and lays them out; the last key stays back.
@@ -78,7 +121,10 @@ impl KeyedRows {
     }
 
     fn laid_out(&self, part: PartitionRows) -> Result<PartitionRows> {
-        let rows = self.merge.merge(&part.rows)?;
+        let rows = match &self.role {
+            Role::Changelog(_) => part.rows,
+            _ => self.merge.merge(&part.rows)?,
+        };
         let (partition, bucket) = split_bucket(&part.partition, self.names.bucket)?;
         let key = (partition_row(&self.schema, &partition)?, bucket);
         let first = self.sequence.get(&key).map_or(0, |last| last.saturating_add(1));
@@ -86,42 +132,66 @@ impl KeyedRows {
         let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;
         let sequence = rows.column(values).as_primitive_opt::<Int64Type>().ok_or_else(gone)?;
         let sequence: Int64Array = sequence.unary(|n| n.saturating_add(first));
+        Ok(PartitionRows { rows: self.stored_rows(&rows, sequence)?, partition: part.partition, number: part.number })
+    }
+
+    /// What files have of merged rows.
+    fn stored_rows(&self, rows: &RecordBatch, sequence: Int64Array) -> Result<RecordBatch> {
+        let gone = || Error::internal("merged rows lack their sequence number");
+        let values = rows.num_columns().checked_sub(2).ok_or_else(gone)?;
         let mut columns: Vec<ArrayRef> =
             self.stored_keys.iter().filter_map(|at| rows.columns().get(*at).cloned()).collect();
         columns.extend([Arc::new(sequence) as ArrayRef, rows.column(values + 1).clone()]);
         columns.extend(rows.columns().iter().take(values).cloned());
-        Ok(PartitionRows { rows: with_columns(&self.stored, columns)?, ..part })
+        with_columns(&self.stored, columns)
     }
 }
 
 impl TableRows for KeyedRows {
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
-        check_values(&self.schema.fields, &rows)?;
-        let kinds = self.kinds(&rows)?;
-        let added = BooleanArray::from_unary(&kinds, |kind| matches!(kind, 0 | 2));
-        let bucket = self.buckets.as_mut().map(|buckets| buckets.of_rows(&rows)).transpose()?;
-        let first = self.rows;
-        self.rows += rows.num_rows() as i64;
-        let mut columns = rows.columns().to_vec();
-        columns.push(Arc::new(Int64Array::from_iter_values(first..self.rows)));
-        columns.push(Arc::new(kinds));
-        columns.extend(bucket.map(|bucket| Arc::new(bucket) as ArrayRef));
-        let prepared = with_columns(&self.prepared, columns)?;
-        match self.merge.ignores_deletes() && added.false_count() > 0 {
-            true => {
-                filter_record_batch(&prepared, &added).map_err(|e| Error::internal("rows can't be left out").because(e))
-            }
-            false => Ok(prepared),
+        if let Role::Changelog(handed) = &self.role {
+            let rows = locked(handed).pop_front();
+            return rows.ok_or_else(|| Error::internal("the changelog was handed no rows"));
         }
+        let rows = self.defaults.fill(rows)?;
+        check_values(&self.schema.fields, &rows)?;
+        let (mut rows, mut kinds) = self.kinds(rows)?;
+        let added = BooleanArray::from_unary(&kinds, |kind| matches!(kind, 0 | 2));
+        if self.merge.ignores_deletes() && added.false_count() > 0 {
+            let failed = |e| Error::internal("rows can't be left out").because(e);
+            rows = filter_record_batch(&rows, &added).map_err(failed)?;
+            kinds =
+                kinds.values().iter().zip(added.values()).filter(|(_, added)| *added).map(|(kind, _)| *kind).collect();
+        }
+        let placed = self.buckets.place(rows, kinds)?;
+        let first = self.rows;
+        self.rows += placed.rows.num_rows() as i64;
+        let mut columns = placed.rows.columns().to_vec();
+        columns.push(Arc::new(Int64Array::from_iter_values(first..self.rows)));
+        columns.push(Arc::new(placed.kinds));
+        columns.extend(placed.buckets.map(|buckets| Arc::new(buckets) as ArrayRef));
+        let rows = with_columns(&self.prepared, columns)?;
+        match &self.role {
+            Role::Data(Some(changelog)) => locked(changelog).push_back(rows.clone()),
+            Role::Postponed => self.merge.check_kinds(&rows)?,
+            _ => {}
+        }
+        Ok(rows)
     }
 
-    fn stored(&mut self, _: RecordBatch) -> Result<RecordBatch> {
-        Err(Error::internal("rows of a table with a primary key come sorted"))
+    fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        match &self.role {
+            Role::Postponed => self.stored_rows(&rows, Int64Array::from_value(NO_SEQUENCE, rows.num_rows())),
+            _ => Err(Error::internal("rows of a table with a primary key come sorted")),
+        }
     }
 
     fn sorted(&mut self, part: PartitionRows) -> Result<Vec<PartitionRows>> {
         let columns = part.rows.columns().iter().take(self.merged.fields().len()).cloned().collect();
         let mut part = PartitionRows { rows: with_columns(&self.merged, columns)?, ..part };
+        if let Role::Changelog(_) = &self.role {
+            return Ok(vec![self.laid_out(part)?]);
+        }
         let mut out = Vec::new();
         match self.held.take() {
             Some(held) if held.number == part.number => {

@@ -16,7 +16,7 @@ const APPEND_TARGET: i64 = 256 * MIB;
 const KEYED_TARGET: i64 = 128 * MIB;
 
 /// The value for a level of an option such as `0:avro,5:parquet`.
-fn by_level<'a>(options: &Options<'a>, key: &str, level: i32) -> Option<&'a str> {
+pub(crate) fn by_level<'a>(options: &Options<'a>, key: &str, level: i32) -> Option<&'a str> {
     let of_level = |text: &'a str| text.split_once(':').filter(|(l, _)| l.trim() == level.to_string());
     options.list(key).into_iter().find_map(of_level).map(|(_, value)| value.trim())
 }
@@ -39,7 +39,7 @@ pub(super) fn file_format(options: &Options<'_>, level: i32) -> Result<FileForma
 ///
 /// # Errors
 /// `InvalidInput` for an option that can't be read.
-pub(super) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
+pub(crate) fn target_bytes(options: &Options<'_>, keyed: bool) -> Result<u64> {
     let bytes = options.bytes("target-file-size", if keyed { KEYED_TARGET } else { APPEND_TARGET })?;
     u64::try_from(bytes)
         .ok()

@@ -42,7 +42,7 @@ fn table(folder: &Path, fields: &[(&str, &str)], keys: [&[&str]; 2], options: &[
 fn write(table: &PaimonTable, kind: WriteKind, batches: &[RecordBatch]) -> Vec<PaimonNewFile> {
     let mut writer = PaimonWriter::new(table, kind, false).unwrap();
     batches.iter().for_each(|batch| writer.write(batch).unwrap());
-    writer.finish().unwrap()
+    writer.finish().unwrap().added
 }
 
 fn task(file: &PaimonNewFile) -> ScanTask {

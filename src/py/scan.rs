@@ -153,13 +153,12 @@ impl Scan {
     }
 
     fn estimate<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let estimate = run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("estimates")?.estimate(go_on))?;
+        let estimate = run_watched(py, &Watch::new(), |go_on| self.inner.estimate(go_on))?;
         explain::estimate_dict(py, &estimate)
     }
 
     fn statistics<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyDict>> {
-        let statistics =
-            run_watched(py, &Watch::new(), |go_on| self.inner.iceberg("statistics")?.statistics(&columns, go_on))?;
+        let statistics = run_watched(py, &Watch::new(), |go_on| self.inner.statistics(&columns, go_on))?;
         explain::statistics_dict(py, &statistics)
     }
 

@@ -17,7 +17,6 @@ use super::{Pickled, pickle_as_json};
 use crate::either;
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::maintain::maintain;
 use crate::row_level::json::row_change_from_json;
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task;
@@ -121,14 +120,14 @@ impl Table {
     }
 
     fn evolve(&self, py: Python<'_>, changes: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.iceberg("changing the table")?.evolve(&parse_evolutions(changes)?))?.into())
+        Ok(run(py, || self.inner.evolve(&parse_evolutions(changes)?))?.into())
     }
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = |go_on: GoOn| maintain(self.inner.iceberg(action)?, action, arguments, go_on);
-        let (table, result) = run_watched(py, &Watch::new(), work)?;
-        Ok((table.into(), result))
+        let work = |go_on: GoOn| self.inner.maintain(action, arguments, go_on);
+        let (inner, result) = run_watched(py, &Watch::new(), work)?;
+        Ok((Table { inner }, result))
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
@@ -276,8 +275,26 @@ impl Table {
         Ok(run(py, || self.inner.commit(messages, &options))?.into())
     }
 
+    /// `change`: an overwrite, as [`Table::change_rows`] takes it.
+    #[pyo3(signature = (change, messages, snapshot_properties, *, branch=None))]
+    fn commit_overwrite(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        snapshot_properties: BTreeMap<String, String>,
+        branch: Option<String>,
+    ) -> PyResult<Table> {
+        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let options = CommitOptions { branch, snapshot_properties };
+        let done = run_watched(py, &Watch::new(), |go_on| {
+            self.inner.commit_overwrite(&row_change_from_json(change)?, messages, &options, go_on)
+        });
+        Ok(done?.into())
+    }
+
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || transaction::Transaction::begin(self.inner.iceberg("transactions")?, branch))?.into())
+        Ok(run(py, || transaction::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]

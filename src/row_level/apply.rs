@@ -114,6 +114,8 @@ pub(super) struct Effect {
     /// Data files that added delete files refer to.
     pub required: HashSet<String>,
     pub counts: Counts,
+    /// Files with new rows that others wrote.
+    pub lent: Vec<DataFile>,
 }
 
 impl Effect {
@@ -123,6 +125,7 @@ impl Effect {
             removed: Vec::new(),
             required: HashSet::new(),
             counts: Counts::default(),
+            lent: Vec::new(),
         }
     }
 
@@ -132,16 +135,17 @@ impl Effect {
     /// As [`View::assumptions`].
     pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotChange> {
         let assumed = view.assumptions(command, filter, self.required)?;
-        if self.added.is_empty() && self.removed.is_empty() {
+        if self.added.is_empty() && self.removed.is_empty() && self.lent.is_empty() {
             return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
         }
         let removes = !self.removed.is_empty() || self.added.has_deletes();
-        let operation = match (self.added.has_data(), removes) {
+        let operation = match (self.added.has_data() || !self.lent.is_empty(), removes) {
             (true, false) => Operation::Append,
             (true, true) => Operation::Overwrite,
             (false, _) => Operation::Delete,
         };
         let change = view.change(operation).remove_files(self.removed).add_files(self.added.take()).owning_files();
+        let change = change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent);
         Ok(change.assuming(assumed))
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct LiveRows<'v> {
 }
 
 /// Rows of one file.
-pub(super) struct Placed {
+pub(crate) struct Placed {
     /// Their places in the file, ascending.
     pub positions: Int64Array,
     /// The columns asked for.
@@ -132,7 +132,11 @@ fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
     }
 }
 
-fn placed(batch: RecordBatch) -> Result<Placed> {
+/// Takes the last column, the positions, off rows.
+///
+/// # Errors
+/// `Internal` if they have none.
+pub(crate) fn placed(batch: RecordBatch) -> Result<Placed> {
     let at = batch.num_columns().checked_sub(1);
     let positions = at.and_then(|at| batch.column(at).as_primitive_opt::<Int64Type>().cloned());
     let (Some(at), Some(positions)) = (at, positions) else {
@@ -157,7 +161,7 @@ fn without_ids(rows: &RecordBatch, at: usize) -> Result<RecordBatch> {
 }
 
 /// Which of these positions, which ascend, are in the set.
-pub(super) fn are_in(positions: &Int64Array, set: &PositionSet) -> BooleanBuffer {
+pub(crate) fn are_in(positions: &Int64Array, set: &PositionSet) -> BooleanBuffer {
     let bounds = positions.values().first().zip(positions.values().last());
     let (first, last) = bounds.map_or((0, 0), |(f, l)| (f.max(&0).unsigned_abs(), l.max(&0).unsigned_abs() + 1));
     let mut found = set.in_range(first..last).peekable();

@@ -10,50 +10,80 @@ use super::view::{Command, Mode, View};
 use crate::error::Result;
 use crate::expr::Predicate;
 use crate::iceberg::commit::{Operation, REPLACE_PARTITIONS, SnapshotChange};
-use crate::task::Partition;
+use crate::task::{DataFile, Partition};
 use crate::workers::GoOn;
 
-pub(super) fn overwrite(
-    view: &View,
-    rows: RowReader,
-    filter: &Predicate,
-    go_on: GoOn,
-) -> Result<Option<SnapshotChange>> {
+/// The rows that an overwrite brings.
+pub(crate) enum NewRows {
+    /// Still to be written.
+    Stream(RowReader),
+    /// Written by others, who decide what becomes of the files if the commit fails.
+    Written(Vec<DataFile>),
+}
+
+/// Files with new rows: those that are the change's own, and those of others.
+struct Brought {
+    own: NewFiles,
+    lent: Vec<DataFile>,
+}
+
+impl Brought {
+    fn of(view: &View, rows: NewRows) -> Result<Brought> {
+        let mut own = NewFiles::new(view.store());
+        let lent = match rows {
+            NewRows::Written(files) => files,
+            NewRows::Stream(rows) => {
+                own.add(view.table.write(rows, 0)?.files);
+                Vec::new()
+            }
+        };
+        Ok(Brought { own, lent })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.lent.is_empty()
+    }
+
+    fn add_to(self, change: SnapshotChange) -> SnapshotChange {
+        let change = change.add_files(self.own.take()).owning_files();
+        change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent)
+    }
+}
+
+pub(super) fn overwrite(view: &View, rows: NewRows, filter: &Predicate, go_on: GoOn) -> Result<Option<SnapshotChange>> {
     let removal = find(view, filter, Mode::CopyOnWrite, go_on)?;
-    let mut written = NewFiles::new(view.store());
-    written.add(view.table.write(rows, 0)?.files);
+    let brought = Brought::of(view, rows)?;
     match removal {
-        Removal::Whole(0) if written.is_empty() => {
+        Removal::Whole(0) if brought.is_empty() => {
             Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some)
         }
         Removal::Whole(_) => {
-            let operation = if written.is_empty() { Operation::Delete } else { Operation::Overwrite };
-            let change = view.change(operation).remove_where(filter);
-            Ok(Some(change.add_files(written.take()).owning_files()))
+            let operation = if brought.is_empty() { Operation::Delete } else { Operation::Overwrite };
+            Ok(Some(brought.add_to(view.change(operation).remove_where(filter))))
         }
         Removal::Named(files, hits) => {
             let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove, go_on)?;
-            effect.added.join(written);
+            effect.added.join(brought.own);
             effect.removed.extend(files);
+            effect.lent = brought.lent;
             effect.change(view, Command::Delete, filter.clone()).map(Some)
         }
     }
 }
 
-pub(super) fn overwrite_partitions(view: &View, rows: RowReader) -> Result<Option<SnapshotChange>> {
-    let mut written = NewFiles::new(view.store());
-    written.add(view.table.write(rows, 0)?.files);
-    if written.is_empty() {
+pub(super) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<SnapshotChange>> {
+    let brought = Brought::of(view, rows)?;
+    if brought.is_empty() {
         return Ok(None);
     }
-    let files = written.take();
     let change = view.change(Operation::Overwrite);
     let change = if view.table.partition_spec().is_unpartitioned() {
         change.remove_where(&Predicate::True)
     } else {
-        let partitions: Vec<Arc<Partition>> = files.iter().map(|f| f.partition.clone()).collect();
+        let files = brought.own.files().iter().chain(&brought.lent);
+        let partitions: Vec<Arc<Partition>> = files.map(|f| f.partition.clone()).collect();
         change.remove_partitions(&partitions)
     };
     let summary = [(REPLACE_PARTITIONS.to_owned(), "true".to_owned())];
-    Ok(Some(change.with_summary(summary).add_files(files).owning_files()))
+    Ok(Some(brought.add_to(change.with_summary(summary))))
 }

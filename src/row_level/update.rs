@@ -1,5 +1,7 @@
 //! Giving columns of the rows that match a filter other values.
 
+use std::sync::Arc;
+
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 
@@ -13,7 +15,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, Predicate, value_of};
 use crate::iceberg::commit::SnapshotChange;
 use crate::task::ScanTask;
-use crate::types::Value;
+use crate::types::{Field, Schema, Value};
 use crate::workers::GoOn;
 
 /// What a column becomes.
@@ -33,8 +35,9 @@ enum New {
     Copy(usize),
 }
 
-struct Assign<'v> {
-    view: &'v View,
+/// New values of some columns, checked.
+pub(crate) struct Assignments {
+    fields: Arc<[Field]>,
     new: Vec<New>,
 }
 
@@ -44,7 +47,7 @@ pub(super) fn update(
     assigned: &[(String, Assigned)],
     go_on: GoOn,
 ) -> Result<Option<SnapshotChange>> {
-    let patch = Assign { view, new: plan(view, assigned)? };
+    let patch = Assignments::new(view.table.schema(), assigned)?;
     let scan = view.scan(filter.clone())?;
     // Files that match as a whole are read like the others.
     let tasks: Vec<ScanTask> = Touched::all(&scan, go_on)?;
@@ -70,50 +73,57 @@ pub(super) fn with_counts(
     Ok(Some(effect.change(view, command, filter)?.with_summary(summary)))
 }
 
-fn plan(view: &View, assigned: &[(String, Assigned)]) -> Result<Vec<New>> {
-    if assigned.is_empty() {
-        return Err(Error::invalid("an update needs columns to give values to"));
-    }
-    let schema = view.table.schema();
-    let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
-    let find = |name: &str| {
-        let at = schema.fields.iter().position(|f| f.name == name);
-        at.ok_or_else(|| no_column(schema, name))
-    };
-    for (name, value) in assigned {
-        let at = find(name)?;
-        let (field, ty) = (&schema.fields[at], schema.fields[at].ty.as_primitive());
-        let made = match (value, ty) {
-            (Assigned::Value(None), _) if field.required => {
-                return Err(Error::invalid("a required column can't become null").with("column", name));
-            }
-            (Assigned::Value(None), Some(_)) => New::Constant(None),
-            (Assigned::Value(Some(literal)), Some(ty)) => {
-                New::Constant(Some(value_of(literal, ty).with("column", name)?))
-            }
-            (Assigned::Value(_), None) => {
-                return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
-                    .with("column", name)
-                    .hint("Use upsert or merge with rows that have the new values"));
-            }
-            (Assigned::Column(other), _) => {
-                let from = find(other)?;
-                if schema.fields[from].ty != field.ty {
-                    return Err(Error::invalid(format!("column '{other}' has another type")).with("column", name));
-                }
-                New::Copy(from)
-            }
+impl Assignments {
+    /// Of columns of a schema.
+    ///
+    /// # Errors
+    /// `InvalidInput` for none, and for columns and values that do not fit the schema; `Unsupported` for values of structs, lists
+    /// and maps.
+    pub fn new(schema: &Schema, assigned: &[(String, Assigned)]) -> Result<Assignments> {
+        if assigned.is_empty() {
+            return Err(Error::invalid("an update needs columns to give values to"));
+        }
+        let mut new: Vec<New> = schema.fields.iter().map(|_| New::Same).collect();
+        let find = |name: &str| {
+            let at = schema.fields.iter().position(|f| f.name == name);
+            at.ok_or_else(|| no_column(schema, name))
         };
-        new[at] = made;
+        for (name, value) in assigned {
+            let at = find(name)?;
+            let (field, ty) = (&schema.fields[at], schema.fields[at].ty.as_primitive());
+            let made = match (value, ty) {
+                (Assigned::Value(None), _) if field.required => {
+                    return Err(Error::invalid("a required column can't become null").with("column", name));
+                }
+                (Assigned::Value(None), Some(_)) => New::Constant(None),
+                (Assigned::Value(Some(literal)), Some(ty)) => {
+                    New::Constant(Some(value_of(literal, ty).with("column", name)?))
+                }
+                (Assigned::Value(_), None) => {
+                    return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
+                        .with("column", name)
+                        .hint("Use upsert or merge with rows that have the new values"));
+                }
+                (Assigned::Column(other), _) => {
+                    let from = find(other)?;
+                    if schema.fields[from].ty != field.ty {
+                        return Err(Error::invalid(format!("column '{other}' has another type")).with("column", name));
+                    }
+                    New::Copy(from)
+                }
+            };
+            new[at] = made;
+        }
+        Ok(Assignments { fields: schema.fields.clone(), new })
     }
-    Ok(new)
-}
 
-impl Patch for Assign<'_> {
-    fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
-        let fields = &self.view.table.schema().fields;
+    /// Rows after the update. They have the columns of the schema first; others are left out.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a required column becomes null.
+    pub fn apply(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let count = rows.num_rows();
-        let columns = self.new.iter().zip(fields.iter()).enumerate().map(|(at, (new, field))| {
+        let columns = self.new.iter().zip(self.fields.iter()).enumerate().map(|(at, (new, field))| {
             let array: ArrayRef = match (new, field.ty.as_primitive()) {
                 (New::Constant(value), Some(ty)) => constant(value.as_ref(), ty, count)?,
                 (New::Copy(from), _) => rows.column(*from).clone(),
@@ -124,10 +134,16 @@ impl Patch for Assign<'_> {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let all: Vec<usize> = (0..columns.len()).collect();
         let schema = rows.schema().project(&all).map_err(|e| Error::internal("columns").because(e))?;
-        let rows = RecordBatch::try_new(schema.into(), columns)
-            .map_err(|e| Error::invalid("a required column can't become null").because(e))?;
+        RecordBatch::try_new(schema.into(), columns)
+            .map_err(|e| Error::invalid("a required column can't become null").because(e))
+    }
+}
+
+impl Patch for Assignments {
+    fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
+        let count = rows.num_rows();
         let (same, replaced) = (BooleanBuffer::new_unset(count), BooleanBuffer::new_set(count));
-        Ok(Patched { same, replaced, rows: Some(rows) })
+        Ok(Patched { same, replaced, rows: Some(self.apply(rows)?) })
     }
 
     fn changes_all(&self) -> bool {

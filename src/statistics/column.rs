@@ -6,9 +6,9 @@ use super::{ColumnStatistics, Coverage, Fact, tight};
 use crate::error::{Error, Result};
 use crate::expr::bounds::{Bounds, Presence, checked, promote};
 use crate::iceberg::entries::{MISSING, MetricColumn};
-use crate::iceberg::plan::{PartitionGroup, PlannedBatch};
+use crate::iceberg::plan::PlannedBatch;
 use crate::iceberg::statistics::MetricsBounds;
-use crate::task::FileFormat;
+use crate::task::{FileFormat, Partition};
 use crate::types::{FieldId, PrimitiveType, Transform, Value, ValueRef};
 
 /// The statistics of a column so far.
@@ -94,13 +94,13 @@ impl Extreme {
 }
 
 /// What is known of the column in one file.
-struct FileFacts<'a> {
-    nulls: Option<u64>,
-    nans: Option<u64>,
-    lower: Option<ValueRef<'a>>,
-    upper: Option<ValueRef<'a>>,
+pub(super) struct FileFacts<'a> {
+    pub(super) nulls: Option<u64>,
+    pub(super) nans: Option<u64>,
+    pub(super) lower: Option<ValueRef<'a>>,
+    pub(super) upper: Option<ValueRef<'a>>,
     /// Whether the bounds are values of the file.
-    tight: bool,
+    pub(super) tight: bool,
 }
 
 impl ColumnFold {
@@ -115,6 +115,10 @@ impl ColumnFold {
         self.field_id
     }
 
+    pub(super) fn ty(&self) -> &PrimitiveType {
+        &self.ty
+    }
+
     /// Adds the survivors of a batch; their coverage in the same order.
     pub(super) fn add(&mut self, batch: &PlannedBatch, coverage: &[Coverage]) -> Result<()> {
         let metrics = batch.columns.metrics.iter().find(|m| m.field_id == self.field_id);
@@ -125,7 +129,7 @@ impl ColumnFold {
             let group = batch.group(row)?;
             let ty = self.ty.clone();
             let metric_bounds = MetricsBounds::new(&batch.columns, row);
-            let facts = match partition_value(group, self.field_id, &ty) {
+            let facts = match partition_value(&group.partition, self.field_id, &ty) {
                 Some(value) => of_constant(value, records),
                 None => self.of_metrics(metrics, &metric_bounds, row, records, format, &ty),
             };
@@ -165,7 +169,8 @@ impl ColumnFold {
         FileFacts { nulls, nans, lower, upper, tight }
     }
 
-    fn add_file(&mut self, facts: &FileFacts<'_>, records: u64, coverage: Coverage) {
+    /// Adds a file of so many rows.
+    pub(super) fn add_file(&mut self, facts: &FileFacts<'_>, records: u64, coverage: Coverage) {
         self.nulls.add(Count::of(facts.nulls, records, coverage));
         let nans = Count::of(facts.nans, records, coverage);
         self.nans.add(nans);
@@ -219,16 +224,21 @@ impl ColumnFold {
 }
 
 /// The value that an identity partition gives all rows of its files: null, or a value of the column's type.
-fn partition_value<'a>(group: &'a PartitionGroup, field: FieldId, ty: &PrimitiveType) -> Option<Option<ValueRef<'a>>> {
+pub(super) fn partition_value<'a>(
+    partition: &'a Partition,
+    field: FieldId,
+    ty: &PrimitiveType,
+) -> Option<Option<ValueRef<'a>>> {
     let of_column = |v: &&crate::task::PartitionValue| v.source_id == field && v.transform == Transform::Identity;
-    let found = group.partition.values.iter().find(of_column)?;
+    let found = partition.values.iter().find(of_column)?;
     match &found.value {
         None => Some(None),
         Some(value) => promote(value.as_ref(), ty).map(Some),
     }
 }
 
-fn of_constant(value: Option<ValueRef<'_>>, records: u64) -> FileFacts<'_> {
+/// Of a column that has one value in all rows.
+pub(super) fn of_constant(value: Option<ValueRef<'_>>, records: u64) -> FileFacts<'_> {
     let all = Some(records);
     match value {
         None => FileFacts { nulls: all, nans: Some(0), lower: None, upper: None, tight: false },

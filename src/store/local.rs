@@ -222,6 +222,17 @@ impl Store for LocalStore {
     fn delete_folder(&self, folder: &str) -> Result<()> {
         fs::remove_dir(local_path(folder)?).map_err(|e| io_error("delete", folder, e))
     }
+
+    fn rename_folder(&self, folder: &str, to: &str) -> Result<()> {
+        let (from, target) = (local_path(folder)?, local_path(to)?);
+        fs::symlink_metadata(&from).map_err(|e| io_error("rename", folder, e))?;
+        // Nothing else gets the name meanwhile: an empty folder is replaced, any other is not.
+        fs::create_dir(&target).map_err(|e| io_error("rename to", to, e))?;
+        fs::rename(&from, &target).map_err(|e| {
+            let _ = fs::remove_dir(&target);
+            io_error("rename", folder, e)
+        })
+    }
 }
 
 /// Names and metadata in a folder; none if it is absent. Entries that vanish meanwhile or are not UTF-8 are left out.

@@ -129,6 +129,15 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 
     /// Removes an empty folder.
     fn delete_folder(&self, folder: &str) -> Result<()>;
+
+    /// Gives a folder, with all that is in it, another name that is free.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not there; `AlreadyExists` if something has the name; `Unsupported` where folders are but parts of
+    /// the names of files.
+    fn rename_folder(&self, folder: &str, _to: &str) -> Result<()> {
+        Err(Error::unsupported("an object store can't rename folders").with("path", folder))
+    }
 }
 
 /// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by index

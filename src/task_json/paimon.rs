@@ -7,7 +7,9 @@ use serde_json::{Value as Json, json};
 
 use super::{Form, SpecShape, array, id_of, int_of, member, task_object, task_of, text_of, wrong};
 use crate::error::Result;
-use crate::task::{DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask};
+use crate::task::{
+    BucketHashes, DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
+};
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, Schema};
@@ -148,4 +150,18 @@ fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
         source: if flag("is-compacted")? { FileSource::Compact } else { FileSource::Append },
         external: flag("is-external")?,
     })
+}
+
+/// The keys that a writer gave a bucket: hashes are of eight digits each.
+pub(super) fn hashes_object(h: &BucketHashes) -> Json {
+    let bytes: Vec<u8> = h.hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
+    json!({"partition": hex(&h.partition), "bucket": h.bucket, "hashes": hex(&bytes)})
+}
+
+pub(super) fn hashes_of(j: &Json) -> Result<BucketHashes> {
+    let bytes = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+    let hashes = bytes("hashes")?;
+    let (hashes, []) = hashes.as_chunks::<4>() else { return Err(wrong("hashes")) };
+    let hashes = hashes.iter().map(|hash| i32::from_be_bytes(*hash)).collect();
+    Ok(BucketHashes { partition: bytes("partition")?, bucket: id_of(j, "bucket")?, hashes })
 }

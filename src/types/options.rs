@@ -40,6 +40,18 @@ impl<'a> Options<'a> {
         self.get(key).map(|text| text.trim().parse().map_err(|_| bad_option(key, text, "whole number"))).transpose()
     }
 
+    /// Whether rows that are compacted meet those of higher levels (Paimon; Java's `LookupStrategy`).
+    ///
+    /// # Errors
+    /// `InvalidInput` for an option that is neither true nor false.
+    pub fn looks_up(&self) -> Result<bool> {
+        let is = |key: &str, value: &str| self.get(key).is_some_and(|text| text.trim().eq_ignore_ascii_case(value));
+        Ok(is("merge-engine", "first-row")
+            || is("changelog-producer", "lookup")
+            || self.boolean("deletion-vectors.enabled", false)?
+            || self.boolean("force-lookup", false)?)
+    }
+
     /// A number of bytes: `128 mb`, `1g`, `65536`.
     ///
     /// # Errors

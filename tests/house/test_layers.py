@@ -25,6 +25,7 @@ FACADE = [
     "paimon_table",
     "paimon_write",
     "paimon_catalog",
+    "paimon_compact",
     "either",
     "transaction",
     "maintain",

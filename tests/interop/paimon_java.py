@@ -10,13 +10,14 @@ import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from java_side import assert_same_rows, exact
+from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 import frazil as fz
@@ -236,6 +237,19 @@ class Paimon:
         return self.api.format.FileFormat.fromIdentifier(name, self.api.options.Options())
 
 
+class Collector:
+    """What Java calls with a row and its bucket."""
+
+    def __init__(self, writer: Any) -> None:
+        self.writer = writer
+
+    def accept(self, found: Any, bucket: int) -> None:
+        self.writer.write(found, bucket)
+
+    class Java:
+        implements = ["java.util.function.BiConsumer"]  # noqa: RUF012 (py4j wants a list)
+
+
 class PaimonTable:
     """A table of the warehouse: Java writes it, Java and Frazil read it."""
 
@@ -292,13 +306,14 @@ class PaimonTable:
         writer = self._writer(table)
         if overwrite is not None:
             writer.withIgnorePreviousFiles(True)
-        bucket = self._assigner(table)
+        put, done = self._put(table, writer)
         source = self.paimon.reader(pa.table(arrays, names=names), row_type)
         for kind in kinds or ["+I"] * len(rows):
             found = source.next()
             found.setRowKind(getattr(self.api.types.RowKind, KINDS[kind]))
-            writer.write(found) if bucket is None else writer.write(found, bucket(found))
+            put(found)
         source.close()
+        done()
         if compact:
             for partition, number in self._buckets(table):
                 writer.compact(partition, number, True)
@@ -397,10 +412,20 @@ class PaimonTable:
             found[partition.toString(), entry.bucket()] = partition
         return [(partition, bucket) for (_, bucket), partition in found.items()]
 
-    def _assigner(self, table: Any) -> Any:
-        """Which bucket a row goes to, where that is not told by its hash alone."""
-        if table.bucketMode().toString() != "HASH_DYNAMIC":
-            return None
+    def _put(self, table: Any, writer: Any) -> tuple[Callable[[Any], None], Callable[[], None]]:
+        """Writes a row into the bucket that it goes to; and what is to be done in the end."""
+        nothing = lambda: None  # noqa: E731
+        match table.bucketMode().toString():
+            case "HASH_DYNAMIC":
+                bucket = self._assigner(table)
+                return (lambda found: writer.write(found, bucket(found))), nothing
+            case "KEY_DYNAMIC":
+                assigner = self._key_assigner(table, writer)
+                return assigner.processInput, assigner.close
+        return writer.write, nothing
+
+    def _assigner(self, table: Any) -> Callable[[Any], int]:
+        """Which bucket a row goes to, of those of its partition."""
         options, store = table.coreOptions(), table.store()
         assigner = self.api.index.HashBucketAssigner(
             table.snapshotManager(),
@@ -414,6 +439,20 @@ class PaimonTable:
         )
         keys = self.api.table.sink.RowPartitionKeyExtractor(table.schema())
         return lambda found: assigner.assign(keys.partition(found), keys.trimmedPrimaryKey(found).hashCode())
+
+    def _key_assigner(self, table: Any, writer: Any) -> Any:
+        """Writes rows where their keys are, of those of all partitions."""
+        ensure_callback_server_started(self.paimon.gateway)
+        assigner = self.api.crosspartition.GlobalIndexAssigner(table)
+        manager = self.api.disk.IOManager.create(str(self.paimon.folder))
+        assigner.open(1 << 20, manager, 1, 0, Collector(writer))
+        bootstrap = self.api.crosspartition.IndexBootstrap(table).bootstrap(1, 0)
+        known = self.api.reader.RecordReaderIterator(bootstrap)
+        while known.hasNext():
+            assigner.bootstrapKey(known.next())
+        known.close()
+        assigner.endBoostrap(False)
+        return assigner
 
     # Reading
 

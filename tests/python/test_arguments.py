@@ -111,6 +111,7 @@ class Good:
             "rollback": {"to": t.snapshot.id},
             "set_current_snapshot": {"to": t.snapshot.id},
             "commit": {} if cls != "Table" else {"messages": []},
+            "commit_overwrite": {"messages": [], "where": "id = 1"},
             "commit_rewrite": {"replaced": [self.file], "messages": [], "at": t.snapshot.id},
             "abort": {} if cls != "Table" else {"messages": []},
             "write": rows,

@@ -263,8 +263,6 @@ def test_append_to_no_table(spark, events: fz.Table, tmp_path: Path) -> None:
     df = spark.range(3)
     with pytest.raises(Exception, match="Create the table first"):
         df.write.format("frazil").mode("append").save(str(tmp_path / "nothing"))
-    with pytest.raises(Exception, match="overwriting is not supported yet"):
-        df.write.format("frazil").mode("overwrite").save(path_of(events))
 
 
 def test_a_failed_task_leaves_no_files(spark, events: fz.Table) -> None:

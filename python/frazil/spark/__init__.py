@@ -25,8 +25,9 @@ from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
+from frazil.spark.row_changes import merge, upsert
 from frazil.spark.types import spark_schema
-from frazil.spark.write import append
+from frazil.spark.write import append, overwrite, overwrite_partitions
 
 __all__ = [
     "FrazilDataSource",
@@ -34,6 +35,9 @@ __all__ = [
     "append",
     "explain",
     "functions",
+    "merge",
+    "overwrite",
+    "overwrite_partitions",
     "plan",
     "read",
     "read_scan",
@@ -41,4 +45,5 @@ __all__ = [
     "register",
     "spark_schema",
     "sql",
+    "upsert",
 ]

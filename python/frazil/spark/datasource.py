@@ -6,6 +6,11 @@ and `as-of-timestamp` (milliseconds since the epoch, or ISO, in UTC without a zo
 packing, and `max-plan-bytes`, `plan-cache`, `plan-cache-bytes` as scans take them. Options with a dot in their name go
 to the store. Spark passes neither columns nor filters on, so give both here, or use `frazil.spark.read` or
 `frazil.spark.sql`, which are faster.
+
+Write options: `branch`; `overwrite-mode`, `static` (all rows are replaced, or those that `replace-where` keeps) or
+`dynamic` (the partitions that there are rows for); `job-id`, a name by which a job that runs again is known;
+`snapshot-property.NAME`, members of the snapshot's summary. Rows are written by the tasks that have them: use
+`frazil.spark.append` to have them distributed first.
 """
 
 from __future__ import annotations
@@ -14,8 +19,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructField, StructType
 
 from frazil import _core
@@ -23,8 +36,9 @@ from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
 from frazil.spark.options import KNOWN, scan_of
+from frazil.spark.streaming import STREAM_OPTIONS, stream_reader, stream_writer
 from frazil.spark.types import spark_schema
-from frazil.spark.write import HANDLE, FrazilWriter
+from frazil.spark.write import HANDLE, SUMMARY_PREFIX, WRITE_OPTIONS, FrazilWriter, job_of
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
@@ -42,7 +56,12 @@ def register(spark: SparkSession) -> None:
 
     Not needed where Spark finds the package `pyspark_frazil` by itself.
     """
-    spark.dataSource.register(FrazilDataSource)
+    try:
+        spark.dataSource.register(FrazilDataSource)
+    except AnalysisException as error:
+        # So says PySpark 4.0 in the session of a stream's batch, where it has found the format by itself.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 class FrazilDataSource(DataSource):
@@ -60,7 +79,9 @@ class FrazilDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The schema of what the options ask for."""
-        schema = spark_schema(_scan(self.options).schema)
+        # Streams have options of their own, which Spark gives here too.
+        options = {name: value for name, value in self.options.items() if name.lower() not in STREAM_OPTIONS}
+        schema = spark_schema(_scan(options).schema)
         return _with_options(schema, self.options) if "provider" in self.options else schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -70,17 +91,26 @@ class FrazilDataSource(DataSource):
         return FrazilReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A writer that appends."""
-        if overwrite:
-            raise UnsupportedError("overwriting is not supported yet", hint="Use mode('append')")
+        """A writer that appends or overwrites, as the write options say."""
+        job = job_of(self.options, overwrite)
         try:
             # Not from the schema: of INSERT INTO it is that of the rows, so it may name the table that they come from.
-            table = _table(self.options)
+            table = _table(self.options, WRITE_OPTIONS)
         except NotFoundError as error:
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
-        return FrazilWriter(table)
+        return FrazilWriter(table, job)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """A reader of the rows that come: those of the table as it is, then what is appended."""
+        table = _table(self.options, (*KNOWN, *STREAM_OPTIONS))
+        return stream_reader(table, schema, _without_store(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        """A writer that appends each batch once, or of output mode `complete` overwrites with it."""
+        table = _table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
+        return stream_writer(table, self.options, job_of(self.options, overwrite))
 
 
 class SplitPartition(InputPartition):
@@ -109,7 +139,7 @@ class FrazilReader(DataSourceReader):
             yield from rows_of(partition.split)
 
 
-def _table(options: Mapping[str, str]) -> Table:
+def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     if handle := options.get(HANDLE):
         return Table(_core.Table.from_json(handle)).refresh()
     location = options.get("path")
@@ -124,14 +154,19 @@ def _table(options: Mapping[str, str]) -> Table:
             "Spark 4.1 and 4.3 keep the filters of a DataFrame's first query for later ones, which then lose rows",
             hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
         )
-    allowed = (*_TAKEN, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
+    allowed = ("path", *known, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
     unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
-            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are {', '.join(_TAKEN)}"
+            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are path, {', '.join(known)}"
         )
-    store = {name: value for name, value in options.items() if "." in name and not name.startswith("option.")}
+    others = ("option.", SUMMARY_PREFIX)
+    store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}
     return open_table(location, store)
+
+
+def _without_store(options: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in options.items() if "." not in name}
 
 
 def _scan(options: Mapping[str, str]) -> Scan:

@@ -16,7 +16,7 @@ from pyspark.sql import types as st
 from frazil.exceptions import UnsupportedError
 from frazil.schema import Field, Schema
 
-__all__ = ["arrow_schema", "conform", "spark_schema"]
+__all__ = ["arrow_schema", "conform", "spark_schema", "spark_type"]
 
 # As Spark lays variants out and knows them by.
 _VARIANT = pa.struct(
@@ -88,19 +88,20 @@ def _primitive(type_: str) -> tuple[st.DataType, pa.DataType] | None:
 
 def _spark_field(f: Field) -> st.StructField:
     metadata = {"comment": f.doc} if f.doc else None
-    return st.StructField(f.name, _spark_type(f), not f.required, metadata)
+    return st.StructField(f.name, spark_type(f), not f.required, metadata)
 
 
-def _spark_type(f: Field) -> st.DataType:
+def spark_type(f: Field) -> st.DataType:
+    """A column's type in Spark."""
     found = _primitive(f.type)
     if found is not None:
         return found[0]
     if f.type.startswith("list<"):
         (element,) = f.children
-        return st.ArrayType(_spark_type(element), not element.required)
+        return st.ArrayType(spark_type(element), not element.required)
     if f.type.startswith("map<"):
         key, value = f.children
-        return st.MapType(_spark_type(key), _spark_type(value), not value.required)
+        return st.MapType(spark_type(key), spark_type(value), not value.required)
     return st.StructType([_spark_field(c) for c in f.children])
 
 

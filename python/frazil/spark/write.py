@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import pyarrow as pa
 import pyspark
@@ -16,14 +16,29 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from frazil import arguments
 from frazil._core import CommitMessage
-from frazil.exceptions import FrazilError
-from frazil.table import Table
+from frazil.exceptions import FrazilError, InvalidInputError
+from frazil.expr import Predicate
+from frazil.spark.distribution import Distribution, distributed
+from frazil.table import Table, open_table
 
-if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSource
-
-__all__ = ["FrazilWriter", "Written", "append"]
+__all__ = [
+    "HANDLE",
+    "SUMMARY_PREFIX",
+    "WRITE_OPTIONS",
+    "FrazilWriter",
+    "WriteJob",
+    "Written",
+    "append",
+    "job_named",
+    "job_of",
+    "messages_of",
+    "overwrite",
+    "overwrite_partitions",
+    "writable",
+    "write_rows",
+]
 
 
 # The member of a snapshot's summary by which a job knows its own commit again.
@@ -31,6 +46,64 @@ JOB_ID = "frazil.job-id"
 
 # The option with a table of a catalog, which can't be found by its location.
 HANDLE = "table-token"
+
+# Options of writes; those that begin with the last are members of the snapshot's summary.
+WRITE_OPTIONS = ("branch", "overwrite-mode", "replace-where", "job-id")
+SUMMARY_PREFIX = "snapshot-property."
+
+Operation = Literal["append", "overwrite", "overwrite-partitions"]
+
+
+@dataclass(frozen=True)
+class WriteJob:
+    """What is to be done with the rows of one job."""
+
+    operation: Operation = "append"
+    where: str | None = None
+    branch: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    id: str = ""
+
+    def commit(self, table: Table, messages: list[CommitMessage]) -> None:
+        """Commits what the tasks wrote."""
+        if self.operation == "append":
+            table.commit(messages, self.members(), self.branch)
+            return
+        partitions = self.operation == "overwrite-partitions"
+        table.commit_overwrite(messages, self.where, partitions, self.branch, self.members())
+
+    def members(self) -> dict[str, str]:
+        """Members of the snapshot's summary."""
+        engine = {"engine-name": "spark", "engine-version": pyspark.__version__, JOB_ID: self.id}
+        return {**self.properties, **engine}
+
+    def is_done(self, table: Table) -> bool:
+        """Whether a snapshot of this version of the table is the job's."""
+        return any(snapshot.summary.get(JOB_ID) == self.id for snapshot in table.snapshots)
+
+
+def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
+    """The job that options of `df.write` describe. Their names may have any case, since Spark's have.
+
+    Raises:
+        InvalidInputError: A value is wrong, or says something else than the mode.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    mode, where = given.get("overwrite-mode", "static").lower(), given.get("replace-where")
+    if mode not in ("static", "dynamic"):
+        raise InvalidInputError(f"option 'overwrite-mode' can't be '{mode}'", hint="It is static or dynamic")
+    if not overwrite and ("overwrite-mode" in given or where is not None):
+        raise InvalidInputError(
+            "options 'overwrite-mode' and 'replace-where' are of overwrites", hint="Write mode('overwrite')"
+        )
+    if mode == "dynamic" and where is not None:
+        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one option")
+    operation: Operation = "append"
+    if overwrite:
+        operation = "overwrite-partitions" if mode == "dynamic" else "overwrite"
+    named = SUMMARY_PREFIX
+    properties = {name[len(named) :]: text for name, text in options.items() if name.lower().startswith(named)}
+    return WriteJob(operation, where, given.get("branch"), properties, given.get("job-id") or str(uuid.uuid4()))
 
 
 @dataclass
@@ -41,69 +114,179 @@ class Written(WriterCommitMessage):
 
 
 class FrazilWriter(DataSourceArrowWriter):
-    """Appends: `write` on executors, `commit` or `abort` once on the driver."""
+    """`write` on executors, `commit` or `abort` once on the driver, each in a process of its own."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, job: WriteJob | None = None) -> None:
         self._table = table
-        self._job_id = str(uuid.uuid4())
+        self._job = WriteJob(id=str(uuid.uuid4())) if job is None else job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
-        first = next(iterator, None)
-        if first is None:
-            return Written(None)
-        rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], iterator))
-        context = TaskContext.get()
-        # Attempts of one task have numbers of their own, so that a second attempt finds no file of the first.
-        writer = self._table.writer(0 if context is None else context.taskAttemptId())
-        return Written(writer.write(rows))
+        return Written(write_rows(self._table, iterator, self._job.branch))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Adds the files of all tasks to the table in one commit."""
-        engine = {"engine-name": "spark", "engine-version": pyspark.__version__, JOB_ID: self._job_id}
-        self._table.commit(_messages(messages), engine)
+        """Puts the files of all tasks into the table in one commit."""
+        written = messages_of(messages)
+        if self._job.is_done(self._table.refresh()):
+            self._table.abort(written)
+            return
+        self._job.commit(self._table, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of the tasks that succeeded, since the job did not.
 
-        Spark also calls this when the commit raised, which it may do after publishing, and in a process of its own.
-        So the table is asked first; where it has the job's snapshot, or can't be read, nothing is deleted.
+        Spark also calls this when the commit raised, which it may do after publishing. So the table is asked first;
+        where it has the job's snapshot, or can't be read, nothing is deleted.
         """
         try:
             newest = self._table.refresh()
         except FrazilError:
             return
-        if any(snapshot.summary.get(JOB_ID) == self._job_id for snapshot in newest.snapshots):
+        if self._job.is_done(newest):
             return
-        self._table.abort(_messages(messages))
+        self._table.abort(messages_of(messages))
 
 
-def _messages(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
+def write_rows(table: Table, rows: Iterator[pa.RecordBatch], branch: str | None = None) -> CommitMessage | None:
+    """Writes one Spark task's rows into new files; None without rows."""
+    first = next(rows, None)
+    if first is None:
+        return None
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
+    context = TaskContext.get()
+    # Attempts of one task have numbers of their own, so that a second attempt finds no file of the first.
+    return table.writer(0 if context is None else context.taskAttemptId(), branch).write(reader)
+
+
+def messages_of(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
+    """What tasks wrote, without those that failed or had no rows."""
     return [m.message for m in messages if isinstance(m, Written) and m.message is not None]
 
 
-def append(df: DataFrame, table: Table | str | os.PathLike[str]) -> None:
+def append(
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
+    distribution: Distribution = "auto",
+) -> None:
     """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
 
     Args:
         df: The rows.
         table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
+        branch: The branch to change, if not `main`.
+        snapshot_properties: Members for the snapshot's summary.
+        job_id: A name for this job. If a snapshot of the table has it already, nothing is done: a job that is
+            run again after its driver died adds its rows once.
+        distribution: How rows go to tasks before they are written: `none` as they are, `hash` all rows of a partition
+            together, `range` in the table's sort order. `auto`: as the table's property `write.distribution-mode` says;
+            without it by range if the table has a sort order, by hash if it is partitioned.
+
+    Raises:
+        InvalidInputError: An argument is wrong. What is wrong with rows Spark raises, from its workers.
     """
-    # A table that can't be written, as one opened with moved=True, says so here; its recorded location is another's.
-    location = table.writable_location() if isinstance(table, Table) else os.fspath(table)
-    df.sparkSession.dataSource.register(_data_source())
-    writer = df.write.format("frazil").mode("append")
-    if isinstance(table, Table):
-        handle = table._core.to_json()
-        members = json.loads(handle)
-        if members.get("catalog") or members.get("storage-options"):
-            # The name keeps Spark from showing it: there may be passwords in it.
-            writer = writer.option(HANDLE, handle)
-    writer.save(location)
+    job = job_named("append", None, branch, snapshot_properties, job_id)
+    _run(df, table, job, distribution)
 
 
-def _data_source() -> type[DataSource]:
+def overwrite(
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    where: str | Predicate | None = None,
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
+    distribution: Distribution = "auto",
+) -> None:
+    """Replaces rows of a table by a DataFrame's in one commit, as `Table.overwrite` does.
+
+    Args:
+        df: The new rows. They may be read from the table itself.
+        table: As for `append`.
+        where: Rows to replace, as for `Table.scan`; None replaces all.
+        branch: As for `append`.
+        snapshot_properties: As for `append`.
+        job_id: As for `append`.
+        distribution: As for `append`.
+
+    Raises:
+        InvalidInputError: As for `append`.
+    """
+    _run(df, table, job_named("overwrite", where, branch, snapshot_properties, job_id), distribution)
+
+
+def overwrite_partitions(
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
+    distribution: Distribution = "auto",
+) -> None:
+    """Replaces all partitions that a DataFrame has rows for, as `Table.overwrite_partitions` does.
+
+    Args:
+        df: The new rows. They may be read from the table itself.
+        table: As for `append`.
+        branch: As for `append`.
+        snapshot_properties: As for `append`.
+        job_id: As for `append`.
+        distribution: As for `append`.
+
+    Raises:
+        InvalidInputError: As for `append`.
+    """
+    _run(df, table, job_named("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution)
+
+
+def job_named(
+    operation: Operation,
+    where: str | Predicate | None,
+    branch: str | None,
+    properties: Mapping[str, object] | None,
+    job_id: str | None,
+) -> WriteJob:
+    """The job that arguments describe."""
+    text = None if where is None else str(where)
+    return WriteJob(operation, text, branch, arguments.texts(properties), job_id or str(uuid.uuid4()))
+
+
+def _run(df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution) -> None:
+    opened = writable(table)
+    if job.is_done(opened):
+        return
     # The data source imports this module for its writer.
-    from frazil.spark.datasource import FrazilDataSource
+    from frazil.spark.datasource import register
 
-    return FrazilDataSource
+    register(df.sparkSession)
+    writer = distributed(df, opened, distribution).write.format("frazil")
+    writer = writer.mode("append" if job.operation == "append" else "overwrite").option("job-id", job.id)
+    if job.operation == "overwrite-partitions":
+        writer = writer.option("overwrite-mode", "dynamic")
+    if job.where is not None:
+        writer = writer.option("replace-where", job.where)
+    if job.branch is not None:
+        writer = writer.option("branch", job.branch)
+    writer = writer.options(**{f"{SUMMARY_PREFIX}{name}": value for name, value in job.properties.items()})
+    handle = opened._core.to_json()
+    members = json.loads(handle)
+    if members.get("catalog") or members.get("storage-options"):
+        # The name keeps Spark from showing it: there may be passwords in it.
+        writer = writer.option(HANDLE, handle)
+    writer.save(opened.writable_location())
+
+
+def writable(table: Table | str | os.PathLike[str]) -> Table:
+    """The table at its newest version.
+
+    Raises:
+        InvalidInputError: It can't be written, as one opened with `moved=True`, whose recorded location is another's.
+        NotFoundError: There is none.
+    """
+    if not isinstance(table, Table):
+        return open_table(table)
+    table.writable_location()
+    # A table object stays at its version.
+    return Table(table._core).refresh()

@@ -26,13 +26,53 @@ pub(super) fn rows(bytes: &[u8], keys: &[Key], ty: IndexedType) -> Result<Rows> 
 }
 
 fn may_hold(bits: &[u8], functions: u32, hash: u64) -> bool {
+    places(bits.len(), functions, hash).all(|bit| bits.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1))
+}
+
+/// The bits of a hash, among those of so many bytes.
+fn places(bytes: usize, functions: u32, hash: u64) -> impl Iterator<Item = usize> {
     let (low, high) = (hash as u32, (hash >> 32) as u32);
-    (1..=functions).all(|i| {
+    (1..=functions).map(move |i| {
         let combined = low.wrapping_add(i.wrapping_mul(high)).cast_signed();
         let positive = if combined < 0 { !combined } else { combined };
-        let bit = positive.cast_unsigned() as usize % (bits.len() * 8);
-        bits.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+        positive.cast_unsigned() as usize % (bytes * 8)
     })
+}
+
+/// A filter in progress.
+#[derive(Clone, Debug)]
+pub(super) struct BloomBits {
+    functions: u32,
+    bits: Vec<u8>,
+}
+
+impl BloomBits {
+    /// A filter for so many values, of which so many others are taken for one of them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for numbers that make no filter.
+    pub fn new(items: u32, false_positives: f64) -> Result<BloomBits> {
+        let (ln_2, wanted) = (std::f64::consts::LN_2, f64::from(items));
+        let bits = (-wanted * false_positives.ln() / (ln_2 * ln_2)).trunc();
+        if items == 0 || !(bits >= 0.0 && bits < f64::from(i32::MAX - 8)) {
+            return Err(Error::invalid(format!("there is no Bloom filter of {items} items and {false_positives} fpp")));
+        }
+        let bytes = bits as usize / 8 + 1;
+        let functions = ((bytes * 8) as f64 / wanted * ln_2).round().max(1.0) as u32;
+        Ok(BloomBits { functions: functions.min(MOST_FUNCTIONS), bits: vec![0; bytes] })
+    }
+
+    pub fn add(&mut self, key: &Key) {
+        for bit in places(self.bits.len(), self.functions, hash(key)) {
+            if let Some(byte) = self.bits.get_mut(bit / 8) {
+                *byte |= 1 << (bit % 8);
+            }
+        }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        [&self.functions.to_be_bytes()[..], &self.bits].concat()
+    }
 }
 
 fn hash(key: &Key) -> u64 {

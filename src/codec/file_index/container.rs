@@ -8,12 +8,12 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate};
 use crate::types::FieldId;
 
-const MAGIC: i64 = 1_493_475_289_347_502;
-const VERSION: i32 = 1;
+pub(super) const MAGIC: i64 = 1_493_475_289_347_502;
+pub(super) const VERSION: i32 = 1;
 /// Bytes of the magic number, the version and the length of the head.
-const BEFORE_COLUMNS: usize = 16;
+pub(super) const BEFORE_COLUMNS: usize = 16;
 /// Where an index of a column without any value "begins".
-const NO_VALUES: i32 = -1;
+pub(super) const NO_VALUES: i32 = -1;
 
 /// What an index is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,8 @@ pub enum IndexKind {
 }
 
 impl IndexKind {
-    fn of(name: String) -> IndexKind {
+    /// The kind with a name.
+    pub fn of(name: String) -> IndexKind {
         match name.as_str() {
             "bloom-filter" => IndexKind::Bloom,
             "bitmap" => IndexKind::Bitmap,
@@ -40,21 +41,32 @@ impl IndexKind {
             _ => IndexKind::Other(name),
         }
     }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            IndexKind::Bloom => "bloom-filter",
+            IndexKind::Bitmap => "bitmap",
+            IndexKind::Slices => "bsi",
+            IndexKind::RangeBitmap => "range-bitmap",
+            IndexKind::Other(name) => name,
+        }
+    }
 }
 
 /// One index of one column.
 #[derive(Debug)]
-struct ColumnIndex<'a> {
-    column: String,
+pub(super) struct ColumnIndex<'a> {
+    pub(super) column: String,
     kind: IndexKind,
     /// `None` if the column had no value.
-    bytes: Option<&'a [u8]>,
+    pub(super) bytes: Option<&'a [u8]>,
 }
 
 /// All indexes of a data file; its head is read, the indexes when asked.
 #[derive(Debug)]
 pub struct FileIndex<'a> {
-    indexes: Vec<ColumnIndex<'a>>,
+    pub(super) indexes: Vec<ColumnIndex<'a>>,
 }
 
 impl<'a> FileIndex<'a> {

@@ -96,7 +96,7 @@ impl IndexedType {
 
     /// A literal as a key, and whether the key says all of it: an index of times is coarser than they may be. `None` if
     /// the index has no such keys.
-    fn key(self, literal: ValueRef<'_>) -> Option<(Key, bool)> {
+    pub(super) fn key(self, literal: ValueRef<'_>) -> Option<(Key, bool)> {
         let coarse = |v: i64, per: i64| (Key::Whole(v.div_euclid(per)), v.rem_euclid(per) == 0);
         Some(match (self, literal) {
             (IndexedType::Boolean, ValueRef::Boolean(v)) => (Key::Whole(i64::from(v)), true),

@@ -4,22 +4,31 @@
 //! slices of the values. It lies in the manifest entry if it is small, else in a file beside the data file. Asked about a
 //! filter, each index says which rows may match ([`Rows`]); `and` and `or` combine that, as Java does.
 //!
+//! [`IndexWriter`] makes indexes and [`encode_file_index`] puts those of a file together; `*_write` are the counterparts of the
+//! readers.
+//!
 //! Source: Paimon specification, "File index".
 
 mod be;
 mod bit_slices;
 mod bitmap;
+mod bitmap_write;
 mod bloom;
 mod bsi;
+mod bsi_write;
 mod container;
 mod dictionary;
 mod key;
+mod out;
 mod range_bitmap;
+mod range_bitmap_write;
 mod rows;
 #[cfg(test)]
 mod tests;
+mod write;
 mod xxhash;
 
 pub use container::{FileIndex, IndexKind};
 pub use key::IndexedType;
 pub use rows::Rows;
+pub use write::{IndexOptions, IndexWriter, encode_file_index};

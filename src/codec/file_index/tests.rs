@@ -1,5 +1,7 @@
 //! Indexes that Java Paimon 1.4.2 wrote of 24 rows, asked every question; damaged bytes.
 
+mod writing;
+
 use std::path::PathBuf;
 
 use proptest::prelude::*;

@@ -18,8 +18,11 @@ const ATTEMPTS: usize = 100;
 const MAX_DEPTH: usize = 64;
 
 /// Options that a table with data must keep.
-const IMMUTABLE: [&str; 14] = [
+const IMMUTABLE: [&str; 16] = [
     "aggregation.remove-record-on-delete",
+    "blob-descriptor-field",
+    "blob-external-storage-field",
+    "blob-external-storage-path",
     "bucket-function.type",
     "bucket-key",
     "data-evolution.enabled",
@@ -32,7 +35,6 @@ const IMMUTABLE: [&str; 14] = [
     "pk-clustering-override",
     "row-tracking.enabled",
     "rowkind.field",
-    "sequence.field",
 ];
 
 /// Where a column goes among its siblings.
@@ -303,7 +305,7 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
     if current == value {
         return Ok(());
     }
-    if ["primary-key", "partition"].contains(&key) || has_snapshots && IMMUTABLE.contains(&key) {
+    if ["primary-key", "partition", "path"].contains(&key) || has_snapshots && IMMUTABLE.contains(&key) {
         return Err(bad(format!("the option '{key}' of a table that has data can't be changed")));
     }
     if key == "bucket" && has_snapshots {
@@ -312,7 +314,29 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
             return Err(bad("a table can't get or lose its buckets once it has data"));
         }
     }
+    if has_snapshots && let Some(value) = value {
+        check_flags(old, key, current, value)?;
+    }
     Ok(())
+}
+
+/// Options that are true or false, of which some go one way only.
+fn check_flags(old: &TableSchema, key: &str, current: Option<&str>, value: &str) -> Result<()> {
+    let is_true = |text: &str| text.trim().eq_ignore_ascii_case("true");
+    let (then, now) = (current.is_some_and(is_true), is_true(value));
+    match key {
+        "deletion-vectors.enabled" if then != now => {
+            match old.options().boolean("deletion-vectors.modifiable", false)? {
+                true => Ok(()),
+                false => Err(bad("a table can't get or lose deletion vectors once it has data: rows may come back")
+                    .hint("Compact it fully, and set the option 'deletion-vectors.modifiable' to true first")),
+            }
+        }
+        "ignore-delete" | "ignore-update-before" if then && !now => {
+            Err(bad(format!("the option '{key}' of a table that has data stays true")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Keys keep their columns: partition columns always, those of the primary key where `primary` says so too.

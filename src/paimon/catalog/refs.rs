@@ -51,6 +51,22 @@ impl TableFolder {
         Ok(())
     }
 
+    /// Gives a tag another name.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such tag; `AlreadyExists` if the name is taken; `InvalidInput` if that can't be its name; those
+    /// of the store.
+    pub fn rename_tag(&self, name: &str, to: &str) -> Result<()> {
+        let path = self.tag_path(new_name(to, "tag")?);
+        self.tag(name)?;
+        let bytes = self.store().get(&self.tag_path(name))?;
+        self.store().put_if_absent(&path, &bytes).map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => Error::already_exists(format!("there is a tag '{to}' already")),
+            _ => e,
+        })?;
+        self.store().delete(&self.tag_path(name))
+    }
+
     /// Makes a branch of a tag's snapshot, or without any.
     ///
     /// # Errors

@@ -162,6 +162,17 @@ impl Warehouse {
         create_table(&self.store, &self.table_location(database, table)?, parts)
     }
 
+    /// Gives a table another name, and so its folder.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none, or no database of the new name; `AlreadyExists` if the name is taken; `Unsupported` in object
+    /// stores.
+    pub fn rename_table(&self, from: (&str, &str), to: (&str, &str)) -> Result<()> {
+        let folder = self.table(from.0, from.1)?;
+        self.check_database(to.0)?;
+        self.store.rename_folder(folder.root(), &self.table_location(to.0, to.1)?)
+    }
+
     /// Removes a table with all its files, but for those that are outside of its folder.
     ///
     /// # Errors

@@ -51,29 +51,50 @@ pub(super) struct MetadataFiles {
     commit_id: String,
     manifests: usize,
     lists: usize,
-    written: Vec<String>,
+    indexes: usize,
+    /// Names and paths.
+    written: Vec<(String, String)>,
 }
 
 impl MetadataFiles {
     pub(super) fn new(store: Arc<dyn Store>, root: &str) -> MetadataFiles {
         let commit_id = uuid::Uuid::new_v4().to_string();
-        MetadataFiles { store, root: root.to_owned(), commit_id, manifests: 0, lists: 0, written: Vec::new() }
+        MetadataFiles {
+            store,
+            root: root.to_owned(),
+            commit_id,
+            manifests: 0,
+            lists: 0,
+            indexes: 0,
+            written: Vec::new(),
+        }
     }
 
     fn put(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = manifest_path(&self.root, name)?;
+        self.put_at(name, path, bytes)
+    }
+
+    /// Writes a file that has a place of its own.
+    pub(super) fn put_at(&mut self, name: &str, path: String, bytes: &[u8]) -> Result<()> {
         // First, since one that failed may be there all the same.
-        self.written.push(name.to_owned());
+        self.written.push((name.to_owned(), path.clone()));
         self.store.put_if_absent(&path, bytes)
+    }
+
+    /// The name of a new index file.
+    pub(super) fn index_name(&mut self) -> String {
+        self.indexes += 1;
+        format!("index-{}-{}", self.commit_id, self.indexes - 1)
     }
 
     /// Removes the files that nobody needs, and forgets them.
     pub(super) fn delete_all_but(&mut self, needed: &HashSet<String>) {
-        for name in std::mem::take(&mut self.written) {
-            match (needed.contains(&name), manifest_path(&self.root, &name)) {
+        for (name, path) in std::mem::take(&mut self.written) {
+            match needed.contains(&name) {
                 // A left-over is a harmless orphan; the outcome of the commit matters more.
-                (false, Ok(path)) => drop(self.store.delete(&path)),
-                _ => self.written.push(name),
+                false => drop(self.store.delete(&path)),
+                true => self.written.push((name, path)),
             }
         }
     }

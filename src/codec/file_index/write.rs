@@ -1,0 +1,249 @@
+//! Making indexes, value by value, and putting those of a data file together.
+//!
+//! Source: Java's `BloomFilterFileIndex`, `BitmapFileIndex`, `BitSliceIndexBitmapFileIndex`, `RangeBitmapFileIndex`,
+//! `FileIndexFormat`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use roaring::RoaringBitmap;
+
+use super::bloom::BloomBits;
+use super::container::{BEFORE_COLUMNS, IndexKind, MAGIC, NO_VALUES, VERSION};
+use super::key::{IndexedType, Key};
+use super::out::Out;
+use super::{bitmap_write, bsi_write, range_bitmap_write};
+use crate::error::{Error, Result};
+use crate::types::ValueRef;
+
+/// How indexes are made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexOptions {
+    /// Bloom filters: values that are expected.
+    pub items: u32,
+    /// Bloom filters: the rate of false positives with so many values, between 0 and 1.
+    pub false_positives: f64,
+    /// Bitmaps: 1 or 2.
+    pub version: u8,
+    /// Bitmaps of version 2: bytes of a block of values.
+    pub block_bytes: usize,
+    /// Range bitmaps: bytes of a chunk of the dictionary; `None` for what the type asks for.
+    pub chunk_bytes: Option<usize>,
+}
+
+impl Default for IndexOptions {
+    fn default() -> IndexOptions {
+        let block_bytes = 16 << 10;
+        IndexOptions { items: 1_000_000, false_positives: 0.1, version: 2, block_bytes, chunk_bytes: None }
+    }
+}
+
+/// A key that has a place among others.
+#[derive(Clone, Debug)]
+pub(super) struct Ordered(pub Key);
+
+impl PartialEq for Ordered {
+    fn eq(&self, other: &Ordered) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Ordered {}
+
+impl PartialOrd for Ordered {
+    fn partial_cmp(&self, other: &Ordered) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ordered {
+    fn cmp(&self, other: &Ordered) -> Ordering {
+        self.0.order(&other.0)
+    }
+}
+
+/// The rows of each value, and those of null.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ValueRows {
+    pub values: BTreeMap<Ordered, RoaringBitmap>,
+    pub nulls: RoaringBitmap,
+    pub count: u32,
+}
+
+/// An index in progress: of one kind and column.
+#[derive(Clone, Debug)]
+pub struct IndexWriter {
+    ty: IndexedType,
+    options: IndexOptions,
+    content: Content,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Bloom(BloomBits),
+    Bitmap(ValueRows),
+    RangeBitmap(ValueRows),
+    Slices(Vec<Option<i64>>),
+}
+
+impl IndexWriter {
+    /// An index of a column of a type.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such index of the type, as in Java; for options that make no sense.
+    pub fn new(kind: &IndexKind, ty: IndexedType, options: IndexOptions) -> Result<IndexWriter> {
+        let whole = match ty {
+            IndexedType::Boolean | IndexedType::Float | IndexedType::Double => false,
+            IndexedType::Text | IndexedType::Bytes => false,
+            IndexedType::Decimal { precision } => precision <= 18,
+            _ => true,
+        };
+        let fits = match (kind, ty) {
+            (IndexKind::Bloom, _) => !matches!(ty, IndexedType::Boolean | IndexedType::Decimal { .. }),
+            (IndexKind::Bitmap, _) => !matches!(ty, IndexedType::Bytes | IndexedType::Decimal { .. }),
+            (IndexKind::Slices, _) => whole,
+            (IndexKind::RangeBitmap, IndexedType::Timestamp { precision }) => precision <= 6,
+            (IndexKind::RangeBitmap, _) => ty.is_written(),
+            (IndexKind::Other(_), _) => return Err(Error::unsupported("file indexes of this kind are not written")),
+        };
+        if !fits {
+            return Err(Error::invalid("there is no file index of this kind for the column's type"));
+        }
+        let content = match kind {
+            IndexKind::Bloom => Content::Bloom(BloomBits::new(options.items, options.false_positives)?),
+            IndexKind::Bitmap if options.version == 1 || options.version == 2 => Content::Bitmap(ValueRows::default()),
+            IndexKind::Bitmap => {
+                return Err(Error::invalid(format!("bitmap indexes have no version {}", options.version)));
+            }
+            IndexKind::Slices => Content::Slices(Vec::new()),
+            _ => Content::RangeBitmap(ValueRows::default()),
+        };
+        Ok(IndexWriter { ty, options, content })
+    }
+
+    /// The value of the next row.
+    ///
+    /// # Errors
+    /// `Internal` for a value that is not of the column's type.
+    pub fn push(&mut self, value: Option<ValueRef<'_>>) -> Result<()> {
+        let key = match value {
+            Some(value) => {
+                let key = self.ty.key(value).map(|(key, _)| key);
+                Some(key.ok_or_else(|| Error::internal("a value is not of the type that is indexed"))?)
+            }
+            None => None,
+        };
+        match &mut self.content {
+            Content::Bloom(bits) => key.into_iter().for_each(|key| bits.add(&key)),
+            Content::Bitmap(rows) | Content::RangeBitmap(rows) => {
+                match key {
+                    Some(key) => rows.values.entry(Ordered(key)).or_default().insert(rows.count),
+                    None => rows.nulls.insert(rows.count),
+                };
+                rows.count += 1;
+            }
+            Content::Slices(values) => values.push(match key {
+                Some(Key::Whole(v)) => Some(v),
+                _ => None,
+            }),
+        }
+        Ok(())
+    }
+
+    /// The index.
+    ///
+    /// # Errors
+    /// `Unsupported` for one that is too large.
+    pub fn finish(self) -> Result<Vec<u8>> {
+        match &self.content {
+            Content::Bloom(bits) => Ok(bits.encode()),
+            Content::Bitmap(rows) => bitmap_write::encode(rows, self.ty, &self.options),
+            Content::RangeBitmap(rows) => range_bitmap_write::encode(rows, self.ty, self.options.chunk_bytes),
+            Content::Slices(values) => bsi_write::encode(values),
+        }
+    }
+}
+
+/// The file index of a data file: by column the names of its indexes, and they themselves; none of a column without values.
+///
+/// # Errors
+/// `Unsupported` for indexes that are too large together.
+pub fn encode_file_index(columns: &BTreeMap<String, Vec<(IndexKind, Option<Vec<u8>>)>>) -> Result<Vec<u8>> {
+    let (mut head_length, mut columns_out) = (BEFORE_COLUMNS + 4 + 4, Vec::new());
+    for (name, indexes) in columns {
+        let name = java_text(name)?;
+        head_length += name.len() + 4;
+        let mut out = Vec::new();
+        for (kind, bytes) in indexes {
+            let kind = java_text(kind.name())?;
+            head_length += kind.len() + 8;
+            out.push((kind, bytes));
+        }
+        columns_out.push((name, out));
+    }
+    let (mut out, mut body) = (Out::default(), Vec::new());
+    out.long(MAGIC);
+    out.int(VERSION);
+    out.size(head_length)?;
+    out.size(columns.len())?;
+    for (name, indexes) in columns_out {
+        out.bytes(&name);
+        out.size(indexes.len())?;
+        for (kind, bytes) in indexes {
+            out.bytes(&kind);
+            match bytes {
+                Some(bytes) => {
+                    out.size(head_length.saturating_add(body.len()))?;
+                    out.size(bytes.len())?;
+                    body.extend_from_slice(bytes);
+                }
+                None => {
+                    out.int(NO_VALUES);
+                    out.int(0);
+                }
+            }
+        }
+    }
+    // Room for what later versions add.
+    out.int(0);
+    out.bytes(&body);
+    Ok(out.0)
+}
+
+/// See the text that the container reads.
+fn java_text(text: &str) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    for unit in text.encode_utf16() {
+        let low = |shift: u16| 0x80 | (unit >> shift & 0x3f) as u8;
+        match unit {
+            1..=0x7f => out.push(unit as u8),
+            0 | 0x80..=0x7ff => out.extend([0xc0 | (unit >> 6) as u8, low(0)]),
+            _ => out.extend([0xe0 | (unit >> 12) as u8, low(6), low(0)]),
+        }
+    }
+    let length = u16::try_from(out.len()).map_err(|_| Error::invalid("a name is too long for a file index"))?;
+    Ok([&length.to_be_bytes()[..], &out].concat())
+}
+
+impl IndexedType {
+    /// Writes a key as bitmaps and dictionaries have it.
+    pub(super) fn write(self, key: &Key, out: &mut Out) -> Result<()> {
+        match (self, key) {
+            (IndexedType::Boolean | IndexedType::TinyInt, Key::Whole(v)) => out.byte(*v as u8),
+            (IndexedType::SmallInt, Key::Whole(v)) => out.bytes(&(*v as i16).to_be_bytes()),
+            (IndexedType::Int | IndexedType::Date | IndexedType::Time, Key::Whole(v)) => out.int(*v as i32),
+            (_, Key::Whole(v)) => out.long(*v),
+            (_, Key::Float(v)) => out.int(v.to_bits().cast_signed()),
+            (_, Key::Double(v)) => out.long(v.to_bits().cast_signed()),
+            (_, Key::Bytes(v)) => out.block(v)?,
+        }
+        Ok(())
+    }
+
+    /// How long that is.
+    pub(super) fn written_bytes(self, key: &Key) -> Result<usize> {
+        let mut out = Out::default();
+        self.write(key, &mut out)?;
+        Ok(out.0.len())
+    }
+}

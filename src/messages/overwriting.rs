@@ -1,0 +1,42 @@
+//! Messages whose rows take the place of others.
+
+use super::first_time;
+use crate::error::{Error, Result};
+use crate::iceberg::commit::SnapshotChange;
+use crate::row_level::RowChange;
+use crate::table::Table;
+use crate::task::CommitMessage;
+use crate::transaction::CommitOptions;
+use crate::workers::GoOn;
+
+impl Table {
+    /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of. The very
+    /// same messages are committed once, as by [`Table::commit`]. If the commit fails the files stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table, with deletes, of rows that were rewritten, whose files are gone, or of
+    /// which some were committed before; as [`Table::change_rows`].
+    pub fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+        go_on: GoOn,
+    ) -> Result<Table> {
+        self.check_messages(&messages)?;
+        if messages.iter().any(|m| m.rewrites.is_some() || m.delta.is_some()) {
+            return Err(Error::invalid("messages of rewritten rows or with deletes are no overwrite")
+                .hint("Give it those of Writer.write()"));
+        }
+        let once = first_time(&messages);
+        let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
+        if !files.is_empty() {
+            let newest = self.refresh()?;
+            let same = SnapshotChange::append(self.inner.store.clone(), Vec::new()).once(first_time(&messages));
+            if options.apply(same, &newest)?.is_in(&newest.inner.metadata) {
+                return Ok(newest);
+            }
+        }
+        self.overwrite_by_files(change, files, once, options, go_on)
+    }
+}

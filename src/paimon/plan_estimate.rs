@@ -1,0 +1,42 @@
+//! What planning will cost, by the manifest lists alone.
+
+use super::live::data_manifests;
+use super::plan::{ManifestCount, PlanInput};
+use super::plan_files::Pruner;
+use super::plan_rules::Rules;
+use crate::error::Result;
+
+/// The cost of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanEstimate {
+    /// In the manifest lists.
+    pub listed: ManifestCount,
+    /// Those that planning reads.
+    pub opened: ManifestCount,
+    /// Files that those add: no more are in the plan.
+    pub most_files: u64,
+    /// Whether the snapshot has an index manifest, which planning reads where files may have deletion vectors.
+    pub index_manifest: bool,
+    /// Rows of the snapshot, not merged.
+    pub rows: Option<u64>,
+}
+
+/// Of a plan of a version.
+///
+/// # Errors
+/// As [`super::plan::plan`], but for those of manifests.
+pub fn estimate(input: &PlanInput) -> Result<PlanEstimate> {
+    let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
+    let rules = Rules::of_state(input)?;
+    let pruner = Pruner::new(input, &rules)?;
+    let listed = data_manifests(input.store.as_ref(), &input.root, snapshot)?;
+    let all = ManifestCount::of(&listed);
+    let kept = pruner.manifests(listed, &mut super::plan::PlanCounters::default())?;
+    Ok(PlanEstimate {
+        listed: all,
+        opened: ManifestCount::of(&kept),
+        most_files: kept.iter().map(|m| m.added_files.max(0).unsigned_abs()).fold(0, u64::saturating_add),
+        index_manifest: snapshot.index_manifest.is_some(),
+        rows: snapshot.total_record_count.and_then(|n| u64::try_from(n).ok()),
+    })
+}

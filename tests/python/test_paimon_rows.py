@@ -1,0 +1,357 @@
+"""Rows of Apache Paimon's tables deleted and updated by a filter, and the tables themselves changed; Java's part is in
+tests/interop."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from frazil import col
+
+SCHEMA = pa.schema([("id", pa.int64()), ("g", pa.string()), ("v", pa.float64())])
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"deletion-vectors.enabled": True},
+    {"deletion-vectors.enabled": True, "deletion-vectors.bitmap64": True, "file.format": "orc"},
+    {"bucket": 2, "bucket-key": "id"},
+    {"bucket": 2, "bucket-key": "id", "deletion-vectors.enabled": True},
+]
+
+Row = tuple[int, str | None, float | None]
+
+
+def batch(rows: list[Row]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(["id", "g", "v"], row, strict=True)) for row in rows], SCHEMA)
+
+
+def rows(start: int, end: int) -> list[Row]:
+    return [(i, "abc"[i % 3], i / 2 if i % 5 else None) for i in range(start, end)]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., fz.Table]:
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    count = iter(range(1000))
+
+    def made(
+        options: dict[str, Any] | None = None, key: list[str] | None = None, parts: Sequence[str] = ()
+    ) -> fz.Table:
+        fields = [SCHEMA.field(n).with_nullable(n not in (key or [])) for n in SCHEMA.names]
+        return catalog.create_table(
+            f"db.t{next(count)}",
+            pa.schema(fields),
+            partition_by=list(parts),
+            properties=options or {},
+            format="paimon",
+            identifier_fields=key,
+        )
+
+    return made
+
+
+def held(t: fz.Table, **scan: Any) -> dict[int, Row]:
+    found = [tuple(r.values()) for r in t.scan(**scan).to_arrow().to_pylist()]
+    out = {r[0]: r for r in found}
+    assert len(out) == len(found)
+    return dict(sorted(out.items()))
+
+
+def matches(low: int, group: str) -> Callable[[Row], bool]:
+    return lambda r: low <= r[0] < low + 7 and r[1] == group
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("parts", [[], ["g"]], ids=["plain", "parts"])
+def test_random_histories(make: Callable[..., fz.Table], options: dict[str, Any], parts: list[str]) -> None:
+    dice = random.Random(3)
+    t, want, next_id = make(options, parts=parts), dict[int, Row](), 0
+    for turn in range(25):
+        low, group = dice.randrange(next_id + 1), dice.choice("abc")
+        where = f"id >= {low} and id < {low + 7} and g = '{group}'"
+        hit = [r for r in want.values() if matches(low, group)(r)]
+        match dice.choice(["append", "delete", "update", "overwrite", "drop"]):
+            case "append":
+                new = rows(next_id, next_id + 8)
+                next_id += 8
+                t.append(batch(new))
+                want |= {r[0]: r for r in new}
+            case "delete":
+                t.delete(where)
+                want = {i: r for i, r in want.items() if r not in hit}
+            case "update":
+                t.update((col("id") >= low) & (col("id") < low + 7) & (col("g") == group), {"v": turn, "g": "b"})
+                want |= {r[0]: (r[0], "b", float(turn)) for r in hit}
+            case "overwrite":
+                t.overwrite(batch(rows(next_id, next_id + 1)), where)
+                want = {i: r for i, r in want.items() if r not in hit} | {r[0]: r for r in rows(next_id, next_id + 1)}
+                next_id += 1
+            case "drop" if turn % 5 == 0:
+                t.delete(f"g = '{group}'")
+                want = {i: r for i, r in want.items() if r[1] != group}
+        assert held(t) == dict(sorted(want.items())), turn
+        assert t.scan().count() == len(want)
+    t.delete("true")
+    assert (held(t), t.inspect.files().num_rows, t.inspect.table_indexes().num_rows) == ({}, 0, 0)
+
+
+@pytest.mark.parametrize("options", [{}, {"file.format": "avro"}, {"bucket": -1}], ids=str)
+def test_keyed_histories(make: Callable[..., fz.Table], options: dict[str, Any]) -> None:
+    dice = random.Random(5)
+    t, want = make({"bucket": 2, **options}, key=["id"]), dict[int, Row]()
+    for turn in range(20):
+        low, group = dice.randrange(40), dice.choice("abc")
+        where = f"id >= {low} and id < {low + 7} and g = '{group}'"
+        hit = [r for r in want.values() if matches(low, group)(r)]
+        match dice.choice(["append", "delete", "update"]):
+            case "append":
+                new = rows(low, low + 8)
+                t.append(batch(new))
+                want |= {r[0]: r for r in new}
+            case "delete":
+                t.delete(where)
+                want = {i: r for i, r in want.items() if r not in hit}
+            case "update":
+                t.update(where, {"v": None, "g": "a"})
+                want |= {r[0]: (r[0], "a", None) for r in hit}
+        assert held(t) == dict(sorted(want.items())), turn
+
+
+def test_what_a_commit_is(make: Callable[..., fz.Table]) -> None:
+    t = make({"deletion-vectors.enabled": True}, parts=["g"])
+    t.append(batch(rows(0, 9)))
+    t.delete("id = 1", snapshot_properties={"why": "test"})
+    assert t.snapshot is not None
+    assert (t.snapshot.operation, t.snapshot.summary["why"]) == ("overwrite", "test")
+    assert t.snapshot.summary["frazil.rows-deleted"] == "1"
+    (index,) = t.inspect.table_indexes().to_pylist()
+    assert (index["partition"], index["row_count"], index["dv_ranges"][0]["_CARDINALITY"]) == ("{b}", 1, 1)
+    # A partition whose rows all go has no vector any more, nor a file.
+    t.delete("g = 'b' and id < 100")
+    assert t.inspect.table_indexes().num_rows == 0
+    assert t.inspect.partitions()["partition"].to_pylist() == ["g=a", "g=c"]
+    before = t.snapshot.id
+    for nothing in (lambda: t.delete("id = 99"), lambda: t.update("id = 99", {"v": 1}), lambda: t.delete("g = 'q'")):
+        nothing()
+        assert t.snapshot.id == before
+    # Old versions stay as they were.
+    assert len(held(t, at=1)) == 9
+    assert len(held(t, at=2)) == 8
+    for wrong in ("nothing = 1", "id = 'x'"):
+        with pytest.raises(fz.InvalidInputError):
+            t.delete(wrong)
+    for values in ({}, {"nothing": 1}, {"v": "x"}, {"v": col("g")}):
+        with pytest.raises(fz.InvalidInputError):
+            t.update("id = 1", values)
+    with pytest.raises(fz.InvalidInputError, match="another type"):
+        t.update("id = 1", {"v": col("id")})
+
+
+def test_branches(make: Callable[..., fz.Table]) -> None:
+    t = make({"deletion-vectors.enabled": True})
+    t.append(batch(rows(0, 5)))
+    t.refs.create_tag("start").create_branch("side", at="start")
+    t.delete("id = 1", branch="side")
+    t.update("id = 2", {"v": 9}, branch="side")
+    assert held(t) == {r[0]: r for r in rows(0, 5)}
+    assert held(t, at="side") == {0: rows(0, 1)[0], 2: (2, "c", 9.0), 3: rows(3, 4)[0], 4: rows(4, 5)[0]}
+    with pytest.raises(fz.NotFoundError):
+        t.delete("id = 1", branch="none")
+
+
+def change_two(location: str, number: int, failures: list[Exception]) -> None:
+    try:
+        own = fz.open_table(location)
+        own.delete(f"id = {number}")
+        own.update(f"id = {number + 10}", {"v": number})
+    except Exception as error:
+        failures.append(error)
+
+
+def test_many_at_once(make: Callable[..., fz.Table]) -> None:
+    """Each writer deletes and updates its own rows of the same files: all of it is there in the end."""
+    for options, key in (({"deletion-vectors.enabled": True}, None), ({}, None), ({"bucket": 1}, ["id"])):
+        t = make(options, key=key)
+        t.append(batch(rows(0, 20)))
+        failures: list[Exception] = []
+
+        threads = [threading.Thread(target=change_two, args=(t.location, n, failures)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        found = held(t.refresh())
+        assert set(found) == set(range(4, 20))
+        assert [found[n + 10][2] for n in range(4)] == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_row_tracking_and_data_evolution(make: Callable[..., fz.Table]) -> None:
+    tracked = make({"row-tracking.enabled": True, "deletion-vectors.enabled": True})
+    tracked.append(batch(rows(0, 6)))
+    tracked.delete("id in (1, 2)")
+    ids = tracked.scan(select=["id", "_row_id"]).to_arrow().to_pylist()
+    assert [(r["id"], r["_row_id"]) for r in ids] == [(i, i) for i in (0, 3, 4, 5)]
+    tracked.update("id = 4", {"v": 44})
+    found = tracked.scan(select=["id", "v", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
+    assert sorted(tuple(r.values()) for r in found) == [
+        (0, None, 0, 1),
+        (3, 1.5, 3, 1),
+        (4, 44.0, 4, 3),
+        (5, None, 5, 1),
+    ]
+    anew = make({"row-tracking.enabled": True})
+    anew.append(batch(rows(0, 5))).append(batch(rows(5, 8)))
+    anew.delete("id = 1")
+    anew.update("id in (2, 6)", {"g": "z"})
+    anew.append(batch(rows(8, 9)))
+    found = anew.scan(select=["id", "_row_id", "_last_updated_sequence_number"]).to_arrow().to_pylist()
+    wanted = [(0, 0, 1), (2, 2, 4), (3, 3, 1), (4, 4, 1), (5, 5, 2), (6, 6, 4), (7, 7, 2), (8, 8, 5)]
+    assert sorted(tuple(r.values()) for r in found) == wanted
+    evolving = make({"row-tracking.enabled": True, "data-evolution.enabled": True})
+    evolving.append(batch(rows(0, 3)))
+    with pytest.raises(fz.UnsupportedError, match="data-evolution"):
+        evolving.delete("id = 1")
+    evolving.delete("true")
+    assert held(evolving) == {}
+
+
+def test_keyed_tables_refuse(make: Callable[..., fz.Table]) -> None:
+    t = make({"bucket": 1}, key=["id"])
+    t.append(batch(rows(0, 3)))
+    with pytest.raises(fz.InvalidInputError, match="primary key"):
+        t.update("id = 1", {"id": 5})
+    with pytest.raises(fz.UnsupportedError, match="primary key"):
+        t.overwrite(batch([]), "v > 1")
+    with pytest.raises(fz.UnsupportedError, match=r"writer\(\)"):
+        t.transaction()
+
+
+def test_statistics_and_estimates(make: Callable[..., fz.Table]) -> None:
+    t = make({"deletion-vectors.enabled": True}, parts=["g"])
+    for start in (0, 30):
+        t.append(batch(rows(start, start + 30)))
+    s = t.scan().statistics()
+    assert (s.row_count.value, s.row_count.exact, s.files) == (60, True, 6)
+    assert (s["id"].min.value, s["id"].max.value, s["id"].max.exact) == (0, 59, True)
+    assert (s["v"].null_count.value, s["v"].null_count.exact) == (12, True)
+    assert (s["g"].min.value, s["g"].max.value) == ("a", "c")
+    t.delete("id = 0")
+    s = t.scan().statistics("id")
+    assert (s.row_count.value, s.row_count.exact) == (59, True)
+    assert (s["id"].min.value, s["id"].min.exact) == (0, False)
+    part = t.scan("g = 'a' and id > 40").statistics("id")
+    assert part.row_count.value == 10
+    assert not part.row_count.exact
+    with pytest.raises(fz.InvalidInputError):
+        t.scan().statistics("nothing")
+    estimate = t.scan("g = 'a'").estimate()
+    assert 0 < estimate.bytes <= estimate.total_bytes
+    assert estimate.data_files is not None
+    assert "Planning will read" in str(estimate)
+    empty = make().scan()
+    assert (empty.statistics().row_count.value, empty.estimate().bytes) == (0, 0)
+    keyed = make({"bucket": 1}, key=["id"])
+    keyed.append(batch(rows(0, 10))).append(batch(rows(5, 15)))
+    s = keyed.scan().statistics("id")
+    assert (s.row_count.value, s.row_count.exact, s["id"].max.value) == (20, False, 14)
+
+
+def test_schemas_and_options(make: Callable[..., fz.Table]) -> None:
+    t = make({"note": "x"})
+    t.append(batch(rows(0, 3)))
+    with t.update_schema() as update:
+        update.add_column("place", pa.struct([("x", pa.int32())]), doc="where")
+        update.rename_column("g", "group")
+        update.move_first("v")
+    assert [f.name for f in t.schema.fields] == ["v", "id", "group", "place"]
+    assert t.scan().to_arrow().to_pylist()[1] == {"v": 0.5, "id": 1, "group": "b", "place": None}
+    with t.update_schema() as update:
+        update.add_column("place.y", "string")
+        update.add_column("late", "long", write_default=7)
+    fields = t.inspect.schemas()["fields"].to_pylist()
+    assert len(fields) == 3
+    assert '"defaultValue":"7"' in fields[-1]
+    t.update_schema().commit()
+    assert t.inspect.schemas().num_rows == 3
+    t.set_properties({"a": 1}, b=True).remove_properties("note")
+    assert t.properties == {"a": "1", "b": "true"}
+    assert t.inspect.options().to_pylist() == [{"key": "a", "value": "1"}, {"key": "b", "value": "true"}]
+    with pytest.raises(fz.InvalidInputError, match="has data"):
+        t.set_properties({"row-tracking.enabled": True})
+    other = fz.open_table(t.location)
+    with t.update_schema() as update:
+        update.drop_column("late")
+    with pytest.raises(fz.CommitConflictError):
+        other.update_schema().drop_column("place").commit()
+
+
+def test_expiry(make: Callable[..., fz.Table]) -> None:
+    t = make({"deletion-vectors.enabled": True})
+    for i in range(4):
+        t.append(batch(rows(i * 4, i * 4 + 4))).delete(f"id = {i * 4}")
+    t.delete("id = 5")
+    t.refs.create_tag("keep", at=2)
+    soon = dt.datetime.now(dt.timezone.utc) + dt.timedelta(seconds=1)
+    planned = t.maintain.expire_snapshots(older_than=soon, retain_last=1, dry_run=True)
+    assert len(t.refresh().snapshots) == 9
+    done = t.maintain.expire_snapshots(older_than=soon, retain_last=1)
+    assert (done.files, done.snapshots, done.deleted) == (planned.files, list(range(1, 9)), True)
+    assert done.position_delete_files
+    assert not any(Path(file).exists() for file in done.files)
+    assert len(held(t)) == 11
+    assert sorted(held(t, at="keep")) == [1, 2, 3]
+    t.refs.drop("keep")
+    assert len(held(t)) == 11
+    assert t.maintain.expire_snapshots().snapshots == []
+    with pytest.raises(fz.UnsupportedError):
+        t.maintain.expire_snapshots(snapshot_ids=[8])
+
+
+def test_refs_and_rollback(make: Callable[..., fz.Table]) -> None:
+    t = make()
+    with pytest.raises(fz.NotFoundError):
+        t.refs.create_tag("none")
+    t.refs.create_branch("empty")
+    assert dict(t.refs) == {}
+    t.refs.drop("empty")
+    for i in range(3):
+        t.append(batch(rows(i, i + 1)))
+    t.refs.create_tag("one", at=1).create_tag("three", at=t.snapshots[2].timestamp)
+    t.refs.create_branch("b", at=1)
+    assert {n: r.type for n, r in t.refs.items()} == {"b": "branch", "main": "branch", "one": "tag", "three": "tag"}
+    for wrong in ("b", "main", "one"):
+        with pytest.raises(fz.AlreadyExistsError):
+            t.refs.create_tag(wrong)
+    with pytest.raises(fz.AlreadyExistsError):
+        t.refs.create_branch("one", at=1)
+    with pytest.raises(fz.AlreadyExistsError):
+        t.refs.create_branch("b", at=1)
+    with pytest.raises(fz.InvalidInputError):
+        t.refs.create_branch("5", at=1)
+    with pytest.raises(fz.NotFoundError):
+        t.refs.drop("none")
+    with pytest.raises(fz.InvalidInputError):
+        t.refs.drop("main")
+    with pytest.raises(fz.UnsupportedError):
+        t.refs.rename("b", "c")
+    with pytest.raises(fz.UnsupportedError):
+        t.set_current_snapshot(1)
+    t.refs.rename("three", "last")
+    t.rollback("last")
+    t.rollback(2)
+    assert (len(held(t)), set(t.refs)) == (2, {"b", "main", "one"})
+    t.append(batch(rows(7, 8)))
+    assert set(held(t)) == {0, 1, 7}
+    t.rollback("one")
+    t.append(batch(rows(9, 10)), branch="b")
+    t.refs.fast_forward("main", to="b")
+    assert set(held(t.refresh())) == {0, 9}

@@ -1,0 +1,189 @@
+"""Streams out of tables and into them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from frazil.spark import streaming
+from frazil.spark.datasource import FrazilDataSource
+from frazil.spark.write import WriteJob
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("id", pa.int64()), ("country", pa.string())])
+# PySpark 4.0 hands streams over row by row.
+needs_arrow = pytest.mark.skipif(streaming.DataSourceStreamArrowWriter is None, reason="PySpark 4.0")
+LIMITS = streaming.limits is not None
+
+
+def path_of(table: fz.Table) -> str:
+    return table.location.removeprefix("file://")
+
+
+def rows(start: int, end: int) -> pa.Table:
+    return pa.table({"id": range(start, end), "country": [("NO", "SE")[i % 2] for i in range(start, end)]})
+
+
+def ids(table: fz.Table) -> list[int]:
+    return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
+
+
+@pytest.fixture
+def source(catalog: fz.Catalog) -> fz.Table:
+    return catalog.create_table("db.source", SCHEMA).append(rows(0, 10)).append(rows(10, 20))
+
+
+@pytest.fixture
+def sink(catalog: fz.Catalog) -> fz.Table:
+    return catalog.create_table("db.sink", SCHEMA, partition_by=["country"])
+
+
+def run(spark, source: fz.Table, sink: fz.Table, checkpoint: Path, mode: str = "append", **options: str) -> None:
+    """Copies what has come since the last time."""
+    stream = spark.readStream.format("frazil").options(**options).load(path_of(source))
+    if mode == "complete":
+        stream = stream.groupBy("country").count().selectExpr("count as id", "country")
+    writer = stream.writeStream.format("frazil").option("checkpointLocation", str(checkpoint)).outputMode(mode)
+    writer.trigger(availableNow=True).start(path_of(sink)).awaitTermination()
+
+
+@needs_arrow
+def test_from_table_to_table(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
+    run(spark, source, sink, tmp_path)
+    assert ids(sink) == list(range(20))
+    source.append(rows(20, 25)).append(rows(25, 30))
+    source.maintain.compact()
+    source.append(rows(30, 35))
+    run(spark, source, sink, tmp_path)
+    assert ids(sink) == list(range(35))
+    before = sink.metadata_location
+    run(spark, source, sink, tmp_path)
+    assert sink.refresh().metadata_location == before
+    summary = sink.snapshot.summary
+    assert summary["spark.sql.streaming.epochId"] == "1"
+    assert len(summary["spark.sql.streaming.queryId"]) == 36
+
+
+@needs_arrow
+def test_a_batch_that_runs_again_is_recognised(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
+    """As after a driver that died between the commit and Spark's own note of it."""
+    run(spark, source, sink, tmp_path)
+    (tmp_path / "commits" / "0").unlink()
+    (tmp_path / "commits" / ".0.crc").unlink(missing_ok=True)
+    files = set(Path(path_of(sink)).rglob("*.parquet"))
+    run(spark, source, sink, tmp_path)
+    assert ids(sink) == list(range(20))
+    assert set(Path(path_of(sink)).rglob("*.parquet")) == files
+
+
+@needs_arrow
+def test_complete_mode_overwrites(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
+    run(spark, source, sink, tmp_path, "complete")
+    assert ids(sink) == [10, 10]
+    source.append(rows(20, 25))
+    run(spark, source, sink, tmp_path, "complete")
+    assert ids(sink) == [12, 13]
+
+
+@needs_arrow
+def test_columns_filters_and_times(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
+    at = str(int(source.snapshots[1].timestamp.timestamp() * 1000))
+    run(spark, source, sink, tmp_path, **{"stream-from-timestamp": at, "filter": "country = 'NO'"})
+    assert ids(sink) == [i for i in range(10, 20) if i % 2 == 0]
+
+
+@needs_arrow
+def test_columns_that_come_later_are_left_out(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
+    run(spark, source, sink, tmp_path)
+    reader = FrazilDataSource({"path": path_of(source)})
+    started = reader.streamReader(reader.schema())
+    start = started.newest()
+    source.update_schema().add_column("more", "int").commit()
+    source.append(rows(20, 22).append_column("more", pa.array([1, 2], pa.int32())))
+    end = started.newest()
+    (part,) = started.partitions(start, end)
+    (batch,) = started.read(part)
+    assert batch.to_pylist() == rows(20, 22).to_pylist()
+
+
+def test_what_is_no_append(source: fz.Table) -> None:
+    def parts(**options: str) -> int:
+        data_source = FrazilDataSource({"path": path_of(source), **options})
+        reader = data_source.streamReader(data_source.schema())
+        found = reader.partitions({"snapshot-id": str(start)}, {"snapshot-id": str(source.snapshot.id)})
+        return sum(batch.num_rows for part in found for batch in reader.read(part))
+
+    start = source.snapshot.id
+    source.append(rows(20, 25)).delete("id < 3")
+    with pytest.raises(fz.UnsupportedError, match=r"is no append but 'overwrite'.*streaming-skip-overwrite-snapshots"):
+        parts()
+    assert parts(**{"streaming-skip-overwrite-snapshots": "true"}) == 5
+    start = 12345
+    with pytest.raises(fz.NotFoundError, match=r"12345.*begin a new query"):
+        parts()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"snapshot-id": "1"}, "no single version"),
+        ({"tag": "v"}, "no single version"),
+        ({"start-snapshot-id": "1"}, "no single version"),
+        ({"stream-from-timestamp": "yesterday"}, "stream-from-timestamp"),
+        ({"nothing": "1"}, "there is no option 'nothing'"),
+    ],
+)
+def test_wrong_options(source: fz.Table, options: dict[str, str], says: str) -> None:
+    data_source = FrazilDataSource({"path": path_of(source), **options})
+    with pytest.raises(fz.InvalidInputError, match=says):
+        data_source.streamReader(fz.spark.spark_schema(source.schema))
+
+
+def test_limits(source: fz.Table) -> None:
+    source.append(rows(20, 25)).append(rows(25, 30)).append(rows(30, 90))
+    options = {"path": path_of(source), "streaming-max-rows-per-micro-batch": "11"}
+    data_source = FrazilDataSource(options)
+    if not LIMITS:
+        with pytest.raises(fz.UnsupportedError, match=r"needs PySpark 4\.2"):
+            data_source.streamReader(data_source.schema())
+        return
+    reader = data_source.streamReader(data_source.schema())
+    reader.prepareForTriggerAvailableNow()
+    source.append(rows(90, 91))
+    ends = [{"snapshot-id": str(source.snapshots[0].id)}]
+    while (end := reader.latestOffset(ends[-1], reader.getDefaultReadLimit())) != ends[-1]:
+        ends.append(end)
+    assert [int(e["snapshot-id"]) for e in ends] == [source.snapshots[i].id for i in (0, 1, 3, 4)]
+
+
+def test_for_each_batch(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
+    place = path_of(sink)
+
+    def copy(df, number: int) -> None:
+        fz.spark.append(df, place, job_id=f"copy/{number}")
+        fz.spark.append(df, place, job_id=f"copy/{number}")
+
+    stream = spark.readStream.format("frazil").load(path_of(source)).writeStream.foreachBatch(copy)
+    stream.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start().awaitTermination()
+    assert ids(sink) == list(range(20))
+
+
+@needs_arrow
+def test_an_abort_after_the_commit_deletes_nothing(sink: fz.Table) -> None:
+    writer = streaming.stream_writer(sink, {}, WriteJob())
+    written = writer.write(iter(rows(0, 10).to_batches()))
+    written.query = "q"
+    writer.commit([written, None], 3)
+    writer.abort([written, None], 3)
+    again = writer.write(iter(rows(0, 10).to_batches()))
+    again.query = "q"
+    writer.commit([again], 2)
+    other = writer.write(iter(rows(10, 12).to_batches()))
+    other.query = "another"
+    writer.abort([other], 0)
+    assert ids(sink) == list(range(10))
+    assert len(list(Path(path_of(sink)).rglob("*.parquet"))) == 2

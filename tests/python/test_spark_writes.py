@@ -1,0 +1,194 @@
+"""Out of PySpark into tables: overwrites, branches, distribution, jobs that run again."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import frazil as fz
+from frazil.spark.write import FrazilWriter, WriteJob
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("id", pa.int64()), ("country", pa.string())])
+
+
+def path_of(table: fz.Table) -> str:
+    return table.location.removeprefix("file://")
+
+
+def rows(start: int, end: int, countries: tuple[str, ...] = ("NO", "SE", "DE")) -> pa.Table:
+    return pa.table({"id": range(start, end), "country": [countries[i % len(countries)] for i in range(start, end)]})
+
+
+def frame(spark, start: int, end: int, countries: tuple[str, ...] = ("NO", "SE", "DE")):
+    return spark.createDataFrame(rows(start, end, countries).to_pandas())
+
+
+def ids(table: fz.Table, filter_: str | None = None) -> list[int]:
+    return sorted(table.refresh().scan(filter_).to_arrow()["id"].to_pylist())
+
+
+@pytest.fixture
+def table(catalog: fz.Catalog) -> fz.Table:
+    return catalog.create_table("db.written", SCHEMA, partition_by=["country"]).append(rows(0, 30))
+
+
+def test_overwrite(spark, table: fz.Table) -> None:
+    fz.spark.overwrite(frame(spark, 100, 103), table, "country = 'NO'")
+    assert ids(table, "country = 'NO'") == [102]
+    assert ids(table) == sorted([i for i in range(30) if i % 3] + [100, 101, 102])
+    assert table.snapshot.operation == "overwrite"
+    fz.spark.overwrite(frame(spark, 200, 203), table, fz.col("id") < 15, snapshot_properties={"why": "test"})
+    assert ids(table) == sorted([i for i in range(15, 30) if i % 3] + [100, 101, 102, 200, 201, 202])
+    assert table.snapshot.summary["why"] == "test"
+    # What is written is read from the table itself.
+    fz.spark.overwrite(fz.spark.read(spark, table).where("id >= 200"), path_of(table))
+    assert ids(table) == [200, 201, 202]
+    fz.spark.overwrite(frame(spark, 0, 1).where("id > 5"), table)
+    assert ids(table) == []
+
+
+def test_overwrite_partitions(spark, table: fz.Table) -> None:
+    fz.spark.overwrite_partitions(frame(spark, 100, 104, ("SE", "DK")), table)
+    assert ids(table) == sorted([i for i in range(30) if i % 3 != 1] + [100, 101, 102, 103])
+    assert table.snapshot.summary["replace-partitions"] == "true"
+    fz.spark.overwrite_partitions(frame(spark, 0, 1).where("id > 5"), table)
+    assert len(ids(table)) == 24
+
+
+def test_sparks_own_words(spark, table: fz.Table) -> None:
+    writer = frame(spark, 100, 104, ("SE", "DK")).write.format("frazil")
+    writer.mode("overwrite").option("overwrite-mode", "dynamic").save(path_of(table))
+    assert len(ids(table)) == 24
+    writer = frame(spark, 300, 301).write.format("frazil").option("replace-where", "country = 'DK'")
+    writer.option("snapshot-property.why", "test").mode("overwrite").save(path_of(table))
+    assert ids(table, "id >= 100") == [100, 102, 300]
+    assert table.snapshot.summary["why"] == "test"
+    frame(spark, 400, 401).write.format("frazil").mode("overwrite").save(path_of(table))
+    assert ids(table) == [400]
+
+
+@pytest.mark.parametrize(
+    ("options", "mode", "says"),
+    [
+        ({"overwrite-mode": "both"}, "overwrite", "static or dynamic"),
+        ({"overwrite-mode": "static"}, "append", "mode\\('overwrite'\\)"),
+        ({"overwrite-mode": "dynamic", "replace-where": "id = 1"}, "overwrite", "either partitions or a filter"),
+        ({"filter": "id = 1"}, "overwrite", "there is no option 'filter'"),
+        ({"replace-where": "nobody = 1"}, "overwrite", "nobody"),
+    ],
+)
+def test_wrong_options(spark, table: fz.Table, options: dict[str, str], mode: str, says: str) -> None:
+    writer = frame(spark, 0, 1).write.format("frazil").mode(mode).options(**options)
+    with pytest.raises(Exception, match=says):
+        writer.save(path_of(table))
+    assert ids(table) == list(range(30))
+
+
+def test_branches(spark, table: fz.Table) -> None:
+    table.refs.create_branch("audit")
+    fz.spark.append(frame(spark, 50, 60), table, branch="audit")
+    fz.spark.overwrite(frame(spark, 70, 71), table, "id < 10", branch="audit")
+    frame(spark, 80, 81).write.format("frazil").option("branch", "audit").mode("append").save(path_of(table))
+    assert ids(table) == list(range(30))
+    on_branch = table.scan(at="audit").to_arrow()["id"].to_pylist()
+    assert sorted(on_branch) == [*range(10, 30), *range(50, 60), 70, 80]
+
+
+def test_a_job_that_runs_again_adds_its_rows_once(spark, table: fz.Table) -> None:
+    for _ in range(2):
+        fz.spark.append(frame(spark, 50, 60), table, job_id="monday")
+    assert len(ids(table)) == 40
+    fz.spark.append(frame(spark, 60, 61), table, job_id="tuesday")
+    assert len(ids(table)) == 41
+    for _ in range(2):
+        fz.spark.overwrite(frame(spark, 99, 100), table, job_id="wednesday")
+    assert ids(table) == [99]
+
+
+def test_two_drivers_with_one_job(table: fz.Table) -> None:
+    """The second was started before the first committed; its files go."""
+    job = WriteJob(id="monday")
+    writers = [pickle.dumps(FrazilWriter(table, job)) for _ in range(2)]
+    written = [pickle.loads(w).write(iter(rows(50, 60).to_batches())) for w in writers]
+    files = len(list(Path(path_of(table)).rglob("*.parquet")))
+    for writer, message in zip(writers, written, strict=True):
+        pickle.loads(writer).commit([message, None])
+    assert len(ids(table)) == 40
+    assert len(list(Path(path_of(table)).rglob("*.parquet"))) == files - 3
+
+
+@pytest.mark.parametrize("mode", ["auto", "hash", "range", "none"])
+def test_distribution(spark, catalog: fz.Catalog, mode: str) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("t", pa.string())])), ("d", pa.date32())])
+    by = ["bucket(4, id)", "truncate(1, s.t)", "year(d)"]
+    table = catalog.create_table("db.dealt", schema, partition_by=by, sort_by=["id desc"])
+    query = "select id, named_struct('t', string(id % 3)) as s, date_add(date'2020-01-01', int(id % 2) * 400) as d"
+    df = spark.sql(f"{query} from range(0, 400, 1, 8)")
+    fz.spark.append(df, table, distribution=mode)
+    table.refresh()
+    assert table.scan().count() == 400
+    partitions = table.inspect.partitions().num_rows
+    files = table.snapshot.summary["added-data-files"]
+    if mode == "none":
+        assert int(files) > partitions
+    if mode == "hash":
+        assert int(files) == partitions
+    table.set_properties({"write.distribution-mode": "hash"})
+    fz.spark.overwrite(df, table)
+    assert int(table.refresh().snapshot.summary["added-data-files"]) == partitions
+    assert table.scan().count() == 400
+
+
+def test_no_such_distribution(spark, table: fz.Table) -> None:
+    with pytest.raises(fz.InvalidInputError, match="'some' is no distribution"):
+        fz.spark.append(frame(spark, 0, 1), table, distribution="some")
+
+
+def test_commit_overwrite_comes_once(table: fz.Table) -> None:
+    message = table.writer().write(rows(100, 110))
+    table.commit_overwrite([message], "country = 'NO'")
+    assert len(ids(table)) == 30
+    before = table.metadata_location
+    table.commit_overwrite([message], "country = 'NO'")
+    assert table.metadata_location == before
+    with pytest.raises(fz.InvalidInputError, match="committed before"):
+        table.append(rows(110, 111)).commit([message, table.writer(1).write(rows(111, 112))])
+    with pytest.raises(fz.InvalidInputError, match="either partitions or a filter"):
+        table.commit_overwrite([], "id = 1", partitions=True)
+
+
+def test_a_failed_overwrite_leaves_the_files_of_its_messages(table: fz.Table) -> None:
+    message = table.writer().write(rows(100, 110))
+    with pytest.raises(fz.InvalidInputError, match="nobody"):
+        table.commit_overwrite([message], "nobody = 1")
+    assert len(table.commit_overwrite([message], partitions=True).scan().to_arrow()) == 10
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_merge(spark, catalog: fz.Catalog, version: int) -> None:
+    properties = {"format-version": str(version), "write.merge.mode": "merge-on-read"}
+    table = catalog.create_table("db.merged", SCHEMA, properties=properties).append(rows(0, 30))
+    changes = spark.sql("select id, 'FI' as country, if(id % 2 = 0, 'D', 'U') as op from range(25, 35)")
+    for _ in range(2):
+        fz.spark.merge(
+            changes,
+            table,
+            ["id"],
+            when_matched_update={"country": "country"},
+            when_matched_delete="op = 'D'",
+            when_not_matched_insert={"id": "id", "country": "country"},
+            job_id="monday",
+        )
+    assert ids(table) == [*range(25), 25, 27, 29, 31, 33]
+    assert ids(table, "country = 'FI'") == [25, 27, 29, 31, 33]
+    assert table.snapshot.summary["frazil.rows-inserted"] == "2"
+    fz.spark.upsert(changes.drop("op"), path_of(table), ["id"], snapshot_properties={"why": "test"})
+    assert ids(table, "country = 'FI'") == [*range(25, 35)]
+    assert table.snapshot.summary["why"] == "test"
+    with pytest.raises(fz.InvalidInputError, match="same key"):
+        fz.spark.upsert(changes.drop("op").union(changes.drop("op")), table, ["id"])
