@@ -116,7 +116,9 @@ def processes(folder: Path, rounds: int) -> Iterator[tuple[str, str]]:
         yield f"first plan of a process, {TABLES[folder.name].title}: {ENGINES[name].title}", said
 
 
-def report(found: dict[Line, dict[str, Answer]], others: list[tuple[str, str]], engines: list[Engine], rounds: int) -> str:
+def report(
+    found: dict[Line, dict[str, Answer]], others: list[tuple[str, str]], engines: list[Engine], rounds: int
+) -> str:
     command = "python benches/paimon/run.py " + " ".join(sys.argv[1:])
     peers = [engine.name for engine in engines if engine.name != "frazil"]
     lines = [
@@ -157,7 +159,11 @@ def main() -> None:
         engine.stop()
     firsts = [folders[name] for name in ("f1200", "f100k") if name in folders]
     others = [row for folder in firsts for row in processes(folder, options.rounds)]
-    text = report(found, others, engines, options.rounds).replace(f"{warehouse}/", "").replace(f" --warehouse {options.warehouse}", "")
+    text = (
+        report(found, others, engines, options.rounds)
+        .replace(f"{warehouse}/", "")
+        .replace(f" --warehouse {options.warehouse}", "")
+    )
     print(f"\n{text}")
     if options.write:
         write_section(options.write, "paimon", text)

@@ -287,6 +287,9 @@ pub(super) struct Buckets {
     groups: IndexMap<Box<[u8]>, InPartition>,
 }
 
+/// A bucket of a partition, and its files.
+type Bucket<'b> = (&'b Arc<Group>, i32, &'b [Entry]);
+
 /// The files of a partition by bucket.
 struct InPartition {
     group: Arc<Group>,
@@ -343,7 +346,7 @@ impl Buckets {
     }
 
     /// All buckets in their order, in parts of about so many files.
-    fn parts(&self, files: usize) -> Vec<Vec<(&Arc<Group>, i32, &[Entry])>> {
+    fn parts(&self, files: usize) -> Vec<Vec<Bucket<'_>>> {
         let (mut parts, mut room): (Vec<Vec<_>>, usize) = (Vec::new(), 0);
         for bucket in self.iter() {
             if room == 0 {

@@ -171,7 +171,7 @@ fn read(splits: &[PlannedSplit], files: &[File], kind: Kind) -> Vec<Row> {
     };
     let mut out = Vec::new();
     for task in splits.iter().flat_map(|s| &s.tasks) {
-        let rows = files_of(task).into_iter().flat_map(|t| file(t).rows.clone()).collect::<Vec<Row>>();
+        let rows = files_of(task).flat_map(|t| file(t).rows.clone()).collect::<Vec<Row>>();
         out.extend(if task.merge.is_some() { merged(rows, kind) } else { rows });
     }
     out

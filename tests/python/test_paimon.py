@@ -304,11 +304,13 @@ def test_commits_of_messages_read_no_snapshots_from_before(tmp_path: Path) -> No
     # What was there before the message was written can't have it: the snapshot before the last is not even looked at.
     (tmp_path / f"orders/snapshot/snapshot-{last - 1}").write_text("torn")
     committed = orders.commit([message]).snapshot
-    assert committed is not None and committed.id == last + 3
+    assert committed is not None
+    assert committed.id == last + 3
     # A replay is still seen, with others in between.
     orders.append(narrow(id=[730]))
     again = orders.commit([message]).snapshot
-    assert again is not None and again.id == last + 4
+    assert again is not None
+    assert again.id == last + 4
     assert ids(orders.scan("id >= 700")) == [700, 701, 702, 710, 720, 721, 730]
 
 
