@@ -188,6 +188,12 @@ bench-commits: ## time appends to tables of up to 1,000,000 files, and loading m
 	@$(MAKE) $(VENV)/.built .venv-peers/.installed
 	@$(BIN)/python benches/commits/run.py $(BENCH) --write benches/RESULTS.md
 
+.PHONY: bench-paimon
+bench-paimon: ## time plans and reads of Paimon tables beside pypaimon-rust, pypaimon and Java Paimon (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench-paimon" python rust java mvn
+	@$(MAKE) $(VENV)/.built .venv-pypaimon/.tools
+	@$(BIN)/python benches/paimon/run.py $(BENCH) --write benches/RESULTS.md
+
 .PHONY: bench-peers
 bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)
 	@tools/need.sh "make bench-peers" python rust

@@ -20,7 +20,7 @@ use crate::paimon_table::PaimonTable;
 use crate::row_level::RowChange;
 use crate::splits::SplitRequest;
 use crate::statistics::Statistics;
-use crate::store::{self, location};
+use crate::store::{self, Store, location};
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task::{CommitMessage, ReadContext, Split};
 use crate::transaction::CommitOptions;
@@ -73,10 +73,11 @@ impl Table {
     /// `NotFound` if there is no table; as [`table::Table::open`] and [`PaimonTable::open`].
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
         let is_file = [".json", ".gz"].iter().any(|end| location.ends_with(end));
-        if !is_file && let Some(table) = paimon_at(location, &storage_options)? {
+        let store = store::open_store(location, &storage_options)?;
+        if !is_file && let Some(table) = paimon_at(&store, location, &storage_options)? {
             return Ok(Table::Paimon(table));
         }
-        Ok(Table::Iceberg(table::Table::open(location, storage_options, moved)?))
+        Ok(Table::Iceberg(table::Table::open_in(store, location, storage_options, moved)?))
     }
 
     /// The table as one of Iceberg, for a transaction.
@@ -368,9 +369,12 @@ impl Table {
 }
 
 /// The table of Paimon in a folder. One who may not look for it, but only get files by name, has none.
-fn paimon_at(location: &str, storage_options: &BTreeMap<String, String>) -> Result<Option<PaimonTable>> {
-    let store = store::open_store(location, storage_options)?;
-    match PaimonTable::find(&store, &location::absolute(location)?, storage_options) {
+fn paimon_at(
+    store: &Arc<dyn Store>,
+    location: &str,
+    storage_options: &BTreeMap<String, String>,
+) -> Result<Option<PaimonTable>> {
+    match PaimonTable::find(store, &location::absolute(location)?, storage_options) {
         Err(e) if e.kind() == ErrorKind::PermissionDenied => Ok(None),
         found => found,
     }

@@ -157,7 +157,7 @@ impl PaimonScan {
     /// # Errors
     /// As [`plan`].
     pub(crate) fn files(&self, go_on: GoOn) -> Result<Vec<ScanTask>> {
-        Ok(self.plan(go_on)?.splits.iter().flat_map(PlannedSplit::files).cloned().collect())
+        Ok(self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files).collect())
     }
 
     /// Tasks, one for each file, in deterministic order.
@@ -165,7 +165,7 @@ impl PaimonScan {
     /// # Errors
     /// As [`plan`].
     pub fn plan_files(&self, go_on: GoOn) -> Result<TaskSource> {
-        let mut files = self.files(go_on)?.into_iter();
+        let mut files = self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files);
         Ok(Box::new(move |_| Ok(files.next())))
     }
 
@@ -174,7 +174,9 @@ impl PaimonScan {
     /// # Errors
     /// As [`plan`].
     pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
-        Ok(vec![plan_table::encode_tasks(&self.files(go_on)?, self.is_of_changes())?])
+        let plan = self.plan(go_on)?;
+        let files: Vec<&ScanTask> = plan.splits.iter().flat_map(PlannedSplit::files).collect();
+        Ok(vec![plan_table::encode_tasks(&files, self.is_of_changes())?])
     }
 
     /// The schema of [`PaimonScan::plan_table`].

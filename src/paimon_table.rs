@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use crate::error::{Error, Result};
 use crate::iceberg::evolve::Retention;
-use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder, is_table};
+use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::metadata::TableMetadata;
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::Snapshot;
@@ -75,10 +75,8 @@ impl PaimonTable {
         root: &str,
         storage_options: &BTreeMap<String, String>,
     ) -> Result<Option<PaimonTable>> {
-        match is_table(store.as_ref(), root)? {
-            true => PaimonTable::of(TableFolder::open(store.clone(), root)?, storage_options.clone()).map(Some),
-            false => Ok(None),
-        }
+        let folder = TableFolder::find(store.clone(), root)?;
+        folder.map(|folder| PaimonTable::of(folder, storage_options.clone())).transpose()
     }
 
     fn of(folder: TableFolder, storage_options: BTreeMap<String, String>) -> Result<PaimonTable> {

@@ -414,7 +414,7 @@ impl<'t> Plan<'t> {
             found: found.clone(),
         };
         let stored = plain(self.columns.fields.to_vec());
-        Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared()), finder)?, stored))
+        Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared().as_ref().clone()), finder)?, stored))
     }
 
     fn append(&self, found: &Arc<Found>) -> Result<TableFiles> {
@@ -507,7 +507,7 @@ impl<'t> Plan<'t> {
         let (id, table) = (self.table.id, self.table);
         PaimonContext {
             schemas: BTreeMap::from([(id, self.columns.clone())]),
-            declared: BTreeMap::from([(id, table.declared())]),
+            declared: BTreeMap::from([(id, table.declared().clone())]),
             key: table.key_fields().map(|f| f.id).collect(),
             options: table.options.clone(),
         }
@@ -516,7 +516,7 @@ impl<'t> Plan<'t> {
     /// The columns of files of a table with a primary key: copies of these key columns, sequence number, kind, and the
     /// columns of the table.
     fn stored_with_keys(&self, keys: &[usize]) -> (Schema, ExactTypes) {
-        let mut exact = ExactTypes(self.table.declared());
+        let mut exact = ExactTypes(self.table.declared().as_ref().clone());
         let mut fields = Vec::with_capacity(keys.len() + 2 + self.columns.fields.len());
         for key in keys.iter().filter_map(|at| self.columns.fields.get(*at)) {
             let id = key.id.saturating_add(KEY_FIELD_ID_START);

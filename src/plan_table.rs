@@ -1,5 +1,6 @@
 //! Planned files as Arrow columns, straight from the decoded columns.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -95,30 +96,25 @@ pub fn encode_batch(batch: &PlannedBatch) -> Result<RecordBatch> {
 ///
 /// # Errors
 /// `CorruptTable` if the paths exceed 2 GiB.
-pub fn encode_tasks(tasks: &[ScanTask], of_changes: bool) -> Result<RecordBatch> {
+pub fn encode_tasks(tasks: &[&ScanTask], of_changes: bool) -> Result<RecordBatch> {
     if tasks.iter().map(|t| t.data_file.path.len()).sum::<usize>() > i32::MAX as usize {
         return Err(Error::corrupt("the paths of the plan exceed 2 GiB"));
     }
-    let texts = |text: &dyn Fn(&ScanTask) -> String| -> ArrayRef {
-        let values: DictionaryArray<Int32Type> =
-            tasks.iter().map(|t| Some(text(t))).collect::<Vec<_>>().iter().map(|t| t.as_deref()).collect();
-        Arc::new(values)
-    };
     let longs = |value: &dyn Fn(&ScanTask) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(tasks.iter().map(value)))
+        Arc::new(Int64Array::from_iter_values(tasks.iter().map(|t| value(t))))
     };
     let mut out: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from_iter_values(tasks.iter().map(|t| &t.data_file.path))),
-        texts(&|t| t.data_file.format.as_str().to_owned()),
+        texts(tasks, |t| t.data_file.format as usize, |t| t.data_file.format.as_str().to_owned())?,
         longs(&|t| t.data_file.record_count),
         longs(&|t| t.data_file.size_bytes),
         Arc::new(Int32Array::from_iter_values(tasks.iter().map(|t| t.data_file.partition.spec_id))),
-        texts(&|t| t.data_file.partition.path()),
+        texts(tasks, |t| Arc::as_ptr(&t.data_file.partition) as usize, |t| t.data_file.partition.path())?,
         Arc::new(tasks.iter().map(|t| t.data_file.sequence_number).collect::<Int64Array>()),
         longs(&|t| t.start),
         longs(&|t| t.length),
         Arc::new(UInt32Array::from_iter_values(tasks.iter().map(|t| t.deletes.len() as u32))),
-        texts(&|t| t.residual.to_string()),
+        texts(tasks, |t| Arc::as_ptr(&t.residual) as usize, |t| t.residual.to_string())?,
     ];
     let mut schema = schema();
     if of_changes {
@@ -129,6 +125,35 @@ pub fn encode_tasks(tasks: &[ScanTask], of_changes: bool) -> Result<RecordBatch>
         out.push(Arc::new(changes().map(|c| c.map(|c| c.commit_snapshot_id)).collect::<Int64Array>()));
     }
     RecordBatch::try_new(schema, out).map_err(|e| Error::internal("the plan is no Arrow batch").because(e))
+}
+
+/// A dictionary column. Tasks with one `code` have one text, which is asked for once; several codes may have the same.
+fn texts(
+    tasks: &[&ScanTask],
+    code: impl Fn(&ScanTask) -> usize,
+    text: impl Fn(&ScanTask) -> String,
+) -> Result<ArrayRef> {
+    let (mut of_code, mut of_text): (HashMap<usize, usize>, HashMap<String, usize>) = Default::default();
+    let mut last: Option<(usize, usize)> = None;
+    let mut codes = Vec::with_capacity(tasks.len());
+    let mut values: Vec<String> = Vec::new();
+    for task in tasks {
+        let code = code(task);
+        let place = match last {
+            Some((known, place)) if known == code => place,
+            _ => *of_code.entry(code).or_insert_with(|| {
+                let text = text(task);
+                *of_text.entry(text).or_insert_with_key(|text| {
+                    values.push(text.clone());
+                    values.len() - 1
+                })
+            }),
+        };
+        last = Some((code, place));
+        codes.push(place);
+    }
+    let text = |place: usize| values.get(place).cloned().unwrap_or_default();
+    coded(codes.iter().copied(), text, codes.iter().copied())
 }
 
 /// A dictionary column: `text` is asked once for each distinct code.

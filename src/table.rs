@@ -159,6 +159,16 @@ impl Table {
     /// options that no store has; the store's.
     pub fn open(location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> Result<Table> {
         let store = store::open_store(location, &storage_options)?;
+        Table::open_in(store, location, storage_options, moved)
+    }
+
+    /// As [`Table::open`], with the store that the table is in.
+    pub(crate) fn open_in(
+        store: Arc<dyn Store>,
+        location: &str,
+        storage_options: BTreeMap<String, String>,
+        moved: bool,
+    ) -> Result<Table> {
         let (metadata, found) = filesystem::load(store.as_ref(), &location::absolute(location)?)?;
         Table::of(store, metadata, found, storage_options, moved)
     }

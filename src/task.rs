@@ -468,7 +468,7 @@ pub struct PaimonContext {
     pub schemas: BTreeMap<i64, Arc<Schema>>,
     /// By schema and column, what a Paimon type says beyond the type in `schemas`, as Paimon writes it (`TINYINT`,
     /// `CHAR(3)`, `TIMESTAMP(3)`): values of columns whose type was changed are cast by it. Others may be left out.
-    pub declared: BTreeMap<i64, BTreeMap<FieldId, String>>,
+    pub declared: BTreeMap<i64, Arc<BTreeMap<FieldId, String>>>,
     /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in tables
     /// without one.
     pub key: Vec<FieldId>,

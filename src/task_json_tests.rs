@@ -125,7 +125,7 @@ fn files_to_be_merged_survive_the_journey() {
     s.tasks = [None, before].map(|before| ScanTask { merge: section(before), ..s.tasks[0].clone() }).into();
     let schemas = BTreeMap::from([(3, s.context.schema.clone())]);
     let options = BTreeMap::from([("merge-engine".into(), "first-row".into())]);
-    let declared = BTreeMap::from([(3, BTreeMap::from([(1, "TINYINT".into()), (2, "CHAR(3)".into())]))]);
+    let declared = BTreeMap::from([(3, Arc::new(BTreeMap::from([(1, "TINYINT".into()), (2, "CHAR(3)".into())])))]);
     let paimon = Some(Arc::new(PaimonContext { schemas, declared, key: vec![1], options }));
     s.context = Arc::new(ReadContext { paimon, ..s.context.as_ref().clone() });
     assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -54,7 +54,10 @@ fn asked() -> Option<Asked> {
 
 /// Threads to use where there is work for so many.
 pub fn threads(most: usize) -> usize {
-    std::thread::available_parallelism().map_or(1, |p| p.get()).min(MOST_THREADS).min(most)
+    // Asking reads several files of the system, which is much for a small plan.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |p| p.get()));
+    MOST_THREADS.min(*cores).min(most)
 }
 
 /// `f(0), …, f(n - 1)` on as many threads as there are cores, in order; the first error by index wins.

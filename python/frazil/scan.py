@@ -141,7 +141,7 @@ class Scan:
             lookback=_optional_count("lookback", lookback),
             open_file_cost_bytes=_optional_count("open_file_cost_bytes", open_file_cost_bytes),
         )
-        return [Split(split) for split in splits]
+        return list(map(Split, splits))
 
     def plan_table(self) -> pa.Table:
         """The tasks as one pyarrow table, without a Python object for each."""
@@ -367,7 +367,7 @@ class PlanPart:
 
     def plan(self) -> list[Split]:
         """The part's tasks, cut and packed into splits."""
-        return [Split(split) for split in self._core.splits()]
+        return list(map(Split, self._core.splits()))
 
     def plan_table(self) -> pa.Table:
         """The part's tasks as a pyarrow table: the columns of `Scan.plan_table`, and each task as bytes in `split`."""

@@ -42,6 +42,19 @@ impl Spans {
         }
     }
 
+    /// Forgets the last one; gives where it began, if it was not null.
+    #[inline]
+    fn pop(&mut self) -> Option<usize> {
+        match self.spans.pop() {
+            Some(NULL_SPAN) => None,
+            Some((start, _)) => Some(start as usize),
+            None => {
+                self.leading_nulls = self.leading_nulls.saturating_sub(1);
+                None
+            }
+        }
+    }
+
     #[inline]
     fn get(&self, row: usize) -> Option<Range<usize>> {
         let (start, end) = *self.spans.get(row.checked_sub(self.leading_nulls)?)?;
@@ -79,6 +92,14 @@ impl BytesColumn {
             self.data.extend_from_slice(value);
         }
         fits
+    }
+
+    /// Forgets the last value.
+    #[inline]
+    pub fn pop(&mut self) {
+        if let Some(start) = self.spans.pop() {
+            self.data.truncate(start);
+        }
     }
 
     /// The value of a row; `None` for null.
@@ -132,6 +153,14 @@ impl ListColumn {
             self.values.extend_from_slice(list);
         }
         fits
+    }
+
+    /// Forgets the last list.
+    #[inline]
+    pub fn pop(&mut self) {
+        if let Some(start) = self.spans.pop() {
+            self.values.truncate(start);
+        }
     }
 
     /// Some rows; what was part of a column fits into another.

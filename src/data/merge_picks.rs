@@ -1,6 +1,5 @@
 //! Columns put together of rows of several batches, and of values that merging made.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int32Array, MutableArrayData, make_array, new_null_array};
@@ -96,13 +95,20 @@ impl Picks {
 
     /// How columns are put together of these rows.
     pub fn gather(&self) -> Gather {
-        let mut places: HashMap<u32, usize> = HashMap::new();
         let mut sources = Vec::new();
+        // By slot, then nulls and made values.
+        let slots = self.pieces.iter().filter(|p| p.source < MADE).map(|p| p.source as usize + 1).max().unwrap_or(0);
+        let mut places: Vec<Option<usize>> = vec![None; slots + 2];
         let mut dense = |source: u32| {
-            *places.entry(source).or_insert_with(|| {
+            let at = if source < MADE { source as usize } else { slots + (source - MADE) as usize };
+            let mut add = || {
                 sources.push(source);
                 sources.len() - 1
-            })
+            };
+            match places.get_mut(at) {
+                Some(place) => *place.get_or_insert_with(add),
+                None => add(),
+            }
         };
         let how = match self.pieces.as_slice() {
             [one] if one.source < MADE => {

@@ -30,6 +30,9 @@ pub(super) struct Layout {
     pub kind: usize,
 }
 
+/// Among so many runs the next place is found faster by looking at one after the other.
+const FEW_RUNS: usize = 12;
+
 /// Whether a row of this kind is added, and does not take another away.
 pub(super) fn is_added(kind: i32) -> bool {
     matches!(kind, 0 | 2)
@@ -69,6 +72,20 @@ impl Keys {
             (Keys::Long(a), Keys::Long(b)) => a.get(row).cmp(&b.get(at)),
             (Keys::Rows(a), Keys::Rows(b)) => a.row(row).cmp(&b.row(at)),
             _ => Ordering::Equal,
+        }
+    }
+
+    /// The first bytes of a key as a number: where two differ, the keys differ the same way.
+    fn prefix(&self, row: usize) -> u64 {
+        match self {
+            Keys::Long(keys) => keys.get(row).map_or(0, |key| key.cast_unsigned() ^ (1 << 63)),
+            Keys::Rows(keys) => {
+                let key = keys.row(row);
+                let bytes: &[u8] = key.as_ref();
+                let mut first = [0; 8];
+                first.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+                u64::from_be_bytes(first)
+            }
         }
     }
 }
@@ -155,6 +172,8 @@ struct Run {
     slot: u32,
     row: usize,
     rows: usize,
+    /// See [`Keys::prefix`], of the next key.
+    prefix: u64,
 }
 
 /// What comes next.
@@ -178,6 +197,10 @@ pub(super) struct Runs {
     runs: Vec<Run>,
     /// The runs that have rows left, by the key of the next one; those with equal keys in their own order.
     order: Vec<usize>,
+    /// The runs of the group at hand.
+    group: Vec<usize>,
+    /// Whether prefixes are all that there is of keys.
+    short_keys: bool,
     pub live: Vec<Loaded>,
 }
 
@@ -188,9 +211,11 @@ impl Runs {
     /// `Unsupported` for columns that have no order; what the runs give.
     pub fn new(sources: Vec<Batches>, layout: Layout, types: &[DataType]) -> Result<Runs> {
         let coder = Coder::new(layout, types)?;
-        let mut out = Runs { coder, runs: Vec::with_capacity(sources.len()), order: Vec::new(), live: Vec::new() };
+        let short_keys = coder.keys.is_none();
+        let runs = Vec::with_capacity(sources.len());
+        let mut out = Runs { coder, runs, order: Vec::new(), group: Vec::new(), short_keys, live: Vec::new() };
         for batches in sources {
-            out.runs.push(Run { batches, slot: 0, row: 0, rows: 0 });
+            out.runs.push(Run { batches, slot: 0, row: 0, rows: 0, prefix: 0 });
             out.advance(out.runs.len() - 1, 0)?;
         }
         Ok(out)
@@ -217,7 +242,9 @@ impl Runs {
             return Ok(Step::Rows { run: first, slot, start, rows: rows as u32 });
         }
         let equal = self.order.iter().take_while(|run| self.compare(first, **run).is_eq()).count();
-        let group: Vec<usize> = self.order.drain(..equal).collect();
+        let mut group = std::mem::take(&mut self.group);
+        group.clear();
+        group.extend(self.order.drain(..equal));
         members.clear();
         let place = |run: &usize| {
             let head = self.runs.get(*run)?;
@@ -226,9 +253,10 @@ impl Runs {
         members.extend(group.iter().filter_map(place));
         // Stable: rows that nothing tells apart keep the order of their runs.
         members.sort_by(|a, b| self.compare_age(a.1, b.1));
-        for run in group {
-            self.advance(run, 1)?;
+        for run in &group {
+            self.advance(*run, 1)?;
         }
+        self.group = group;
         Ok(Step::Group)
     }
 
@@ -269,7 +297,14 @@ impl Runs {
             (run.slot, run.row, run.rows) = (self.live.len() as u32, 0, batch.num_rows());
             self.live.push(loaded);
         }
-        let at = self.order.partition_point(|other| self.compare(*other, index).then(other.cmp(&index)).is_lt());
+        if let Some(loaded) = self.live.get(run.slot as usize) {
+            run.prefix = loaded.keys.prefix(run.row);
+        }
+        let is_behind = |other: &usize| self.compare(*other, index).then(other.cmp(&index)).is_gt();
+        let at = match self.order.len() {
+            0..=FEW_RUNS => self.order.iter().position(is_behind).unwrap_or(self.order.len()),
+            _ => self.order.partition_point(|other| !is_behind(other)),
+        };
         self.order.insert(at, index);
         Ok(())
     }
@@ -281,9 +316,13 @@ impl Runs {
 
     /// Compares the next keys of two runs.
     fn compare(&self, a: usize, b: usize) -> Ordering {
-        match (self.head(a), self.head(b)) {
-            (Some((a, row)), Some((b, at))) => a.keys.cmp(row, &b.keys, at),
-            _ => Ordering::Equal,
+        let prefix = |run: usize| self.runs.get(run).map_or(0, |run| run.prefix);
+        match prefix(a).cmp(&prefix(b)) {
+            Ordering::Equal if !self.short_keys => match (self.head(a), self.head(b)) {
+                (Some((a, row)), Some((b, at))) => a.keys.cmp(row, &b.keys, at),
+                _ => Ordering::Equal,
+            },
+            order => order,
         }
     }
 
@@ -299,25 +338,39 @@ impl Runs {
         order.then_with(|| x.sequence.get(row).cmp(&y.sequence.get(at)))
     }
 
-    /// How many rows of the batch of `first` come before the next key of `second`.
+    /// How many rows of the batch of `first` come before the next key of `second`, whose key is no lesser one.
     fn rows_before(&self, first: usize, second: usize) -> usize {
+        if self.compare(first, second).is_eq() {
+            return 0;
+        }
         let (Some((a, row)), Some((b, at))) = (self.head(first), self.head(second)) else { return 0 };
-        let is_before = |row: usize| a.keys.cmp(row, &b.keys, at).is_lt();
         let end = self.runs.get(first).map_or(0, |run| run.rows);
-        // Doubles the step as long as it is before, then halves what is left.
-        let (mut low, mut step) = (row, 1);
-        while low + step <= end && is_before(low + step - 1) {
-            low += step;
-            step *= 2;
-        }
-        let mut high = (low + step - 1).min(end);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match is_before(middle) {
-                true => low = middle + 1,
-                false => high = middle,
+        let behind = match (&a.keys, &b.keys) {
+            (Keys::Long(keys), Keys::Long(others)) => {
+                let bound = others.get(at).copied().unwrap_or(i64::MIN);
+                first_not(row + 1, end, |row| keys.get(row).is_some_and(|key| *key < bound))
             }
-        }
-        low - row
+            (keys, others) => first_not(row + 1, end, |row| keys.cmp(row, others, at).is_lt()),
+        };
+        behind - row
     }
+}
+
+/// The first place from `start` on that is not before something; `end` if all are. Doubles the step as long as it is before,
+/// then halves what is left.
+fn first_not(start: usize, end: usize, is_before: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut step) = (start, 1);
+    while low + step <= end && is_before(low + step - 1) {
+        low += step;
+        step *= 2;
+    }
+    let mut high = (low + step - 1).min(end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match is_before(middle) {
+            true => low = middle + 1,
+            false => high = middle,
+        }
+    }
+    low
 }

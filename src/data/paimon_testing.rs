@@ -94,7 +94,7 @@ impl Described<'_> {
             let mut types = BTreeMap::new();
             let fields = schema["fields"].as_array().unwrap().iter().map(|f| field_of(f, &mut types));
             schemas.insert(id, Arc::new(Schema::new(id as i32, fields.collect::<Vec<_>>(), Vec::new())));
-            declared.insert(id, types);
+            declared.insert(id, Arc::new(types));
         }
         PaimonContext { schemas, declared, ..PaimonContext::default() }
     }

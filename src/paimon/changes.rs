@@ -13,10 +13,10 @@ use std::time::Instant;
 use super::catalog::filesystem::TableFolder;
 use super::deletes::DeletionVectors;
 use super::entries::{DELETE, EntryRequest};
-use super::live::{changelog_manifests, data_manifests, delta_manifests, read_manifest};
+use super::live::{Judge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use super::manifest_list::ManifestFile;
 use super::plan::{Buckets, Entry, Plan, PlanCounters, PlanInput, PlannedSplit, count, files_of, live_files};
-use super::plan_files::{Judged, Pruner};
+use super::plan_files::{BatchJudge, Judged, Pruner};
 use super::plan_index::drop_by_index_files;
 use super::plan_rules::Rules;
 use super::plan_splits::Splitter;
@@ -93,10 +93,11 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Ru
             let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file of no commit"))?;
             Ok(inserted(ordinal, commit.id))
         };
-        for split in splitter.bucket(group, bucket, entries, &mut counters)? {
+        for split in splitter.bucket(group, bucket, entries)? {
             splits.push(apart(split, &change)?);
         }
     }
+    counters.files_after_values = counters.files_after_values.saturating_sub(splitter.left_out());
     let mut splits = drop_by_index_files(input, splits, &splitter.index_files())?;
     splits.retain(|s| !s.tasks.is_empty());
     count(&splits, &mut counters);
@@ -131,8 +132,11 @@ fn added_files(input: &PlanInput, pruner: &Pruner<'_>, manifests: &[ManifestFile
             return Err(Error::unsupported("changes can't be told of a commit that appends and deletes files")
                 .with("manifest", &file.file_name));
         }
-        let rows: Vec<u32> = columns.rows().map(|row| row as u32).collect();
-        pruner.judge(columns, &rows).with("manifest", &file.file_name)
+        let mut judge = BatchJudge::new(pruner);
+        for row in columns.rows() {
+            judge.wants(&columns, row).with("manifest", &file.file_name)?;
+        }
+        Ok(judge.end(columns))
     })
 }
 
@@ -180,7 +184,7 @@ fn difference(input: &PlanInput, between: &Between, go_on: GoOn) -> Result<Plan>
         }
         let change = inserted(0, between.end.id);
         if !rules.has_key {
-            for split in of_new.bucket(group, bucket, &is, &mut counters)? {
+            for split in of_new.bucket(group, bucket, &is)? {
                 let tasks = split.tasks.iter().map(|t| ScanTask { change: Some(change.clone()), ..t.clone() });
                 splits.push(PlannedSplit { tasks: tasks.collect(), ..split });
             }
@@ -197,6 +201,7 @@ fn difference(input: &PlanInput, between: &Between, go_on: GoOn) -> Result<Plan>
         }
         splits.push(split);
     }
+    counters.files_after_values = counters.files_after_values.saturating_sub(of_new.left_out());
     count(&splits, &mut counters);
     Ok(Plan { splits, counters })
 }

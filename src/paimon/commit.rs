@@ -51,7 +51,7 @@ use super::snapshot::{CURRENT_VERSION, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::attempts::{self, Attempts, RetryPolicy, Verdict};
 use crate::store::location::join;
-use crate::task::{BucketHashes, DataFile, PaimonNewFile};
+use crate::task::{BucketHashes, DataFile, PaimonNewFile, WrittenAt};
 use crate::types::Value;
 use crate::workers::asking;
 
@@ -144,6 +144,8 @@ pub struct Commit {
     used: HashSet<String>,
     /// Whether the table had the commit before: nothing of this one is in use.
     is_replay: bool,
+    /// The commit is younger than this snapshot and this time.
+    after: Option<WrittenAt>,
     /// The last snapshot that was looked through for the commit.
     looked_until: Option<i64>,
     /// The snapshot that has the commit, where that was found out afterwards.
@@ -194,6 +196,7 @@ impl Commit {
             files: MetadataFiles::new(folder.store().clone(), folder.root()),
             used: HashSet::new(),
             is_replay: false,
+            after: None,
             looked_until: None,
             found: None,
             is_lost: false,
@@ -216,6 +219,12 @@ impl Commit {
     #[must_use]
     pub fn by(self, user: &str, identifier: i64) -> Self {
         Commit { user: user.to_owned(), identifier, ..self }
+    }
+
+    /// What its files were written after: no earlier snapshot has the commit. The sequence number is that of a snapshot.
+    #[must_use]
+    pub fn after(self, written_at: Option<WrittenAt>) -> Self {
+        Commit { after: written_at, ..self }
     }
 
     /// The event time up to which all is there, milliseconds since the epoch. It never goes back.
@@ -301,6 +310,10 @@ impl Commit {
                 Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
                 snapshot => snapshot?,
             };
+            // By both, since after a rollback numbers are given again.
+            if self.after.is_some_and(|after| id <= after.sequence_number && snapshot.time_ms < after.time_ms) {
+                return Ok(None);
+            }
             let same_kind = snapshot.commit_kind == self.kind.as_str();
             match snapshot.commit_identifier.cmp(&self.identifier) {
                 _ if snapshot.commit_user != self.user => {}

@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 use crate::store::location::join;
 use crate::task::{DataFile, FileContent, FileFormat, LeveledFile, Partition};
 
+/// A row without fields, after their number.
+pub const EMPTY_ROW: [u8; 12] = [0; 12];
+
 /// `_KIND` of an entry.
 pub const ADD: u8 = 0;
 /// `_KIND` of an entry.
@@ -117,6 +120,35 @@ impl EntryColumns {
         self.write_cols.reserve(entries);
     }
 
+    /// Forgets the last entry.
+    pub(super) fn pop(&mut self) {
+        self.place.pop();
+        self.kind.pop();
+        self.partition.pop();
+        self.bucket.pop();
+        self.total_buckets.pop();
+        self.file_name.pop();
+        self.file_size.pop();
+        self.row_count.pop();
+        self.min_key.pop();
+        self.max_key.pop();
+        self.key_stats.pop();
+        self.value_stats.pop();
+        self.min_sequence_number.pop();
+        self.max_sequence_number.pop();
+        self.schema_id.pop();
+        self.level.pop();
+        self.extra_files.pop();
+        self.creation_time_ms.pop();
+        self.delete_row_count.pop();
+        self.embedded_index.pop();
+        self.file_source.pop();
+        self.value_stats_cols.pop();
+        self.external_path.pop();
+        self.first_row_id.pop();
+        self.write_cols.pop();
+    }
+
     /// All rows.
     pub fn rows(&self) -> Range<usize> {
         0..self.len()
@@ -197,7 +229,8 @@ impl EntryColumns {
         let path = self.external(row)?.map_or_else(|| join(folder, name), str::to_owned);
         let format = format_of(name)?;
         let number = |column: &[i64]| column.get(row).copied().unwrap_or_default();
-        let key = |column: &BytesColumn| column.get(row).unwrap_or_default().to_vec();
+        // Tables without keys have the same empty row in all their files.
+        let key = |column: &BytesColumn| column.get(row).filter(|key| **key != EMPTY_ROW).unwrap_or_default().to_vec();
         let mut file = DataFile::new(FileContent::Data, path, format, partition);
         file.record_count = number(&self.row_count);
         file.size_bytes = number(&self.file_size);

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use super::binary_row_write::{encode_values, prefixed};
-use super::entries::{ADD, APPEND, COMPACT, EntryColumns};
+use super::entries::{ADD, APPEND, COMPACT, EMPTY_ROW, EntryColumns};
 use super::partition::checked_name;
 use super::schema::TableSchema;
 use super::stats::{SimpleStats, StatsRef, UNKNOWN_NULLS};
 use crate::error::{Error, Result, ResultExt};
 use crate::task::{FileSource, PaimonNewFile, Partition, RowStats};
-
-/// A row without fields, after their number.
-pub const EMPTY_ROW: [u8; 12] = [0; 12];
 
 /// An entry of a manifest.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@
 //! Source: Paimon specification, "Data Manifest"; Java's `FileEntry.readDeletedEntries`.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, Identity};
@@ -14,10 +14,10 @@ use super::manifest::Decoder;
 use super::manifest_list::{ManifestFile, decode_manifest_list};
 use super::partition::manifest_path;
 use super::snapshot::Snapshot;
-use crate::codec::avro::Container;
+use crate::codec::avro::{Block, Container};
 use crate::error::{Result, ResultExt};
 use crate::store::Store;
-use crate::workers::{go_on, in_stages};
+use crate::workers::{go_on, in_stages, threads};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
 type Place = (usize, u32);
@@ -35,6 +35,22 @@ pub struct LiveEntries {
     pub columns: EntryColumns,
     /// The rows of those that are live, ascending.
     pub rows: Vec<u32>,
+}
+
+/// Looks at live additions one by one as they are decoded, and makes something of those that it wants. One for each part of
+/// a manifest.
+pub trait Judge {
+    /// What it makes.
+    type Out: Send;
+
+    /// Whether it wants the entry in a row, which is the last one.
+    ///
+    /// # Errors
+    /// Its own.
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool>;
+
+    /// All that it wanted.
+    fn end(self, columns: EntryColumns) -> Self::Out;
 }
 
 /// As [`Identity`], without the name.
@@ -89,7 +105,7 @@ impl DeletedFiles {
             manifests.iter().enumerate().filter(|(_, m)| m.deleted_files > 0).map(|(i, _)| i).collect();
         let wanted = EntryRequest { kind: Some(DELETE), keep: request.keep, ..EntryRequest::default() };
         let files: Vec<&ManifestFile> = deleting.iter().filter_map(|m| manifests.get(*m)).collect();
-        let batches = read_parts(store, root, &files, &wanted, |_, columns| Ok(columns))?;
+        let batches = read_parts(store, root, &files, &wanted, |_| Ok(Everything(|columns| columns)))?;
         let mut out = DeletedFiles::default();
         for (manifest, columns) in deleting.iter().zip(&batches) {
             columns.iter().for_each(|part| out.add(*manifest, part));
@@ -122,7 +138,7 @@ impl DeletedFiles {
     }
 
     /// The live additions of a list of manifests, part by part: `work` gets each part with the place of its manifest in the
-    /// list, on as many threads as pay off. What it gives comes in the order of manifests and parts; nothing else is kept.
+    /// list. What it gives comes in the order of manifests and parts; nothing else is kept.
     ///
     /// # Errors
     /// As [`read_manifest`]; those of `work`.
@@ -134,21 +150,72 @@ impl DeletedFiles {
         request: &EntryRequest<'_>,
         work: impl Fn(usize, LiveEntries) -> Result<T> + Sync,
     ) -> Result<Vec<Vec<T>>> {
+        let judge = |manifest: usize| {
+            let work = &work;
+            Ok(Everything(move |columns: EntryColumns| {
+                let rows = columns.rows().map(|row| row as u32).collect();
+                work(manifest, LiveEntries { columns, rows })
+            }))
+        };
+        let parts = self.judged_parts(store, root, manifests, request, judge)?;
+        parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
+    }
+
+    /// What judges make of the live additions of a list of manifests, on as many threads as pay off, in the order of manifests
+    /// and their parts. `judge` makes one for a part of the manifest at a place in the list.
+    ///
+    /// # Errors
+    /// As [`read_manifest`]; those of the judges.
+    pub fn judged_parts<J: Judge>(
+        &self,
+        store: &dyn Store,
+        root: &str,
+        manifests: &[ManifestFile],
+        request: &EntryRequest<'_>,
+        judge: impl Fn(usize) -> Result<J> + Sync,
+    ) -> Result<Vec<Vec<J::Out>>> {
         let adding: Vec<usize> =
             manifests.iter().enumerate().filter(|(_, m)| m.added_files > 0).map(|(i, _)| i).collect();
         let files: Vec<&ManifestFile> = adding.iter().filter_map(|m| manifests.get(*m)).collect();
         let wanted = EntryRequest { kind: Some(ADD), ..*request };
-        read_parts(store, root, &files, &wanted, |i, columns| {
+        read_parts(store, root, &files, &wanted, |i| {
             let manifest = adding.get(i).copied().unwrap_or_default();
-            work(manifest, self.live_among(manifest, columns))
+            Ok(OfLive { deleted: self, manifest, judge: judge(manifest)? })
         })
     }
+}
 
-    /// Those of a batch's additions that are live.
-    fn live_among(&self, manifest: usize, columns: EntryColumns) -> LiveEntries {
-        let live = |row: &usize| !self.is_deleted(manifest, &columns, *row);
-        let rows = columns.rows().filter(live).map(|row| row as u32).collect();
-        LiveEntries { columns, rows }
+/// Wants all entries, and gives what is made of them.
+struct Everything<F>(F);
+
+impl<T: Send, F: FnOnce(EntryColumns) -> T> Judge for Everything<F> {
+    type Out = T;
+
+    fn wants(&mut self, _: &EntryColumns, _: usize) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn end(self, columns: EntryColumns) -> T {
+        (self.0)(columns)
+    }
+}
+
+/// Asks a judge about additions that are live.
+struct OfLive<'d, J> {
+    deleted: &'d DeletedFiles,
+    manifest: usize,
+    judge: J,
+}
+
+impl<J: Judge> Judge for OfLive<'_, J> {
+    type Out = J::Out;
+
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+        Ok(!self.deleted.is_deleted(self.manifest, columns, row) && self.judge.wants(columns, row)?)
+    }
+
+    fn end(self, columns: EntryColumns) -> J::Out {
+        self.judge.end(columns)
     }
 }
 
@@ -167,34 +234,45 @@ pub fn live_files(
     Ok(parts.into_iter().flatten().collect())
 }
 
-/// Blocks of a manifest that one thread decodes at a time: some thousand entries.
-const BLOCKS_AT_ONCE: usize = 16;
+/// Blocks of a manifest that one thread decodes at a time: some hundred entries of a small manifest, thousands of a large one.
+const BLOCKS_AT_ONCE: RangeInclusive<usize> = 4..=16;
 
-/// The bytes of a manifest, and some of its blocks.
-type ManifestPart = (Arc<[u8]>, Range<usize>);
+/// The bytes of a manifest, all its blocks, and some of them.
+type ManifestPart = (Arc<Vec<u8>>, Arc<[Block]>, Range<usize>);
 
-/// Decodes manifests on as many threads as pay off, each in parts that `work` gets with the manifest's place in the list.
-fn read_parts<T: Send>(
+/// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for the
+/// manifest at a place in the list.
+fn read_parts<J: Judge>(
     store: &dyn Store,
     root: &str,
     manifests: &[&ManifestFile],
     request: &EntryRequest<'_>,
-    work: impl Fn(usize, EntryColumns) -> Result<T> + Sync,
-) -> Result<Vec<Vec<T>>> {
+    judge: impl Fn(usize) -> Result<J> + Sync,
+) -> Result<Vec<Vec<J::Out>>> {
+    if manifests.is_empty() {
+        return Ok(Vec::new());
+    }
     let path_of = |i: usize| manifests.get(i).map_or(Ok(String::new()), |m| manifest_path(root, &m.file_name));
     let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
         go_on()?;
         let path = path_of(i)?;
-        let bytes: Arc<[u8]> = store.get(&path)?.into();
-        let blocks = Container::parse(&bytes).with("manifest", &path)?.blocks.len();
-        let part = |start: usize| (bytes.clone(), start..start.saturating_add(BLOCKS_AT_ONCE).min(blocks));
-        Ok((0..blocks).step_by(BLOCKS_AT_ONCE).map(part).collect())
+        let bytes = Arc::new(store.get(&path)?);
+        let blocks: Arc<[Block]> = Container::parse(&bytes).with("manifest", &path)?.blocks.into();
+        let (count, (least, most)) = (blocks.len(), BLOCKS_AT_ONCE.into_inner());
+        let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);
+        let part = |start: usize| (bytes.clone(), blocks.clone(), start..start.saturating_add(at_once).min(count));
+        Ok((0..count).step_by(at_once).map(part).collect())
     };
-    in_stages(store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (bytes, blocks)| {
+    in_stages(store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (bytes, blocks, part)| {
         go_on()?;
-        let columns = decoder.decode_blocks(&bytes, blocks, request);
+        let mut judge = judge(i)?;
+        let mut wants = |columns: &EntryColumns, row| judge.wants(columns, row);
+        let columns = Container::head(&bytes).and_then(|mut container| {
+            container.blocks = blocks.to_vec();
+            decoder.decode_blocks(&container, part, request, &mut wants)
+        });
         let columns = columns.map_err(|e| path_of(i).map_or_else(|e| e, |path| e.with("manifest", path)))?;
-        work(i, columns)
+        Ok(judge.end(columns))
     })
 }
 

@@ -153,9 +153,11 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
     let wanted: Vec<String> = (0..50).filter(|i| i % 3 != 0).chain(100..119).map(name).collect();
     assert_eq!(found, wanted);
     let deleted = DeletedFiles::read(&LocalStore, root, &manifests, &EntryRequest::default()).unwrap();
-    let added = EntryRequest { kind: Some(ADD), ..EntryRequest::default() };
-    let last = deleted.live_among(2, read_manifest(&LocalStore, root, &manifests[2], &added).unwrap());
-    assert_eq!((last.rows.len(), last.columns.len(), last.columns.place[0]), (19, 20, 20));
+    let parts = deleted.live_parts(&LocalStore, root, &manifests, &EntryRequest::default(), |manifest, live| {
+        Ok(if manifest == 2 { live.columns.place } else { Vec::new() })
+    });
+    let places: Vec<u32> = parts.unwrap().into_iter().flatten().flatten().collect();
+    assert_eq!(places, (20..39).collect::<Vec<_>>());
     let error = live_files(
         &LocalStore,
         root,

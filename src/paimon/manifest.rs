@@ -149,6 +149,9 @@ pub fn decode_manifest(bytes: &[u8], request: &EntryRequest<'_>) -> Result<Entry
     decoder.decode(bytes, request)
 }
 
+/// Whether the entry in a row, which is the last one, is wanted.
+pub type Wants<'w> = &'w mut dyn FnMut(&EntryColumns, usize) -> Result<bool>;
+
 /// Decodes manifests one after another, with what serves several of them. Make one for each thread.
 #[derive(Default)]
 pub struct Decoder {
@@ -162,20 +165,21 @@ impl Decoder {
     /// # Errors
     /// As [`decode_manifest`].
     pub fn decode(&mut self, bytes: &[u8], request: &EntryRequest<'_>) -> Result<EntryColumns> {
-        self.decode_blocks(bytes, 0..usize::MAX, request)
+        self.decode_blocks(&Container::parse(bytes)?, 0..usize::MAX, request, &mut |_, _| Ok(true))
     }
 
-    /// As [`Decoder::decode`], of some blocks of the manifest: threads can share one.
+    /// As [`Decoder::decode`], of some blocks of a manifest: threads can share one. Each entry that the request keeps is the
+    /// last row of the columns when `wants` is asked about it; what that does not want is forgotten at once.
     ///
     /// # Errors
-    /// As [`decode_manifest`].
+    /// As [`decode_manifest`]; those of `wants`.
     pub fn decode_blocks(
         &mut self,
-        bytes: &[u8],
+        container: &Container<'_>,
         blocks: Range<usize>,
         request: &EntryRequest<'_>,
+        wants: Wants<'_>,
     ) -> Result<EntryColumns> {
-        let container = Container::parse(bytes)?;
         let blocks = blocks.start..blocks.end.min(container.blocks.len());
         let schema = container.schema_json()?;
         let program = match self.program.take().filter(|p| p.schema == schema) {
@@ -187,7 +191,7 @@ impl Decoder {
         let wanted = container.blocks.get(blocks.clone()).unwrap_or_default();
         let compressed: usize = wanted.iter().map(|b| b.range.len()).sum();
         let mut place = entries(container.blocks.get(..blocks.start).unwrap_or_default());
-        let mut sink = Sink::default();
+        let mut sink = Sink::new(wants);
         // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
         sink.columns.reserve(usize::try_from(entries(wanted)).unwrap_or(usize::MAX).min(compressed / 16));
         for (i, block) in blocks.zip(wanted) {
@@ -204,7 +208,7 @@ fn decode_block(
     count: u64,
     mut place: u64,
     (program, request): (&Program, &EntryRequest<'_>),
-    sink: &mut Sink,
+    sink: &mut Sink<'_>,
 ) -> Result<()> {
     if count > data.len() as u64 {
         return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
@@ -272,10 +276,10 @@ struct Walk<'a, 'p> {
 }
 
 impl<'a> Walk<'a, '_> {
-    fn entry(&mut self, mut cursor: Cursor<'a>, place: u32, sink: &mut Sink) -> Result<Cursor<'a>> {
+    fn entry(&mut self, mut cursor: Cursor<'a>, place: u32, sink: &mut Sink<'_>) -> Result<Cursor<'a>> {
         let program = self.program;
         self.row.clear();
-        let (mut seen, mut skipped) = (0, false);
+        let (mut seen, mut wanted) = (0, None);
         for step in &program.entry {
             let column = match step {
                 Step::Skip(skip) => {
@@ -295,27 +299,25 @@ impl<'a> Walk<'a, '_> {
                 Column::Bucket => self.row.bucket = cursor.int()?,
                 Column::TotalBuckets => self.row.total_buckets = cursor.int()?,
                 // What comes before the file mostly is all that the judgement needs.
-                _ if seen == 4 && !self.is_wanted(sink)? => {
-                    skipped = true;
-                    cursor = program.skip_file.run(cursor)?;
+                _ => {
+                    wanted = if seen == 4 { Some(self.is_wanted(sink)) } else { None };
+                    cursor = if wanted == Some(false) { program.skip_file.run(cursor)? } else { self.file(cursor)? };
                 }
-                _ => cursor = self.file(cursor)?,
             }
             seen += 1;
         }
-        if !skipped && self.is_wanted(sink)? {
-            sink.push(&self.row, self.request)?;
-            sink.columns.place.push(place);
+        if wanted.unwrap_or_else(|| self.is_wanted(sink)) {
+            sink.push(&self.row, self.request, place)?;
         }
         Ok(cursor)
     }
 
-    fn is_wanted(&self, sink: &mut Sink) -> Result<bool> {
+    fn is_wanted(&self, sink: &mut Sink<'_>) -> bool {
         let row = &self.row;
         if self.request.kind.is_some_and(|kind| i64::from(kind) != row.kind) {
-            return Ok(false);
+            return false;
         }
-        Ok(self.request.keep.is_none_or(|keep| sink.keeps(keep, row)))
+        self.request.keep.is_none_or(|keep| sink.keeps(keep, row))
     }
 
     fn file(&mut self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
@@ -383,8 +385,8 @@ fn absent(column: Column) -> Error {
 }
 
 /// Where entries go: columns, with partitions and lists of names interned.
-#[derive(Default)]
-struct Sink {
+struct Sink<'w> {
+    wants: Wants<'w>,
     columns: EntryColumns,
     partitions: HashMap<Box<[u8]>, u32>,
     names: HashMap<Box<[u8]>, u32>,
@@ -393,7 +395,18 @@ struct Sink {
     judged: Option<(Box<[u8]>, i32, i32, bool)>,
 }
 
-impl Sink {
+impl<'w> Sink<'w> {
+    fn new(wants: Wants<'w>) -> Sink<'w> {
+        Sink {
+            wants,
+            columns: EntryColumns::default(),
+            partitions: HashMap::new(),
+            names: HashMap::new(),
+            extra: Vec::new(),
+            judged: None,
+        }
+    }
+
     fn keeps(&mut self, keep: super::entries::Keep<'_>, row: &Row<'_>) -> bool {
         if let Some((partition, bucket, total, kept)) = &self.judged
             && (&partition[..], *bucket, *total) == (row.partition, row.bucket, row.total_buckets)
@@ -405,16 +418,9 @@ impl Sink {
         kept
     }
 
-    fn push(&mut self, row: &Row<'_>, request: &EntryRequest<'_>) -> Result<()> {
+    fn push(&mut self, row: &Row<'_>, request: &EntryRequest<'_>, place: u32) -> Result<()> {
         let kind = u8::try_from(row.kind).ok().filter(|k| [ADD, DELETE].contains(k));
         let kind = kind.ok_or_else(|| Error::corrupt(format!("an entry is of kind {}", row.kind)))?;
-        let name =
-            std::str::from_utf8(row.name).map_err(|e| Error::corrupt("a file's name is not UTF-8").because(e))?;
-        checked_name(name)?;
-        if row.file_size < 0 || row.row_count < 0 {
-            let (size, rows) = (row.file_size, row.row_count);
-            return Err(Error::corrupt(format!("a file has {size} bytes and {rows} rows")).with("file", name));
-        }
         let file_source = row.file_source.map(u8::try_from).transpose();
         let partition = self.partition(row.partition);
         let value_stats_cols = self.names(row.value_stats_cols)?;
@@ -425,6 +431,7 @@ impl Sink {
             self.extra.extend_from_slice(name.as_bytes());
         }
         let c = &mut self.columns;
+        c.place.push(place);
         c.kind.push(kind);
         c.partition.push(partition);
         c.bucket.push(row.bucket);
@@ -448,12 +455,19 @@ impl Sink {
         c.creation_time_ms.push(row.creation_time);
         c.delete_row_count.push(row.delete_row_count);
         put(&mut c.embedded_index, row.embedded_index)?;
-        c.file_source.push(file_source.map_err(|_| Error::corrupt("a file has an unknown source").with("file", name))?);
+        c.file_source.push(file_source.map_err(|_| Error::corrupt("a file has an unknown source"))?);
         c.value_stats_cols.push(value_stats_cols);
         put(&mut c.external_path, row.external_path)?;
         c.first_row_id.push(row.first_row_id);
         c.write_cols.push(write_cols);
-        Ok(())
+        let last = c.len().saturating_sub(1);
+        match (self.wants)(c, last)? {
+            true => check(row),
+            false => {
+                c.pop();
+                Ok(())
+            }
+        }
     }
 
     /// The index of a partition.
@@ -485,6 +499,17 @@ impl Sink {
         self.names.insert(list.into(), index);
         Ok(index)
     }
+}
+
+/// Checks what is wanted of an entry.
+fn check(row: &Row<'_>) -> Result<()> {
+    let name = std::str::from_utf8(row.name).map_err(|e| Error::corrupt("a file's name is not UTF-8").because(e))?;
+    checked_name(name)?;
+    if row.file_size < 0 || row.row_count < 0 {
+        let (size, rows) = (row.file_size, row.row_count);
+        return Err(Error::corrupt(format!("a file has {size} bytes and {rows} rows")).with("file", name));
+    }
+    Ok(())
 }
 
 fn put(column: &mut BytesColumn, value: Option<&[u8]>) -> Result<()> {

@@ -17,7 +17,7 @@ use super::entries::EntryRequest;
 use super::live::{DeletedFiles, data_manifests};
 use super::manifest_list::ManifestFile;
 use super::partition::Paths;
-use super::plan_files::{Group, Judged, Pruner};
+use super::plan_files::{BatchJudge, Group, Judged, Pruner};
 pub use super::plan_files::{Mappings, Stage, indexed_type, schema_of};
 use super::plan_index::drop_by_index_files;
 use super::plan_rules::Rules;
@@ -29,7 +29,7 @@ use crate::expr::BoundPredicate;
 use crate::store::Store;
 use crate::task::{Partition, ScanTask};
 use crate::types::FieldId;
-use crate::workers::GoOn;
+use crate::workers::{GoOn, in_parallel};
 
 /// What is planned.
 #[derive(Clone, Debug)]
@@ -62,6 +62,17 @@ pub struct PlanInput {
 pub struct ManifestCount {
     pub manifests: u64,
     pub bytes: u64,
+}
+
+impl PlanCounters {
+    /// Adds what another part of a plan has in the end.
+    fn add_kept(&mut self, other: &PlanCounters) {
+        self.files_kept += other.files_kept;
+        self.rows_kept = self.rows_kept.saturating_add(other.rows_kept);
+        self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
+        self.files_merged += other.files_merged;
+        self.deletes_attached += other.deletes_attached;
+    }
 }
 
 impl ManifestCount {
@@ -126,14 +137,20 @@ impl PlannedSplit {
     pub fn files(&self) -> impl Iterator<Item = &ScanTask> {
         self.tasks.iter().flat_map(files_of)
     }
+
+    /// As [`PlannedSplit::files`].
+    pub fn into_files(self) -> impl Iterator<Item = ScanTask> {
+        self.tasks.into_iter().flat_map(|mut task| match task.merge.take() {
+            Some(section) => Arc::unwrap_or_clone(section).runs.into_iter().flatten().collect(),
+            None => vec![task],
+        })
+    }
 }
 
 /// A task, or those that its section is of.
-pub fn files_of(task: &ScanTask) -> Vec<&ScanTask> {
-    match &task.merge {
-        Some(section) => section.runs.iter().flatten().collect(),
-        None => vec![task],
-    }
+pub fn files_of(task: &ScanTask) -> impl Iterator<Item = &ScanTask> {
+    let section = task.merge.iter().flat_map(|section| section.runs.iter().flatten());
+    task.merge.is_none().then_some(task).into_iter().chain(section)
 }
 
 /// What planning gives.
@@ -172,17 +189,49 @@ fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: GoOn
         true => DeletionVectors::load(input.store.as_ref(), &input.root, snapshot, &buckets.keys())?,
         false => DeletionVectors::default(),
     };
-    let splitter = Splitter::new(input, rules, &files, &deletes)?;
-    let mut splits = Vec::new();
-    for (group, bucket, entries) in buckets.iter() {
-        go_on()?;
-        splits.extend(splitter.bucket(group, bucket, entries, &mut counters)?);
-    }
-    let mut splits = drop_by_index_files(input, splits, &splitter.index_files())?;
-    splits.retain(|s| !s.tasks.is_empty());
-    count(&splits, &mut counters);
+    let splits = splits(input, rules, &files, (&buckets, &deletes), &mut counters, go_on)?;
     counters.splits_ms = millis_since(split);
     Ok(Plan { splits, counters })
+}
+
+/// Entries whose splits one thread makes at a time.
+const ENTRIES_AT_ONCE: usize = 512;
+
+/// The splits of all buckets, on as many threads as pay off.
+fn splits(
+    input: &PlanInput,
+    rules: &Rules,
+    files: &[Judged],
+    (buckets, deletes): (&Buckets, &DeletionVectors),
+    counters: &mut PlanCounters,
+    go_on: GoOn,
+) -> Result<Vec<PlannedSplit>> {
+    let parts = buckets.parts(ENTRIES_AT_ONCE);
+    let made = in_parallel(parts.len(), |i| {
+        let splitter = Splitter::new(input, rules, files, deletes)?;
+        let (mut splits, mut counted) = (Vec::new(), PlanCounters::default());
+        for (group, bucket, entries) in parts.get(i).into_iter().flatten() {
+            go_on()?;
+            splits.extend(splitter.bucket(group, *bucket, entries)?);
+        }
+        count(&splits, &mut counted);
+        Ok((splits, splitter.left_out(), splitter.index_files(), counted))
+    })?;
+    let (mut splits, mut indexes, mut counted) = (Vec::new(), HashMap::new(), PlanCounters::default());
+    for (of_part, left_out, index_files, counted_there) in made {
+        counters.files_after_values = counters.files_after_values.saturating_sub(left_out);
+        splits.extend(of_part);
+        indexes.extend(index_files);
+        counted.add_kept(&counted_there);
+    }
+    if !indexes.is_empty() {
+        splits = drop_by_index_files(input, splits, &indexes)?;
+        counted = PlanCounters::default();
+        count(&splits, &mut counted);
+    }
+    splits.retain(|s| !s.tasks.is_empty());
+    counters.add_kept(&counted);
+    Ok(splits)
 }
 
 fn millis_since(began: Instant) -> f64 {
@@ -192,9 +241,8 @@ fn millis_since(began: Instant) -> f64 {
 /// Counts what a plan has in the end.
 pub(super) fn count(splits: &[PlannedSplit], counters: &mut PlanCounters) {
     for task in splits.iter().flat_map(|s| &s.tasks) {
-        let files = files_of(task);
-        counters.files_merged += if task.merge.is_some() { files.len() as u64 } else { 0 };
-        for file in files {
+        for file in files_of(task) {
+            counters.files_merged += u64::from(task.merge.is_some());
             counters.files_kept += 1;
             counters.rows_kept = counters.rows_kept.saturating_add(file.data_file.record_count.max(0).unsigned_abs());
             counters.bytes_kept = counters.bytes_kept.saturating_add(file.data_file.size_bytes.max(0).unsigned_abs());
@@ -218,11 +266,8 @@ pub(super) fn live_files(
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
     let deleted = DeletedFiles::read(store, &input.root, manifests, &request)?;
-    let parts = deleted.live_parts(store, &input.root, manifests, &request, |manifest, live| {
-        go_on()?;
-        let name = || manifests.get(manifest).map(|m| m.file_name.clone()).unwrap_or_default();
-        pruner.judge(live.columns, &live.rows).map_err(|e| e.with("manifest", name()))
-    })?;
+    let judge = |_| go_on().map(|()| BatchJudge::new(pruner));
+    let parts = deleted.judged_parts(store, &input.root, manifests, &request, judge)?;
     let files: Vec<Judged> = parts.into_iter().flatten().collect();
     files.iter().for_each(|judged| judged.count(counters));
     Ok(files)
@@ -241,6 +286,9 @@ pub(super) struct Entry {
 pub(super) struct Buckets {
     groups: IndexMap<Box<[u8]>, InPartition>,
 }
+
+/// A bucket of a partition, and its files.
+type Bucket<'b> = (&'b Arc<Group>, i32, &'b [Entry]);
 
 /// The files of a partition by bucket.
 struct InPartition {
@@ -295,6 +343,20 @@ impl Buckets {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<Group>, i32, &[Entry])> {
         self.groups.values().flat_map(|of| of.buckets.iter().map(|(bucket, files)| (&of.group, *bucket, &files[..])))
+    }
+
+    /// All buckets in their order, in parts of about so many files.
+    fn parts(&self, files: usize) -> Vec<Vec<Bucket<'_>>> {
+        let (mut parts, mut room): (Vec<Vec<_>>, usize) = (Vec::new(), 0);
+        for bucket in self.iter() {
+            if room == 0 {
+                parts.push(Vec::new());
+                room = files;
+            }
+            room = room.saturating_sub(bucket.2.len());
+            parts.last_mut().into_iter().for_each(|part| part.push(bucket));
+        }
+        parts
     }
 
     /// The files of one bucket; none if it has none.

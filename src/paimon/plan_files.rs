@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::bucket_filter::BucketFilter;
 use super::data_type::{DataType, TypeKind};
 use super::entries::{EntryColumns, EntryRequest};
+use super::live::Judge;
 use super::manifest_list::ManifestFile;
 use super::options::Options;
 use super::partition::{PartitionBounds, partition_of};
@@ -218,30 +219,6 @@ impl<'p> Pruner<'p> {
         }))
     }
 
-    /// Judges live entries of a manifest.
-    ///
-    /// # Errors
-    /// `CorruptTable` for statistics, partitions and indexes that can't be read, or a schema that is not there.
-    pub fn judge(&self, columns: EntryColumns, rows: &[u32]) -> Result<Judged> {
-        let mut mappings = Mappings::default();
-        let mut out = Judged::default();
-        for row in rows {
-            let stage = self.stage(&columns, *row as usize, &mut mappings)?;
-            let stays = match stage {
-                Stage::Kept => true,
-                Stage::Values | Stage::FileIndex => !self.rules.values_by_file,
-                _ => false,
-            };
-            if stays {
-                out.rows.push((*row, stage));
-            } else {
-                *out.dropped.entry(stage).or_default() += 1;
-            }
-        }
-        out.columns = columns;
-        Ok(out)
-    }
-
     /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
     ///
     /// # Errors
@@ -250,7 +227,7 @@ impl<'p> Pruner<'p> {
         if self.why_hidden(columns, row).is_some() {
             return Ok(Stage::Level);
         }
-        let Some(group) = self.group(columns.partition_row(row))? else { return Ok(Stage::Partition) };
+        let Some(group) = mappings.group(self, columns, row)? else { return Ok(Stage::Partition) };
         if *group.residual == BoundPredicate::True {
             return Ok(Stage::Kept);
         }
@@ -310,14 +287,72 @@ impl<'p> Pruner<'p> {
     }
 }
 
-/// Where statistics have their columns, for the entries of one batch.
-#[derive(Default)]
-pub struct Mappings {
-    keys: HashMap<i64, Arc<StatsMapping>>,
-    values: HashMap<(i64, u32, u32), Arc<StatsMapping>>,
+/// Judges the entries of one batch, one after the other.
+pub(super) struct BatchJudge<'p> {
+    pruner: &'p Pruner<'p>,
+    mappings: Mappings,
+    judged: Judged,
 }
 
+impl<'p> BatchJudge<'p> {
+    /// Nothing is judged yet.
+    pub fn new(pruner: &'p Pruner<'p>) -> BatchJudge<'p> {
+        BatchJudge { pruner, mappings: Mappings::default(), judged: Judged::default() }
+    }
+}
+
+impl Judge for BatchJudge<'_> {
+    type Out = Judged;
+
+    /// # Errors
+    /// `CorruptTable` for statistics, partitions and indexes that can't be read, or a schema that is not there.
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+        let stage = self.pruner.stage(columns, row, &mut self.mappings)?;
+        let stays = match stage {
+            Stage::Kept => true,
+            Stage::Values | Stage::FileIndex => !self.pruner.rules.values_by_file,
+            _ => false,
+        };
+        if stays {
+            self.judged.rows.push((row as u32, stage));
+        } else {
+            *self.judged.dropped.entry(stage).or_default() += 1;
+        }
+        Ok(stays)
+    }
+
+    fn end(mut self, columns: EntryColumns) -> Judged {
+        self.judged.columns = columns;
+        self.judged
+    }
+}
+
+/// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is at hand.
+#[derive(Default)]
+pub struct Mappings {
+    group: Option<(u32, Option<Arc<Group>>)>,
+    keys: HashMap<i64, Arc<StatsMapping>>,
+    values: HashMap<ValuesKey, Arc<StatsMapping>>,
+    last_values: Option<(ValuesKey, Arc<StatsMapping>)>,
+}
+
+/// A schema, and lists of names of the batch.
+type ValuesKey = (i64, u32, u32);
+
 impl Mappings {
+    /// As [`Pruner::group`].
+    fn group(&mut self, pruner: &Pruner<'_>, columns: &EntryColumns, row: usize) -> Result<Option<Arc<Group>>> {
+        let index = columns.partition.get(row).copied().unwrap_or(u32::MAX);
+        if let Some((known, group)) = &self.group
+            && *known == index
+        {
+            return Ok(group.clone());
+        }
+        let group = pruner.group(columns.partition_row(row))?;
+        self.group = Some((index, group.clone()));
+        Ok(group)
+    }
+
     fn keys(&mut self, input: &PlanInput, columns: &EntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
         let file = schema_of(input, columns.schema_id.get(row))?;
         let make = || Arc::new(StatsMapping::of_keys(&input.schema, file));
@@ -332,12 +367,19 @@ impl Mappings {
         let file = schema_of(input, columns.schema_id.get(row))?;
         let list = |column: &[u32]| column.get(row).copied().unwrap_or(u32::MAX);
         let key = (file.id, list(&columns.value_stats_cols), list(&columns.write_cols));
+        if let Some((known, mapping)) = &self.last_values
+            && *known == key
+        {
+            return Ok(mapping.clone());
+        }
         let make = || {
             let (stats, written) = (columns.value_stats_cols_of(row), columns.write_cols_of(row));
             let (stats, written) = (stats.map(|names| &names[..]), written.map(|names| &names[..]));
             Arc::new(StatsMapping::of_values(&input.schema, file, stats, written))
         };
-        Ok(self.values.entry(key).or_insert_with(make).clone())
+        let mapping = self.values.entry(key).or_insert_with(make).clone();
+        self.last_values = Some((key, mapping.clone()));
+        Ok(mapping)
     }
 }
 
@@ -368,10 +410,11 @@ pub(super) fn bounds_of_values<'a>(
     filter: &BoundPredicate,
 ) -> Result<StatsBounds<'a>> {
     let rows = columns.row_count.get(row).copied().unwrap_or_default();
-    let orc = columns.file_name.get(row).is_some_and(|name| name.ends_with(b".orc"));
-    let mut asked = false;
-    filter.for_each_leaf(&mut |leaf| asked |= matches!(leaf.op, Op::IsNan | Op::NotNan));
-    Ok(StatsBounds::new(mapping, columns.value_stats.get(row), rows)?.hiding_nans(orc && asked))
+    let mut hides_nans = false;
+    if columns.file_name.get(row).is_some_and(|name| name.ends_with(b".orc")) {
+        filter.for_each_leaf(&mut |leaf| hides_nans |= matches!(leaf.op, Op::IsNan | Op::NotNan));
+    }
+    Ok(StatsBounds::new(mapping, columns.value_stats.get(row), rows)?.hiding_nans(hides_nans))
 }
 
 /// Whether a file index lets some row match.

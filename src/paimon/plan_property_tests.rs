@@ -12,6 +12,7 @@ use crate::expr::{BoundLeaf, BoundTerm, Op};
 use crate::paimon::binary_row_write::{encode_values, prefixed};
 use crate::paimon::data_type::{DataType, TypeKind};
 use crate::paimon::entries::EntryColumns;
+use crate::paimon::live::Judge;
 use crate::store::open_store;
 use crate::types::{PrimitiveType, Transform, Value};
 
@@ -170,7 +171,7 @@ fn read(splits: &[PlannedSplit], files: &[File], kind: Kind) -> Vec<Row> {
     };
     let mut out = Vec::new();
     for task in splits.iter().flat_map(|s| &s.tasks) {
-        let rows = files_of(task).into_iter().flat_map(|t| file(t).rows.clone()).collect::<Vec<Row>>();
+        let rows = files_of(task).flat_map(|t| file(t).rows.clone()).collect::<Vec<Row>>();
         out.extend(if task.merge.is_some() { merged(rows, kind) } else { rows });
     }
     out
@@ -267,15 +268,15 @@ proptest! {
         let kept: Vec<u32> = (0..files.len() as u32)
             .filter(|i| pruner.keeps(columns.partition_row(*i as usize), files[*i as usize].bucket, buckets))
             .collect();
-        let judged = [pruner.judge(columns, &kept).unwrap()];
+        let mut judge = BatchJudge::new(&pruner);
+        for row in kept {
+            judge.wants(&columns, row as usize).unwrap();
+        }
+        let judged = [judge.end(columns)];
         let groups = Buckets::of(&pruner, &judged).unwrap();
         let deletes = DeletionVectors::default();
-        let splitter = Splitter::new(&input, &rules, &judged, &deletes).unwrap();
         let mut counters = PlanCounters::default();
-        let mut splits = Vec::new();
-        for (group, bucket, entries) in groups.iter() {
-            splits.extend(splitter.bucket(group, bucket, entries, &mut counters).unwrap());
-        }
+        let splits = splits(&input, &rules, &judged, (&groups, &deletes), &mut counters, &|| Ok(())).unwrap();
         let matching = |rows: Vec<Row>| {
             let found: BTreeSet<Row> = rows.into_iter().filter(|r| matches(&filter, r) == Some(true)).collect();
             found

@@ -2,7 +2,7 @@
 //!
 //! Source: Java's `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator` and `DataEvolutionSplitGenerator`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::binary_row::BinaryRow;
 use super::data_type::DataType;
 use super::deletes::{DeletionVectors, Vector};
 use super::partition::Paths;
-use super::plan::{Entry, PlanCounters, PlanInput, PlannedSplit, paths};
+use super::plan::{Entry, PlanInput, PlannedSplit, paths};
 use super::plan_evolution::{keeps_group, needed};
 use super::plan_files::{Group, Judged, Stage};
 use super::plan_index::{IndexFile, SUFFIX};
 use super::plan_rules::Rules;
-use super::sections::{overlapping, pack, sections};
+use super::sections::{overlapping, pack, packed, sections};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::task::{MergeSection, ScanTask};
-use crate::types::Value;
+use crate::types::{Value, ValueRef};
 
 /// Makes the splits of a plan, bucket by bucket.
 pub(super) struct Splitter<'p> {
@@ -31,6 +31,7 @@ pub(super) struct Splitter<'p> {
     paths: Paths,
     key_types: Vec<DataType>,
     index_files: RefCell<HashMap<String, IndexFile>>,
+    left_out: Cell<u64>,
 }
 
 /// A bucket whose splits are made.
@@ -51,13 +52,20 @@ impl Key {
     /// # Errors
     /// `CorruptTable` if it is none of these types.
     pub fn read(bytes: &[u8], types: &[DataType]) -> Result<Key> {
-        let row = BinaryRow::from_prefixed(bytes)?;
-        if row.arity() != types.len() {
-            let (found, wanted) = (row.arity(), types.len());
-            return Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")));
-        }
+        let row = key_row(bytes, types)?;
         let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
         Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+    }
+}
+
+fn key_row<'a>(bytes: &'a [u8], types: &[DataType]) -> Result<BinaryRow<'a>> {
+    let row = BinaryRow::from_prefixed(bytes)?;
+    match row.arity() == types.len() {
+        true => Ok(row),
+        false => {
+            let (found, wanted) = (row.arity(), types.len());
+            Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")))
+        }
     }
 }
 
@@ -95,7 +103,13 @@ impl<'p> Splitter<'p> {
         deletes: &'p DeletionVectors,
     ) -> Result<Splitter<'p>> {
         let key_types = input.schema.key_types();
-        Ok(Splitter { input, rules, files, deletes, paths: paths(input)?, key_types, index_files: Default::default() })
+        let (paths, index_files, left_out) = (paths(input)?, RefCell::default(), Cell::default());
+        Ok(Splitter { input, rules, files, deletes, paths, key_types, index_files, left_out })
+    }
+
+    /// Files that statistics exclude and that no other file of their bucket keeps.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.get()
     }
 
     /// Index files of the files that stand for themselves, by data file.
@@ -107,17 +121,11 @@ impl<'p> Splitter<'p> {
     ///
     /// # Errors
     /// `CorruptTable` for keys, names and ids that can't be read; `Unsupported` for an unknown file format.
-    pub fn bucket(
-        &self,
-        group: &'p Arc<Group>,
-        bucket: i32,
-        entries: &[Entry],
-        counters: &mut PlanCounters,
-    ) -> Result<Vec<PlannedSplit>> {
+    pub fn bucket(&self, group: &'p Arc<Group>, bucket: i32, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
         let of_values = |entries: &[Entry]| entries.iter().filter(|e| e.stage == Stage::Values).count() as u64;
         let before = of_values(entries);
         let mut entries = self.matching(entries);
-        counters.files_after_values = counters.files_after_values.saturating_sub(before - of_values(&entries));
+        self.left_out.set(self.left_out.get() + before.saturating_sub(of_values(&entries)));
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -129,7 +137,7 @@ impl<'p> Splitter<'p> {
             return self.keyed(&place, entries);
         }
         entries.sort_by_key(|e| self.number(*e, |c| &c.min_sequence_number));
-        self.raw(&place, entries)
+        self.raw(&place, &entries)
     }
 
     /// A bucket's folder and deletion vectors.
@@ -181,13 +189,17 @@ impl<'p> Splitter<'p> {
     }
 
     /// Files that are read for themselves, in order.
-    fn raw(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
-        let packed = pack(entries, |e| self.weight(*e), self.rules.split_bytes);
-        let split = |entries: Vec<Entry>| {
-            let tasks = entries.iter().map(|e| self.alone(place, *e)).collect::<Result<_>>()?;
-            self.split(place, entries.first(), true, tasks)
-        };
-        packed.into_iter().map(split).collect()
+    fn raw(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+        let packed = packed(entries, |e| self.weight(*e), self.rules.split_bytes);
+        let mut splits = Vec::with_capacity(packed.len());
+        for entries in packed {
+            let mut tasks = Vec::with_capacity(entries.len());
+            for e in entries {
+                tasks.push(self.alone(place, *e)?);
+            }
+            splits.push(self.split(place, entries.first(), true, tasks)?);
+        }
+        Ok(splits)
     }
 
     fn split(
@@ -213,7 +225,7 @@ impl<'p> Splitter<'p> {
         if settled && entries.iter().all(merged) {
             // Where it was not recorded whether rows take others away, merging finds out.
             if entries.iter().all(|e| self.retracts(*e).is_some()) {
-                return self.raw(place, entries);
+                return self.raw(place, &entries);
             }
             let packed = pack(entries, |e| self.weight(*e), self.rules.split_bytes);
             let split = |entries: Vec<Entry>| {
@@ -241,9 +253,22 @@ impl<'p> Splitter<'p> {
 
     /// Sections of files, each of runs.
     fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
-        let keys = entries.iter().map(|e| self.keys(*e)).collect::<Result<Vec<_>>>()?;
+        let of_files = match self.key_types.as_slice() {
+            [one] if one.kind.integer_bits().is_some() => {
+                let number = |bytes: &[u8]| match key_row(bytes, &self.key_types)?.value(0, one)? {
+                    Some(ValueRef::Int(v)) => Ok(Some(i64::from(v))),
+                    Some(ValueRef::Long(v)) => Ok(Some(v)),
+                    _ => Ok(None),
+                };
+                sections(&entries.iter().map(|e| self.keys(*e, &number)).collect::<Result<Vec<_>>>()?)
+            }
+            types => {
+                let key = |bytes: &[u8]| Key::read(bytes, types);
+                sections(&entries.iter().map(|e| self.keys(*e, &key)).collect::<Result<Vec<_>>>()?)
+            }
+        };
         let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
-        Ok(sections(&keys).iter().map(|section| section.iter().map(at).collect()).collect())
+        Ok(of_files.iter().map(|section| section.iter().map(at).collect()).collect())
     }
 
     /// All files of a bucket in as few runs as can be.
@@ -276,9 +301,9 @@ impl<'p> Splitter<'p> {
     }
 
     /// The least and the greatest key of a file.
-    fn keys(&self, e: Entry) -> Result<(Key, Key)> {
+    fn keys<K>(&self, e: Entry, read: &dyn Fn(&[u8]) -> Result<K>) -> Result<(K, K)> {
         let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
-        let key = |bytes: Option<&[u8]>| Key::read(bytes.unwrap_or_default(), &self.key_types);
+        let key = |bytes: Option<&[u8]>| read(bytes.unwrap_or_default());
         let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
         both.with("file", columns.name(e.row)?)
     }

@@ -253,7 +253,7 @@ fn each_file_is_explained() {
             let planned = plan(&input, &|| Ok(())).unwrap();
             let kept: BTreeSet<String> =
                 planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.clone()).collect();
-            let verdicts = verdicts(&input, &|| Ok(())).unwrap();
+            let verdicts = verdicts(&input, &planned, &|| Ok(())).unwrap();
             let explained = verdicts.iter().filter(|v| v.stage == Stage::Kept).map(|v| v.file.path.clone()).collect();
             assert_eq!(kept, explained, "{table} {}", read["name"]);
             for v in &verdicts {

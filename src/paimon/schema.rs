@@ -63,6 +63,7 @@ pub struct TableSchema {
     /// The file's content, with what is not known here.
     pub raw: Map<String, Json>,
     columns: Arc<Schema>,
+    declared: Arc<BTreeMap<FieldId, String>>,
     bucket_keys: Vec<String>,
 }
 
@@ -145,6 +146,7 @@ impl TableSchema {
             id,
             version,
             columns: Arc::new(Schema::new(0, Vec::new(), Vec::new())),
+            declared: Arc::default(),
             highest_field_id: highest.ok_or_else(|| no("highestFieldId"))?,
             comment: raw.get("comment").and_then(Json::as_str).map(str::to_owned),
             time_ms: number("timeMillis").unwrap_or(0),
@@ -156,6 +158,9 @@ impl TableSchema {
             bucket_keys,
         };
         schema.columns = Arc::new(schema.checked_columns()?);
+        let mut declared = BTreeMap::new();
+        schema.fields.iter().for_each(|f| f.ty.declare(f.id, f.id, 0, &mut declared));
+        schema.declared = Arc::new(declared);
         Ok(schema)
     }
 
@@ -228,10 +233,8 @@ impl TableSchema {
     }
 
     /// The exact types of the columns and of what is in them, by id.
-    pub fn declared(&self) -> BTreeMap<FieldId, String> {
-        let mut out = BTreeMap::new();
-        self.fields.iter().for_each(|f| f.ty.declare(f.id, f.id, 0, &mut out));
-        out
+    pub fn declared(&self) -> &Arc<BTreeMap<FieldId, String>> {
+        &self.declared
     }
 
     /// The options with their meanings.

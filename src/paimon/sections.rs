@@ -76,6 +76,21 @@ pub fn pack<T>(items: Vec<T>, weight: impl Fn(&T) -> i64, target: i64) -> Vec<Ve
     out
 }
 
+/// As [`pack`], of items that stay where they are.
+pub fn packed<T>(items: &[T], weight: impl Fn(&T) -> i64, target: i64) -> Vec<&[T]> {
+    let (mut out, mut start, mut filled) = (Vec::new(), 0, 0i64);
+    for (end, item) in items.iter().enumerate() {
+        let weight = weight(item);
+        if filled.saturating_add(weight) > target && end > start {
+            out.extend(items.get(start..end));
+            (start, filled) = (end, 0);
+        }
+        filled = filled.saturating_add(weight);
+    }
+    out.extend(items.get(start..).filter(|last| !last.is_empty()));
+    out
+}
+
 /// Groups of ranges that overlap, both ends included, in ascending order; within a group in the order given.
 pub fn overlapping(ranges: &[(i64, i64)]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..ranges.len()).collect();
@@ -114,6 +129,8 @@ mod tests {
     fn bins_are_filled_in_order() {
         assert_eq!(pack(vec![3, 3, 9, 1, 1], |n| *n, 5), [vec![3], vec![3], vec![9], vec![1, 1]]);
         assert_eq!(pack(vec![2, 3], |n| *n, 5), [vec![2, 3]]);
+        assert_eq!(packed(&[3, 3, 9, 1, 1], |n| *n, 5), [&[3][..], &[3], &[9], &[1, 1]]);
+        assert!(packed::<i64>(&[], |n| *n, 5).is_empty());
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!
 //! Source: Paimon specification, "SimpleStats"; Java's `SimpleStatsEvolution` and `CastExecutors.castLiteralsWithEvolution`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::binary_row::BinaryRow;
 use super::data_type::{DataField, DataType, TypeKind};
@@ -48,6 +48,13 @@ pub struct StatsColumn {
 }
 
 impl StatsColumn {
+    /// Forgets those of the last entry, if they were kept.
+    pub(super) fn pop(&mut self) {
+        self.min.pop();
+        self.max.pop();
+        self.null_counts.pop();
+    }
+
     /// Those of one entry.
     pub fn get(&self, row: usize) -> StatsRef<'_> {
         StatsRef { min: self.min.get(row), max: self.max.get(row), null_counts: self.null_counts.get(row) }
@@ -75,7 +82,8 @@ enum Place {
 /// Where statistics have the columns of a scan. One for all files of a schema that have statistics of the same columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatsMapping {
-    places: HashMap<FieldId, Place>,
+    /// By field id, ascending.
+    places: Vec<(FieldId, Place)>,
 }
 
 impl StatsMapping {
@@ -95,8 +103,9 @@ impl StatsMapping {
         // A file of some columns is read beside files of the others.
         if write_cols.is_none() {
             for field in scan.fields.iter().filter(|f| file.field_by_id(f.id).is_none()) {
-                mapping.places.insert(field.id, Place::AllNull);
+                mapping.places.push((field.id, Place::AllNull));
             }
+            mapping.places.sort_by_key(|(id, _)| *id);
         }
         mapping
     }
@@ -112,14 +121,19 @@ impl StatsMapping {
     }
 
     fn of_fields(scan: &[DataField], stats: &[Option<&DataField>]) -> StatsMapping {
-        let mut places = HashMap::new();
+        let mut places = BTreeMap::new();
         for (index, field) in stats.iter().enumerate() {
             let Some(field) = field else { continue };
             let Some(now) = scan.iter().find(|f| f.id == field.id) else { continue };
             let bounds = keeps_bounds(&field.ty, &now.ty);
             places.insert(field.id, Place::At { index, ty: field.ty.clone(), bounds });
         }
-        StatsMapping { places }
+        StatsMapping { places: places.into_iter().collect() }
+    }
+
+    fn place(&self, field: FieldId) -> Option<&Place> {
+        let at = self.places.binary_search_by_key(&field, |(id, _)| *id).ok()?;
+        self.places.get(at).map(|(_, place)| place)
     }
 }
 
@@ -192,7 +206,7 @@ impl<'a> StatsBounds<'a> {
 
     /// The nulls of a column, where they were counted.
     pub fn null_count(&self, field: FieldId) -> Option<i64> {
-        match self.mapping.places.get(&field)? {
+        match self.mapping.place(field)? {
             Place::AllNull => Some(self.rows),
             Place::At { index, .. } => self.null_counts?.get(*index).copied().filter(|n| *n != UNKNOWN_NULLS),
         }
@@ -218,7 +232,7 @@ fn bound<'a>(row: Option<BinaryRow<'a>>, index: usize, then: &DataType, now: &Pr
 
 impl Bounds for StatsBounds<'_> {
     fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
-        match self.mapping.places.get(&field) {
+        match self.mapping.place(field) {
             None => ColumnBounds::default(),
             Some(Place::AllNull) => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
             Some(Place::At { index, bounds: false, .. }) => {
@@ -231,7 +245,7 @@ impl Bounds for StatsBounds<'_> {
     }
 
     fn nested_nulls(&self, field: FieldId) -> Presence {
-        match self.mapping.places.get(&field) {
+        match self.mapping.place(field) {
             None => Presence::Possible,
             Some(Place::AllNull) => Presence::Everywhere,
             Some(Place::At { index, .. }) => self.nulls(*index),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::entries::{EntryColumns, EntryRequest};
 use super::live::{DeletedFiles, data_manifests};
 use super::partition::{PartitionBounds, Paths, partition_of};
-use super::plan::{PlanInput, Stage, paths, plan};
+use super::plan::{Plan, PlanInput, Stage, paths};
 use super::plan_files::{Mappings, Pruner};
 use super::plan_rules::Rules;
 use crate::error::{Result, ResultExt};
@@ -30,14 +30,13 @@ pub struct FileVerdict {
     pub reason: String,
 }
 
-/// All live files of the snapshot, in the order of manifests.
+/// All live files of the snapshot, in the order of manifests; `planned` is the plan.
 ///
 /// # Errors
-/// As [`plan`].
-pub fn verdicts(input: &PlanInput, go_on: GoOn) -> Result<Vec<FileVerdict>> {
+/// As [`super::plan::plan`].
+pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: GoOn) -> Result<Vec<FileVerdict>> {
     let rules = Rules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
-    let planned = plan(input, go_on)?;
     let kept: HashSet<&str> =
         planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.as_str()).collect();
     let pruner = Pruner::new(input, &rules)?;

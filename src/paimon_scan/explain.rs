@@ -60,7 +60,7 @@ impl PaimonScan {
     fn judged(&self, plan: &Plan, go_on: GoOn) -> Result<Vec<RecordBatch>> {
         let files = plan.splits.iter().flat_map(PlannedSplit::files);
         let deletes: HashMap<&str, u32> = files.map(|t| (t.data_file.path.as_str(), t.deletes.len() as u32)).collect();
-        let verdicts = verdicts(&self.plan_input(), go_on)?;
+        let verdicts = verdicts(&self.plan_input(), plan, go_on)?;
         let judged = verdicts.iter().map(|v| Judged {
             file: &v.file,
             kept: v.stage == Stage::Kept,

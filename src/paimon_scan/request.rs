@@ -187,7 +187,7 @@ fn made(
     let schemas = &table.metadata().schemas;
     let paimon = PaimonContext {
         schemas: schemas.iter().map(|(id, schema)| (*id, schema.columns().clone())).collect(),
-        declared: schemas.iter().map(|(id, schema)| (*id, schema.declared())).collect(),
+        declared: schemas.iter().map(|(id, schema)| (*id, schema.declared().clone())).collect(),
         key: schema.key_fields().map(|f| f.id).collect(),
         options: options.clone(),
     };

@@ -14,8 +14,8 @@ use crate::paimon::options::MergeEngine;
 use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind, is_over_partitions};
 use crate::row_level::RowChange;
 use crate::store::location::join;
-use crate::task::{CommitMessage, PaimonNewFile};
-use crate::transaction::CommitOptions;
+use crate::task::{CommitMessage, PaimonNewFile, WrittenAt};
+use crate::transaction::{CommitOptions, now_ms};
 use crate::types::hash::murmur3_seeded;
 use crate::types::{Transform, Value};
 use crate::workers::GoOn;
@@ -133,6 +133,8 @@ impl PaimonTable {
     pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
         let table = self.of_branch(options)?;
         self.check_messages(&messages)?;
+        let after =
+            messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
         let mut files = NewFiles::default();
         for message in messages {
             files.added.extend(message.paimon);
@@ -148,7 +150,8 @@ impl PaimonTable {
         }
         let user = user_of(paths);
         // A file that is there already must not come a second time.
-        let told = |commit: Commit| with_properties(commit.by(&user, 1).checking_appends(), options);
+        let told =
+            |commit: Commit| with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends(), options);
         let pending = Pending { files, ..Pending::default() };
         table.settle(pending, &Settling { replaced: None, owns_files: false, told: &told })?;
         self.refresh()
@@ -189,11 +192,13 @@ impl PaimonTable {
     fn message(&self, new: Pending) -> CommitMessage {
         let NewFiles { added, changelog, hashes } = new.files;
         let files = added.iter().map(|f| f.file.clone()).collect();
+        let sequence_number = self.metadata().snapshot.as_ref().map_or(0, |snapshot| snapshot.id);
+        let written_at = Some(WrittenAt { sequence_number, time_ms: now_ms() });
         CommitMessage {
             paimon: added,
             paimon_changelog: changelog,
             paimon_hashes: hashes,
-            ..CommitMessage::new(self.location(), files, None)
+            ..CommitMessage::new(self.location(), files, written_at)
         }
     }
 

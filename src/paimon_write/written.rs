@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::paimon::binary_row_write::{encode_values, prefixed};
-use crate::paimon::entries::EntryRequest;
-use crate::paimon::live::{data_manifests, live_files};
+use crate::paimon::entries::{EntryColumns, EntryRequest};
+use crate::paimon::live::{DeletedFiles, Judge, data_manifests};
 use crate::paimon::metadata::TableMetadata;
 use crate::paimon::schema::TableSchema;
 use crate::task::Partition;
@@ -39,19 +39,64 @@ impl WrittenBuckets {
         let Some(snapshot) = &metadata.snapshot else { return Ok(out) };
         let (store, root) = (metadata.folder.store().as_ref(), metadata.folder.root());
         let manifests = data_manifests(store, root, snapshot)?;
-        for part in live_files(store, root, &manifests, &EntryRequest::default())? {
-            let columns = &part.columns;
-            for row in part.rows.iter().map(|row| *row as usize) {
-                let (bucket, sequence) = (columns.bucket.get(row), columns.max_sequence_number.get(row));
-                let (Some(bucket), Some(sequence)) = (bucket, sequence) else { continue };
-                let partition = columns.partition_row(row).to_vec();
-                if let Some(total) = columns.total_buckets.get(row) {
-                    out.totals.insert(partition.clone(), *total);
-                }
-                let known = out.sequence.entry((partition, *bucket)).or_insert(*sequence);
-                *known = (*known).max(*sequence);
+        let request = EntryRequest::default();
+        let deleted = DeletedFiles::read(store, root, &manifests, &request)?;
+        let parts = deleted.judged_parts(store, root, &manifests, &request, |_| Ok(Greatest::default()))?;
+        for part in parts.into_iter().flatten() {
+            out.totals.extend(part.totals);
+            for (bucket, sequence) in part.sequence {
+                let known = out.sequence.entry(bucket).or_insert(sequence);
+                *known = (*known).max(sequence);
             }
         }
         Ok(out)
+    }
+}
+
+/// The state of the buckets of some entries, none of which is kept.
+#[derive(Default)]
+struct Greatest {
+    of: WrittenBuckets,
+    /// Entries mostly come bucket by bucket.
+    last: Option<((Vec<u8>, i32), i64)>,
+}
+
+impl Greatest {
+    fn settle(&mut self) {
+        if let Some((bucket, sequence)) = self.last.take() {
+            let known = self.of.sequence.entry(bucket).or_insert(sequence);
+            *known = (*known).max(sequence);
+        }
+    }
+}
+
+impl Judge for Greatest {
+    type Out = WrittenBuckets;
+
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+        let (bucket, sequence) = (columns.bucket.get(row), columns.max_sequence_number.get(row));
+        let (Some(bucket), Some(sequence)) = (bucket, sequence) else { return Ok(false) };
+        let partition = columns.partition_row(row);
+        match &mut self.last {
+            Some(((known, number), greatest)) if *number == *bucket && known == partition => {
+                *greatest = (*greatest).max(*sequence);
+                if columns.total_buckets.get(row) == self.of.totals.get(partition) {
+                    return Ok(false);
+                }
+            }
+            _ => {
+                self.settle();
+                self.last = Some(((partition.to_vec(), *bucket), *sequence));
+            }
+        }
+        if let Some(total) = columns.total_buckets.get(row) {
+            self.of.totals.insert(partition.to_vec(), *total);
+        }
+        Ok(false)
+    }
+
+    fn end(mut self, _: EntryColumns) -> WrittenBuckets {
+        self.settle();
+        self.of
     }
 }

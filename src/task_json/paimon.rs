@@ -32,8 +32,8 @@ pub(super) fn context_of(j: &Json) -> Result<PaimonContext> {
     let declared = |pair: &Json| {
         let types = pair.get(1).and_then(Json::as_array).ok_or_else(|| wrong("declared"))?;
         let column = |pair: &Json| Some((id(pair.get(0)?).ok()?, pair.get(1)?.as_str()?.to_owned()));
-        let types = types.iter().map(column).collect::<Option<_>>().ok_or_else(|| wrong("declared"))?;
-        Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, types))
+        let types = types.iter().map(column).collect::<Option<BTreeMap<_, _>>>().ok_or_else(|| wrong("declared"))?;
+        Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, Arc::new(types)))
     };
     let options = member(j, "options")?.as_object().ok_or_else(|| wrong("options"))?;
     Ok(PaimonContext {

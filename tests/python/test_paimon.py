@@ -291,6 +291,29 @@ def test_tables_are_written(tmp_path: Path) -> None:
     assert accounts.changes(since=3).to_arrow()["_change_type"].to_pylist() == ["insert"]
 
 
+def test_commits_of_messages_read_no_snapshots_from_before(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "orders", tmp_path / "orders")
+    orders = fz.open_table(tmp_path / "orders")
+    for i in range(3):
+        orders.append(narrow(id=[700 + i]))
+    assert orders.snapshot is not None
+    message = orders.writer().write(narrow(id=[710]))
+    last = orders.snapshot.id
+    for i in range(2):
+        orders.append(narrow(id=[720 + i]))
+    # What was there before the message was written can't have it: the snapshot before the last is not even looked at.
+    (tmp_path / f"orders/snapshot/snapshot-{last - 1}").write_text("torn")
+    committed = orders.commit([message]).snapshot
+    assert committed is not None
+    assert committed.id == last + 3
+    # A replay is still seen, with others in between.
+    orders.append(narrow(id=[730]))
+    again = orders.commit([message]).snapshot
+    assert again is not None
+    assert again.id == last + 4
+    assert ids(orders.scan("id >= 700")) == [700, 701, 702, 710, 720, 721, 730]
+
+
 def test_tables_with_a_key_are_made_and_written(tmp_path: Path) -> None:
     catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
     catalog.create_namespace("db")

@@ -331,6 +331,18 @@ fn after_pairs(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'_>> {
     Ok(cursor)
 }
 
+/// What follows numbers that may be null.
+fn after_numbers_or_nulls(mut cursor: Cursor<'_>, count: u64) -> Result<Cursor<'_>> {
+    for _ in 0..count {
+        match cursor.long()? {
+            0 => {}
+            1 => cursor.skip_varint()?,
+            branch => return Err(no_branch(Ok(branch))),
+        }
+    }
+    Ok(cursor)
+}
+
 /// How many steps a schema may compile to; shared named types could otherwise multiply without end.
 #[derive(Debug)]
 pub struct Budget(usize);
@@ -430,31 +442,41 @@ impl Skip {
     /// # Errors
     /// `CorruptTable` if the bytes are not such a value; integers that are hopped over are not checked for their width.
     pub fn run<'a>(&self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
+        let Skip::Sequence(steps) = self else { return self.step(cursor) };
+        for step in steps {
+            cursor = step.step(cursor)?;
+        }
+        Ok(cursor)
+    }
+
+    /// As [`Skip::run`], in line for what records mostly consist of.
+    #[inline(always)]
+    fn step<'a>(&self, mut cursor: Cursor<'a>) -> Result<Cursor<'a>> {
         match self {
             Skip::Nothing => {}
             Skip::Bytes(n) => {
                 cursor.take(*n)?;
             }
+            Skip::Varints(1) => cursor.skip_varint()?,
             Skip::Varints(n) => cursor.skip_varints(*n)?,
             Skip::Prefixed => {
                 cursor.bytes()?;
             }
             Skip::Union(branches) => {
                 let branch = cursor.long()?;
-                let chosen = usize::try_from(branch).ok().and_then(|b| branches.get(b));
-                return match chosen {
-                    Some(Skip::Nothing) => Ok(cursor),
-                    Some(Skip::Items(item)) => item.run_items(cursor),
-                    Some(skip) => skip.run(cursor),
-                    None => Err(no_branch(Ok(branch))),
-                };
-            }
-            Skip::Items(item) => return item.run_items(cursor),
-            Skip::Sequence(steps) => {
-                for step in steps {
-                    cursor = step.run(cursor)?;
+                match usize::try_from(branch).ok().and_then(|b| branches.get(b)) {
+                    Some(Skip::Nothing) => {}
+                    Some(Skip::Varints(1)) => cursor.skip_varint()?,
+                    Some(Skip::Prefixed) => {
+                        cursor.bytes()?;
+                    }
+                    Some(Skip::Items(item)) => return item.run_items(cursor),
+                    Some(skip) => return skip.run(cursor),
+                    None => return Err(no_branch(Ok(branch))),
                 }
             }
+            Skip::Items(item) => return item.run_items(cursor),
+            Skip::Sequence(_) => return self.run(cursor),
         }
         Ok(cursor)
     }
@@ -469,6 +491,9 @@ impl Skip {
                 (None, Skip::Varints(n)) => cursor.skip_varints(run.count.saturating_mul(*n))?,
                 (None, Skip::Sequence(steps)) if matches!(steps[..], [Skip::Varints(1), Skip::Prefixed]) => {
                     cursor = after_pairs(cursor, run.count)?;
+                }
+                (None, Skip::Union(branches)) if matches!(branches[..], [Skip::Nothing, Skip::Varints(1)]) => {
+                    cursor = after_numbers_or_nulls(cursor, run.count)?;
                 }
                 (None, item) => {
                     for _ in 0..run.count {

@@ -39,11 +39,7 @@ pub struct TableFolder {
 /// # Errors
 /// Those of the store.
 pub fn is_table(store: &dyn Store, root: &str) -> Result<bool> {
-    let folder = join(root, "schema");
-    if exists(store, &join(&folder, "schema-0"))? {
-        return Ok(true);
-    }
-    match names_in(store, &folder) {
+    match names_in(store, &join(root, "schema")) {
         Ok(names) => Ok(!numbers_of(&names, SCHEMA).is_empty()),
         // The root may be a file, such as the metadata of a table of another format.
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
@@ -98,13 +94,22 @@ impl TableFolder {
     /// # Errors
     /// `NotFound` if there is no Paimon table; those of the store.
     pub fn open(store: Arc<dyn Store>, root: &str) -> Result<TableFolder> {
-        let root = root.trim_end_matches('/').to_owned();
-        if !is_table(store.as_ref(), &root)? {
-            return Err(Error::not_found("there is no Paimon table in the folder")
+        let none = || {
+            Error::not_found("there is no Paimon table in the folder")
                 .with("path", root)
-                .hint("The folder of a table has a folder 'schema' with files 'schema-0', 'schema-1', …"));
-        }
-        Ok(TableFolder { store, root, branch: MAIN_BRANCH.to_owned() })
+                .hint("The folder of a table has a folder 'schema' with files 'schema-0', 'schema-1', …")
+        };
+        TableFolder::find(store, root)?.ok_or_else(none)
+    }
+
+    /// The table in the folder `root`, on its main branch; `None` if there is no Paimon table.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn find(store: Arc<dyn Store>, root: &str) -> Result<Option<TableFolder>> {
+        let root = root.trim_end_matches('/').to_owned();
+        let found = is_table(store.as_ref(), &root)?;
+        Ok(found.then(|| TableFolder { store, root, branch: MAIN_BRANCH.to_owned() }))
     }
 
     /// The same table on a branch.
