@@ -204,7 +204,7 @@ def test_rows_keep_their_ids(paimon: Paimon, vectors: str) -> None:
         }
         columns = ["id", "_row_id", "_last_updated_sequence_number"]
         mine = {
-            tuple(r.values())[0]: tuple(r.values())[1:]
+            next(iter(r.values())): tuple(r.values())[1:]
             for r in table.open().scan(select=columns).to_arrow().to_pylist()
         }
         assert mine == java
