@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use super::{Group, Job, Outcome, Work, tasks_of};
-use crate::codec::bitmap::PositionSet;
 use crate::data::merge_compact::{CompactMerge, Compacted, Reduction};
 use crate::error::{Error, Result};
 use crate::paimon::compact_pick::{CompactRules, Levels};
