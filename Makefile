@@ -103,7 +103,8 @@ test-nightly: ## what `make test` only samples: every crash point, 1,000 sequenc
 	@$(MAKE) $(VENV)/.built
 	@echo "== Crash points, models and processes, in full"
 	@FRAZIL_NIGHTLY=1 FRAZIL_MODEL_SEQUENCES=$${FRAZIL_MODEL_SEQUENCES:-1000} $(BIN)/python -m pytest --timeout 14400 -s \
-	  tests/python/test_crash_points.py tests/python/test_concurrency.py tests/python/test_row_changes_model.py \
+	  tests/python/test_crash_points.py tests/python/test_paimon_crash_points.py \
+	  tests/python/test_concurrency.py tests/python/test_paimon_concurrency.py tests/python/test_row_changes_model.py \
 	  tests/python/test_evolution_model.py tests/python/test_maintain_model.py
 
 .PHONY: test-interop

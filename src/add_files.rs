@@ -70,8 +70,16 @@ impl Transaction {
             &metadata.properties,
             &sorted,
             mapping.map(String::as_str),
+            &metadata.schemas,
         )?;
-        let imported = in_parallel(paths.len(), |i| importer.import(&paths[i]))?;
+        let mut imported = in_parallel(paths.len(), |i| importer.import(&paths[i]))?;
+        if !table.partition_spec().is_unpartitioned() {
+            // Files without rows are of no partition.
+            imported.retain(|f| f.file.record_count > 0);
+        }
+        if imported.is_empty() {
+            return Ok(());
+        }
         if mapping.is_none() && imported.iter().any(|f| !f.has_ids) {
             let text = NameMapping::text_of(&schema);
             let properties = BTreeMap::from([(NAME_MAPPING.to_owned(), text)]);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::either;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::evolution::properties::check_values;
 use crate::iceberg::catalog::TableIdent;
 use crate::iceberg::catalog::filesystem::FilesystemCatalog;
 use crate::iceberg::catalog::ident::parse_namespace;
@@ -283,6 +284,7 @@ impl Catalog {
         let spec = parse_partition_by(&request.partition_by, schema)?;
         let order = parse_sort_by(&request.sort_by, schema)?;
         let now = now_ms();
+        check_values(&request.properties, &BTreeMap::new())?;
         let metadata = new_table(schema, &spec, &order, &location, &request.properties, DEFAULT_FORMAT_VERSION, now)?;
         Table::of_catalog(self.tables.create(&ident, metadata)?)
     }

@@ -1,5 +1,7 @@
 //! Committing evolutions of a table: see [`crate::iceberg::evolve`].
 
+pub(crate) mod properties;
+
 use crate::error::{Error, Result};
 use crate::iceberg::evolve::{self, Evolution, Requirements};
 use crate::iceberg::metadata::TableMetadata;
@@ -49,6 +51,11 @@ impl Table {
         let base = &self.inner.metadata;
         let by_folder = self.inner.versions.is_by_folder();
         evolutions.iter().filter(|_| by_folder).try_for_each(|e| check_in_place(e, root, base))?;
+        for evolution in evolutions {
+            if let Evolution::SetProperties(given) = evolution {
+                properties::check_values(given, &base.properties)?;
+            }
+        }
         let requirements = Requirements::of(base, evolutions);
         let evolutions = evolutions.iter().map(|e| e.pinned(base)).collect::<Result<Vec<_>>>()?;
         Ok(Box::new(Evolve { evolutions, requirements }))

@@ -1,5 +1,6 @@
 //! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given up.
 
+mod lineage;
 mod overwriting;
 mod replaced;
 
@@ -80,7 +81,7 @@ impl Table {
             return Err(Error::invalid("the table had no files at that version"));
         };
         let number = self.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
-        let replaced = replaced::check(self, &scan, replaced, &added, options)?;
+        let replaced = replaced::check(self, &scan, (replaced, number), &added, options)?;
         let change = rewrite(self, since, number).once(first_time);
         let change = change.remove_files(replaced).add_files(added);
         transaction::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()

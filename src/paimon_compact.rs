@@ -165,11 +165,12 @@ impl PaimonCompacted {
 
 /// What the options begin with that a compaction may have of its own: they say which files are compacted, and how they are
 /// written, and nothing of what rows mean.
-const OWN_OPTIONS: [&str; 13] = [
+const OWN_OPTIONS: [&str; 14] = [
     "avro.",
     "changelog-file.",
     "changelog-producer.row-deduplicate",
     "compaction.",
+    "file-index.",
     "file.",
     "lookup-compact",
     "metadata.stats-",

@@ -18,6 +18,7 @@ mod by_position;
 mod delete;
 mod delta;
 pub mod json;
+mod key_columns;
 mod key_ranges;
 mod keys;
 mod live;

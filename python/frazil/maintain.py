@@ -333,11 +333,11 @@ class Maintain:
         `snapshot_properties` and `options` are for them too.
 
         Args:
-            strategy: `binpack`, if you don't say, keeps rows in the order in which they are read. `sort` sorts the rows of each group, in
-                bounded memory, and `zorder` along a curve that narrows the bounds of several columns; files follow one
-                another in that order. All choose files alike: to sort a whole table say `rewrite_all=True`. Of tables of
-                Apache Paimon, `full`, if you don't say, compacts all files of a bucket, and `minor` those that their
-                number and sizes ask for.
+            strategy: `binpack`, if you don't say, keeps rows in the order in which they are read. `sort` sorts the
+                rows of each group, in bounded memory, and `zorder` along a curve that narrows the bounds of several
+                columns; files follow one another in that order. All choose files alike: to sort a whole table say
+                `rewrite_all=True`. Of tables of Apache Paimon, `full`, if you don't say, compacts all files of a
+                bucket, and `minor` those that their number and sizes ask for.
             where: Only files that may have such rows, as text or expression.
             target_file_size_bytes: How large files should be; None follows the property
                 `write.target-file-size-bytes`, 512 MiB if it is not set.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -145,7 +146,8 @@ class RowChanges:
 
         Args:
             data: The rows, as for `Table.append`; they are held in memory.
-            on: The columns of the key; None for the table's identifier fields.
+            on: The columns of the key, members of structs with dots (`s.a`, but not where `blind`); None for the
+                table's identifier fields.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
             blind: Do not look at the table: write the rows, and equality deletes of their keys that reach whatever was
@@ -247,7 +249,8 @@ class RowChanges:
 
         Args:
             data: The rows, anything that `Table.append` takes; they are held in memory.
-            on: The columns of the key, in the table and in the data; None for the table's identifier fields.
+            on: The columns of the key, in the table and in the data, members of structs with dots (`s.a`); None for the
+                table's identifier fields.
             when_matched_update: Update rows that match: True gives all columns of the data to those of the same name; a
                 dictionary names the table's columns and, for each, the data's. Rows that are equal already stay.
             when_matched_delete: Delete rows that match. It goes before the update. A filter of the data's columns says
@@ -277,6 +280,9 @@ class RowChanges:
         return self
 
 
+_WITH_ROWS = "Use upsert or merge with rows that have the new values"
+
+
 def _key(on: Sequence[str] | None) -> list[str] | None:
     return None if on is None else list(on)
 
@@ -287,7 +293,16 @@ def _assigned(name: str, value: object) -> dict[str, str] | None:
     try:
         text = value_text(value)
     except InvalidInputError as error:
-        raise InvalidInputError(f"values: {error.args[0]}", {"column": name}, error.hint) from None
+        if isinstance(value, (dict, list, tuple, set)):
+            message, hint = "columns that are structs, lists or maps can't be given a value", _WITH_ROWS
+        elif isinstance(value, decimal.Decimal):
+            message, hint = f"values: a decimal column can't become {value}", None
+        else:
+            message, hint = (
+                f"values: a '{type(value).__name__}' is nothing that a column can be given: {value!r}",
+                error.hint,
+            )
+        raise InvalidInputError(message, {"column": name}, hint) from None
     return None if text is None else {"literal": text}
 
 

@@ -261,8 +261,9 @@ class Table(RowChanges):
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: A file does not fit the schema, has nulls in required columns or none of the columns, has
-                rows of several partitions, or is there already.
+            InvalidInputError: A file does not fit the schema, has nulls in required columns, values that the table's
+                types can't hold, none of the columns or the field ids of another table, has rows of several
+                partitions, or is there already.
             NotFoundError: A file is not there.
         """
         self._core = self._core.add_files(
@@ -489,7 +490,8 @@ class Table(RowChanges):
 
         Raises:
             InvalidInputError: Nothing is replaced; other rows come than the replaced files have left, as far as counts
-                tell (of files that equality deletes reach, fewer may come); rows come without their ids (version 3);
+                tell (of files that equality deletes reach, fewer may come); rows come without their ids, with others or
+                with those of another row (version 3);
                 or a delete file is replaced that reaches data files which stay.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """

@@ -92,8 +92,7 @@ impl OrcFile {
         let mut wanted = vec![false; self.footer.types.len()];
         mark(columns, &mut wanted);
         let is_wanted = |column: usize| wanted.get(column).copied().unwrap_or(false);
-        let streams: Vec<_> =
-            streams.into_iter().filter(|s| s.kind != StreamKind::Other && is_wanted(s.column)).collect();
+        let streams: Vec<_> = streams.into_iter().filter(|s| s.kind.is_data() && is_wanted(s.column)).collect();
         // They come in the order of the file.
         let mut ranges: Vec<Range<u64>> = Vec::new();
         for stream in &streams {

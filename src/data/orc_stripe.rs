@@ -6,6 +6,7 @@
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::NullBuffer;
 
+use super::orc_bloom::{Filter, FilteredColumns};
 use super::orc_texts::ColumnStreams;
 use super::orc_types::{OrcType, statistics_of};
 use super::orc_values::{Values, unlike};
@@ -43,6 +44,7 @@ pub(super) const GROUP_ROWS: u64 = 10_000;
 pub(super) struct Column {
     number: usize,
     present: BitWriter,
+    filter: Option<Filter>,
     /// Whether there is a null in the stripe.
     has_null: bool,
     values: Values,
@@ -60,8 +62,8 @@ struct Positions {
 
 impl Stripe {
     /// An empty one.
-    pub(super) fn new(columns: &[OrcType], compressor: &Compressor) -> Stripe {
-        let columns = columns.iter().map(|c| Column::new(c, compressor)).collect();
+    pub(super) fn new(columns: &[OrcType], compressor: &Compressor, filters: &FilteredColumns) -> Stripe {
+        let columns = columns.iter().map(|c| Column::new(c, compressor, filters)).collect();
         Stripe { compressor: compressor.clone(), columns, rows: 0, group_rows: 0, groups: Vec::new() }
     }
 
@@ -166,11 +168,17 @@ impl Parts {
         self.encodings.push(encoding);
         self.statistics.push(all);
     }
+
+    /// The filters of a column's groups, behind its row index.
+    fn filter(&mut self, number: usize, filters: &[u8]) {
+        let bytes = self.compressor.message(filters);
+        self.indexes.push(StreamOut { kind: Some(StreamKind::BloomFilter), column: number, bytes });
+    }
 }
 
 impl Column {
-    fn new(column: &OrcType, compressor: &Compressor) -> Column {
-        let children = || column.children.iter().map(|c| Column::new(c, compressor)).collect();
+    fn new(column: &OrcType, compressor: &Compressor, filters: &FilteredColumns) -> Column {
+        let children = || column.children.iter().map(|c| Column::new(c, compressor, filters)).collect();
         let values = match &column.ty {
             Type::Struct(_) => Values::Struct(children()),
             Type::List(_) | Type::Map(_, _) => {
@@ -182,6 +190,7 @@ impl Column {
         Column {
             number: column.number,
             present: BitWriter::new(compressor),
+            filter: Filter::new(column, filters),
             has_null: false,
             values,
             group: ColumnStatistics::new(statistics_of(&column.ty)),
@@ -205,6 +214,9 @@ impl Column {
             }
         }
         self.group.values += (array.len() - nulls.as_ref().map_or(0, NullBuffer::null_count)) as u64;
+        if let Some(filter) = &mut self.filter {
+            filter.add(array, nulls.as_ref())?;
+        }
         self.values.write(array, nulls.as_ref(), &mut self.group)
     }
 
@@ -225,12 +237,13 @@ impl Column {
 
     fn end_group(&mut self) {
         self.groups.push(self.group.take());
+        self.filter.iter_mut().for_each(Filter::end_group);
         self.children().iter_mut().for_each(Column::end_group);
     }
 
     /// Bytes held, about.
     pub(super) fn held(&self) -> usize {
-        self.present.held() + self.values.held()
+        self.present.held() + self.values.held() + self.filter.as_ref().map_or(0, Filter::held)
     }
 
     fn finish(&mut self, out: &mut Parts) {
@@ -245,6 +258,9 @@ impl Column {
         };
         let positions = std::mem::take(&mut self.positions).into_iter().map(position).collect();
         out.column(self.number, encoding, std::mem::take(&mut self.groups), positions);
+        if let Some(filter) = &mut self.filter {
+            out.filter(self.number, &filter.finish());
+        }
         let present = with_present.then_some((StreamKind::Present, present));
         let stream = |(kind, bytes)| StreamOut { kind: Some(kind), column: self.number, bytes };
         out.data.extend(present.into_iter().chain(streams).map(stream));

@@ -64,7 +64,7 @@ fn failed(e: ArrowError) -> Error {
 }
 
 /// The values of an array that are not null.
-fn each<T: ArrowPrimitiveType>(
+pub(super) fn each<T: ArrowPrimitiveType>(
     array: &dyn Array,
     nulls: Option<&NullBuffer>,
     mut f: impl FnMut(T::Native),
@@ -78,7 +78,7 @@ fn each<T: ArrowPrimitiveType>(
 }
 
 /// The strings or byte strings of an array that are not null.
-fn each_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>, mut f: impl FnMut(&[u8])) -> Result<()> {
+pub(super) fn each_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>, mut f: impl FnMut(&[u8])) -> Result<()> {
     let rows = valid_rows(array.len(), nulls);
     if let Some(fixed) = array.as_fixed_size_binary_opt() {
         let fixed: &FixedSizeBinaryArray = fixed;

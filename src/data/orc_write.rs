@@ -7,10 +7,11 @@ use arrow::array::RecordBatch;
 
 use super::file_write::{NewFile, Purpose, Written, write_all};
 use super::metrics::MetricsConfig;
+use super::orc_bloom::FilteredColumns;
 use super::orc_metrics::orc_metrics;
 use super::orc_stripe::{FinishedStripe, GROUP_ROWS, Stripe};
 use super::orc_types::{OrcType, orc_types, statistics_of};
-use super::write_properties::{Properties, no_codec};
+use super::write_properties::{Properties, no_codec, parse};
 use crate::codec::orc::encode::{ColumnStatistics, Compressor, FooterParts, TypeOut, stripe_statistics};
 use crate::codec::orc::{Codec, MAGIC, StripeInfo};
 use crate::error::{Error, Result, ResultExt};
@@ -20,6 +21,9 @@ use crate::types::{Schema, Type};
 
 /// A stripe is ended at so many bytes if the table does not say.
 const STRIPE_BYTES: u64 = 64 << 20;
+
+/// False positives of Bloom filters if the table does not say.
+const BLOOM_FPP: f64 = 0.05;
 
 /// How all files of one writer are made.
 #[derive(Debug)]
@@ -32,6 +36,7 @@ pub struct OrcSettings {
     /// Whether size matters more than speed.
     small: bool,
     stripe_bytes: usize,
+    filters: FilteredColumns,
 }
 
 impl OrcSettings {
@@ -47,6 +52,7 @@ impl OrcSettings {
     ) -> Result<OrcSettings> {
         let properties = Properties::new(properties, FileFormat::Orc, purpose.is_delete());
         let (types, columns) = orc_types(schema, purpose.exact())?;
+        let filters = filtered(&properties, &columns, &types, purpose)?;
         Ok(OrcSettings {
             types,
             columns,
@@ -54,6 +60,7 @@ impl OrcSettings {
             metrics,
             codec: codec(&properties)?,
             small: small(&properties)?,
+            filters,
             stripe_bytes: properties.size("stripe-size-bytes", STRIPE_BYTES)?,
         })
     }
@@ -82,6 +89,25 @@ fn small(properties: &Properties<'_>) -> Result<bool> {
         Some((key, other)) => Err(Error::invalid(format!("'{other}' is no compression strategy"))
             .with("property", key)
             .hint("Use speed or compression")),
+    }
+}
+
+/// Files of rows alone have Bloom filters, as in Java.
+fn filtered(
+    properties: &Properties<'_>,
+    columns: &[OrcType],
+    types: &[TypeOut],
+    purpose: Purpose<'_>,
+) -> Result<FilteredColumns> {
+    match (purpose.is_delete(), properties.get("bloom.filter.columns")) {
+        (false, Some((_, names))) if !names.is_empty() => {
+            let fpp = match properties.get("bloom.filter.fpp") {
+                Some((key, text)) => parse(&key, text, "share between 0 and 1", |p| *p > 0.0 && *p < 1.0)?,
+                None => BLOOM_FPP,
+            };
+            Ok(FilteredColumns::named(names, columns, types, fpp))
+        }
+        _ => Ok(FilteredColumns::default()),
     }
 }
 
@@ -114,7 +140,7 @@ impl OrcFile {
         no_statistics(&settings.columns, &mut statistics);
         Ok(OrcFile {
             path,
-            stripe: Stripe::new(&settings.columns, &compressor),
+            stripe: Stripe::new(&settings.columns, &compressor, &settings.filters),
             settings: settings.clone(),
             sink,
             compressor,
@@ -139,7 +165,7 @@ impl OrcFile {
         let mut stripe = StripeInfo { offset: self.bytes, rows, ..StripeInfo::default() };
         for stream in &parts.streams {
             let length = self.put_out(&stream.bytes)?;
-            if stream.kind.is_none() {
+            if stream.is_index() {
                 stripe.index_length += length;
             } else {
                 stripe.data_length += length;

@@ -7,6 +7,7 @@ use super::super::file_write::tests::{Dice, LEAVES, batch, read_back, write};
 use super::super::orc_file::OrcFile as OpenFile;
 use super::super::testing::{field, list, required, rows, schema, structure};
 use super::*;
+use crate::codec::orc::{StreamInfo, StreamKind, StripeFooter};
 use crate::error::ErrorKind;
 use crate::store::local::LocalStore;
 use crate::task::FieldMap;
@@ -187,6 +188,39 @@ fn metrics_by_type_and_mode() {
     assert_eq!(m.lower_bounds.unwrap(), FieldMap::from_iter(low.map(|(id, v)| (id, encode(v)))));
     // The greatest text is longer than what is kept of it.
     assert_eq!(m.upper_bounds.unwrap(), FieldMap::from_iter(high.map(|(id, v)| (id, encode(v)))));
+}
+
+/// That the bits are Java's is for Java to say.
+#[test]
+fn columns_that_are_asked_for_have_bloom_filters() {
+    let dir = tempfile::tempdir().unwrap();
+    let inner = structure(vec![field(3, "X", P::Long), field(4, "y", P::Boolean)]);
+    let table =
+        schema(vec![field(1, "a", P::Int), field(2, "s", inner), field(5, "l", list(field(6, "element", P::String)))]);
+    let given = batch(&table, 25_000, &mut Dice(5));
+    let columns = "write.orc.bloom.filter.columns";
+    let compression = Compressor::new(Codec::Zlib, false).unwrap().compression();
+    for (asked, filtered) in [("", vec![]), ("s.x, l,none", vec![3, 6]), ("*", vec![1, 3, 6]), ("A.b,s.z", vec![])] {
+        let properties = [(columns, asked), ("write.orc.stripe-size-bytes", "300000")];
+        let (path, written) = write(&dir, FileFormat::Orc, &table, &properties, &[(given.clone(), false)]);
+        let file = OpenFile::open(&(Arc::new(LocalStore) as Arc<dyn Store>), &path).unwrap();
+        assert_eq!(file.stripes().len(), written.split_offsets.unwrap().len());
+        for stripe in file.stripes() {
+            let bytes = std::fs::read(&path).unwrap();
+            let start = stripe.footer_offset().unwrap() as usize;
+            let footer = &bytes[start..start + stripe.footer_length as usize];
+            let footer = StripeFooter::parse(footer, compression, stripe).unwrap();
+            let is_filter = |s: &&StreamInfo| s.kind == StreamKind::BloomFilter;
+            let found: Vec<usize> = footer.streams.iter().filter(is_filter).map(|s| s.column).collect();
+            assert_eq!(found, filtered, "{asked}");
+            let index: u64 = footer.streams.iter().filter(|s| !s.kind.is_data()).map(|s| s.length).sum();
+            assert_eq!(index, stripe.index_length);
+        }
+        assert_eq!(read_back(&table, &path, FileFormat::Orc), rows(std::slice::from_ref(&given)));
+    }
+    let refused = of(&[(columns, "a"), ("write.orc.bloom.filter.fpp", "1")], false).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(of(&[(columns, "a"), ("write.orc.bloom.filter.fpp", "1")], true).is_ok(), "delete files have none");
 }
 
 #[test]

@@ -16,6 +16,7 @@ use super::file_columns::{FileColumn, FileColumns};
 use super::guard::guard;
 use super::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
 use super::parquet_file::ParquetFile;
+use super::parquet_fits::{check_ids, doubtful_leaves};
 use super::project::Projection;
 use super::read::read_task;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -23,6 +24,7 @@ use crate::expr::BoundPredicate;
 use crate::store::{Location, Store};
 use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask};
 use crate::types::name_mapping::NameMapping;
+use crate::types::select::prune_to;
 use crate::types::value::decode_bound;
 use crate::types::{Field, FieldId, PartitionField, PartitionSpec, Schema, Transform, Value};
 
@@ -45,6 +47,8 @@ pub(crate) struct Importer {
     mapping_text: String,
     kept: MetricsConfig,
     full: MetricsConfig,
+    /// All that the table has had, the current one first.
+    schemas: Vec<Arc<Schema>>,
 }
 
 impl Importer {
@@ -59,6 +63,7 @@ impl Importer {
         properties: &BTreeMap<String, String>,
         sorted: &[FieldId],
         name_mapping: Option<&str>,
+        history: &[Arc<Schema>],
     ) -> Result<Importer> {
         let mapping = match name_mapping {
             Some(text) => NameMapping::parse(text)?,
@@ -68,15 +73,16 @@ impl Importer {
         let everything = BTreeMap::from([("write.metadata.metrics.default".to_owned(), "full".to_owned())]);
         let kept = MetricsConfig::new(&schema, properties, sorted);
         let full = MetricsConfig::new(&schema, &everything, &[]);
-        Ok(Importer { store, schema, spec, mapping, mapping_text, kept, full })
+        let schemas = std::iter::once(&schema).chain(history).cloned().collect();
+        Ok(Importer { store, schema, spec, mapping, mapping_text, kept, full, schemas })
     }
 
     /// Reads the footer of a file, and required columns of which it does not tell whether they have nulls.
     ///
     /// # Errors
-    /// `InvalidInput` if its columns do not fit the table's, if it has none of them, if a required one is null, or if its rows
-    /// are of several partitions; `CorruptTable` if it is
-    /// no intact Parquet file; the store's.
+    /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another table, if a
+    /// required one is null, or if its rows are of several partitions; `CorruptTable` if it is no intact Parquet file; the
+    /// store's.
     pub fn import(&self, path: &str) -> Result<Imported> {
         self.read(path).with("path", path)
     }
@@ -95,6 +101,7 @@ impl Importer {
                 .with("columns", names.join(", "))
                 .hint("Its rows would be all null: rename its columns, or evolve the table's schema first"));
         }
+        check_ids(&columns, has_ids, &self.schemas)?;
         let ids = self.trusted_leaves(&columns);
         let metrics = |config: &MetricsConfig| {
             guard(|| {
@@ -103,7 +110,10 @@ impl Importer {
         };
         let record_count = footer.row_groups().iter().map(|g| g.num_rows()).sum();
         let whole = metrics(&self.full)?;
-        let partition = self.partition(&whole, record_count)?;
+        let partition = match record_count {
+            0 => Partition { spec_id: self.spec.id, values: Vec::new() },
+            _ => self.partition(&whole, record_count)?,
+        };
         let mut kept = metrics(&self.kept)?;
         let known = |id: FieldId| ids.values().any(|known| *known == id);
         kept.retain(known);
@@ -119,12 +129,15 @@ impl Importer {
         fits.map_err(|e| {
             Error::invalid("the file's columns do not fit the table's")
                 .because(e)
-                .hint("Evolve the table's schema first")
+                .hint("Evolve the table's schema, or append() its rows with columns of the table's types")
         })?;
         let doubtful: Vec<Field> =
             (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, &columns, footer)).cloned().collect();
         if !doubtful.is_empty() {
             self.check_required(doubtful, &file)?;
+        }
+        for id in doubtful_leaves(&columns, &self.schema, footer) {
+            self.check_values(id, &file)?;
         }
         Ok(Imported { file, has_ids })
     }
@@ -143,9 +156,30 @@ impl Importer {
 
     /// Reads columns, to find nulls where the table wants none.
     fn check_required(&self, fields: Vec<Field>, file: &DataFile) -> Result<()> {
+        self.read_columns(Schema::new(self.schema.id, fields, Vec::new()), file).map_err(|e| match e.kind() {
+            ErrorKind::CorruptTable => Error::invalid("a required column of the table is null in rows of the file")
+                .because(e)
+                .hint("Make the column optional first, or append the rows without nulls"),
+            _ => e,
+        })
+    }
+
+    /// Reads a column, to find values that the table's type can't hold.
+    fn check_values(&self, id: FieldId, file: &DataFile) -> Result<()> {
+        self.read_columns(prune_to(&self.schema, &[id]), file).map_err(|e| match e.kind() {
+            ErrorKind::CorruptTable => Error::invalid("the file has a value that the table's type can't hold")
+                .with("column", self.schema.name_of(id).unwrap_or_default())
+                .with("type", self.schema.field(id).map(|f| f.ty.to_string()).unwrap_or_default())
+                .because(e)
+                .hint("Evolve the table's schema first, or append the rows with other values"),
+            _ => e,
+        })
+    }
+
+    fn read_columns(&self, projection: Schema, file: &DataFile) -> Result<()> {
         let context = ReadContext {
             schema: self.schema.clone(),
-            projection: Arc::new(Schema::new(self.schema.id, fields, Vec::new())),
+            projection: Arc::new(projection),
             dropped: Arc::default(),
             change_filter: Arc::new(BoundPredicate::True),
             snapshot_id: None,
@@ -166,13 +200,7 @@ impl Importer {
             merge: None,
         };
         let rows = read_task(&self.store, &Arc::new(context), &task, &DeleteCache::default());
-        let read = rows.and_then(|mut rows| rows.try_for_each(|batch| batch.map(drop)));
-        read.map_err(|e| match e.kind() {
-            ErrorKind::CorruptTable => Error::invalid("a required column of the table is null in rows of the file")
-                .because(e)
-                .hint("Make the column optional first, or append the rows without nulls"),
-            _ => e,
-        })
+        rows.and_then(|mut rows| rows.try_for_each(|batch| batch.map(drop)))
     }
 
     /// The field ids of leaves whose statistics can be believed, by their number.

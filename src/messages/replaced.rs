@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::lineage;
 use crate::codec::bitmap::PositionSet;
 use crate::data::delete_files::DeleteCache;
 use crate::data::deletes::DeleteFilter;
@@ -14,16 +15,16 @@ use crate::task::{DataFile, DeleteRef, FileContent, ScanTask};
 use crate::transaction::CommitOptions;
 use crate::workers::in_parallel;
 
-/// Checks a replacement of files of a scan's version, and gives the files: a data file as often as the table lists it, if it
+/// Checks a replacement of files of a scan's version, which has this sequence number, and gives the files: a data file as often as the table lists it, if it
 /// is named more often, as tasks do that share one.
 ///
 /// # Errors
-/// `InvalidInput` for other rows than the replaced files have left, as far as counts tell, for files of another version, and
+/// `InvalidInput` for other rows than the replaced files have left, as far as counts and row ids tell, for files of another version, and
 /// for delete files that reach data files which stay; of reading.
 pub(super) fn check(
     table: &Table,
     scan: &Scan,
-    replaced: Vec<DataFile>,
+    (replaced, number): (Vec<DataFile>, i64),
     added: &[DataFile],
     options: &CommitOptions,
 ) -> Result<Vec<DataFile>> {
@@ -35,7 +36,10 @@ pub(super) fn check(
     let missing = data.iter().find(|f| !listed.contains_key(f.path.as_str()));
     match missing {
         Some(file) => check_gone(table, file, options)?,
-        None if !data.is_empty() => check_rows(table, scan, &tasks, added)?,
+        None if !data.is_empty() => {
+            check_rows(table, scan, &tasks, added)?;
+            lineage::check(table, scan, &tasks, added, number)?;
+        }
         None => {}
     }
     let mut left = listed;

@@ -147,7 +147,7 @@ impl CompactRules {
     /// What a compaction takes that does as little as will do.
     pub fn minor(&self, levels: &Levels) -> Option<CompactUnit> {
         let picked = self.universal(levels).or_else(|| match self.up_from_0 {
-            true => self.from_0(levels),
+            true => self.up_to_next(levels),
             false => None,
         })?;
         let alone = |at: usize| levels.runs.iter().any(|run| run.level == picked.level && run.files.contains(&at));
@@ -192,7 +192,7 @@ impl CompactRules {
     }
 
     /// All files of level 0, and what goes with them.
-    fn from_0(&self, levels: &Levels) -> Option<CompactUnit> {
+    fn up_to_next(&self, levels: &Levels) -> Option<CompactUnit> {
         let count = levels.runs.iter().take_while(|run| run.level == 0).count();
         if count == 0 { None } else { self.by_ratio(&levels.runs, levels.top(), count, true) }
     }

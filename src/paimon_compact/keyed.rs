@@ -290,7 +290,7 @@ impl BucketJob<'_> {
 fn delete(deleted: Vec<(Arc<str>, u64)>, out: &mut Outcome) -> Result<()> {
     for (path, position) in deleted {
         let position = i64::try_from(position).map_err(|_| Error::internal("a row is beyond all places"))?;
-        out.deleted.entry(path).or_insert_with(PositionSet::default).extend(&[position])?;
+        out.deleted.entry(path).or_default().extend(&[position])?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 use super::append_rows::with_columns;
 use super::facts::Found;
 use super::file_indexes::index_path;
+use super::file_options::changelog_options;
 use super::names::FileNames;
 use super::new_files::now_ms;
 use super::{NO_KEY, Plan, properties};
@@ -235,23 +236,4 @@ impl<'a> BucketWriter<'a> {
         self.end_file()?;
         Ok(self.made)
     }
-}
-
-/// The options of a table as its changelog files follow them.
-fn changelog_options(options: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let mut out = options.clone();
-    let own = [
-        ("changelog-file.format", "file.format"),
-        ("changelog-file.compression", "file.compression"),
-        ("changelog-file.stats-mode", "metadata.stats-mode"),
-    ];
-    for (key, of_data) in own {
-        if let Some(value) = options.get(key) {
-            out.insert(of_data.to_owned(), value.clone());
-            out.remove(&format!("{of_data}.per.level"));
-        }
-    }
-    let prefix = options.get("changelog-file.prefix").map_or("changelog-", String::as_str);
-    out.insert("data-file.prefix".to_owned(), prefix.to_owned());
-    out
 }

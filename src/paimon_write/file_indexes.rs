@@ -2,12 +2,11 @@
 //!
 //! Source: Java's `FileIndexOptions`, `DataFileIndexWriter`.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 
-use crate::codec::file_index::{IndexKind, IndexOptions, IndexWriter, IndexedType, encode_file_index};
+use crate::codec::file_index::{IndexBytes, IndexKind, IndexOptions, IndexWriter, IndexedType, encode_file_index};
 use crate::data::cast::value_at;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::options::Options;
@@ -147,7 +146,7 @@ impl FileIndexes {
     /// # Errors
     /// `Unsupported` for indexes that are too large; of the store.
     pub fn finish(self, data_file: &str) -> Result<IndexResult> {
-        let mut columns: BTreeMap<String, Vec<(IndexKind, Option<Vec<u8>>)>> = BTreeMap::new();
+        let mut columns = IndexBytes::new();
         for (column, writer) in self.plan.columns.iter().zip(self.writers) {
             let bytes = writer.finish().with("column", &column.name)?;
             columns.entry(column.name.clone()).or_default().push((column.kind.clone(), Some(bytes)));

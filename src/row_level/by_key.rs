@@ -16,9 +16,8 @@ use arrow::datatypes::DataType;
 use super::RowReader;
 use super::apply::Effect;
 use super::delta::Delta;
+use super::key_columns::KeyColumns;
 use super::keys::KeyIndex;
-use super::merge::key_fields;
-use super::source::renamed;
 use super::view::View;
 use crate::data::conform::Conformer;
 use crate::data::delete_write::DeleteForm;
@@ -28,14 +27,14 @@ use crate::expr::Predicate;
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::load_manifests;
 use crate::store::Location;
-use crate::types::{Field, PartitionSpec, Schema, Transform};
+use crate::types::{Field, PartitionSpec, Transform};
 use crate::workers::GoOn;
 
 /// Deletes all rows that have a key of `rows` in the columns `on`; with `insert`, `rows` take their place. Null is a key
 /// like others where nothing is inserted, and none where something is.
 ///
 /// # Errors
-/// `Unsupported` for version 1 and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
+/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
 /// don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that two rows have.
 pub(super) fn by_key(
     view: &View,
@@ -46,9 +45,10 @@ pub(super) fn by_key(
     go_on: GoOn,
 ) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
-    let fields = key_fields(view, on)?;
-    let specs = Specs::reached(view, &fields)?;
-    let mut writers = Writers::new(view, &fields, &specs, insert, task)?;
+    let keys = KeyColumns::new(view, on)?;
+    keys.check_deletable()?;
+    let specs = Specs::reached(view, &keys.flat().fields)?;
+    let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
     let empty = RecordBatch::new_empty(rows.schema());
     let mut first = 0;
     // Without rows the columns are looked at all the same.
@@ -110,7 +110,7 @@ fn specs_with_data(view: &View) -> Result<BTreeSet<i32>> {
 
 /// Where keys and rows go.
 struct Writers<'a> {
-    fields: &'a [Field],
+    keys: &'a KeyColumns,
     conformer: Conformer,
     deletes: Vec<DataWriter>,
     /// Of rows to insert, and their keys.
@@ -119,17 +119,16 @@ struct Writers<'a> {
 }
 
 impl<'a> Writers<'a> {
-    fn new(view: &View, fields: &'a [Field], specs: &Specs, insert: bool, task: u64) -> Result<Writers<'a>> {
-        let ids: Vec<_> = fields.iter().map(|f| f.id).collect();
+    fn new(view: &View, keys: &'a KeyColumns, specs: &Specs, insert: bool, task: u64) -> Result<Writers<'a>> {
         let deletes = specs.written.iter().map(|spec| {
             let context = WriteContext { spec: spec.clone(), ..view.table.write_context(task)? };
-            DataWriter::of_equality_deletes(view.store().clone(), context, ids.clone())
+            DataWriter::of_equality_deletes(view.store().clone(), context, keys.ids())
         });
-        let conformer = Conformer::new(Arc::new(Schema::new(0, fields.to_vec(), Vec::new())))?;
+        let conformer = Conformer::new(keys.flat().clone())?;
         let types: Vec<DataType> = conformer.target().fields().iter().map(|f| f.data_type().clone()).collect();
         let rows = || DataWriter::new(view.store().clone(), view.table.write_context(task)?);
         Ok(Writers {
-            fields,
+            keys,
             deletes: deletes.collect::<Result<_>>()?,
             conformer,
             rows: insert.then(rows).transpose()?,
@@ -138,8 +137,7 @@ impl<'a> Writers<'a> {
     }
 
     fn write(&mut self, batch: &RecordBatch, first: u64) -> Result<()> {
-        let names = self.fields.iter().map(|f| (f.clone(), f.name.clone())).collect();
-        let keys = self.conformer.conform(&renamed(batch, &names)?, first)?;
+        let keys = self.conformer.conform(&self.keys.of_data(batch)?, first)?;
         if let (Some(rows), Some(index)) = (&mut self.rows, &mut self.index) {
             check_no_null(&keys, first)?;
             index.add(keys.columns())?;

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::compute::{SortOptions, concat, sort};
 
+use super::key_columns::KeyColumns;
 use super::view::View;
 use crate::data::arrow_schema::to_arrow;
 use crate::data::cast::value_at;
@@ -33,6 +34,8 @@ pub(super) struct KeyRanges {
 type KeyTuples = (HashSet<FieldId>, HashSet<Vec<u8>>);
 
 struct KeyColumn {
+    /// From the top-level column down.
+    path: Vec<Field>,
     field: Field,
     /// Ascending, without nulls and NaNs. None if the values can't be sorted.
     sorted: Option<ArrayRef>,
@@ -44,12 +47,12 @@ impl KeyRanges {
     ///
     /// # Errors
     /// As [`Partitioner::split`].
-    pub fn new(view: &View, fields: &[Field], batches: &[RecordBatch]) -> Result<KeyRanges> {
-        let columns = fields.iter().enumerate().map(|(at, field)| KeyColumn::new(field, at, batches)).collect();
+    pub fn new(view: &View, keys: &KeyColumns, batches: &[RecordBatch]) -> Result<KeyRanges> {
+        let paths = keys.paths().iter().enumerate();
+        let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
         let mut partitions = HashMap::new();
-        let key_schema = Schema::new(0, fields.to_vec(), Vec::new());
         for spec in &view.table.inner.metadata.partition_specs {
-            if let Some(tuples) = tuples(&key_schema, spec, batches)? {
+            if let Some(tuples) = tuples(keys.flat(), spec, batches)? {
                 partitions.insert(spec.id, tuples);
             }
         }
@@ -138,13 +141,14 @@ fn tuples(keys: &Schema, spec: &PartitionSpec, batches: &[RecordBatch]) -> Resul
 }
 
 impl KeyColumn {
-    fn new(field: &Field, at: usize, batches: &[RecordBatch]) -> KeyColumn {
+    fn new(path: &[Field], at: usize, batches: &[RecordBatch]) -> Option<KeyColumn> {
+        let (path, field) = (path.to_vec(), path.last()?.clone());
         let arrays: Vec<&dyn Array> = batches.iter().map(|b| b.column(at).as_ref()).collect();
         let options = SortOptions { descending: false, nulls_first: false };
         let sorted = concat(&arrays).and_then(|all| sort(&all, Some(options))).ok();
         let ty = field.ty.as_primitive();
         let (Some(all), Some(ty)) = (sorted, ty) else {
-            return KeyColumn { field: field.clone(), sorted: None, has_nan: true };
+            return Some(KeyColumn { path, field, sorted: None, has_nan: true });
         };
         let valid = all.len() - all.logical_null_count();
         let is_nan = |i: usize| value_at(&all, i, ty).is_some_and(ValueRef::is_nan);
@@ -152,7 +156,7 @@ impl KeyColumn {
         let first = (0..valid).find(|i| !is_nan(*i)).unwrap_or(valid);
         let end = (first..valid).rev().find(|i| !is_nan(*i)).map_or(first, |i| i + 1);
         let has_nan = first > 0 || end < valid;
-        KeyColumn { field: field.clone(), sorted: Some(all.slice(first, end - first)), has_nan }
+        Some(KeyColumn { path, field, sorted: Some(all.slice(first, end - first)), has_nan })
     }
 
     /// Between its least and its greatest value.
@@ -162,7 +166,7 @@ impl KeyColumn {
         let ends = last.and_then(|last| Some((value_at(sorted, 0, ty)?, value_at(sorted, last, ty)?)));
         // What a float's text says may be a little less or more than the float.
         let Some((least, greatest)) = ends.filter(|_| !ty.is_float()) else { return Vec::new() };
-        let Some(term) = BoundTerm::of_column(&[&self.field]) else { return Vec::new() };
+        let Some(term) = BoundTerm::of_column(&self.path.iter().collect::<Vec<_>>()) else { return Vec::new() };
         let leaf = |op, value: ValueRef<'_>| {
             BoundPredicate::Leaf(BoundLeaf { term: term.clone(), op, values: vec![value.to_owned()] })
         };

@@ -14,6 +14,7 @@ use arrow::row::{RowConverter, SortField};
 use super::RowReader;
 use super::apply::{Hits, NO_SOURCE, Patch, Patched, apply};
 use super::delete;
+use super::key_columns::KeyColumns;
 use super::key_ranges::KeyRanges;
 use super::keys::KeyIndex;
 use super::live::LiveRows;
@@ -29,7 +30,7 @@ use crate::expr::Predicate;
 use crate::iceberg::commit::SnapshotChange;
 use crate::task::ScanTask;
 use crate::types::select::column_hint;
-use crate::types::{Field, PrimitiveType, Schema};
+use crate::types::{Field, Schema};
 use crate::workers::{GoOn, in_parallel};
 
 /// Which columns of the data go where.
@@ -70,7 +71,7 @@ struct Plan<'v> {
     view: &'v View,
     merge: &'v Merge,
     source: Source,
-    keys: Vec<Field>,
+    keys: KeyColumns,
     index: KeyIndex,
     updates: Option<(Mapping, Numbered)>,
     /// Rows of the source that delete what they match.
@@ -81,9 +82,8 @@ struct Plan<'v> {
 
 pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) -> Result<Option<SnapshotChange>> {
     let source = Source::read(rows, go_on)?;
-    let keys = key_fields(view, &merge.on)?;
-    let by_name = |f: &Field| (f.clone(), f.name.clone());
-    let key_batches = source.conformed(&keys.iter().map(by_name).collect())?;
+    let keys = KeyColumns::new(view, &merge.on)?;
+    let key_batches = source.keys(&keys)?;
     let ranges = KeyRanges::new(view, &keys, &key_batches)?;
     let plan = Plan::new(view, merge, source, keys, &key_batches)?;
     // What the merge read: rows with such keys, or all.
@@ -118,46 +118,12 @@ pub(super) fn no_column(schema: &Schema, name: &str) -> Error {
     }
 }
 
-/// The columns of a key: those named, else the table's identifier fields.
-///
-/// # Errors
-/// `InvalidInput` if there are none such, or one is named twice; `Unsupported` for types that can't be compared, and for
-/// columns in others.
-pub(super) fn key_fields(view: &View, on: &[String]) -> Result<Vec<Field>> {
-    let schema = view.table.schema();
-    let mut keys = Vec::new();
-    if on.is_empty() {
-        keys.extend(schema.identifier_field_ids.iter().filter_map(|id| schema.fields.iter().find(|f| f.id == *id)));
-        if keys.is_empty() || keys.len() < schema.identifier_field_ids.len() {
-            return Err(Error::invalid("no key columns are named, and the table has no identifier fields")
-                .hint("Give on=[...], or set identifier fields"));
-        }
-    }
-    for name in on {
-        if on.iter().filter(|other| *other == name).count() > 1 {
-            return Err(Error::invalid("a column is in the key twice").with("column", name));
-        }
-        let missing = || no_column(schema, name);
-        keys.push(schema.fields.iter().find(|f| f.name == *name).ok_or_else(missing)?);
-    }
-    for key in &keys {
-        use PrimitiveType as P;
-        let ty = key.ty.as_primitive();
-        if ty.is_none_or(|t| matches!(t, P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. })) {
-            return Err(
-                Error::unsupported(format!("a column of type {} can't be a key", key.ty)).with("column", &key.name)
-            );
-        }
-    }
-    Ok(keys.into_iter().cloned().collect())
-}
-
 impl<'v> Plan<'v> {
     fn new(
         view: &'v View,
         merge: &'v Merge,
         source: Source,
-        keys: Vec<Field>,
+        keys: KeyColumns,
         key_batches: &[RecordBatch],
     ) -> Result<Plan<'v>> {
         let types: Vec<DataType> = key_batches
@@ -202,7 +168,7 @@ impl<'v> Plan<'v> {
 
     /// The rows of each file that match and that something happens to; and the files in which any match.
     fn find(&self, files: Vec<ScanTask>, go_on: GoOn) -> Result<(Vec<Hits>, Vec<String>)> {
-        let rows = LiveRows::new(self.view, &self.keys, false)?;
+        let rows = LiveRows::new(self.view, self.keys.read(), false)?;
         let numbered = Numbered::new(self.source.batches.clone());
         let found = in_parallel(files.len(), |i| {
             let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
@@ -210,7 +176,7 @@ impl<'v> Plan<'v> {
                 go_on()?;
                 let placed = placed?;
                 let mut at = Vec::new();
-                self.index.find(placed.rows.columns(), |row, source| {
+                self.index.find(&self.keys.of_table(&placed.rows)?, |row, source| {
                     matches = true;
                     if let Some(matched) = self.matched.get(source as usize) {
                         matched.store(true, Ordering::Relaxed);
@@ -262,14 +228,14 @@ impl<'v> Plan<'v> {
         if self.updates.is_some() {
             return Ok(hits.iter().map(|h| h.positions.clone()).collect());
         }
-        let rows = LiveRows::new(self.view, &self.keys, false)?;
+        let rows = LiveRows::new(self.view, self.keys.read(), false)?;
         in_parallel(hits.len(), |i| {
             let mut positions = PositionSet::default();
             for placed in rows.read(&hits[i].task)? {
                 go_on()?;
                 let placed = placed?;
                 let mut at = Vec::new();
-                self.index.find(placed.rows.columns(), |row, _| at.push(placed.positions.value(row)))?;
+                self.index.find(&self.keys.of_table(&placed.rows)?, |row, _| at.push(placed.positions.value(row)))?;
                 positions.extend(&at)?;
             }
             Ok(positions)

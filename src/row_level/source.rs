@@ -9,6 +9,7 @@ use arrow::compute::{filter_record_batch, interleave};
 use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 
 use super::RowReader;
+use super::key_columns::KeyColumns;
 use crate::data::arrow_schema::from_arrow;
 use crate::data::conform::Conformer;
 use crate::data::filter::matches;
@@ -56,13 +57,29 @@ impl Source {
     /// As [`Conformer::conform`].
     pub fn conformed(&self, columns: &Mapping) -> Result<Vec<RecordBatch>> {
         let fields: Vec<Field> = columns.iter().map(|(field, _)| field.clone()).collect();
-        let mut conformer = Conformer::new(Arc::new(Schema::new(0, fields, Vec::new())))?;
+        self.conformed_by(Arc::new(Schema::new(0, fields, Vec::new())), |batch| renamed(batch, columns))
+    }
+
+    /// The keys of all rows, in the types that they have in the table.
+    ///
+    /// # Errors
+    /// As [`Conformer::conform`] and [`KeyColumns::of_data`].
+    pub fn keys(&self, keys: &KeyColumns) -> Result<Vec<RecordBatch>> {
+        self.conformed_by(keys.flat().clone(), |batch| keys.of_data(batch))
+    }
+
+    fn conformed_by(
+        &self,
+        schema: Arc<Schema>,
+        of: impl Fn(&RecordBatch) -> Result<RecordBatch>,
+    ) -> Result<Vec<RecordBatch>> {
+        let mut conformer = Conformer::new(schema)?;
         let empty = [RecordBatch::new_empty(self.schema.clone())];
         let mut first = 0;
         let mut out = Vec::with_capacity(self.batches.len());
         // Without rows the columns are looked at all the same.
         for batch in if self.batches.is_empty() { &empty[..] } else { &self.batches } {
-            out.push(conformer.conform(&renamed(batch, columns)?, first)?);
+            out.push(conformer.conform(&of(batch)?, first)?);
             first += batch.num_rows() as u64;
         }
         Ok(out)

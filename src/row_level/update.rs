@@ -15,7 +15,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, Predicate, value_of};
 use crate::iceberg::commit::SnapshotChange;
 use crate::task::ScanTask;
-use crate::types::{Field, Schema, Value};
+use crate::types::{Field, PrimitiveType, Schema, Value};
 use crate::workers::GoOn;
 
 /// What a column becomes.
@@ -97,7 +97,8 @@ impl Assignments {
                 }
                 (Assigned::Value(None), Some(_)) => New::Constant(None),
                 (Assigned::Value(Some(literal)), Some(ty)) => {
-                    New::Constant(Some(value_of(literal, ty).with("column", name)?))
+                    let value = value_of(literal, ty).map_err(|e| no_value(&e, literal, ty));
+                    New::Constant(Some(value.with("column", name)?))
                 }
                 (Assigned::Value(_), None) => {
                     return Err(Error::unsupported("columns that are structs, lists or maps can't be given a value")
@@ -137,6 +138,38 @@ impl Assignments {
         RecordBatch::try_new(schema.into(), columns)
             .map_err(|e| Error::invalid("a required column can't become null").because(e))
     }
+}
+
+/// The error in words of a value that is given, not compared.
+fn no_value(error: &Error, literal: &Literal, ty: &PrimitiveType) -> Error {
+    let hint = match ty {
+        PrimitiveType::Timestamp
+        | PrimitiveType::Timestamptz
+        | PrimitiveType::TimestampNs
+        | PrimitiveType::TimestamptzNs
+        | PrimitiveType::Date
+        | PrimitiveType::Time
+            if matches!(literal, Literal::String(_)) =>
+        {
+            error.hint_text().unwrap_or("Give a value of Python's datetime module").to_owned()
+        }
+        PrimitiveType::Date => "Give a datetime.date, or text such as '2023-01-31'".to_owned(),
+        PrimitiveType::Time => "Give a datetime.time, or text such as '12:30:00'".to_owned(),
+        PrimitiveType::Timestamp | PrimitiveType::TimestampNs => {
+            "Give a datetime.datetime without a time zone, or text such as '2023-01-31T12:00:00'".to_owned()
+        }
+        PrimitiveType::Timestamptz | PrimitiveType::TimestamptzNs => {
+            "Give a datetime.datetime with a time zone, or text such as '2023-01-31T12:00:00Z'".to_owned()
+        }
+        PrimitiveType::String => "Give text: str(value) makes it".to_owned(),
+        PrimitiveType::Boolean => "Give True or False".to_owned(),
+        PrimitiveType::Int | PrimitiveType::Long | PrimitiveType::Float | PrimitiveType::Double => {
+            "Give a number in the range of the type".to_owned()
+        }
+        PrimitiveType::Decimal { .. } => "Give a decimal.Decimal with no more digits than the type has".to_owned(),
+        _ => "Give bytes".to_owned(),
+    };
+    Error::invalid(format!("{literal} is no value of the type {ty}")).hint(hint)
 }
 
 impl Patch for Assignments {

@@ -253,10 +253,11 @@ class Collector:
 class PaimonTable:
     """A table of the warehouse: Java writes it, Java and Frazil read it."""
 
-    def __init__(self, paimon: Paimon, name: str) -> None:
+    def __init__(self, paimon: Paimon, name: str, user: str = "writer") -> None:
         self.paimon = paimon
         self.api = paimon.api
         self.name = name
+        self.user = user
         self.root = paimon.warehouse / f"{DATABASE}.db" / name
 
     def load(
@@ -329,7 +330,10 @@ class PaimonTable:
         if table.bucketMode().toString() == "BUCKET_UNAWARE":
             messages = self.paimon.jvm.java.util.ArrayList()
             for task in self.api.append.AppendCompactCoordinator(table, False).run():
-                messages.add(task.doCompact(table, table.store().newWrite("compactor")))
+                write = table.store().newWrite("compactor")
+                if table.coreOptions().rowTrackingEnabled():
+                    write.withWriteType(self.api.table.SpecialFields.rowTypeWithRowTracking(table.rowType()))
+                messages.add(task.doCompact(table, write))
         else:
             for partition, number in self._buckets(table):
                 writer.compact(partition, number, True)
@@ -386,14 +390,14 @@ class PaimonTable:
         self.load().newExpireSnapshots().config(config.snapshotTimeRetain(none).build()).expire()
 
     def _writer(self, table: Any) -> Any:
-        writer = table.newWrite("writer")
+        writer = table.newWrite(self.user)
         writer.withIOManager(self.api.disk.IOManager.create(str(self.paimon.folder)))
         return writer
 
     def _commit(
         self, table: Any, messages: Any, overwrite: Mapping[str, object] | None = None, watermark: int | None = None
     ) -> None:
-        commit = table.newCommit("writer")
+        commit = table.newCommit(self.user)
         if overwrite is not None:
             commit.withOverwrite(self.paimon.java_map(overwrite))
         if watermark is None:

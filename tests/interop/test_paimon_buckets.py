@@ -1,4 +1,4 @@
-"""Tables of Paimon whose keys are given buckets as they come: Java and Frazil write them in turn, and find each other's keys."""
+"""Tables of Paimon whose keys get buckets as they come, and what else files are written with: Java and Frazil write."""
 
 import datetime as dt
 import decimal

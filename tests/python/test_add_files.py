@@ -171,3 +171,104 @@ def test_files_without_any_column_of_the_table_are_refused(catalog: fz.Catalog, 
         table.add_files([written(tmp_path, "b.parquet", rows)])
     table.add_files([written(tmp_path, "c.parquet", ROWS.select(["name"]))])
     assert table.scan().count() == 3
+
+
+def with_ids(rows: pa.Table, *ids: int) -> pa.Table:
+    fields = [f.with_metadata({"PARQUET:field_id": str(n)}) for f, n in zip(rows.schema, ids, strict=True)]
+    return pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize(
+    ("stored", "fits", "misfit", "ours"),
+    [
+        (pa.uint64(), [0, 2**63 - 1], [2**63], pa.int64()),
+        (pa.uint32(), [2**31 - 1], [2**32 - 1], pa.int32()),
+        (pa.decimal128(12, 2), ["-9999999.99"], ["10000000.00"], pa.decimal128(9, 2)),
+        (pa.decimal128(38, 2), ["-9999999.99"], ["-10000000.00"], pa.decimal128(9, 2)),
+        (pa.decimal256(50, 2), ["9999999.99"], ["1" * 45], pa.decimal128(38, 2)),
+        (pa.binary(), ["né".encode()], [b"a", b"\xff\xfe"], pa.string()),
+        (pa.timestamp("ms"), [2**40], [2**60], pa.timestamp("us")),
+        (pa.binary(), [b"0123"], [b"01234"], pa.binary(4)),
+    ],
+)
+def test_values_that_do_not_fit_are_refused(
+    catalog: fz.Catalog,
+    tmp_path: pathlib.Path,
+    stored: pa.DataType,
+    fits: list[object],
+    misfit: list[object],
+    ours: pa.DataType,
+    statistics: bool,
+) -> None:
+    def rows(values: list[object]) -> pa.Table:
+        given = pa.array([None, *values], pa.string()).cast(stored) if pa.types.is_decimal(stored) else None
+        array = given if given is not None else pa.array([None, *values], stored)
+        nested = pa.StructArray.from_arrays([array], names=["v"])
+        lists = pa.ListArray.from_arrays(list(range(len(array) + 1)), nested)
+        return pa.table({"v": array, "s": nested, "l": lists})
+
+    inner = pa.struct([("v", ours)])
+    table = catalog.create_table("db.t", pa.schema([("v", ours), ("s", inner), ("l", pa.list_(inner))]))
+    table.add_files([written(tmp_path, "good.parquet", rows(fits), write_statistics=statistics)])
+    assert table.scan().count() == 1 + len(fits)
+    table.scan().to_arrow()
+    bad, nothing = rows(misfit), rows([None] * len(misfit))
+    for name, column in [("v", "v"), ("s", "s.v"), ("l", "l.element.v")]:
+        place = nothing.schema.get_field_index(name)
+        path = written(
+            tmp_path, f"{name}.parquet", nothing.set_column(place, name, bad[name]), write_statistics=statistics
+        )
+        with pytest.raises(fz.InvalidInputError, match="can't hold") as refused:
+            table.add_files([path])
+        assert refused.value.context["column"] == column
+        assert refused.value.context["path"] == path
+    assert table.refresh().scan().count() == 1 + len(fits)
+
+
+def test_ids_of_another_table_are_refused(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    table = catalog.create_table("db.t", ROWS.schema)
+    for ids, column in [((2, 1, 3), "id"), ((1, 2, 7), "day"), ((1, 3, 4), "name")]:
+        with pytest.raises(fz.InvalidInputError, match="another table") as refused:
+            table.add_files([written(tmp_path, "a.parquet", with_ids(ROWS, *ids))])
+        assert refused.value.context["column"] == column
+    with pytest.raises(fz.InvalidInputError, match="no column of the table"):
+        table.add_files([written(tmp_path, "a.parquet", with_ids(ROWS, 11, 12, 13))])
+    # Of this table's files: names in other case, columns that were renamed or dropped since, and others beside.
+    with table.update_schema() as update:
+        update.rename_column("name", "title")
+        update.drop_column("day")
+    with table.update_schema() as update:
+        update.add_column("day", "date")
+    more = ROWS.rename_columns(["ID", "name", "day"]).append_column("more", pa.array([1, 2, 3]))
+    table.add_files([written(tmp_path, "b.parquet", with_ids(more, 1, 2, 3, 99))])
+    assert table.scan().to_arrow().to_pydict() == {
+        "id": [1, 2, 3],
+        "title": ["a", None, "c"],
+        "day": [None, None, None],
+    }
+
+
+def test_structs_need_a_known_member(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    schema = pa.schema([("id", pa.int64()), ("s", pa.struct([("x", pa.int64())]))])
+    table = catalog.create_table("db.t", schema)
+    for place, rows in enumerate(
+        [pa.table({"id": [1], "s": [{"z": 1}]}), pa.table({"id": [1], "s": [{"x": 1, "z": 1}]})]
+    ):
+        path = written(tmp_path, f"{place}.parquet", rows)
+        if place == 0:
+            with pytest.raises(fz.InvalidInputError, match="no member") as refused:
+                table.add_files([path])
+            assert refused.value.context["members"] == "z"
+        else:
+            assert table.add_files([path]).scan().to_arrow().to_pylist() == [{"id": 1, "s": {"x": 1}}]
+
+
+def test_files_without_rows(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    none = written(tmp_path, "none.parquet", ROWS.slice(0, 0))
+    some = written(tmp_path, "some.parquet", ROWS)
+    table = catalog.create_table("db.p", ROWS.schema, partition_by=["day"])
+    assert table.add_files([none]).snapshot is None
+    assert table.add_files([none, some]).scan().count() == 3
+    assert [t.data_file.path for t in table.scan().plan_files()] == [some]
+    assert catalog.create_table("db.t", ROWS.schema).add_files([none]).scan().count() == 0

@@ -277,3 +277,48 @@ def test_messages_of_earlier_versions_are_read(catalog: fz.Catalog) -> None:
     for bad in ({"written-at": {}}, {"rewrites-format-version": "x"}):
         with pytest.raises(fz.InvalidInputError, match=next(iter(bad))):
             fz.CommitMessage.from_json(json.dumps({**known, **bad}))
+
+
+def test_rewritten_rows_keep_their_ids(catalog: fz.Catalog) -> None:
+    table = make(catalog, 3).append(rows(1, 2, 3)).append(rows(4, 5))
+    table.delete_positions(places(table, "id = 2"))
+    scan = table.scan("id < 4", select=columns(table))
+    left = scan.to_arrow().sort_by("id")
+    assert left["_row_id"].to_pylist() == [0, 2]
+    at = scan.snapshot_id
+    assert at is not None
+
+    def changed(**given: list[int | None]) -> pa.Table:
+        out = left
+        for name, values in given.items():
+            name = f"_{name}"
+            out = out.set_column(out.column_names.index(name), name, pa.array(values, pa.int64()))
+        return out
+
+    for metrics in ("full", "none"):
+        table.set_properties({"write.metadata.metrics.default": metrics})
+        writer = table.writer()
+        for bad, match in [
+            (changed(row_id=[0, None]), "lacks what it had"),
+            (changed(row_id=[0, 0]), "the same id"),
+            (changed(row_id=[0, 1]), "no row of the replaced files"),  # a row that was deleted
+            (changed(row_id=[0, 3]), "no row of the replaced files"),  # a row of another file
+            (changed(row_id=[0, 5]), "no row of the table"),
+            (changed(row_id=[-1, 2]), "no row of the table"),
+            (changed(last_updated_sequence_number=[1, 4]), "after the version"),
+            (changed(last_updated_sequence_number=[1, None]), "lacks what it had"),
+            (changed(last_updated_sequence_number=[1, -1]), "after the version"),
+        ]:
+            with pytest.raises(fz.InvalidInputError, match=match) as refused:
+                table.commit_rewrite(scan.plan_files(), [writer.rewrite(bad)], at=at)
+            assert refused.value.context["path"].endswith(".parquet")
+        halves = [writer.rewrite(left.slice(0, 1)), table.writer(1).rewrite(left.slice(0, 1))]
+        with pytest.raises(fz.InvalidInputError, match="the same id"):
+            table.commit_rewrite(scan.plan_files(), halves, at=at)
+    table.commit_rewrite(scan.plan_files(), [table.writer().rewrite(left)], at=at)
+    assert fz.open_table(table.location).scan("id < 4", select=columns(table)).to_arrow().sort_by("id") == left
+    # And again, by ids that are in the file now.
+    scan = table.scan("id < 4", select=columns(table))
+    assert scan.snapshot_id is not None
+    table.commit_rewrite(scan.plan_files(), [table.writer().rewrite(left)], at=scan.snapshot_id)
+    assert read(table) == [1, 3, 4, 5]

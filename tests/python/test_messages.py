@@ -138,16 +138,26 @@ def test_names_that_are_given_twice(catalog: fz.Catalog) -> None:
     assert "in the key twice" in said(lambda: events.delete_keys(once, on=["id", "id"]))
 
 
-def test_columns_in_others_are_no_keys(events: fz.Table) -> None:
+def test_columns_in_others(events: fz.Table) -> None:
     rows = pa.table({"payload": [{"a": 1}]})
-    for change in (
-        lambda: events.delete_keys(rows, on=["payload.a"]),
-        lambda: events.upsert(rows, on=["payload.a"]),
-        lambda: events.update("id = 1", {"payload.a": 1}),
+    for change, hint in (
+        (lambda: events.delete_keys(rows, on=["payload.a"]), "when_matched_delete=True"),
+        (lambda: events.upsert(rows, on=["payload.a"], blind=True), "without blind=True"),
+        (lambda: events.upsert(rows, on=["payload"]), 'on=["payload.a", ...]'),
+        (lambda: events.update("id = 1", {"payload.a": 1}), "at the top level"),
     ):
         text = said(change, fz.UnsupportedError)
-        assert "column: payload.a" in text
-        assert "at the top level" in text
+        assert "column: payload" in text
+        assert hint in text
+
+
+def test_values_of_other_types(events: fz.Table) -> None:
+    """An update gives values; nothing is compared."""
+    for value, hint in (("x", "a number"), (1.5, "a number"), (True, "a number"), (dt.date(2026, 1, 2), "a number")):
+        text = said(lambda value=value: events.update("id = 1", {"id": value}))
+        assert "is no value of the type long (column: id)" in text
+        assert hint in text
+    assert "Use upsert or merge" in said(lambda: events.update("id = 1", {"payload": {"a": 1}}))
 
 
 def test_namespaces_that_are_missing(catalog: fz.Catalog, tmp_path: Path) -> None:

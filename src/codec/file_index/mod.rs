@@ -31,4 +31,4 @@ mod xxhash;
 pub use container::{FileIndex, IndexKind};
 pub use key::IndexedType;
 pub use rows::Rows;
-pub use write::{IndexOptions, IndexWriter, encode_file_index};
+pub use write::{IndexBytes, IndexOptions, IndexWriter, encode_file_index};

@@ -164,11 +164,14 @@ impl IndexWriter {
     }
 }
 
-/// The file index of a data file: by column the names of its indexes, and they themselves; none of a column without values.
+/// By column the kinds of its indexes, and they themselves; none of a column without values.
+pub type IndexBytes = BTreeMap<String, Vec<(IndexKind, Option<Vec<u8>>)>>;
+
+/// The file index of a data file.
 ///
 /// # Errors
 /// `Unsupported` for indexes that are too large together.
-pub fn encode_file_index(columns: &BTreeMap<String, Vec<(IndexKind, Option<Vec<u8>>)>>) -> Result<Vec<u8>> {
+pub fn encode_file_index(columns: &IndexBytes) -> Result<Vec<u8>> {
     let (mut head_length, mut columns_out) = (BEFORE_COLUMNS + 4 + 4, Vec::new());
     for (name, indexes) in columns {
         let name = java_text(name)?;

@@ -342,8 +342,17 @@ pub enum StreamKind {
     Length,
     DictionaryData,
     Secondary,
-    /// Indexes, filters and what is not read.
+    /// Bloom filters of the groups of rows, an index.
+    BloomFilter,
+    /// Other indexes, older filters and what is not read.
     Other,
+}
+
+impl StreamKind {
+    /// Whether values are decoded from it.
+    pub fn is_data(self) -> bool {
+        !matches!(self, StreamKind::BloomFilter | StreamKind::Other)
+    }
 }
 
 /// A stream of a stripe.
@@ -418,6 +427,7 @@ fn parse_stream(message: Message<'_>, offset: u64) -> Result<StreamInfo> {
                     2 => StreamKind::Length,
                     3 => StreamKind::DictionaryData,
                     5 => StreamKind::Secondary,
+                    8 => StreamKind::BloomFilter,
                     _ => StreamKind::Other,
                 }
             }

@@ -3,6 +3,7 @@
 //! A connection lives as long as one call, so that nothing of it survives into a forked process.
 
 mod postgres;
+mod postgres_tls;
 mod sqlite;
 
 use std::sync::Arc;

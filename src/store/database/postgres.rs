@@ -1,13 +1,15 @@
-//! PostgreSQL servers, without TLS.
+//! PostgreSQL servers.
 //!
 //! The client runs its own event loop inside each call, on the calling thread.
 
 use std::time::Duration;
 
+use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::types::ToSql;
-use postgres::{Client, Config, NoTls};
+use postgres::{Client, Config};
 
+use super::postgres_tls::Tls;
 use super::{Database, Row, Statement};
 use crate::error::{Error, Result};
 
@@ -17,6 +19,7 @@ const CONNECT: Duration = Duration::from_secs(15);
 /// A database of a server.
 pub(super) struct Postgres {
     config: Config,
+    tls: Tls,
 }
 
 impl std::fmt::Debug for Postgres {
@@ -29,6 +32,7 @@ impl std::fmt::Debug for Postgres {
 impl Postgres {
     /// The database of a URI `postgresql://…`.
     pub(super) fn new(uri: &str, user: Option<&str>, password: Option<&str>) -> Result<Postgres> {
+        let (tls, uri) = Tls::of_uri(uri)?;
         let mut config: Config = uri.parse().map_err(|e: postgres::Error| {
             Error::invalid("the uri of the PostgreSQL database is wrong")
                 .hint("Write postgresql://user:password@host:port/database")
@@ -43,7 +47,8 @@ impl Postgres {
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
-        Ok(Postgres { config })
+        config.ssl_mode(tls.mode);
+        Ok(Postgres { config, tls })
     }
 
     fn place(&self) -> String {
@@ -52,17 +57,30 @@ impl Postgres {
     }
 
     fn open(&self) -> Result<Client> {
-        self.config.connect(NoTls).map_err(|e| {
+        self.config.connect(self.tls.connector()).map_err(|e| {
             let refused = e.code().is_some_and(|c| {
                 *c == SqlState::INVALID_PASSWORD || *c == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
             });
-            let error = if refused { Error::denied("the database refused the user") } else { self.unreachable() };
-            error.with("database", self.place()).because(e)
+            let error = match refused {
+                true if self.tls.mode == SslMode::Disable => {
+                    Error::denied("the database refused the user").hint("If it wants TLS, give sslmode=require")
+                }
+                true => Error::denied("the database refused the user"),
+                false => self.unreachable(),
+            };
+            error.with("database", self.place()).with("reason", reason(&e)).because(e)
         })
     }
 
     fn unreachable(&self) -> Error {
-        Error::store("the database can't be reached").hint("Connections are made without TLS (sslmode=disable)")
+        Error::store("the database can't be reached").hint(match self.tls.mode {
+            SslMode::Disable => "If it wants TLS, give sslmode=require or sslmode=verify-full in the uri",
+            SslMode::Require => {
+                "It must offer TLS with a certificate that sslmode and sslrootcert of the uri allow; sslmode=prefer takes what \
+                 it has"
+            }
+            _ => "Is its address right, and does it accept connections?",
+        })
     }
 
     fn failed(&self, error: postgres::Error) -> Error {
@@ -71,8 +89,17 @@ impl Postgres {
             Some(c) if *c == SqlState::INSUFFICIENT_PRIVILEGE => Error::denied("the database refused the statement"),
             _ => Error::store("the database failed"),
         };
-        kind.with("database", self.place()).because(error)
+        kind.with("database", self.place()).with("reason", reason(&error)).because(error)
     }
+}
+
+/// What the client's errors hide behind "db error" and the like.
+fn reason(error: &postgres::Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
 }
 
 /// A statement's text as PostgreSQL numbers parameters.

@@ -1,5 +1,7 @@
 //! Protocol Buffers messages: the tail of a file, the footers and indexes of its stripes.
 
+use std::collections::HashSet;
+
 use super::super::compression::{Codec, Compression};
 use super::super::tail::{Kind, MAGIC, StreamKind, StripeInfo};
 use super::integers::zigzag;
@@ -16,6 +18,9 @@ const WRITER_VERSION: u64 = 9;
 
 /// Days are counted as Java Iceberg counts them, which names this calendar and never converts.
 const CALENDAR: u64 = 1;
+
+/// Bloom filters are of strings in UTF-8 and timestamps in UTC.
+const UTF8_UTC: u64 = 1;
 
 /// A message that is being made.
 #[derive(Default)]
@@ -145,6 +150,11 @@ pub struct StreamOut {
 }
 
 impl StreamOut {
+    /// Whether it stands before the data.
+    pub fn is_index(&self) -> bool {
+        matches!(self.kind, None | Some(StreamKind::BloomFilter))
+    }
+
     fn number(&self) -> u64 {
         match self.kind {
             Some(StreamKind::Present) => 0,
@@ -152,6 +162,7 @@ impl StreamOut {
             Some(StreamKind::Length) => 2,
             Some(StreamKind::DictionaryData) => 3,
             Some(StreamKind::Secondary) => 5,
+            Some(StreamKind::BloomFilter) => 8,
             Some(StreamKind::Other) | None => 6,
         }
     }
@@ -188,13 +199,20 @@ impl StripeParts {
                 m.number(3, stream.bytes.len() as u64);
             });
         }
-        for encoding in &self.encodings {
-            out.message(2, |m| match encoding {
-                EncodingOut::Direct => m.number(1, 0),
-                EncodingOut::DirectV2 => m.number(1, 2),
-                EncodingOut::DictionaryV2(size) => {
-                    m.number(1, 3);
-                    m.number(2, *size as u64);
+        let filters = self.streams.iter().filter(|s| s.kind == Some(StreamKind::BloomFilter));
+        let filtered: HashSet<usize> = filters.map(|s| s.column).collect();
+        for (column, encoding) in self.encodings.iter().enumerate() {
+            out.message(2, |m| {
+                match encoding {
+                    EncodingOut::Direct => m.number(1, 0),
+                    EncodingOut::DirectV2 => m.number(1, 2),
+                    EncodingOut::DictionaryV2(size) => {
+                        m.number(1, 3);
+                        m.number(2, *size as u64);
+                    }
+                }
+                if filtered.contains(&column) {
+                    m.number(3, UTF8_UTC);
                 }
             });
         }

@@ -6,12 +6,14 @@
 //!
 //! Everything is version 0.12 of the format, with integers as runs of version 2.
 
+mod bloom;
 mod bytes;
 mod integers;
 mod messages;
 mod statistics;
 mod stream;
 
+pub use bloom::{BloomFilter, bloom_filters};
 pub use bytes::{BitWriter, ByteRunWriter};
 pub use integers::IntegerWriter;
 pub use messages::{

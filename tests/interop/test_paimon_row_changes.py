@@ -204,7 +204,7 @@ def test_rows_keep_their_ids(paimon: Paimon, vectors: str) -> None:
         }
         columns = ["id", "_row_id", "_last_updated_sequence_number"]
         mine = {
-            tuple(r.values())[0]: tuple(r.values())[1:]
+            r["id"]: (r["_row_id"], r["_last_updated_sequence_number"])
             for r in table.open().scan(select=columns).to_arrow().to_pylist()
         }
         assert mine == java
@@ -227,6 +227,16 @@ def test_rows_keep_their_ids(paimon: Paimon, vectors: str) -> None:
     again = same()
     assert again[4] == (4, t.snapshot.id if t.snapshot else 0)
     assert (again[5], len(again)) == (found[5], 18)
+
+
+def test_changelog_of_changes(paimon: Paimon) -> None:
+    options = {"bucket": 1, "changelog-producer": "input"}
+    table = paimon.create("input", KEYED, ["id"], options=options)
+    t = table.open()
+    t.append(batch(KEYED, rows(0, 4)))
+    t.update("id = 1", {"name": "u"})
+    t.delete("id = 2")
+    assert sorted(table.check_changes(1, 3)) == ["+U", "-D"]
 
 
 def test_what_keyed_tables_refuse(paimon: Paimon) -> None:

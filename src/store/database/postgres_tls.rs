@@ -1,0 +1,273 @@
+//! TLS to PostgreSQL servers: what `sslmode` and `sslrootcert` of a URI ask for, by the meaning that PostgreSQL's own library
+//! gives them.
+//!
+//! | `sslmode` | encrypted | the server's certificate |
+//! |---|---|---|
+//! | `disable` | no | |
+//! | `allow`, `prefer` (default) | if the server can | not looked at |
+//! | `require` | yes | not looked at; with `sslrootcert` as `verify-ca` |
+//! | `verify-ca` | yes | by a known authority |
+//! | `verify-full` | yes | by a known authority, for this host |
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use postgres::config::SslMode;
+use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_rustls::TlsConnector;
+
+use crate::error::{Error, Result};
+
+const MODES: &str = "Use disable, prefer, require, verify-ca or verify-full";
+
+/// How far a certificate is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trust {
+    Anyone,
+    Authority,
+    AuthorityAndName,
+}
+
+/// What a URI says of TLS.
+pub(super) struct Tls {
+    /// For the client.
+    pub mode: SslMode,
+    connector: TlsConnector,
+}
+
+impl Tls {
+    /// Takes the parameters about TLS out of a URI; returns the rest of it.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a mode that there is not, and for certificates that can't be read; `Unsupported` for certificates of
+    /// clients.
+    pub fn of_uri(uri: &str) -> Result<(Tls, String)> {
+        let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
+        let (mut mode, mut root, mut rest) = (None, None, Vec::new());
+        for part in query.split('&').filter(|part| !part.is_empty()) {
+            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+            match name {
+                "sslmode" => mode = Some(decoded(value)),
+                "sslrootcert" => root = Some(decoded(value)),
+                "sslcert" | "sslkey" | "sslcrl" | "sslpassword" => {
+                    return Err(Error::unsupported("certificates of clients are not supported")
+                        .with("parameter", name)
+                        .hint("Give a user and a password"));
+                }
+                _ => rest.push(part),
+            }
+        }
+        let (ssl, trust) = match (mode.as_deref(), &root) {
+            (Some("disable"), _) => (SslMode::Disable, Trust::Anyone),
+            (None | Some("prefer" | "allow"), _) => (SslMode::Prefer, Trust::Anyone),
+            (Some("require"), None) => (SslMode::Require, Trust::Anyone),
+            (Some("require" | "verify-ca"), _) => (SslMode::Require, Trust::Authority),
+            (Some("verify-full"), _) => (SslMode::Require, Trust::AuthorityAndName),
+            (Some(other), _) => {
+                return Err(Error::invalid(format!("'{other}' is no sslmode"))
+                    .with("parameter", "sslmode")
+                    .hint(MODES));
+            }
+        };
+        let verifier = Verifier::new(trust, root.as_deref())?;
+        let config = ClientConfig::builder_with_provider(verifier.provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(|e| Error::internal("TLS can't be set up").because(e))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
+        let uri = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
+        Ok((Tls { mode: ssl, connector: TlsConnector::from(Arc::new(config)) }, uri))
+    }
+
+    /// For one connection.
+    pub fn connector(&self) -> Connector {
+        Connector { connector: self.connector.clone(), name: None }
+    }
+}
+
+/// `%2F` is a slash.
+fn decoded(text: &str) -> String {
+    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            None => {
+                out.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Looks at a server's certificate.
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+    /// Of authorities; `None` if anyone is trusted.
+    inner: Option<Arc<dyn ServerCertVerifier>>,
+    /// Certificates that are trusted as they are, such as one that a server signed itself.
+    known: Vec<CertificateDer<'static>>,
+}
+
+impl Verifier {
+    fn new(trust: Trust, root: Option<&str>) -> Result<Verifier> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let unusable = |what: &str| Error::invalid(what.to_owned()).with("parameter", "sslrootcert");
+        if trust == Trust::Anyone {
+            return Ok(Verifier { trust, provider, inner: None, known: Vec::new() });
+        }
+        let Some(path) = root.filter(|root| *root != "system") else {
+            let system = rustls_platform_verifier::Verifier::new(provider.clone());
+            let system = system.map_err(|e| {
+                unusable("the system's certificates can't be used").because(e).hint("Give sslrootcert=PATH")
+            })?;
+            return Ok(Verifier { trust, provider, inner: Some(Arc::new(system)), known: Vec::new() });
+        };
+        let read = CertificateDer::pem_file_iter(Path::new(path)).and_then(Iterator::collect);
+        let known: Vec<CertificateDer<'static>> =
+            read.map_err(|e| unusable("the certificates can't be read").with("path", path).because(e))?;
+        let mut roots = RootCertStore::empty();
+        let (added, _) = roots.add_parsable_certificates(known.iter().cloned());
+        if added == 0 {
+            return Err(unusable("the file has no certificate").with("path", path));
+        }
+        let inner = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
+        let inner = inner.map_err(|e| unusable("the certificates can't be used").with("path", path).because(e))?;
+        Ok(Verifier { trust, provider, inner: Some(inner), known })
+    }
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(inner) = &self.inner else { return Ok(ServerCertVerified::assertion()) };
+        if self.known.iter().any(|known| known == certificate) {
+            if self.trust == Trust::AuthorityAndName {
+                rustls::client::verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+            }
+            return Ok(ServerCertVerified::assertion());
+        }
+        use CertificateError as E;
+        match inner.verify_server_cert(certificate, others, name, response, now) {
+            // The name is looked at last.
+            Err(rustls::Error::InvalidCertificate(E::NotValidForName | E::NotValidForNameContext { .. }))
+                if self.trust == Trust::Authority =>
+            {
+                Ok(ServerCertVerified::assertion())
+            }
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, known)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let known = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, known)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Encrypts the connection to one host.
+#[derive(Clone)]
+pub(super) struct Connector {
+    connector: TlsConnector,
+    name: Option<ServerName<'static>>,
+}
+
+/// An encrypted connection.
+pub(super) struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
+
+type Handshake<S> = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Connector {
+    type Stream = Encrypted<S>;
+    type TlsConnect = Connector;
+    type Error = rustls::pki_types::InvalidDnsNameError;
+
+    fn make_tls_connect(&mut self, domain: &str) -> Result<Connector, Self::Error> {
+        // Sockets of the file system have no name, and no TLS.
+        let name = if domain.is_empty() { "localhost" } else { domain };
+        Ok(Connector { name: Some(ServerName::try_from(name.to_owned())?), ..self.clone() })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Connector {
+    type Stream = Encrypted<S>;
+    type Error = io::Error;
+    type Future = Handshake<S>;
+
+    fn connect(self, stream: S) -> Handshake<S> {
+        Box::pin(async move {
+            let name = self.name.ok_or_else(|| io::Error::other("a connection to nowhere"))?;
+            Ok(Encrypted(self.connector.connect(name, stream).await?))
+        })
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().0).poll_shutdown(cx)
+    }
+}
