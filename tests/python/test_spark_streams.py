@@ -184,6 +184,108 @@ def test_an_abort_after_the_commit_deletes_nothing(sink: fz.Table) -> None:
     writer.commit([again], 2)
     other = writer.write(iter(rows(10, 12).to_batches()))
     other.query = "another"
+    # Nobody knows why all of a job's tasks succeeded and it was given up: perhaps the commit is under way.
     writer.abort([other], 0)
+    assert len(list(Path(path_of(sink)).rglob("*.parquet"))) == 4
+    writer.abort([other, None], 0)
     assert ids(sink) == list(range(10))
     assert len(list(Path(path_of(sink)).rglob("*.parquet"))) == 2
+    with pytest.raises(fz.InternalError, match="do not know their query"):
+        writer.commit([writer.write(iter(rows(0, 1).to_batches()))], 4)
+
+
+def batches(source: fz.Table, start: int | str, **options: str) -> list[dict[str, object]]:
+    """What a query that has read up to `start` gets next."""
+    data_source = FrazilDataSource({"path": path_of(source), **options})
+    reader = data_source.streamReader(data_source.schema())
+    parts = reader.partitions({"snapshot-id": str(start)}, reader.newest())
+    return [row for part in parts for batch in reader.read(part) for row in batch.to_pylist()]
+
+
+def test_columns_are_known_by_their_ids(source: fz.Table) -> None:
+    """Rows that were written under another schema than the one that the query begins with."""
+    start = source.snapshots[0].id
+    source.update_schema().rename_column("country", "land").add_column("more", "int").commit()
+    assert batches(source, start)[0] == {"id": 10, "land": "NO", "more": None}
+    assert batches(source, -1)[0] == {"id": 0, "land": "NO", "more": None}
+    source.update_schema().drop_column("land").add_column("land", "string").commit()
+    assert batches(source, start)[0] == {"id": 10, "more": None, "land": None}
+
+
+def test_times_that_tell_nothing(source: fz.Table) -> None:
+    def begin(**options: str) -> object:
+        data_source = FrazilDataSource({"path": path_of(source), **options})
+        return data_source.streamReader(data_source.schema()).initialOffset()
+
+    assert begin(**{"stream-from-timestamp": "0"}) == {"snapshot-id": "0"}
+    assert [row["id"] for row in batches(source, 0)] == list(range(20))
+    source.delete("id < 3")
+    with pytest.raises(fz.UnsupportedError, match="is no append"):
+        batches(source, 0)
+    with pytest.raises(fz.InvalidInputError, match="in the future"):
+        begin(**{"stream-from-timestamp": "99999999999999"})
+    source.maintain.expire_snapshots(older_than=source.snapshots[-1].timestamp, retain_last=1)
+    assert len(source.refresh().snapshots) == 1
+    with pytest.raises(fz.NotFoundError, match="have expired"):
+        begin(**{"stream-from-timestamp": "1"})
+
+
+def test_schemas_of_users_are_checked(source: fz.Table) -> None:
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    swapped = StructType([StructField("country", StringType()), StructField("id", LongType())])
+    with pytest.raises(fz.InvalidInputError, match="does not fit"):
+        FrazilDataSource({"path": path_of(source), "columns": "id,country"}).streamReader(swapped)
+    assert FrazilDataSource({"path": path_of(source)}).streamReader(swapped).newest()
+
+
+@needs_arrow
+def test_complete_mode_heeds_what_is_replaced(sink: fz.Table) -> None:
+    sink.append(rows(0, 10))
+    job = WriteJob("overwrite", "country = 'NO'")
+    writer = streaming.stream_writer(sink, {}, job)
+    written = writer.write(iter(rows(100, 101).to_batches()))
+    written.query = "q"
+    writer.commit([written], 0)
+    assert ids(sink) == [1, 3, 5, 7, 9, 100]
+    with pytest.raises(fz.InvalidInputError, match="names of their own"):
+        streaming.stream_writer(sink, {"job-id": "x"}, job)
+
+
+@needs_arrow
+def test_a_batch_that_was_rolled_back_comes_again(sink: fz.Table) -> None:
+    sink.append(rows(0, 1))
+    before = sink.snapshot.id
+    writer = streaming.stream_writer(sink, {}, WriteJob())
+    for _ in range(2):
+        written = writer.write(iter(rows(10, 12).to_batches()))
+        written.query = "q"
+        writer.commit([written], 0)
+        assert ids(sink) == [0, 10, 11]
+        sink.rollback(before)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"streaming-skip-delete-snapshots": "yes"}, "true or false"),
+        ({"streaming-max-rows-per-micro-batch": "0"}, "1 at least"),
+    ],
+)
+def test_wrong_values(source: fz.Table, options: dict[str, str], says: str) -> None:
+    if not LIMITS and "max" in next(iter(options)):
+        pytest.skip("PySpark 4.1 has no limits")
+    data_source = FrazilDataSource({"path": path_of(source), **options})
+    with pytest.raises(fz.InvalidInputError, match=says):
+        data_source.streamReader(fz.spark.spark_schema(source.schema))
+
+
+def test_paimon_is_refused_at_once(tmp_path: Path) -> None:
+    catalog = fz.catalog("p", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, format="paimon").append(rows(0, 1))
+    data_source = FrazilDataSource({"path": path_of(table)})
+    with pytest.raises(fz.UnsupportedError, match="as streams"):
+        data_source.streamReader(data_source.schema())
+    with pytest.raises(fz.UnsupportedError, match="overwritten"):
+        data_source.writer(data_source.schema(), True)

@@ -192,3 +192,45 @@ def test_merge(spark, catalog: fz.Catalog, version: int) -> None:
     assert table.snapshot.summary["why"] == "test"
     with pytest.raises(fz.InvalidInputError, match="same key"):
         fz.spark.upsert(changes.drop("op").union(changes.drop("op")), table, ["id"])
+
+
+def test_a_job_counts_on_its_branch(spark, table: fz.Table) -> None:
+    table.refs.create_branch("audit")
+    fz.spark.append(frame(spark, 50, 51), table, branch="audit", job_id="monday")
+    fz.spark.append(frame(spark, 50, 51), table, job_id="monday")
+    assert len(ids(table)) == 31
+    table.rollback(table.snapshots[0].id)
+    fz.spark.append(frame(spark, 50, 51), table, job_id="monday", snapshot_properties={"Why": "a", "why": "b"})
+    assert len(ids(table)) == 31
+    assert (table.snapshot.summary["Why"], table.snapshot.summary["why"]) == ("a", "b")
+
+
+def test_columns_that_the_rows_lack(spark, table: fz.Table) -> None:
+    fz.spark.append(spark.range(50, 52), table)
+    assert ids(table, "country is null") == [50, 51]
+
+
+def test_files_go_if_the_commit_certainly_failed(table: fz.Table) -> None:
+    writer = FrazilWriter(table, WriteJob("overwrite", "nobody = 1", id="x"))
+    before = set(Path(path_of(table)).rglob("*.parquet"))
+    written = writer.write(iter(rows(50, 60).to_batches()))
+    with pytest.raises(fz.InvalidInputError, match="nobody"):
+        writer.commit([written])
+    assert set(Path(path_of(table)).rglob("*.parquet")) == before
+
+
+def test_files_stay_if_nobody_knows(table: fz.Table) -> None:
+    writer = FrazilWriter(table, WriteJob(id="x"))
+    before = len(list(Path(path_of(table)).rglob("*.parquet")))
+    written = writer.write(iter(rows(50, 53).to_batches()))
+    writer.abort([written])
+    assert len(list(Path(path_of(table)).rglob("*.parquet"))) == before + 3
+
+
+def test_distribution_without_adaptive_execution(spark, table: fz.Table) -> None:
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try:
+        fz.spark.append(frame(spark, 50, 80).repartition(4), table)
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+    assert table.refresh().snapshot.summary["added-data-files"] == "3"

@@ -36,7 +36,7 @@ from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.lanes import rows_of
 from frazil.spark.options import KNOWN, scan_of
-from frazil.spark.streaming import STREAM_OPTIONS, stream_reader, stream_writer
+from frazil.spark.streaming import STREAM_OPTIONS, check_versions, stream_reader, stream_writer
 from frazil.spark.types import spark_schema
 from frazil.spark.write import HANDLE, SUMMARY_PREFIX, WRITE_OPTIONS, FrazilWriter, job_of
 from frazil.table import Table, open_table
@@ -100,16 +100,21 @@ class FrazilDataSource(DataSource):
             raise NotFoundError(
                 str(error), error.context, "Create the table first: frazil.catalog(...).create_table(...)"
             ) from error
+        job.check(table)
         return FrazilWriter(table, job)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """A reader of the rows that come: those of the table as it is, then what is appended."""
         table = _table(self.options, (*KNOWN, *STREAM_OPTIONS))
-        return stream_reader(table, schema, _without_store(self.options))
+        options = {name.lower(): value for name, value in self.options.items() if "." not in name}
+        of_scan = {name: value for name, value in options.items() if name not in STREAM_OPTIONS}
+        check_versions(options)
+        return stream_reader(table, _narrowed(_scan({**self.options, **of_scan}, table), schema, options), options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer that appends each batch once, or of output mode `complete` overwrites with it."""
         table = _table(self.options, (*WRITE_OPTIONS, "checkpointlocation"))
+        table.writable_location()
         return stream_writer(table, self.options, job_of(self.options, overwrite))
 
 
@@ -165,12 +170,9 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     return open_table(location, store)
 
 
-def _without_store(options: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in options.items() if "." not in name}
-
-
-def _scan(options: Mapping[str, str]) -> Scan:
-    return scan_of(_table(options), {name: value for name, value in options.items() if name.lower() in KNOWN})
+def _scan(options: Mapping[str, str], table: Table | None = None) -> Scan:
+    opened = _table(options) if table is None else table
+    return scan_of(opened, {name: value for name, value in options.items() if name.lower() in KNOWN})
 
 
 def _narrowed(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Scan:

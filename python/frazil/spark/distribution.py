@@ -40,7 +40,9 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
         )
     if mode == "none" or table.format != "iceberg":
         return df
-    sources = dict(_sources(table.schema.fields, ()))
+    # What the rows lack becomes null, or the writer refuses it.
+    given = {name.lower() for name in df.columns}
+    sources = dict(_sources([field for field in table.schema.fields if field.name.lower() in given], ()))
     partition = [c for field in table.partition_spec.fields if (c := _column(field, sources)) is not None]
     if mode == "hash":
         return _rebalanced(df, partition) if partition else df
@@ -60,7 +62,9 @@ def _mode(table: Table) -> str:
 
 
 def _rebalanced(df: DataFrame, keys: list[Column]) -> DataFrame:
-    """Rows with the same keys together. Spark splits tasks that become too large, which it does for columns only."""
+    """Rows with the same keys together. Where it may, Spark splits tasks that become too large; by columns only."""
+    if str(df.sparkSession.conf.get("spark.sql.adaptive.enabled", "true")).lower() == "false":
+        return df.repartition(*keys)
     named = {f"frazil partition {i}": key for i, key in enumerate(keys)}
     names = [f"`{name}`" for name in named]
     return df.withColumns(named).hint("rebalance", *map(f.col, names)).drop(*named)

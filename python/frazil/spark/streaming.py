@@ -7,22 +7,21 @@ after a failure is recognised.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyspark
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition, WriterCommitMessage
-from pyspark.sql.types import StructType
 
 from frazil._core import CommitMessage
-from frazil.exceptions import FrazilError, InvalidInputError, NotFoundError, UnsupportedError
+from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
-from frazil.spark.lanes import rows_of
 from frazil.spark.options import CHANGES, VERSIONS, integer, scan_of
-from frazil.spark.write import WriteJob, Written, write_rows
+from frazil.spark.types import arrow_schema, conform
+from frazil.spark.write import WriteJob, Written, give_up, history, write_rows
 from frazil.table import Snapshot, Table
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ try:
 except ImportError:  # PySpark 4.0 and 4.1
     limits = None
 
-__all__ = ["STREAM_OPTIONS", "stream_reader", "stream_writer"]
+__all__ = ["STREAM_OPTIONS", "check_versions", "stream_reader", "stream_writer"]
 
 _FROM = "stream-from-timestamp"
 _SKIP = {"delete": "streaming-skip-delete-snapshots", "overwrite": "streaming-skip-overwrite-snapshots"}
@@ -48,22 +47,35 @@ STREAM_OPTIONS = (_FROM, *_SKIP.values(), _MAX_FILES, _MAX_ROWS)
 # Members of a snapshot's summary, as Iceberg's connector names them.
 _QUERY, _BATCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
-# In place of a snapshot's id: before the first.
-_NOTHING = "-1"
+# In place of a snapshot's id: nothing was read, and the table comes first as it is; or the first snapshot's rows do.
+_NOTHING, _BEGINNING = "-1", "0"
 
 
-def stream_reader(table: Table, schema: StructType, options: Mapping[str, str]) -> DataSourceStreamReader:
-    """A reader of a table's rows as they come.
+def check_versions(given: Mapping[str, str]) -> None:
+    """Refuses options that name a version.
 
     Raises:
-        InvalidInputError: An option is wrong.
-        UnsupportedError: An option needs a newer PySpark.
+        InvalidInputError: There is one.
     """
-    given = {name.lower(): value for name, value in options.items()}
     wrong = [name for name in given if name in CHANGES or (name in VERSIONS and name != "branch")]
     if wrong:
         raise InvalidInputError(
             f"a stream is of no single version, as option '{wrong[0]}' wants it", hint=f"Use '{_FROM}' or 'branch'"
+        )
+
+
+def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSourceStreamReader:
+    """A reader of a table's rows as they come, in the columns and types of `scan`.
+
+    Raises:
+        InvalidInputError: An option is wrong.
+        UnsupportedError: An option needs a newer PySpark; the table is one of Apache Paimon.
+    """
+    if table.format != "iceberg":
+        raise UnsupportedError(
+            "tables of Apache Paimon can't be read as streams yet",
+            {"table": table.location},
+            "Read what changed since a snapshot: table.changes(since=...)",
         )
     limited = [name for name in (_MAX_FILES, _MAX_ROWS) if name in given]
     if limits is None:
@@ -72,8 +84,8 @@ def stream_reader(table: Table, schema: StructType, options: Mapping[str, str]) 
                 f"option '{limited[0]}' needs PySpark 4.2: older ones ask for all rows at once",
                 hint="Leave the option out",
             )
-        return _UnlimitedReader(table, schema, given)
-    return _limited()(table, schema, given)
+        return _UnlimitedReader(table, scan, given)
+    return _limited()(table, scan, given)
 
 
 def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> DataSourceStreamWriter:
@@ -82,6 +94,9 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
     Raises:
         UnsupportedError: PySpark is older than 4.1.
     """
+    if "job-id" in {name.lower() for name in options}:
+        raise InvalidInputError("a stream's batches have names of their own", hint="Leave out option 'job-id'")
+    job.check(table)
     if DataSourceStreamArrowWriter is None:
         raise UnsupportedError(
             "PySpark 4.0 hands streams to data sources row by row",
@@ -99,55 +114,67 @@ class _Rows(InputPartition):
 class _Reader(DataSourceStreamReader):
     """Offsets are snapshots: `{"snapshot-id": "5"}` is what there was after snapshot 5."""
 
-    def __init__(self, table: Table, schema: StructType, options: Mapping[str, str]) -> None:
+    def __init__(self, table: Table, scan: Scan, options: Mapping[str, str]) -> None:
         self._table = table
-        self._columns = schema.fieldNames()
-        self._schema = schema
-        self._options = {name: value for name, value in options.items() if name not in STREAM_OPTIONS}
+        self._schema = scan.schema
+        self._options = {name: value for name, value in options.items() if name not in (*STREAM_OPTIONS, "path")}
         self._branch = options.get("branch")
-        self._from_ms = integer(_FROM, options[_FROM]) if _FROM in options else None
-        self._skipped = {kind for kind, name in _SKIP.items() if options.get(name, "false").lower() == "true"}
-        self._max_files = integer(_MAX_FILES, options[_MAX_FILES]) if _MAX_FILES in options else None
-        self._max_rows = integer(_MAX_ROWS, options[_MAX_ROWS]) if _MAX_ROWS in options else None
+        self._from_ms = _least(options, _FROM, 0)
+        self._skipped = {kind for kind, name in _SKIP.items() if _truth(options, name)}
+        self._max_files, self._max_rows = _least(options, _MAX_FILES, 1), _least(options, _MAX_ROWS, 1)
+        if self._from_ms is not None and self._from_ms > time.time() * 1000:
+            raise InvalidInputError(f"option '{_FROM}' is in the future", hint="Begin the query when it is time")
 
     def initialOffset(self) -> dict[str, str]:
         """Before everything, or before the first snapshot from a time on."""
-        if self._from_ms is None:
+        line = self._line(self._table.refresh())
+        if self._from_ms is None or not line:
             return {"snapshot-id": _NOTHING}
-        before = [s for s in self._line() if s.timestamp.timestamp() * 1000 < self._from_ms]
-        return {"snapshot-id": str(before[-1].id) if before else _NOTHING}
+        before = [s for s in line if s.timestamp.timestamp() * 1000 < self._from_ms]
+        if before:
+            return {"snapshot-id": str(before[-1].id)}
+        if line[0].parent_id is not None:
+            raise NotFoundError(
+                f"the snapshots before the time of option '{_FROM}' have expired, so nobody can tell what came since",
+                {"table": self._table.location, "oldest snapshot": str(line[0].id)},
+                "Give a later time, or leave the option out to read the whole table first",
+            )
+        return {"snapshot-id": _BEGINNING}
 
     def newest(self) -> dict[str, str]:
         """The newest snapshot."""
-        line = self._line()
+        line = self._line(self._table.refresh())
         return {"snapshot-id": str(line[-1].id) if line else _NOTHING}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         """The splits of what was appended after `start`, up to `end`."""
         if start == end:
             return []
-        return [_Rows(split) for split in self._scan(start["snapshot-id"], end["snapshot-id"]).plan()]
+        scans = self._scans(self._table.refresh(), start["snapshot-id"], end["snapshot-id"])
+        return [_Rows(split) for scan in scans for split in scan.plan()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """A split's rows."""
-        if isinstance(partition, _Rows):
-            yield from rows_of(partition.split)
+        """A split's rows, in the columns and types that the query began with."""
+        if not isinstance(partition, _Rows):
+            return
+        target = arrow_schema(self._schema)
+        places = {field.id: place for place, field in enumerate(partition.split.schema.fields)}
+        for batch in partition.split.to_arrow_batch_reader(ordered=True, threads=1):
+            arrays = [
+                batch.column(places[field.id]) if field.id in places else pa.nulls(batch.num_rows, to.type)
+                for field, to in zip(self._schema.fields, target, strict=True)
+            ]
+            names = [field.name for field in target]
+            yield conform(pa.RecordBatch.from_arrays(arrays, names), target)
 
-    def _line(self) -> list[Snapshot]:
+    def _line(self, table: Table) -> list[Snapshot]:
         """The snapshots of the branch, oldest first."""
-        table = self._table.refresh()
-        by_id = {s.id: s for s in table.snapshots}
-        head = table.refs[self._branch].snapshot_id if self._branch else table.snapshot and table.snapshot.id
-        line: list[Snapshot] = []
-        while head in by_id:
-            line.append(by_id[head])
-            head = by_id[head].parent_id
-        return line[::-1]
+        return history(table, self._branch)[::-1]
 
-    def _after(self, start: str) -> list[Snapshot]:
+    def _after(self, table: Table, start: str) -> list[Snapshot]:
         """The snapshots after one, oldest first."""
-        line = self._line()
-        if start == _NOTHING:
+        line = self._line(table)
+        if start in (_NOTHING, _BEGINNING):
             return line
         at = [i for i, s in enumerate(line) if str(s.id) == start]
         if not at:
@@ -159,21 +186,38 @@ class _Reader(DataSourceStreamReader):
             )
         return line[at[0] + 1 :]
 
-    def _scan(self, start: str, end: str) -> Scan:
-        table = self._table.refresh()
-        given = {name: value for name, value in self._options.items() if name not in ("path", *VERSIONS)}
+    def _scans(self, table: Table, start: str, end: str) -> list[Scan]:
         if start == _NOTHING:
-            versions = {"snapshot-id": end}
-        else:
-            versions = {"start-snapshot-id": start, "end-snapshot-id": end}
-            for snapshot in self._after(start):
-                self._check(snapshot)
-                if str(snapshot.id) == end:
-                    break
-        if "columns" not in given:
-            # The columns that the query began with; others may have come since.
-            return scan_of(table, {**given, **versions}, select=self._columns)
-        return scan_of(table, {**given, **versions})
+            return [self._scan(table, {"snapshot-id": end})]
+        scans = []
+        for snapshot in self._after(table, start):
+            self._check(snapshot)
+            if start == _BEGINNING:
+                # What the first snapshot has is what it appended.
+                start = str(snapshot.id)
+                scans.append(self._scan(table, {"snapshot-id": start}))
+            if str(snapshot.id) == end:
+                break
+        if start != end:
+            scans.append(self._scan(table, {"start-snapshot-id": start, "end-snapshot-id": end}))
+        return scans
+
+    def _scan(self, table: Table, versions: Mapping[str, str]) -> Scan:
+        """A version, of which columns are known by their ids: they may have had other names, or not have been there."""
+        given = {name: value for name, value in self._options.items() if name not in ("columns", *VERSIONS)}
+        scan = scan_of(table, {**given, **versions})
+        there = {field.id: field for field in scan.schema.fields}
+        columns = [(there[field.id], field) for field in self._schema.fields if field.id in there]
+        nested = [was.name for was, field in columns if was.children and was.type != field.type]
+        if nested and "columns" not in self._options:
+            raise UnsupportedError(
+                f"the members of column '{nested[0]}' were changed since the stream's rows were written",
+                {"table": self._table.location},
+                "Leave the column out, or begin a new query",
+            )
+        if nested:
+            return scan_of(table, {**given, **versions, "columns": self._options["columns"]})
+        return scan.select(*(was.name for was, _ in columns))
 
     def _check(self, snapshot: Snapshot) -> None:
         """Refuses to pass over rows that were changed, unless the options say so."""
@@ -213,13 +257,12 @@ def _limited() -> type[_Reader]:
             last = self._last or self.newest()
             if isinstance(limit, limits.ReadAllAvailable) or start["snapshot-id"] in (_NOTHING, last["snapshot-id"]):
                 return last
-            most_files = getattr(limit, "max_files", None)
-            most_rows = getattr(limit, "max_rows", None)
             end, files, rows = start["snapshot-id"], 0, 0
-            for snapshot in self._after(start["snapshot-id"]):
-                files += int(snapshot.summary.get("added-data-files", 0))
-                rows += int(snapshot.summary.get("added-records", 0))
-                beyond = (most_files is not None and files > most_files) or (most_rows is not None and rows > most_rows)
+            for snapshot in self._after(self._table.refresh(), end):
+                if snapshot.operation == "append":
+                    files += int(snapshot.summary.get("added-data-files", 0))
+                    rows += int(snapshot.summary.get("added-records", 0))
+                beyond = files > (self._max_files or files) or rows > (self._max_rows or rows)
                 if beyond and end != start["snapshot-id"]:
                     break
                 end = str(snapshot.id)
@@ -251,26 +294,19 @@ def _writer() -> type[Any]:
         def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
             written, query = _batch(messages)
             if query is None:
-                return
+                if not written and self._job.operation == "append":
+                    return
+                raise InternalError("the tasks of a stream's batch do not know their query, so nothing was committed")
             newest = self._table.refresh()
-            if _is_done(newest, query, batchId):
-                newest.abort(written)
+            if _is_done(newest, self._job.branch, query, batchId):
+                give_up(newest, written)
                 return
-            names = {_QUERY: query, _BATCH: str(batchId), "engine-version": pyspark.__version__}
-            properties = {**self._job.properties, **names, "engine-name": "spark"}
-            if self._job.operation == "append":
-                newest.commit(written, properties, self._job.branch)
-            else:
-                newest.commit_overwrite(written, branch=self._job.branch, snapshot_properties=properties)
+            names = {_QUERY: query, _BATCH: str(batchId)}
+            self._job.commit(newest, written, {**self._job.members(), **names})
 
         def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-            written, query = _batch(messages)
-            try:
-                newest = self._table.refresh()
-            except FrazilError:
-                return
-            if query is None or not _is_done(newest, query, batchId):
-                newest.abort(written)
+            if None in messages:
+                give_up(self._table, _batch(messages)[0])
 
     return FrazilStreamWriter
 
@@ -285,7 +321,23 @@ def _batch(messages: list[WriterCommitMessage | None]) -> tuple[list[CommitMessa
     return [m.message for m in found if m.message is not None], query
 
 
-def _is_done(table: Table, query: str, batch: int) -> bool:
-    """Whether a snapshot says that it is of this batch of the query, or of a later one."""
-    of_query = (s.summary for s in table.snapshots if s.summary.get(_QUERY) == query)
+def _is_done(table: Table, branch: str | None, query: str, batch: int) -> bool:
+    """Whether a snapshot of the branch says that it is of this batch of the query, or of a later one."""
+    of_query = (s.summary for s in history(table, branch) if s.summary.get(_QUERY) == query)
     return any(int(summary.get(_BATCH, -1)) >= batch for summary in of_query)
+
+
+def _least(options: Mapping[str, str], name: str, least: int) -> int | None:
+    if name not in options:
+        return None
+    value = integer(name, options[name])
+    if value < least:
+        raise InvalidInputError(f"option '{name}' can't be {value}", hint=f"It is {least} at least")
+    return value
+
+
+def _truth(options: Mapping[str, str], name: str) -> bool:
+    value = options.get(name, "false").lower()
+    if value not in ("true", "false"):
+        raise InvalidInputError(f"option '{name}' can't be '{value}'", hint="It is true or false")
+    return value == "true"

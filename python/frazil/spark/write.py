@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
@@ -18,10 +19,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from frazil import arguments
 from frazil._core import CommitMessage
-from frazil.exceptions import FrazilError, InvalidInputError
+from frazil.exceptions import CommitStateUnknownError, FrazilError, InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.distribution import Distribution, distributed
-from frazil.table import Table, open_table
+from frazil.table import Snapshot, Table, open_table
 
 __all__ = [
     "HANDLE",
@@ -31,6 +32,8 @@ __all__ = [
     "WriteJob",
     "Written",
     "append",
+    "give_up",
+    "history",
     "job_named",
     "job_of",
     "messages_of",
@@ -44,11 +47,13 @@ __all__ = [
 # The member of a snapshot's summary by which a job knows its own commit again.
 JOB_ID = "frazil.job-id"
 
+_ENGINE = {"engine-name": "spark", "engine-version": pyspark.__version__}
+
 # The option with a table of a catalog, which can't be found by its location.
 HANDLE = "table-token"
 
 # Options of writes; those that begin with the last are members of the snapshot's summary.
-WRITE_OPTIONS = ("branch", "overwrite-mode", "replace-where", "job-id")
+WRITE_OPTIONS = ("branch", "overwrite-mode", "replace-where", "job-id", "snapshot-properties")
 SUMMARY_PREFIX = "snapshot-property."
 
 Operation = Literal["append", "overwrite", "overwrite-partitions"]
@@ -64,22 +69,64 @@ class WriteJob:
     properties: Mapping[str, str] = field(default_factory=dict)
     id: str = ""
 
-    def commit(self, table: Table, messages: list[CommitMessage]) -> None:
-        """Commits what the tasks wrote."""
-        if self.operation == "append":
-            table.commit(messages, self.members(), self.branch)
-            return
-        partitions = self.operation == "overwrite-partitions"
-        table.commit_overwrite(messages, self.where, partitions, self.branch, self.members())
+    def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
+        """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
+        members = self.members() if members is None else members
+        try:
+            if self.operation == "append":
+                table.commit(messages, members, self.branch)
+            else:
+                partitions = self.operation == "overwrite-partitions"
+                table.commit_overwrite(messages, self.where, partitions, self.branch, members)
+        except CommitStateUnknownError:
+            raise
+        except FrazilError:
+            give_up(table, messages)
+            raise
 
     def members(self) -> dict[str, str]:
         """Members of the snapshot's summary."""
-        engine = {"engine-name": "spark", "engine-version": pyspark.__version__, JOB_ID: self.id}
-        return {**self.properties, **engine}
+        return {**self.properties, **_ENGINE, JOB_ID: self.id}
 
     def is_done(self, table: Table) -> bool:
-        """Whether a snapshot of this version of the table is the job's."""
-        return any(snapshot.summary.get(JOB_ID) == self.id for snapshot in table.snapshots)
+        """Whether the branch has the job's snapshot, at this version of the table."""
+        return any(snapshot.summary.get(JOB_ID) == self.id for snapshot in history(table, self.branch))
+
+    def check(self, table: Table) -> None:
+        """Refuses what can't be committed, before anything is written.
+
+        Raises:
+            UnsupportedError: Of tables of Apache Paimon only `main` can be appended to.
+        """
+        if table.format == "paimon" and (self.operation != "append" or self.branch is not None):
+            what = "overwritten" if self.branch is None else "changed on a branch"
+            raise UnsupportedError(
+                f"tables of Apache Paimon can't be {what} by Spark's tasks yet",
+                {"table": table.location},
+                "Append to them, or call the table's own methods on the driver",
+            )
+
+
+def history(table: Table, branch: str | None) -> list[Snapshot]:
+    """The snapshots of a branch, newest first; of one that is not there yet, those of `main`, where it will begin."""
+    if table.format == "paimon":
+        return list(table.snapshots)
+    by_id = {snapshot.id: snapshot for snapshot in table.snapshots}
+    if branch is not None and branch in table.refs:
+        head: int | None = table.refs[branch].snapshot_id
+    else:
+        head = table.snapshot.id if table.snapshot else None
+    line = []
+    while head in by_id:
+        line.append(by_id[head])
+        head = by_id[head].parent_id
+    return line
+
+
+def give_up(table: Table, messages: list[CommitMessage]) -> None:
+    """Deletes the files of messages that are certainly in no snapshot; what can't be deleted is an orphan."""
+    with contextlib.suppress(FrazilError):
+        table.refresh().abort(messages)
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
@@ -103,6 +150,7 @@ def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
         operation = "overwrite-partitions" if mode == "dynamic" else "overwrite"
     named = SUMMARY_PREFIX
     properties = {name[len(named) :]: text for name, text in options.items() if name.lower().startswith(named)}
+    properties |= json.loads(given.get("snapshot-properties", "{}"))
     return WriteJob(operation, where, given.get("branch"), properties, given.get("job-id") or str(uuid.uuid4()))
 
 
@@ -125,26 +173,22 @@ class FrazilWriter(DataSourceArrowWriter):
         return Written(write_rows(self._table, iterator, self._job.branch))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Puts the files of all tasks into the table in one commit."""
+        """Puts the files of all tasks into the table in one commit, unless the job was done before."""
         written = messages_of(messages)
-        if self._job.is_done(self._table.refresh()):
-            self._table.abort(written)
-            return
-        self._job.commit(self._table, written)
+        newest = self._table.refresh()
+        if self._job.is_done(newest):
+            give_up(newest, written)
+        else:
+            self._job.commit(newest, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of the tasks that succeeded, since the job did not.
+        """Deletes the files of the tasks that succeeded, if another failed.
 
-        Spark also calls this when the commit raised, which it may do after publishing. So the table is asked first;
-        where it has the job's snapshot, or can't be read, nothing is deleted.
+        Where all succeeded the commit was tried: it has deleted the files if it certainly failed, and Spark, which
+        calls this after any error, knows less than it did.
         """
-        try:
-            newest = self._table.refresh()
-        except FrazilError:
-            return
-        if self._job.is_done(newest):
-            return
-        self._table.abort(messages_of(messages))
+        if None in messages:
+            give_up(self._table, messages_of(messages))
 
 
 def write_rows(table: Table, rows: Iterator[pa.RecordBatch], branch: str | None = None) -> CommitMessage | None:
@@ -178,8 +222,9 @@ def append(
         table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
         branch: The branch to change, if not `main`.
         snapshot_properties: Members for the snapshot's summary.
-        job_id: A name for this job. If a snapshot of the table has it already, nothing is done: a job that is
-            run again after its driver died adds its rows once.
+        job_id: A name for this job. If a snapshot of the branch's history has it already, nothing is done: a job that
+            is run again after its driver died adds its rows once. Two jobs of one name at the same time, and jobs whose
+            snapshot has expired, are not known.
         distribution: How rows go to tasks before they are written: `none` as they are, `hash` all rows of a partition
             together, `range` in the table's sort order. `auto`: as the table's property `write.distribution-mode` says;
             without it by range if the table has a sort order, by hash if it is partitioned.
@@ -201,6 +246,8 @@ def overwrite(
     distribution: Distribution = "auto",
 ) -> None:
     """Replaces rows of a table by a DataFrame's in one commit, as `Table.overwrite` does.
+
+    Rows that others commit while Spark computes these are replaced as well.
 
     Args:
         df: The new rows. They may be read from the table itself.
@@ -255,6 +302,7 @@ def job_named(
 
 def _run(df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution) -> None:
     opened = writable(table)
+    job.check(opened)
     if job.is_done(opened):
         return
     # The data source imports this module for its writer.
@@ -269,7 +317,8 @@ def _run(df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, di
         writer = writer.option("replace-where", job.where)
     if job.branch is not None:
         writer = writer.option("branch", job.branch)
-    writer = writer.options(**{f"{SUMMARY_PREFIX}{name}": value for name, value in job.properties.items()})
+    # Spark makes the names of options lower case, not their values.
+    writer = writer.option("snapshot-properties", json.dumps(dict(job.properties)))
     handle = opened._core.to_json()
     members = json.loads(handle)
     if members.get("catalog") or members.get("storage-options"):
