@@ -50,6 +50,7 @@ use super::schema::TableSchema;
 use super::snapshot::{CURRENT_VERSION, Snapshot};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::attempts::{self, Attempts, RetryPolicy, Verdict};
+use crate::store::in_parallel;
 use crate::store::location::join;
 use crate::task::{BucketHashes, DataFile, PaimonNewFile, WrittenAt};
 use crate::types::Value;
@@ -60,6 +61,10 @@ pub const NO_IDENTIFIER: i64 = i64::MAX;
 
 /// The option that says how often a commit is tried again.
 const MAX_RETRIES: &str = "commit.max-retries";
+
+/// What may have become of a file that was written and is gone.
+const GONE: &str = "Its message was aborted; or it was committed, and the file has been compacted and expired since: look whether \
+                    its rows are in the table before you write them again";
 
 /// What a snapshot does to the table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +141,8 @@ pub struct Commit {
     watermark: Option<i64>,
     properties: BTreeMap<String, String>,
     checks_appends: bool,
+    /// Whether it is still to be seen that the added files are there.
+    checks_files: bool,
     /// The snapshot that the changes rely on, or that there was none.
     only_on: Option<Option<i64>>,
     owns_files: bool,
@@ -191,6 +198,7 @@ impl Commit {
             watermark: None,
             properties: BTreeMap::new(),
             checks_appends: false,
+            checks_files: false,
             only_on: None,
             owns_files: false,
             files: MetadataFiles::new(folder.store().clone(), folder.root()),
@@ -243,6 +251,13 @@ impl Commit {
     #[must_use]
     pub fn checking_appends(self) -> Self {
         Commit { checks_appends: true, ..self }
+    }
+
+    /// Looks whether added files are still there, unless the table has the commit already: files that others wrote, perhaps long
+    /// ago, may have been committed, compacted and expired since.
+    #[must_use]
+    pub fn checking_files(self) -> Self {
+        Commit { checks_files: true, ..self }
     }
 
     /// Lets no other commit come between a snapshot (or none, as there was) and this one.
@@ -336,6 +351,22 @@ impl Commit {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether the added files are there.
+    fn check_files(&self) -> Result<()> {
+        let store = self.folder.store();
+        let check = |i: usize| {
+            let Some(new) = self.changes.added.get(i) else { return Ok(()) };
+            let path = &new.file.path;
+            store.size(path).map(drop).map_err(|e| match e.kind() {
+                ErrorKind::NotFound => {
+                    Error::invalid("a written file is not there any more").with("path", path).hint(GONE)
+                }
+                _ => e,
+            })
+        };
+        in_parallel(store.as_ref(), self.changes.added.len(), check).map(drop)
     }
 
     /// The entries that the commit makes of its changes, checked.
@@ -457,6 +488,9 @@ impl Attempts for Commit {
     }
 
     fn prepare(&mut self, base: &Base) -> Result<Next> {
+        if std::mem::take(&mut self.checks_files) {
+            self.check_files()?;
+        }
         let (schema, latest) = (&base.schema, base.latest.as_ref());
         let index_base = match latest.and_then(|s| s.index_manifest.as_deref()) {
             Some(name) => read_index_manifest(self.folder.store().as_ref(), self.folder.root(), name)?,

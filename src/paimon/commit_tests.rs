@@ -370,6 +370,40 @@ fn deletion_vectors_go_with_their_files() {
 }
 
 #[test]
+fn compactions_by_key_know_of_each_others_vectors() {
+    let t = setup(true, &[("bucket", "1"), ("deletion-vectors.enabled", "true")]);
+    let at = |name: &str, level: i32, from: i32| t.file(name, 1, 10, (level, (from, from + 9)));
+    let files = [at("top", 5, 0), at("low", 4, 100), at("new", 0, 0), at("newer", 0, 50)];
+    Commit::new(&t.folder, adding(files)).run().into_result().unwrap();
+    let run = |added: Vec<PaimonNewFile>, removed: &[PaimonNewFile], index: Vec<IndexEntry>| {
+        let removed = removed.iter().map(|f| f.file.clone()).collect();
+        Commit::new(&t.folder, Changes { removed, index, ..adding(added) }).compacting().run()
+    };
+    // One marks rows of a file above.
+    run(vec![at("m1", 3, 0)], &[at("new", 0, 0)], vec![vectors("v1", &["top"], ADD)]).into_result().unwrap();
+    // Others that began before replace that file, or mark rows of one that is not there.
+    let conflicts = [
+        run(vec![at("m2", 5, 0)], &[at("top", 5, 0), at("newer", 0, 50)], Vec::new()),
+        run(
+            vec![at("m3", 2, 50)],
+            &[at("newer", 0, 50)],
+            vec![vectors("v1", &["top"], DELETE), vectors("v2", &["top", "gone"], ADD)],
+        ),
+    ];
+    conflicts.into_iter().for_each(|c| assert_eq!(failed(c).kind(), ErrorKind::CommitConflict));
+    // A file that goes to another level keeps its vectors.
+    let moved = Changes { moved: vec![(at("top", 5, 0).file, 4)], ..Changes::default() };
+    Commit::new(&t.folder, moved).compacting().run().into_result().unwrap();
+    // Whoever knows of the vectors may replace the file; vectors that were left over are no fault of the commit.
+    let known = vec![vectors("v1", &["top"], DELETE), vectors("v3", &["top", "low"], ADD)];
+    run(vec![at("m4", 5, 0)], &[at("top", 4, 0)], known).into_result().unwrap();
+    let more = vec![vectors("v3", &["top", "low"], DELETE), vectors("v4", &["top", "low", "m4"], ADD)];
+    run(vec![at("m5", 2, 50)], &[at("newer", 0, 50)], more).into_result().unwrap();
+    assert_eq!(t.names(), set(&["low", "m1", "m4", "m5"]));
+    assert!(t.orphans().is_empty());
+}
+
+#[test]
 fn whatever_goes_wrong_the_table_has_all_of_a_commit_or_nothing() {
     for fault in [Fault::Refused, Fault::LostReply, Fault::Timeout] {
         for turn in 0.. {

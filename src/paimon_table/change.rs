@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use arrow::array::RecordBatchReader;
 
 use super::PaimonTable;
+use super::rows::keyed::{DeleteOrder, check_deletable};
 use super::settle::{Pending, Settling};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::bind::bind;
@@ -151,7 +152,7 @@ impl PaimonTable {
         let user = user_of(paths);
         // A file that is there already must not come a second time.
         let told =
-            |commit: Commit| with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends(), options);
+            |commit: Commit| with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends().checking_files(), options);
         let pending = Pending { files, ..Pending::default() };
         table.settle(pending, &Settling { replaced: None, owns_files: false, told: &told })?;
         self.refresh()
@@ -215,9 +216,17 @@ impl PaimonTable {
     }
 
     pub(super) fn new_files(&self, rows: Rows, kind: WriteKind, replaces: bool) -> Result<Pending> {
+        let order = match kind {
+            WriteKind::Delete => {
+                check_deletable(self.table_schema())?;
+                Some(DeleteOrder::new(self.table_schema(), &rows.schema())?)
+            }
+            _ => None,
+        };
         let mut writer = PaimonWriter::new(self, kind, replaces)?;
         for batch in rows {
             let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+            order.iter().try_for_each(|order| order.check(&batch))?;
             writer.write(&batch)?;
         }
         self.pending(writer, kind)

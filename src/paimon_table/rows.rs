@@ -9,7 +9,7 @@
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
 mod found;
-mod keyed;
+pub(super) mod keyed;
 mod rewrite;
 pub(crate) mod vectors;
 

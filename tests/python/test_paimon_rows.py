@@ -235,6 +235,98 @@ def test_keyed_tables_refuse(make: Callable[..., fz.Table]) -> None:
         t.transaction()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"merge-engine": "partial-update"},
+        {"merge-engine": "aggregation"},
+        {"merge-engine": "first-row"},
+        {"ignore-delete": True},
+        {"deduplicate.ignore-delete": True},
+    ],
+)
+def test_deletes_that_would_do_nothing(make: Callable[..., fz.Table], options: dict[str, Any]) -> None:
+    t = make({"bucket": 1, **options}, key=["id"])
+    t.append(batch(rows(0, 3)))
+    for delete in (t.delete_keys, t.writer().delete_keys):
+        with pytest.raises(fz.UnsupportedError, match="delete"):
+            delete(pa.table({"id": [1]}))
+    assert len(t.refresh().snapshots) == 1
+
+
+def test_deletes_say_what_they_are_newer_than(make: Callable[..., fz.Table]) -> None:
+    t = make({"bucket": 1, "sequence.field": "v"}, key=["id"])
+    t.append(batch([(1, "a", 5.0), (2, "a", 5.0), (3, "a", 5.0)]))
+    for delete in (t.delete_keys, t.writer().delete_keys):
+        with pytest.raises(fz.InvalidInputError, match=r"newer than(.|\n)*delete\(where\)"):
+            delete(pa.table({"id": [1]}))
+        with pytest.raises(fz.InvalidInputError, match="newer than"):
+            delete(pa.table({"id": [1, 2], "v": [6.0, None]}))
+    t.delete_keys(pa.table({"id": [1, 2], "v": [6.0, 4.0]}))
+    t.delete("id = 3")
+    assert set(held(t)) == {2}
+    t = make(
+        {
+            "bucket": 1,
+            "merge-engine": "partial-update",
+            "fields.v.sequence-group": "g",
+            "partial-update.remove-record-on-sequence-group": "v",
+        },
+        key=["id"],
+    )
+    t.append(batch([(1, "a", 5.0), (2, "a", 5.0)]))
+    for keys in (pa.table({"id": [1]}), pa.table({"id": [1], "v": pa.array([None], pa.float64())})):
+        with pytest.raises(fz.InvalidInputError, match="newer than"):
+            t.delete_keys(keys)
+    t.delete_keys(pa.table({"id": [1], "v": [6.0]}))
+    assert set(held(t)) == {2}
+
+
+def test_columns_that_order_rows_are_not_updated(make: Callable[..., fz.Table]) -> None:
+    groups = {"merge-engine": "partial-update", "fields.v.sequence-group": "g"}
+    for options in ({"sequence.field": "v"}, groups):
+        t = make({"bucket": 1, **options}, key=["id"])
+        t.append(batch([(1, "a", 5.0)]))
+        with pytest.raises(fz.UnsupportedError, match="orders the rows"):
+            t.update("id = 1", {"g": "b", "v": 4.0})
+        t.update("id = 1", {"g": "b"})
+        assert held(t) == {1: (1, "b", 5.0)}
+
+
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_messages_whose_files_have_expired(make: Callable[..., fz.Table], key: list[str] | None) -> None:
+    t = make({"bucket": 1, **({} if key else {"bucket-key": "id"})}, key=key)
+    message = t.writer().write(batch(rows(0, 3)))
+    t.commit([message])
+    assert t.commit([message]).snapshot == t.refresh().snapshot
+    t.append(batch(rows(3, 6)))
+    if key:
+        t.maintain.compact()
+    else:
+        t.overwrite(batch(rows(0, 6)))
+    t.append(batch(rows(6, 9)))
+    t.refresh()
+    # Its snapshot tells still that it was committed, whatever became of its files.
+    assert len(t.commit([message]).snapshots) == 4
+    t.maintain.expire_snapshots(retain_last=1, older_than=dt.datetime.now(dt.timezone.utc))
+    t.refresh()
+    assert len(t.snapshots) == 1
+    with pytest.raises(fz.InvalidInputError, match=r"not there any more(.|\n)*expired"):
+        t.commit([message])
+    assert sorted(held(t)) == list(range(9))
+
+
+def test_deleted_rows_do_not_come_back_without_options(make: Callable[..., fz.Table]) -> None:
+    for options in ({"deletion-vectors.enabled": True}, {"ignore-delete": True}):
+        t = make({"bucket": 1, **options}, key=["id"])
+        t.append(batch(rows(0, 3)))
+        with pytest.raises(fz.InvalidInputError, match="has data"):
+            t.remove_properties(*options)
+    t = make({"bucket": 1, "deletion-vectors.enabled": False}, key=["id"])
+    t.append(batch(rows(0, 3)))
+    t.remove_properties("deletion-vectors.enabled")
+
+
 def test_statistics_and_estimates(make: Callable[..., fz.Table]) -> None:
     t = make({"deletion-vectors.enabled": True}, parts=["g"])
     for start in (0, 30):

@@ -314,13 +314,14 @@ fn check_option(old: &TableSchema, key: &str, value: Option<&str>, has_snapshots
             return Err(bad("a table can't get or lose its buckets once it has data"));
         }
     }
-    if has_snapshots && let Some(value) = value {
-        check_flags(old, key, current, value)?;
+    match has_snapshots {
+        // Without an option its default holds.
+        true => check_flags(old, key, current, value.unwrap_or("false")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-/// Options that are true or false, of which some go one way only.
+/// Options that are true or false, of which some go one way only. All of them are false by default.
 fn check_flags(old: &TableSchema, key: &str, current: Option<&str>, value: &str) -> Result<()> {
     let is_true = |text: &str| text.trim().eq_ignore_ascii_case("true");
     let (then, now) = (current.is_some_and(is_true), is_true(value));

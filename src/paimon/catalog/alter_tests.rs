@@ -159,6 +159,27 @@ fn changes_that_would_harm_are_refused() {
     assert_eq!(t.schema_ids().unwrap(), [0]);
 }
 
+/// Removing an option is setting it to its default.
+#[test]
+fn options_that_hide_rows_stay() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = warehouse(&dir).create_table("db", "t", parts()).unwrap();
+    let old = |key: &str, value: &str| {
+        let mut parts = t.latest_schema().unwrap().parts();
+        parts.options.insert(key.to_owned(), value.to_owned());
+        checked(parts).unwrap()
+    };
+    let remove = |old: &TableSchema, key: &str, has_snapshots| {
+        apply(&mut old.parts(), old, &SchemaChange::RemoveOption(key.to_owned()), has_snapshots)
+    };
+    for key in ["deletion-vectors.enabled", "ignore-delete", "ignore-update-before"] {
+        let set = old(key, "true");
+        assert_eq!(remove(&set, key, true).unwrap_err().kind(), ErrorKind::InvalidInput, "{key}");
+        remove(&set, key, false).unwrap();
+        remove(&old(key, "false"), key, true).unwrap();
+    }
+}
+
 #[test]
 fn racing_changes_are_all_made() {
     let dir = tempfile::tempdir().unwrap();

@@ -3,6 +3,9 @@
 //! Source: Java's `SupportsRowLevelOperation` in Paimon's Spark commands; stricter than Java where its update would change
 //! other values than those that were named.
 
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::Schema;
+
 use crate::error::{Error, Result};
 use crate::paimon::options::MergeEngine;
 use crate::paimon::schema::TableSchema;
@@ -20,7 +23,7 @@ fn no(what: &str, hint: &str) -> Error {
 ///
 /// # Errors
 /// `Unsupported`, saying what would make it possible.
-pub(super) fn check_deletable(schema: &TableSchema) -> Result<()> {
+pub(in crate::paimon_table) fn check_deletable(schema: &TableSchema) -> Result<()> {
     let options = schema.options();
     for key in IGNORE_DELETE {
         if options.boolean(key, false)? {
@@ -51,6 +54,53 @@ pub(super) fn check_deletable(schema: &TableSchema) -> Result<()> {
     }
 }
 
+/// What says of the keys of rows that are to go which rows they are newer than. Where it is null they are older than all.
+pub(in crate::paimon_table) struct DeleteOrder {
+    /// Columns of which each has a value.
+    each: Vec<usize>,
+    /// Columns of which one has a value, if there are any.
+    one: Vec<usize>,
+}
+
+impl DeleteOrder {
+    /// That of a table, in rows with these columns.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a column that is missing.
+    pub fn new(schema: &TableSchema, given: &Schema) -> Result<DeleteOrder> {
+        let options = schema.options();
+        let (each, one) = (options.sequence_fields(), options.list("partial-update.remove-record-on-sequence-group"));
+        let place = |name: &&str| given.index_of(name).map_err(|_| no_order(name));
+        let places: Vec<usize> = one.iter().filter_map(|name| place(name).ok()).collect();
+        match one.first() {
+            Some(name) if places.is_empty() => Err(no_order(name)),
+            _ => Ok(DeleteOrder { each: each.iter().map(place).collect::<Result<_>>()?, one: places }),
+        }
+    }
+
+    /// Checks rows.
+    ///
+    /// # Errors
+    /// `InvalidInput` for nulls.
+    pub fn check(&self, rows: &RecordBatch) -> Result<()> {
+        let null_at = |at: &usize| rows.column(*at).logical_nulls();
+        let each = self.each.iter().find(|at| null_at(at).is_some_and(|nulls| nulls.null_count() > 0));
+        let nulls: Vec<_> = self.one.iter().map(null_at).collect();
+        let is_untold = |row: usize| nulls.iter().all(|n| n.as_ref().is_some_and(|n| n.is_null(row)));
+        let one = self.one.first().filter(|_| (0..rows.num_rows()).any(is_untold));
+        match each.or(one) {
+            None => Ok(()),
+            Some(at) => Err(no_order(rows.schema().field(*at).name())),
+        }
+    }
+}
+
+fn no_order(column: &str) -> Error {
+    Error::invalid("rows to be deleted do not say which rows they are newer than, and would delete none")
+        .with("column", column)
+        .hint("Give the columns of 'sequence.field' and of sequence groups with the keys; delete(where) finds them itself")
+}
+
 /// Whether a partial update of this column takes null for a value.
 fn takes_null(schema: &TableSchema, column: &str) -> bool {
     let groups =
@@ -68,6 +118,16 @@ pub(super) fn check_updatable(schema: &TableSchema, assigned: &[(String, Assigne
         return Err(Error::invalid("a column of the primary key can't be updated")
             .with("column", name)
             .hint("Delete the rows, and append them with the new key"));
+    }
+    let groups = schema.options.keys().filter_map(|k| k.strip_prefix("fields.")?.strip_suffix(".sequence-group"));
+    let order: Vec<&str> =
+        groups.flat_map(|names| names.split(',')).map(str::trim).chain(options.sequence_fields()).collect();
+    if let Some((name, _)) = assigned.iter().find(|(name, _)| order.contains(&name.as_str())) {
+        return Err(no(
+            "a column that orders the rows of a key can't be updated: rows with lesser values would be older than those they change",
+            "Append rows with the new values, or leave the column out",
+        )
+        .with("column", name));
     }
     let engine = options.merge_engine()?;
     let engine = match engine {
