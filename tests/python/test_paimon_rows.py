@@ -314,6 +314,14 @@ def test_defaults_are_for_new_rows_only(
     assert late == {i: 7 if i == 8 else None for i in (0, 1, 3, 4, 5, 6, 7, 8)}
 
 
+def test_numbers_without_a_magnitude_are_not_indexed(make: Callable[..., fz.Table]) -> None:
+    t = make({"file-index.bsi.columns": "id"})
+    for low in (-(2**63), -5):
+        t.append(batch([(low, "a", 1.0), (3, None, None)]))
+    for where, ids in [(f"id = {-(2**63)}", [-(2**63)]), ("id = 3", [3, 3]), ("id < -4", [-(2**63), -5]), ("id = 4", [])]:
+        assert sorted(t.scan(where).to_arrow()["id"].to_pylist()) == ids
+
+
 def test_expiry(make: Callable[..., fz.Table]) -> None:
     t = make({"deletion-vectors.enabled": True})
     for i in range(4):
