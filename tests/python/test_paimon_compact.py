@@ -242,3 +242,14 @@ def test_rows_of_one_age(tmp_path: Path, turned: bool, options: dict[str, str]) 
     for strategy in ("minor", "full"):
         table.refresh().maintain.compact(strategy=strategy)
         assert found(table) == before
+
+
+def test_ignored_deletes_take_nothing_away(tmp_path: Path) -> None:
+    table = made(tmp_path, {"bucket": "1", **VECTORS})
+    table.append(batch([(1, "a", 1), (2, "b", 2)]))
+    table.refresh().maintain.compact(strategy="full")
+    table.refresh().delete_keys(pa.table({"id": pa.array([1], pa.int32())}))
+    table.refresh().set_properties({"ignore-delete": "true"})
+    for strategy in ("minor", "full"):
+        table.refresh().maintain.compact(strategy=strategy)
+        assert found(table) == [(1, "a", 1), (2, "b", 2)]
