@@ -132,7 +132,16 @@ impl PaimonWriter {
     /// `InvalidInput` for options that can't be read or contradict each other; `Unsupported` for tables, types and formats
     /// that are not written yet; those of reading what is there.
     pub fn new(table: &PaimonTable, kind: WriteKind, replaces: bool) -> Result<PaimonWriter> {
-        PaimonWriter::open(table, kind, replaces, None)
+        let defaults = Defaults::of(table.table_schema())?;
+        PaimonWriter::open(table, kind, replaces, None, &defaults)
+    }
+
+    /// A writer for rows that were read from the table: what is null in them stays null, whatever the columns' default values.
+    ///
+    /// # Errors
+    /// As [`PaimonWriter::new`].
+    pub fn of_stored(table: &PaimonTable, kind: WriteKind) -> Result<PaimonWriter> {
+        PaimonWriter::open(table, kind, false, None, &Defaults::default())
     }
 
     /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column behind those
@@ -141,10 +150,17 @@ impl PaimonWriter {
     /// # Errors
     /// As [`PaimonWriter::new`].
     pub fn again(table: &PaimonTable, kind: WriteKind, other: Rewritten) -> Result<PaimonWriter> {
-        PaimonWriter::open(table, kind, false, Some(other))
+        // They got their default values when they came.
+        PaimonWriter::open(table, kind, false, Some(other), &Defaults::default())
     }
 
-    fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, other: Option<Rewritten>) -> Result<PaimonWriter> {
+    fn open(
+        table: &PaimonTable,
+        kind: WriteKind,
+        replaces: bool,
+        other: Option<Rewritten>,
+        defaults: &Defaults,
+    ) -> Result<PaimonWriter> {
         let schema = table.table_schema().clone();
         let options = schema.options();
         check_written(&schema, kind)?;
@@ -156,7 +172,7 @@ impl PaimonWriter {
             false => WrittenBuckets::default(),
         };
         let own = if count == POSTPONE_BUCKET { postponed_options(&schema) } else { schema.options.clone() };
-        let plan = Plan::new(table, &schema, count, Options(&own))?;
+        let plan = Plan::new(table, &schema, defaults, count, Options(&own))?;
         let again = other.is_some();
         let buckets = match keyed {
             true => Some(plan.key_buckets(table, kind, replaces, other.unwrap_or_default())?),
@@ -175,7 +191,7 @@ impl PaimonWriter {
         let mut changelog = None;
         if let (Some(handed), Some(buckets)) = (handed, &buckets) {
             let own = changelog_options(&own);
-            let plan = Plan::new(table, &schema, count, Options(&own))?;
+            let plan = Plan::new(table, &schema, defaults, count, Options(&own))?;
             let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
             changelog = Some(plan.writer(table, again, plan.keyed(&keyed, Role::Changelog(handed))?)?);
         }
@@ -251,8 +267,9 @@ fn check_written(schema: &TableSchema, kind: WriteKind) -> Result<()> {
 struct Plan<'t> {
     table: &'t TableSchema,
     options: Options<'t>,
-    /// The columns of rows that come in, with their defaults.
     columns: Arc<Schema>,
+    /// What columns get where rows that come in have none or null.
+    defaults: Defaults,
     format: FileFormat,
     paths: Paths,
     write_id: String,
@@ -283,11 +300,18 @@ struct Keyed<'k> {
 }
 
 impl<'t> Plan<'t> {
-    fn new(table: &PaimonTable, schema: &'t TableSchema, count: i32, options: Options<'t>) -> Result<Plan<'t>> {
+    fn new(
+        table: &PaimonTable,
+        schema: &'t TableSchema,
+        defaults: &Defaults,
+        count: i32,
+        options: Options<'t>,
+    ) -> Result<Plan<'t>> {
         Ok(Plan {
             table: schema,
             options,
             columns: schema.columns().clone(),
+            defaults: defaults.clone(),
             format: properties::file_format(&options, LEVEL)?,
             paths: Paths::new(table.location(), schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),
@@ -366,9 +390,9 @@ impl<'t> Plan<'t> {
     }
 
     /// The columns of rows that come in.
-    fn incoming(&self, again: bool) -> Result<Arc<Schema>> {
-        let columns = Defaults::of(self.table)?.incoming(&self.columns);
-        Ok(Arc::new(if again { with_kind(&columns) } else { columns }))
+    fn incoming(&self, again: bool) -> Arc<Schema> {
+        let columns = self.defaults.incoming(&self.columns);
+        Arc::new(if again { with_kind(&columns) } else { columns })
     }
 
     /// Whether files of the changelog are written: with `changelog-producer` = `input`.
@@ -389,7 +413,7 @@ impl<'t> Plan<'t> {
             write_id: self.write_id.clone(),
             task_id: 0,
         };
-        DataWriter::of_table(table.folder().store().clone(), context, self.incoming(again)?, files)
+        DataWriter::of_table(table.folder().store().clone(), context, self.incoming(again), files)
     }
 
     /// The columns, and behind them the bucket.
@@ -422,7 +446,7 @@ impl<'t> Plan<'t> {
         let prepared = self.with_bucket(self.columns.fields.to_vec());
         let rows = AppendRows {
             schema: Arc::new(self.table.clone()),
-            defaults: Defaults::of(self.table)?,
+            defaults: self.defaults.clone(),
             buckets: self.bucketing()?,
             names: self.names(),
             prepared: to_arrow(&prepared)?,
@@ -477,7 +501,7 @@ impl<'t> Plan<'t> {
         let rows = KeyedRows {
             role: role.clone(),
             schema: Arc::new(self.table.clone()),
-            defaults: Defaults::of(self.table)?,
+            defaults: self.defaults.clone(),
             buckets: keyed.buckets.clone(),
             merge: BufferMerge::new(self.columns.clone(), self.merge_context())?,
             names: self.names(),

@@ -528,6 +528,12 @@ impl CompactedRows<'_> {
 
     fn look_up(&mut self, runs: &Runs, members: &[(usize, Place)], changelog: bool, vectors: bool) -> Result<()> {
         let inputs = members.iter().filter(|(run, _)| *run < self.inputs);
+        // Ignored rows take nothing away, above or below.
+        if let RowMerge::Last { ignore_delete: true } = &self.plan.merge.rows
+            && !inputs.clone().any(|(_, place)| CompactedRows::is_added(runs, *place))
+        {
+            return Ok(());
+        }
         let has_new = inputs.clone().any(|(_, place)| self.level(runs, *place) == 0);
         let mut high = self.high(runs, members);
         let above = members.iter().filter(|(run, _)| *run >= self.inputs).min_by_key(|(run, _)| *run);

@@ -17,7 +17,7 @@ use super::metadata::TableMetadata;
 use super::partition::{PartitionBounds, Paths, partition_of};
 use super::plan_splits::Key;
 use super::schema::TableSchema;
-use super::sections::sections;
+use super::sections::{age, sections};
 use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::residual::residual;
@@ -171,7 +171,10 @@ pub fn key_sections(bucket: &BucketFiles, files: &[usize], schema: &TableSchema)
         Ok((key(&file.min_key)?, key(&file.max_key)?))
     };
     let keys = files.iter().map(keys).collect::<Result<Vec<_>>>()?;
-    let age = |run: &Vec<usize>| run.iter().filter_map(|at| bucket.files.get(*at)).map(|f| f.min_sequence_number).min();
+    let age = |run: &Vec<usize>| {
+        let files = run.iter().filter_map(|at| bucket.files.get(*at).map(|f| (f, *at)));
+        files.map(|(f, at)| age(f.min_sequence_number, f.level, at)).min()
+    };
     let of_files = |section: Section| {
         let run = |run: Vec<usize>| run.into_iter().filter_map(|i| files.get(i).copied()).collect();
         let mut runs: Section = section.into_iter().map(run).collect();

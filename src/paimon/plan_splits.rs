@@ -16,7 +16,7 @@ use super::plan_evolution::{keeps_group, needed};
 use super::plan_files::{Group, Judged, Stage};
 use super::plan_index::{IndexFile, SUFFIX};
 use super::plan_rules::Rules;
-use super::sections::{overlapping, pack, packed, sections};
+use super::sections::{age, overlapping, pack, packed, sections};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::task::{MergeSection, ScanTask};
@@ -251,7 +251,7 @@ impl<'p> Splitter<'p> {
         pack(sections, weight, self.rules.split_bytes).into_iter().map(split).collect()
     }
 
-    /// Sections of files, each of runs.
+    /// Sections of files, each of runs, the oldest first.
     fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
         let of_files = match self.key_types.as_slice() {
             [one] if one.kind.integer_bits().is_some() => {
@@ -268,7 +268,13 @@ impl<'p> Splitter<'p> {
             }
         };
         let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
-        Ok(of_files.iter().map(|section| section.iter().map(at).collect()).collect())
+        let age = |e: &Entry| age(self.number(*e, |c| &c.min_sequence_number), self.level(*e), (e.batch, e.row));
+        let of_entries = |section: &Vec<Vec<usize>>| {
+            let mut runs: Vec<Vec<Entry>> = section.iter().map(at).collect();
+            runs.sort_by_key(|run| run.iter().map(age).min());
+            runs
+        };
+        Ok(of_files.iter().map(of_entries).collect())
     }
 
     /// All files of a bucket in as few runs as can be.
@@ -316,9 +322,7 @@ impl<'p> Splitter<'p> {
         {
             return self.alone(place, only);
         }
-        let mut runs = runs.to_vec();
-        runs.sort_by_key(|run| run.iter().map(|e| self.number(*e, |c| &c.min_sequence_number)).min());
-        self.together(place, &runs, &place.group.of_keys)
+        self.together(place, runs, &place.group.of_keys)
     }
 
     /// A task of runs, each file of which is asked `inner` by itself.

@@ -36,6 +36,13 @@ fn key<K>(intervals: &[(K, K)], at: usize) -> Option<&(K, K)> {
     intervals.get(at)
 }
 
+/// What puts the runs of a section in order, the oldest first, by the oldest of their files. Of rows with one key and equal
+/// sequence numbers (two writers began at the same time) the one of the last run counts: so that it stays the same, reading and
+/// compacting must both go by this: the files' least sequence numbers, then higher levels first, then their order in manifests.
+pub fn age<P: Ord>(least_sequence: i64, level: i32, place: P) -> (i64, Reverse<i32>, P) {
+    (least_sequence, Reverse(level), place)
+}
+
 /// An interval goes behind the run that ends first, if it begins after that.
 fn runs<K: Ord>(intervals: &[(K, K)], section: &[usize]) -> Section {
     let mut runs: Section = Vec::new();

@@ -247,7 +247,7 @@ impl PaimonTable {
         // What is not compacted yet is newer than what scans see.
         let scan = self.found(filter)?.of_every_level();
         let mut found = scan.read(crate::batch_stream::StreamRequest::default())?;
-        let (mut writer, mut count) = (PaimonWriter::new(self, kind, false)?, 0u64);
+        let (mut writer, mut count) = (PaimonWriter::of_stored(self, kind)?, 0u64);
         while let Some(rows) = found.next_batch(go_on)? {
             go_on()?;
             count = count.saturating_add(rows.num_rows() as u64);

@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
 use super::append_rows::with_columns;
+use super::default_values::Defaults;
 use super::facts::Found;
 use super::file_indexes::index_path;
 use super::file_options::changelog_options;
@@ -90,6 +91,7 @@ impl<'a> BucketWriter<'a> {
             table: place.schema,
             options,
             columns: place.schema.columns().clone(),
+            defaults: Defaults::default(),
             format: properties::file_format(&options, level)?,
             paths: Paths::new(place.root, place.schema)?,
             write_id: uuid::Uuid::new_v4().to_string(),

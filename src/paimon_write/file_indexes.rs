@@ -148,8 +148,12 @@ impl FileIndexes {
     pub fn finish(self, data_file: &str) -> Result<IndexResult> {
         let mut columns = IndexBytes::new();
         for (column, writer) in self.plan.columns.iter().zip(self.writers) {
-            let bytes = writer.finish().with("column", &column.name)?;
-            columns.entry(column.name.clone()).or_default().push((column.kind.clone(), Some(bytes)));
+            if let Some(bytes) = writer.finish().with("column", &column.name)? {
+                columns.entry(column.name.clone()).or_default().push((column.kind.clone(), Some(bytes)));
+            }
+        }
+        if columns.is_empty() {
+            return Ok(IndexResult::default());
         }
         let bytes = encode_file_index(&columns)?;
         if bytes.len() <= self.plan.threshold {

@@ -224,3 +224,32 @@ def test_appends_meanwhile_are_kept(tmp_path: Path) -> None:
     table.append(batch([(2, "c", 3)]))
     assert old.maintain.compact().rewritten_files == 3
     assert found(table) == [(1, "b", 2), (2, "c", 3)]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("options", [{}, {"num-sorted-run.compaction-trigger": "2"}], ids=["full", "minor"])
+def test_rows_of_one_age(tmp_path: Path, turned: bool, options: dict[str, str]) -> None:
+    """Writers that began at one time number their rows alike: the last to commit counts, compacted or not."""
+    table = made(tmp_path, {"bucket": "1", **options})
+    table.append(batch([(9, "old", 0)]))
+    wide = table.writer().write(batch([(5, "wide", 1), (1, "wide", 1), (8, "wide", 1)]))
+    narrow = table.writer().write(batch([(5, "narrow", 2), (6, "narrow", 2)]))
+    same = table.writer().write(batch([(5, "same", 3), (6, "same", 3)]))
+    for message in (same, narrow, wide) if turned else (wide, narrow, same):
+        table.refresh().commit([message])
+    before = found(table)
+    assert dict((row[0], row[1]) for row in before)[5] == ("wide" if turned else "same")
+    for strategy in ("minor", "full"):
+        table.refresh().maintain.compact(strategy=strategy)
+        assert found(table) == before
+
+
+def test_ignored_deletes_take_nothing_away(tmp_path: Path) -> None:
+    table = made(tmp_path, {"bucket": "1", **VECTORS})
+    table.append(batch([(1, "a", 1), (2, "b", 2)]))
+    table.refresh().maintain.compact(strategy="full")
+    table.refresh().delete_keys(pa.table({"id": pa.array([1], pa.int32())}))
+    table.refresh().set_properties({"ignore-delete": "true"})
+    for strategy in ("minor", "full"):
+        table.refresh().maintain.compact(strategy=strategy)
+        assert found(table) == [(1, "a", 1), (2, "b", 2)]

@@ -386,6 +386,34 @@ def test_schemas_and_options(make: Callable[..., fz.Table]) -> None:
         other.update_schema().drop_column("place").commit()
 
 
+@pytest.mark.parametrize("options", [*OPTIONS, {"row-tracking.enabled": True}], ids=str)
+@pytest.mark.parametrize("key", [None, ["id"]], ids=["plain", "key"])
+def test_defaults_are_for_new_rows_only(
+    make: Callable[..., fz.Table], options: dict[str, Any], key: list[str] | None
+) -> None:
+    if key and "row-tracking.enabled" in options:
+        pytest.skip("rows of a table with a key are not tracked")
+    t = make(options, key=key)
+    t.append(batch(rows(0, 8)))
+    with t.update_schema() as update:
+        update.add_column("late", "long", write_default=7)
+    t.append(batch(rows(8, 10)))
+    t.update("id = 1 or id = 8", {"v": 2.0})
+    t.delete("id = 2 or id = 9")
+    if key:
+        t.maintain.compact()
+    late = {r["id"]: r["late"] for r in t.scan().to_arrow().to_pylist()}
+    assert late == {i: 7 if i == 8 else None for i in (0, 1, 3, 4, 5, 6, 7, 8)}
+
+
+def test_numbers_without_a_magnitude_are_not_indexed(make: Callable[..., fz.Table]) -> None:
+    t = make({"file-index.bsi.columns": "id"})
+    for low in (-(2**63), -5):
+        t.append(batch([(low, "a", 1.0), (3, None, None)]))
+    for where, ids in [(f"id = {-(2**63)}", [-(2**63)]), ("id = 3", [3, 3]), ("id < -4", [-(2**63), -5]), ("id = 4", [])]:
+        assert sorted(t.scan(where).to_arrow()["id"].to_pylist()) == ids
+
+
 def test_expiry(make: Callable[..., fz.Table]) -> None:
     t = make({"deletion-vectors.enabled": True})
     for i in range(4):

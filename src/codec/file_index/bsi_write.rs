@@ -3,15 +3,16 @@
 use roaring::RoaringBitmap;
 
 use super::out::{Out, serialized};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 const VERSION: u8 = 1;
 
-/// The index of some rows; positive and negative values are sliced apart.
+/// The index of some rows; positive and negative values are sliced apart. `None` where there is the least of all numbers: it has
+/// no magnitude in Java.
 ///
 /// # Errors
-/// `Unsupported` for the least of all numbers, which has no magnitude in Java.
-pub(super) fn encode(values: &[Option<i64>]) -> Result<Vec<u8>> {
+/// `Unsupported` for one that is too large.
+pub(super) fn encode(values: &[Option<i64>]) -> Result<Option<Vec<u8>>> {
     let mut out = Out::default();
     out.byte(VERSION);
     out.size(values.len())?;
@@ -19,10 +20,7 @@ pub(super) fn encode(values: &[Option<i64>]) -> Result<Vec<u8>> {
         let mut slices = Slices::default();
         for (row, value) in (0..).zip(values) {
             if let Some(value) = value.filter(|v| (*v < 0) == negative) {
-                let magnitude = value.checked_abs().ok_or_else(|| {
-                    Error::unsupported(format!("{value} can't be in an index of bit slices"))
-                        .with("option", "file-index.bsi.columns")
-                })?;
+                let Some(magnitude) = value.checked_abs() else { return Ok(None) };
                 slices.add(row, magnitude);
             }
         }
@@ -31,7 +29,7 @@ pub(super) fn encode(values: &[Option<i64>]) -> Result<Vec<u8>> {
             slices.write(&mut out)?;
         }
     }
-    Ok(out.0)
+    Ok(Some(out.0))
 }
 
 #[derive(Default)]

@@ -150,15 +150,15 @@ impl IndexWriter {
         Ok(())
     }
 
-    /// The index.
+    /// The index; `None` if there can be none of these values.
     ///
     /// # Errors
     /// `Unsupported` for one that is too large.
-    pub fn finish(self) -> Result<Vec<u8>> {
+    pub fn finish(self) -> Result<Option<Vec<u8>>> {
         match &self.content {
-            Content::Bloom(bits) => Ok(bits.encode()),
-            Content::Bitmap(rows) => bitmap_write::encode(rows, self.ty, &self.options),
-            Content::RangeBitmap(rows) => range_bitmap_write::encode(rows, self.ty, self.options.chunk_bytes),
+            Content::Bloom(bits) => Ok(Some(bits.encode())),
+            Content::Bitmap(rows) => bitmap_write::encode(rows, self.ty, &self.options).map(Some),
+            Content::RangeBitmap(rows) => range_bitmap_write::encode(rows, self.ty, self.options.chunk_bytes).map(Some),
             Content::Slices(values) => bsi_write::encode(values),
         }
     }

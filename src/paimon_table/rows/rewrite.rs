@@ -92,14 +92,14 @@ impl Rewriter {
     fn new(table: &PaimonTable, scan: &PaimonScan) -> Result<Rewriter> {
         let mut fields: Vec<Field> = table.schema().fields.to_vec();
         if !table.table_schema().options().row_tracking()? {
-            let writer = PaimonWriter::new(table, WriteKind::Add, false)?;
+            let writer = PaimonWriter::of_stored(table, WriteKind::Add)?;
             return Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: None });
         }
         let count = fields.len();
         fields.extend(LINEAGE_COLUMNS.into_iter().filter_map(metadata_column));
         let tracked = table.with_schema(with_tracking(table.table_schema())?);
         let names = tracked.table_schema().fields.iter().map(|f| f.name.clone()).collect();
-        let writer = PaimonWriter::new(&tracked, WriteKind::Add, false)?;
+        let writer = PaimonWriter::of_stored(&tracked, WriteKind::Add)?;
         Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: Some((count, names)) })
     }
 

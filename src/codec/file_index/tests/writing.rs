@@ -8,7 +8,7 @@ use crate::codec::file_index::{IndexOptions, IndexWriter, encode_file_index};
 fn written(column: &Column, kind: &IndexKind, options: IndexOptions) -> Option<Vec<u8>> {
     let mut writer = IndexWriter::new(kind, column.indexed, options).ok()?;
     column.rows.iter().for_each(|v| writer.push(v.as_ref().map(Value::as_ref)).unwrap());
-    Some(writer.finish().unwrap())
+    writer.finish().unwrap()
 }
 
 fn file(column: &Column, kind: &IndexKind, bytes: Option<Vec<u8>>) -> Vec<u8> {
