@@ -145,7 +145,7 @@ impl PaimonTable {
         }
         commit.run().into_result()?;
         done.commits = 1;
-        Ok((self.refresh()?, done))
+        Ok((self.after_commit()?, done))
     }
 }
 

@@ -217,6 +217,19 @@ impl PaimonTable {
         PaimonTable::of(self.folder().clone(), self.inner.storage_options.clone())
     }
 
+    /// The version that a commit of this process led to.
+    ///
+    /// # Errors
+    /// `CommitStateUnknown` if the table can't be read since: the commit was made all the same, and must not be repeated.
+    pub(crate) fn after_commit(&self) -> Result<PaimonTable> {
+        self.refresh().map_err(|e| {
+            Error::state_unknown("the commit was made, but the table could not be read after it")
+                .with("table", self.location())
+                .hint("Open the table again and look for the change; do not repeat it")
+                .because(e)
+        })
+    }
+
     /// The JSON from which [`PaimonTable::from_json`] opens the table at the same snapshot again.
     pub fn to_json(&self) -> String {
         let out = json!({

@@ -155,7 +155,7 @@ impl PaimonTable {
             |commit: Commit| with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends().checking_files(), options);
         let pending = Pending { files, ..Pending::default() };
         table.settle(pending, &Settling { replaced: None, owns_files: false, told: &told })?;
-        self.refresh()
+        self.after_commit()
     }
 
     /// Removes the files of messages that are given up.
@@ -241,7 +241,7 @@ impl PaimonTable {
     ) -> Result<PaimonTable> {
         let told = |commit: Commit| with_properties(commit, options);
         self.settle(pending, &Settling { replaced, owns_files: true, told: &told })?;
-        before.refresh()
+        before.after_commit()
     }
 
     /// What an overwrite takes out: all, or the partitions that have some values.

@@ -163,7 +163,7 @@ impl PaimonTable {
     ) -> Result<PaimonTable> {
         properties.extend(options.snapshot_properties.clone());
         commit.with_properties(properties).run().into_result()?;
-        before.refresh()
+        before.after_commit()
     }
 
     /// Takes whole partitions out.
