@@ -151,8 +151,9 @@ impl PaimonTable {
         }
         let user = user_of(paths);
         // A file that is there already must not come a second time.
-        let told =
-            |commit: Commit| with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends().checking_files(), options);
+        let told = |commit: Commit| {
+            with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends().checking_files(), options)
+        };
         let pending = Pending { files, ..Pending::default() };
         table.settle(pending, &Settling { replaced: None, owns_files: false, told: &told })?;
         self.after_commit()
