@@ -276,7 +276,10 @@ impl Commit {
     pub fn run(mut self) -> Verdict<Snapshot> {
         let policy = match self.newest().and_then(|base| retry_policy(base.schema.options())) {
             Ok(policy) => policy,
-            Err(e) => return Verdict::Failed(e),
+            Err(e) => {
+                asking(None, || self.clean_up());
+                return Verdict::Failed(e);
+            }
         };
         let verdict = attempts::run(&mut self, &policy);
         // Also after an interrupt, which has made itself heard.

@@ -255,6 +255,26 @@ fn commits_follow_each_other() {
 }
 
 #[test]
+fn owned_files_go_whenever_the_commit_fails() {
+    for (option, value, kept) in [("commit.max-retries", "many", false), ("commit.max-retries", "3", true)] {
+        let t = setup(false, &[(option, value)]);
+        let new = t.plain("a", 1);
+        t.store.put(&new.file.path, b"x").unwrap();
+        let verdict = Commit::new(&t.folder, adding([new.clone()])).owning_files().run();
+        assert_eq!(verdict.into_result().is_ok(), kept);
+        assert_eq!(t.store.size(&new.file.path).is_ok(), kept);
+    }
+}
+
+#[test]
+fn any_number_of_levels_is_taken() {
+    let t = setup(true, &[("bucket", "1"), ("num-levels", "-9223372036854775808")]);
+    let commit = Commit::new(&t.folder, adding([t.plain("a", 1)])).overwriting(Replaced::Everything);
+    commit.run().into_result().unwrap();
+    assert_eq!(t.entries().iter().map(|e| e.level).collect::<Vec<_>>(), [0]);
+}
+
+#[test]
 fn an_overwrite_takes_out_what_is_there() {
     let t = setup(true, &[("bucket", "1")]);
     let files = [("a", 1), ("b", 2), ("c", 3)].map(|(name, p)| t.plain(name, p));

@@ -81,6 +81,23 @@ struct Files {
     metadata: HashMap<String, Kind>,
 }
 
+impl Files {
+    /// Leaves out what a snapshot needs, but for its changelog. No more is held than there was: other branches may have many files.
+    fn spare(&mut self, reader: &Reader<'_>, snapshot: &Snapshot) -> Result<()> {
+        reader.live(snapshot, &mut |path| {
+            self.data.remove(&path);
+        })?;
+        self.spare_metadata(reader, snapshot)
+    }
+
+    fn spare_metadata(&mut self, reader: &Reader<'_>, snapshot: &Snapshot) -> Result<()> {
+        let mut needed = Files::default();
+        reader.metadata(snapshot, false, &mut needed)?;
+        self.metadata.retain(|path, _| !needed.metadata.contains_key(path));
+        Ok(())
+    }
+}
+
 /// Expires snapshots of the folder's branch.
 ///
 /// # Errors
@@ -138,23 +155,22 @@ pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
         candidates.data.extend(reader.changelog(snapshot, true)?);
         reader.metadata(snapshot, true, &mut candidates)?;
     }
-    let mut needed = Files::default();
-    reader.metadata(&kept, false, &mut needed)?;
+    candidates.spare_metadata(&reader, &kept)?;
     for root in roots(folder)? {
         go_on()?;
-        reader.metadata(&root, false, &mut needed)?;
-        needed.data.extend(reader.live(&root)?);
-        needed.data.extend(reader.changelog(&root, false)?);
+        candidates.spare(&reader, &root)?;
+        for path in reader.changelog(&root, false)? {
+            candidates.data.remove(&path);
+        }
     }
     let mut expired = Expired {
         snapshots: going.iter().map(|s| s.id).collect(),
-        data_files: candidates.data.into_iter().filter(|path| !needed.data.contains(path)).collect(),
+        data_files: candidates.data.into_iter().collect(),
         first_kept: Some(end),
         ..Expired::default()
     };
     expired.data_files.sort_unstable();
-    let mut metadata: Vec<(String, Kind)> =
-        candidates.metadata.into_iter().filter(|(path, _)| !needed.metadata.contains_key(path)).collect();
+    let mut metadata: Vec<(String, Kind)> = candidates.metadata.into_iter().collect();
     metadata.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     for (path, kind) in metadata {
         let list = match kind {
@@ -196,19 +212,18 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     let schema = folder.latest_schema()?;
     let paths = Paths::new(folder.root(), &schema)?;
     let reader = Reader { store: folder.store().as_ref(), root: folder.root(), paths, schema };
-    let (mut own, mut needed) = (Files::default(), Files::default());
-    own.data.extend(reader.live(tag)?);
+    let mut own = Files::default();
+    reader.live(tag, &mut |path| {
+        own.data.insert(path);
+    })?;
     reader.metadata(tag, true, &mut own)?;
     // Files that are not in the earliest snapshot are in no later one.
     let earliest = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
     for root in roots(folder)?.into_iter().chain(earliest) {
         go_on()?;
-        needed.data.extend(reader.live(&root)?);
-        reader.metadata(&root, false, &mut needed)?;
+        own.spare(&reader, &root)?;
     }
-    let metadata = own.metadata.keys().filter(|path| !needed.metadata.contains_key(*path));
-    let unneeded = own.data.difference(&needed.data).chain(metadata);
-    unneeded.into_iter().try_for_each(|path| reader.store.delete(path))
+    own.data.iter().chain(own.metadata.keys()).try_for_each(|path| reader.store.delete(path))
 }
 
 /// The first snapshot that stays; none if there is none.
@@ -340,14 +355,17 @@ impl Reader<'_> {
         self.entries(&manifests, ADD, tolerant)
     }
 
-    /// The data files of a snapshot.
-    fn live(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+    /// Hands over the data files of a snapshot.
+    fn live(&self, snapshot: &Snapshot, each: &mut dyn FnMut(String)) -> Result<()> {
         let manifests = data_manifests(self.store, self.root, snapshot)?;
-        let mut out = Vec::new();
+        let mut paths = Vec::new();
         for live in live_files(self.store, self.root, &manifests, &EntryRequest::default())? {
-            live.rows.iter().try_for_each(|row| self.paths_of(&live.columns, *row as usize, &mut out))?;
+            for row in &live.rows {
+                self.paths_of(&live.columns, *row as usize, &mut paths)?;
+                paths.drain(..).for_each(&mut *each);
+            }
         }
-        Ok(out)
+        Ok(())
     }
 
     /// The files that a snapshot's file leads to, but for data and changelog files.

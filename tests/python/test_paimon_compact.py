@@ -240,7 +240,7 @@ def test_rows_of_one_age(tmp_path: Path, turned: bool, options: dict[str, str]) 
     for message in (same, narrow, wide) if turned else (wide, narrow, same):
         table.refresh().commit([message])
     before = found(table)
-    assert dict((row[0], row[1]) for row in before)[5] == ("wide" if turned else "same")
+    assert {row[0]: row[1] for row in before}[5] == ("wide" if turned else "same")
     for strategy in ("minor", "full"):
         table.refresh().maintain.compact(strategy=strategy)
         assert found(table) == before

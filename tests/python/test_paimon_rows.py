@@ -410,7 +410,12 @@ def test_numbers_without_a_magnitude_are_not_indexed(make: Callable[..., fz.Tabl
     t = make({"file-index.bsi.columns": "id"})
     for low in (-(2**63), -5):
         t.append(batch([(low, "a", 1.0), (3, None, None)]))
-    for where, ids in [(f"id = {-(2**63)}", [-(2**63)]), ("id = 3", [3, 3]), ("id < -4", [-(2**63), -5]), ("id = 4", [])]:
+    for where, ids in [
+        (f"id = {-(2**63)}", [-(2**63)]),
+        ("id = 3", [3, 3]),
+        ("id < -4", [-(2**63), -5]),
+        ("id = 4", []),
+    ]:
         assert sorted(t.scan(where).to_arrow()["id"].to_pylist()) == ids
 
 

@@ -235,7 +235,7 @@ pub(super) fn upgraded(schema: &TableSchema, added: Vec<FileEntry>) -> Result<Ve
     }
     let runs = options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(5);
     let levels = options.integer("num-levels")?.unwrap_or(runs.saturating_add(1));
-    let highest = i32::try_from(levels.saturating_sub(1)).unwrap_or(i32::MAX).max(0);
+    let highest = i32::try_from(levels.saturating_sub(1).max(0)).unwrap_or(i32::MAX);
     let mut buckets: Vec<Vec<FileEntry>> = Vec::new();
     let mut places: HashMap<(Arc<[u8]>, i32), usize> = HashMap::new();
     for entry in added {
