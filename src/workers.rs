@@ -4,8 +4,8 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
@@ -54,10 +54,20 @@ fn asked() -> Option<Asked> {
 
 /// Threads to use where there is work for so many.
 pub fn threads(most: usize) -> usize {
-    // Asking reads several files of the system, which is much for a small plan.
-    static CORES: OnceLock<usize> = OnceLock::new();
-    let cores = CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, |p| p.get()));
-    MOST_THREADS.min(*cores).min(most)
+    // Asking reads several files of the system, which is much for a small plan. A forked process may be kept to other cores
+    // than its parent, so it asks for itself.
+    static CORES: AtomicU64 = AtomicU64::new(0);
+    let process = u64::from(std::process::id()) << 32;
+    let known = CORES.load(Ordering::Relaxed);
+    let cores = match known ^ process {
+        cores @ 1..=0xffff => cores as usize,
+        _ => {
+            let cores = std::thread::available_parallelism().map_or(1, |p| p.get().min(0xffff));
+            CORES.store(process | cores as u64, Ordering::Relaxed);
+            cores
+        }
+    };
+    MOST_THREADS.min(cores).min(most)
 }
 
 /// `f(0), …, f(n - 1)` on as many threads as there are cores, in order; the first error by index wins.

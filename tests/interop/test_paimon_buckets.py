@@ -292,6 +292,8 @@ def test_file_indexes(paimon: Paimon, key: list[str], threshold: str) -> None:
         "file-index.bloom-filter.text.items": "200",
         "file-index.bloom-filter.big.items": "500",
         "file-index.bloom-filter.big.fpp": "0.01",
+        "file-index.bloom-filter.day.items": "100",
+        "file-index.bloom-filter.d.items": "100",
         "file-index.bitmap.columns": "text,small,yes,day,at",
         "file-index.bitmap.text.index-block-size": "60 b",
         "file-index.bitmap.small.version": "1",
