@@ -28,6 +28,14 @@ impl Table {
             return Err(Error::invalid("messages of rewritten rows or with deletes are no overwrite")
                 .hint("Give it those of Writer.write()"));
         }
+        let spec = self.refresh()?.partition_spec().id;
+        if *change == RowChange::OverwritePartitions
+            && let Some(file) = messages.iter().flat_map(|m| &m.files).find(|f| f.partition.spec_id != spec)
+        {
+            return Err(Error::invalid("rows were written by another partition spec than the table has now")
+                .with("path", &file.path)
+                .hint("Write them again, or say by a filter what they replace"));
+        }
         let once = first_time(&messages);
         let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
         if !files.is_empty() {

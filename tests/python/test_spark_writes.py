@@ -234,3 +234,11 @@ def test_distribution_without_adaptive_execution(spark, table: fz.Table) -> None
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
     assert table.refresh().snapshot.summary["added-data-files"] == "3"
+
+
+def test_partitions_of_another_spec_are_not_replaced(table: fz.Table) -> None:
+    message = table.writer().write(rows(100, 110))
+    table.update_partition_spec().remove_field("country").commit()
+    with pytest.raises(fz.InvalidInputError, match="another partition spec"):
+        table.commit_overwrite([message], partitions=True)
+    assert ids(table) == list(range(30))

@@ -57,7 +57,14 @@ impl Postgres {
     }
 
     fn open(&self) -> Result<Client> {
-        self.config.connect(self.tls.connector()).map_err(|e| {
+        let mut connected = self.config.connect(self.tls.connector());
+        if self.tls.mode == SslMode::Prefer
+            && connected.as_ref().is_err_and(|e| e.to_string().contains("TLS handshake"))
+        {
+            // Who only prefers TLS takes a plain connection where none comes about, as libpq does.
+            connected = self.config.clone().ssl_mode(SslMode::Disable).connect(self.tls.connector());
+        }
+        connected.map_err(|e| {
             let refused = e.code().is_some_and(|c| {
                 *c == SqlState::INVALID_PASSWORD || *c == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
             });
@@ -76,8 +83,7 @@ impl Postgres {
         Error::store("the database can't be reached").hint(match self.tls.mode {
             SslMode::Disable => "If it wants TLS, give sslmode=require or sslmode=verify-full in the uri",
             SslMode::Require => {
-                "It must offer TLS with a certificate that sslmode and sslrootcert of the uri allow; sslmode=prefer takes what \
-                 it has"
+                "It must offer TLS with a certificate that sslmode and sslrootcert of the uri allow, of X.509 version 3"
             }
             _ => "Is its address right, and does it accept connections?",
         })
