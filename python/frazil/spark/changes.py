@@ -88,9 +88,7 @@ class ChangeJob:
             return
         every = messages if self.whole is None else [self.whole, *messages]
         try:
-            self.table._core.commit_parts(
-                self.change, self.where, every, self.job.members(), branch=self.job.branch
-            )
+            self.table._core.commit_parts(self.change, self.where, every, self.job.members(), branch=self.job.branch)
         except CommitStateUnknownError:
             raise
         except FrazilError:

@@ -102,9 +102,13 @@ class Source:
         """A column of the key."""
         return f.col(quoted(f"frazil key {i}"))
 
+    def has_key(self) -> Column:
+        """Whether a row has no null in the key: others match nothing."""
+        return reduce(Column.__and__, (self.key(i).isNotNull() for i in range(len(self.keys))))
+
     def with_keys(self) -> DataFrame:
-        """Rows without nulls in the key: others match nothing."""
-        return self.rows.where(reduce(Column.__and__, (self.key(i).isNotNull() for i in range(len(self.keys)))))
+        """The keys of the rows that have one."""
+        return self.rows.where(self.has_key()).select(*(self.key(i) for i in range(len(self.keys))))
 
 
 def _key_of(names: Sequence[str], key: Key) -> Column:
@@ -206,20 +210,15 @@ def _kept(rows: DataFrame) -> Iterator[None]:
 
 
 def _facts(source: Source) -> Facts:
-    keyed = source.with_keys()
     ordered = [i for i, key in enumerate(source.keys) if key.is_ordered]
-    asked = [f.count(f.lit(1)).alias("n")]
+    asked = [f.count(f.lit(1)).alias("rows"), f.count(f.when(source.has_key(), 1)).alias("keyed")]
     for i in ordered:
-        column = source.key(i)
+        column = f.when(source.has_key(), source.key(i))
         asked += [f.min(column).alias(f"least {i}"), f.max(column).alias(f"greatest {i}")]
         asked.append(f.approx_count_distinct(column).alias(f"values {i}"))
-    found = keyed.agg(*asked).toArrow().to_pylist()[0]
-    rows = source.rows.count()
-    if found["n"] == 0:
-        return Facts(rows, 0, None)
-    leaves = [_leaf(source, i, found) for i in ordered]
-    where = reduce(Predicate.__and__, leaves) if leaves else None
-    return Facts(rows, found["n"], where)
+    found = source.rows.agg(*asked).toArrow().to_pylist()[0]
+    leaves = [_leaf(source, i, found) for i in ordered] if found["keyed"] else []
+    return Facts(found["rows"], found["keyed"], reduce(Predicate.__and__, leaves) if leaves else None)
 
 
 def _leaf(source: Source, i: int, found: dict[str, Any]) -> Predicate:
@@ -228,7 +227,9 @@ def _leaf(source: Source, i: int, found: dict[str, Any]) -> Predicate:
         values = source.with_keys().select(source.key(i)).distinct().limit(2 * _MOST_VALUES + 1).toArrow()
         if values.num_rows <= 2 * _MOST_VALUES:
             return term.is_in(values.column(0).to_pylist())
-    return (term >= found[f"least {i}"]) & (term <= found[f"greatest {i}"])
+    least: Predicate = term >= found[f"least {i}"]
+    greatest: Predicate = term <= found[f"greatest {i}"]
+    return least & greatest
 
 
 def _is_small(source: Source, facts: Facts, table: Table, where: str, job: WriteJob) -> bool:
@@ -260,9 +261,7 @@ def _target(source: Source, table: Table, where: str, job: WriteJob) -> DataFram
     """The keys and places of the table's rows."""
     select = [*dict.fromkeys(key.name for key in source.keys), "_file", "_pos"]
     rows = read(source.rows.sparkSession, table, filter=where, select=select, at=_at(table, job))
-    keys = [
-        f.col(".".join(map(quoted, key.path))).alias(f"frazil target {i}") for i, key in enumerate(source.keys)
-    ]
+    keys = [f.col(".".join(map(quoted, key.path))).alias(f"frazil target {i}") for i, key in enumerate(source.keys)]
     return rows.select(*keys, f.col("_file").alias(_FILE), f.col("_pos").alias(_POSITION))
 
 
@@ -275,8 +274,7 @@ def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any],
     """The source's columns and the places: a row for each match, each row that is inserted and each that is missing."""
     spark = source.rows.sparkSession
     broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")
-    keys = source.with_keys().select(*(source.key(i) for i in range(len(source.keys))))
-    keys = f.broadcast(keys) if broadcast else keys
+    keys = f.broadcast(source.with_keys()) if broadcast else source.with_keys()
     nowhere = [f.lit(None).cast("string").alias(_FILE), f.lit(None).cast("bigint").alias(_POSITION)]
     own, places = source.columns, [f.col(quoted(_FILE)), f.col(quoted(_POSITION))]
     here = f.lit(False).alias(_MISSING)
