@@ -1,6 +1,6 @@
 //! The part of a merge whose matches another engine has found.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringArray};
@@ -19,6 +19,7 @@ use super::{Merge, RowReader};
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
+use crate::store::location::{normalise, normalised};
 use crate::task::ScanTask;
 use crate::workers::GoOn;
 
@@ -125,10 +126,8 @@ impl Placed {
 struct Matched {
     /// Whether whatever matches goes, so that nobody asks which row of the source it was.
     all_go: bool,
-    /// Position and number of the source's row; whether the row is missing in the source.
-    files: BTreeMap<String, Vec<(i64, u32)>>,
-    /// Files with rows that match.
-    matching: HashSet<String>,
+    /// By the path in one form: position and number of the source's row.
+    files: HashMap<String, Vec<(i64, u32)>>,
     /// Rows of the source.
     kept: Vec<RecordBatch>,
     rows: u32,
@@ -142,10 +141,7 @@ impl Matched {
         for i in (0..placed.files.len()).filter(|i| placed.files.is_valid(*i)) {
             let path = placed.files.value(i);
             if last.as_ref().is_none_or(|(of, _)| *of != path) {
-                if !self.files.contains_key(path) {
-                    self.files.insert(path.to_owned(), Vec::new());
-                }
-                last = self.files.get_mut(path).map(|rows| (path, rows));
+                last = Some((path, self.files.entry(normalise(path)).or_default()));
             }
             let Some((_, rows)) = &mut last else { continue };
             let source = match (is_match(i), self.all_go) {
@@ -156,9 +152,6 @@ impl Matched {
                 }
             };
             rows.push((placed.positions[i], source));
-            if is_match(i) && !self.matching.contains(path) {
-                self.matching.insert(path.to_owned());
-            }
         }
         if number > self.rows {
             let kept = BooleanArray::new(BooleanBuffer::collect_bool(placed.files.len(), is_match), None);
@@ -180,10 +173,13 @@ impl Matched {
         let wanted: HashSet<&str> = self.files.keys().map(String::as_str).collect();
         let tasks = tasks_of(view, filter, &wanted, go_on)?;
         let mut hits = Vec::with_capacity(tasks.len());
-        let mut files = self.files;
+        let (mut files, mut matching) = (self.files, HashSet::new());
         for task in tasks {
             go_on()?;
-            let mut rows = files.remove(&task.data_file.path).unwrap_or_default();
+            let mut rows = files.remove(normalised(&task.data_file.path).as_ref()).unwrap_or_default();
+            if self.all_go || rows.iter().any(|(_, source)| *source != NO_SOURCE) {
+                matching.insert(task.data_file.path.clone());
+            }
             rows.sort_unstable();
             match self.all_go {
                 true => rows.dedup(),
@@ -200,7 +196,7 @@ impl Matched {
                 hits.push(Hits { task, positions, sources: rows.into_iter().map(|(_, source)| source).collect() });
             }
         }
-        Ok((hits, self.matching))
+        Ok((hits, matching))
     }
 }
 

@@ -18,6 +18,7 @@ use crate::expr::Predicate;
 use crate::iceberg::commit::Operation;
 use crate::iceberg::plan::Plan;
 use crate::messages::first_time;
+use crate::store::location::{normalise, normalised};
 use crate::table::Table;
 use crate::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
 use crate::transaction::{self, CommitOptions};
@@ -204,7 +205,8 @@ fn message(effect: Effect, view: &View) -> CommitMessage {
 }
 
 fn of_files(view: &View, change: &RowChange, files: &[String], go_on: GoOn) -> Result<Effect> {
-    let wanted: HashSet<&str> = files.iter().map(String::as_str).collect();
+    let paths: Vec<String> = files.iter().map(|path| normalise(path)).collect();
+    let wanted: HashSet<&str> = paths.iter().map(String::as_str).collect();
     match change {
         RowChange::Delete(filter) => {
             let mode = view.mode(Command::Delete)?;
@@ -221,7 +223,7 @@ fn of_files(view: &View, change: &RowChange, files: &[String], go_on: GoOn) -> R
     }
 }
 
-/// The tasks of data files, found by a filter of their rows.
+/// The tasks of data files, found by a filter of their rows. `wanted` are paths in one form ([`normalise`]).
 ///
 /// # Errors
 /// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
@@ -230,25 +232,24 @@ pub(super) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>, 
     if wanted.is_empty() {
         return Ok(out);
     }
+    let mut found: HashSet<&str> = HashSet::new();
     let mut plan = Plan::start(view.scan(filter.clone())?.plan_input(), go_on)?;
     while let Some(batch) = plan.next_batch(go_on)? {
         for (k, row) in batch.rows.iter().enumerate() {
             let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
-            if path.is_some_and(|path| wanted.contains(path)) {
-                out.push(batch.task(k)?);
-            }
-        }
-    }
-    let mut found: HashSet<&str> = HashSet::new();
-    for task in &out {
-        if !found.insert(&task.data_file.path) {
-            return Err(Error::unsupported("a data file is in the table more than once, which parts of a change can't tell apart")
-                .with("path", &task.data_file.path)
+            let Some(known) = path.and_then(|path| wanted.get(normalised(path).as_ref())) else { continue };
+            if !found.insert(known) {
+                return Err(Error::unsupported(
+                    "a data file is in the table more than once, which parts of a change can't tell apart",
+                )
+                .with("path", known)
                 .hint("Compact the table with rewrite_all=True first, or change it with the table's own methods"));
+            }
+            out.push(batch.task(k)?);
         }
     }
     match wanted.iter().find(|path| !found.contains(*path)) {
         None => Ok(out),
-        Some(path) => Err(Error::invalid("the table has no such data file at this version").with("path", *path)),
+        Some(path) => Err(Error::invalid("the table has no such data file at this version").with("path", path)),
     }
 }

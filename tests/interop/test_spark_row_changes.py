@@ -1,4 +1,4 @@
-"""Changes of rows by Spark's executors side by side with Java's Spark connector: each goes on where the other stopped."""
+"""Changes of rows by Spark's executors side by side with Java's connector: each goes on where the other stopped."""
 
 from collections.abc import Iterator
 
@@ -51,9 +51,7 @@ def executors(java: Java) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("version", "mode", "partitioned_by"), FORMS)
-def test_the_same_changes_by_both(
-    java: Java, executors: None, version: int, mode: str, partitioned_by: str
-) -> None:
+def test_the_same_changes_by_both(java: Java, executors: None, version: int, mode: str, partitioned_by: str) -> None:
     properties = {f"write.{command}.mode": mode for command in ("delete", "update", "merge")}
     names = [java.create("spark_rows", COLUMNS, partitioned_by, version, properties) for _ in range(2)]
     for name in names:

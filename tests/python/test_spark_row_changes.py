@@ -277,7 +277,7 @@ def test_commits_of_others(spark, executors, monkeypatch: pytest.MonkeyPatch, ca
     # What cannot match does no harm.
     meanwhile(monkeypatch, lambda: other.append(rows(100, 103)))
     fz.spark.upsert(source, table, ["id"])
-    assert [row for row in content(table) if row[0] == 31] == [(31, "b", 2.0)]
+    assert [row for row in content(table) if row[0] == 31] == [(31, "b", 2.0)] * 2
 
     table.set_properties({f"write.{command}.isolation-level": "snapshot" for command in COMMANDS})
     meanwhile(monkeypatch, lambda: other.append(rows(28, 29)))

@@ -27,8 +27,8 @@ from frazil.schema import Field
 from frazil.spark.changes import PLACES, ChangeJob, change_rows
 from frazil.spark.distribution import partition_columns
 from frazil.spark.native import quoted
+from frazil.spark.places import Placed, read_placed
 from frazil.spark.planning import setting
-from frazil.spark.read import read
 from frazil.spark.types import spark_type
 from frazil.spark.write import WriteJob
 from frazil.table import Table
@@ -257,12 +257,13 @@ def _at(table: Table, job: WriteJob) -> str | None:
     return job.branch if job.branch is not None and job.branch in table.refs else None
 
 
-def _target(source: Source, table: Table, where: str, job: WriteJob) -> DataFrame:
+def _target(source: Source, table: Table, where: str, job: WriteJob) -> Placed:
     """The keys and places of the table's rows."""
-    select = [*dict.fromkeys(key.name for key in source.keys), "_file", "_pos"]
-    rows = read(source.rows.sparkSession, table, filter=where, select=select, at=_at(table, job))
+    select = list(dict.fromkeys(key.name for key in source.keys))
+    placed = read_placed(source.rows.sparkSession, table, where, select, _at(table, job))
     keys = [f.col(".".join(map(quoted, key.path))).alias(f"frazil target {i}") for i, key in enumerate(source.keys)]
-    return rows.select(*keys, f.col("_file").alias(_FILE), f.col("_pos").alias(_POSITION))
+    rows = placed.rows.select(*keys, f.col("_file").alias(_FILE), f.col("_pos").alias(_POSITION))
+    return placed.of(rows)
 
 
 def _equal(source: Source) -> Column:
@@ -276,7 +277,7 @@ def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any],
     broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")
     keys = f.broadcast(source.with_keys()) if broadcast else source.with_keys()
     nowhere = [f.lit(None).cast("string").alias(_FILE), f.lit(None).cast("bigint").alias(_POSITION)]
-    own, places = source.columns, [f.col(quoted(_FILE)), f.col(quoted(_POSITION))]
+    own, file, position = source.columns, f.col(quoted(_FILE)), f.col(quoted(_POSITION))
     here = f.lit(False).alias(_MISSING)
     changes, inserts = change["update"] is not None or change["delete"] is not None, change["insert"] is not None
     frames: list[DataFrame] = []
@@ -285,22 +286,23 @@ def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any],
             frames.append(source.rows.select(*own, *nowhere, here))
     elif changes or inserts:
         where = "true" if facts.where is None else str(facts.where)
-        target = _target(source, table, where, job)
+        placed = _target(source, table, where, job)
+        target = placed.rows
         if broadcast:
             # An outer join can't broadcast the side that it keeps: what is left of the table is small then.
             target = target.join(keys, _equal(source), "left_semi")
         if changes:
             joined = source.rows.join(target, _equal(source), "left" if inserts else "inner")
-            frames.append(joined.select(*own, *places, here))
+            frames.append(joined.select(*own, placed.path(file).alias(_FILE), position, here))
         else:
             joined = source.rows.join(target, _equal(source), "left_anti")
             frames.append(joined.select(*own, *nowhere, here))
     if change["delete-missing"] is not None:
-        target = _target(source, table, change["delete-missing"], job)
-        lost = target.join(keys, _equal(source), "left_anti")
+        placed = _target(source, table, change["delete-missing"], job)
+        lost = placed.rows.join(keys, _equal(source), "left_anti")
         types = [field.dataType for field in source.rows.schema.fields]
         nothing = [f.lit(None).cast(types[i]).alias(f"frazil {i}") for i in range(len(own))]
-        frames.append(lost.select(*nothing, *places, f.lit(True).alias(_MISSING)))
+        frames.append(lost.select(*nothing, placed.path(file).alias(_FILE), position, f.lit(True).alias(_MISSING)))
     if not frames:
         schema = source.rows.select(*own, *nowhere, here).schema
         return spark.createDataFrame([], schema)
