@@ -14,11 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as f
 
 import frazil as fz
 from conftest import sequences
 from frazil.spark import changes, merging, row_changes
 from frazil.spark.changes import ChangeJob, ChangeWriter
+from frazil.spark.places import read_placed
 from frazil.spark.write import WriteJob
 
 pytestmark = pytest.mark.spark
@@ -390,3 +392,35 @@ def test_connect(catalog: fz.Catalog) -> None:
         check=False,
     )
     assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
+
+
+def test_places_by_every_lane(spark, catalog: fz.Catalog) -> None:
+    """What Spark's reader says of files and positions is what Frazil's says, with deleted rows and odd paths too."""
+    properties = {"format-version": 3, "write.delete.mode": "merge-on-read"}
+    table = catalog.create_table("db.placed", SCHEMA, partition_by=["g"], properties=properties)
+    odd = rows(30, 40).set_column(1, "g", pa.array(["a b%20ü"] * 10))
+    table.append(rows(0, 30)).append(odd).delete("id in (3, 4, 33)")
+    for form in ("avro", "parquet"):
+        table.set_properties({"write.format.default": form}).append(rows(50, 53))
+    placed = read_placed(spark, table, "id > 2", ["id"])
+    assert "frazil native delete lane" in placed.rows._jdf.queryExecution().analyzed().toString()
+    found = placed.rows.select("id", placed.path(f.col("_file")).alias("_file"), "_pos").toArrow().to_pylist()
+    wanted = table.scan("id > 2", select=["id", "_file", "_pos"]).to_arrow().to_pylist()
+    assert sorted(map(str, found)) == sorted(map(str, wanted))
+
+
+def test_keys_of_every_type(spark, executors, every_type: fz.Table) -> None:
+    """Each prunes files by what Spark says of the source's values, or not at all."""
+    on = ["b", "l", "f", "d", "dec", "date", "ts", "tstz", "s", "u", "fix", "bin"]
+    source = (
+        fz.spark.read(spark, every_type, select=on)
+        .withColumn("i", f.lit(99))
+        .selectExpr("* except (u, d)", "upper(u) as u", "0.0D as d")
+    )
+    fz.spark.merge(source, every_type, on, when_matched_update={"i": "i"}, when_not_matched_insert=True)
+    found = every_type.refresh().scan(select=["b", "i"]).to_arrow().to_pylist()
+    assert sorted(map(str, found)) == ["{'b': None, 'i': 99}", "{'b': None, 'i': None}", "{'b': True, 'i': 99}"]
+    many = spark.range(1000).selectExpr("timestamp_micros(id * 1000000) as tstz", "int(id) as i")
+    fz.spark.merge(many, every_type, ["tstz"], when_matched_update=True, when_not_matched_insert=True)
+    fz.spark.merge(many.where("i < 500"), every_type, ["tstz"], when_matched_delete=True)
+    assert every_type.refresh().scan().count() == 503
