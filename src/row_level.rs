@@ -15,6 +15,7 @@
 mod apply;
 mod by_key;
 mod by_position;
+mod clauses;
 mod delete;
 mod delta;
 pub mod json;
@@ -22,8 +23,10 @@ mod key_columns;
 mod key_ranges;
 mod keys;
 mod live;
+mod matches;
 mod merge;
 mod overwrite;
+pub mod parts;
 mod plan;
 mod positions;
 mod rewrite;

@@ -46,6 +46,17 @@ impl Source {
         Ok(Source { schema, batches })
     }
 
+    /// One batch.
+    pub fn of(batch: RecordBatch) -> Source {
+        let batches = if batch.num_rows() > 0 { vec![batch.clone()] } else { Vec::new() };
+        Source { schema: batch.schema(), batches }
+    }
+
+    /// These batches, which have this schema.
+    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Source {
+        Source { schema, batches }
+    }
+
     /// The names of its columns.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.schema.fields().iter().map(|f| f.name().as_str())

@@ -25,7 +25,7 @@ from frazil.spark.datasource import FrazilDataSource, register
 from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
-from frazil.spark.row_changes import merge, upsert
+from frazil.spark.row_changes import delete, merge, update, upsert
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, overwrite, overwrite_partitions
 
@@ -33,6 +33,7 @@ __all__ = [
     "FrazilDataSource",
     "Lanes",
     "append",
+    "delete",
     "explain",
     "functions",
     "merge",
@@ -45,5 +46,6 @@ __all__ = [
     "register",
     "spark_schema",
     "sql",
+    "update",
     "upsert",
 ]
