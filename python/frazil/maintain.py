@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
 from frazil.checked import checked
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from frazil.table import Table
 
 __all__ = [
@@ -183,6 +185,15 @@ class Maintain:
         parsed: dict[str, Any] | None = json.loads(result)
         return parsed
 
+    def _of_iceberg(self, what: str, hint: str | None = None) -> None:
+        """Refuses what executors do for tables of Apache Iceberg only."""
+        if self._table.format != "iceberg":
+            raise UnsupportedError(
+                f"{what} by Spark's executors: not with tables of Apache Paimon yet",
+                {"table": self._table.location},
+                hint,
+            )
+
     def expire_snapshots(
         self,
         older_than: dt.datetime | dt.timedelta | None = None,
@@ -320,6 +331,7 @@ class Maintain:
         zorder_max_output_size: int | None = None,
         zorder_var_length_contribution: int = 8,
         options: Mapping[str, object] | None = None,
+        spark: SparkSession | None = None,
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
@@ -360,6 +372,10 @@ class Maintain:
             zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
             zorder_var_length_contribution: How many bytes of strings and binaries count.
             options: Of Apache Paimon: options for this compaction, in the place of those of the table.
+            spark: A session, classic or Connect, whose executors read and write; this process plans and commits. Each
+                commit is a Spark job. Rows in the order in which they are read are dealt out in parts of the size of a
+                file; a group that is sorted or partitioned anew is one executor's task, so `max_group_size_bytes`
+                says how much that is.
 
         Raises:
             InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
@@ -375,8 +391,7 @@ class Maintain:
             raise InvalidInputError(
                 f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
             )
-        result = self._run(
-            "compact",
+        given_core = dict(
             strategy=strategy or "binpack",
             sort_by=arguments.order(sort_by),
             zorder_by=None if zorder_by is None else list(zorder_by),
@@ -397,11 +412,18 @@ class Maintain:
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
-        return Compacted(**result)
+        if spark is None:
+            return Compacted(**self._run("compact", **given_core))
+        from frazil.spark.maintenance import compact
+
+        self._table._core, done = compact(spark, self._table._core, given_core)
+        return done
 
     def _compact_paimon(self, given: dict[str, Any]) -> Compacted:
         """Compacts a table of Apache Paimon by the arguments of `compact`."""
         taken = {"strategy", "where", "dry_run", "branch", "snapshot_properties", "options"}
+        if given["spark"] is not None:
+            self._of_iceberg("compaction", "Leave out spark=: this process compacts them, with a thread for each core")
         for name, parameter in inspect.signature(Maintain.compact).parameters.items():
             if name in given and name not in taken and given[name] != parameter.default:
                 raise InvalidInputError(
@@ -432,6 +454,7 @@ class Maintain:
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
+        spark: SparkSession | None = None,
     ) -> RewrittenDeletes:
         """Writes position delete files anew, without what they say of data files that are gone.
 
@@ -452,6 +475,8 @@ class Maintain:
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
+            spark: A session whose executors read and write, as for `compact`. A part is a group of files of one
+                partition (version 2), or of files that concern the same data files.
 
         Raises:
             InvalidInputError: The filter does not fit, or no file could have these sizes.
@@ -459,8 +484,7 @@ class Maintain:
             CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
                 files or removed them.
         """
-        result = self._run(
-            "rewrite_position_deletes",
+        given = dict(
             filter=None if where is None else str(where),
             target_file_size_bytes=target_file_size_bytes,
             min_file_size_bytes=min_file_size_bytes,
@@ -472,7 +496,13 @@ class Maintain:
             branch=branch,
             snapshot_properties=arguments.texts(snapshot_properties),
         )
-        return RewrittenDeletes(**result)
+        if spark is None:
+            return RewrittenDeletes(**self._run("rewrite_position_deletes", **given))
+        from frazil.spark.maintenance import rewrite_position_deletes
+
+        self._of_iceberg("rewriting deletes")
+        self._table._core, done = rewrite_position_deletes(spark, self._table._core, given)
+        return done
 
     def remove_dangling_deletes(
         self,

@@ -133,7 +133,7 @@ fn check_location(table: &Table, location: &str) -> Result<()> {
 }
 
 /// Names of folders that are shown although they look hidden: those of partition fields.
-fn listing_shown(table: &Table) -> BTreeSet<String> {
+pub(super) fn listing_shown(table: &Table) -> BTreeSet<String> {
     let fields = table.inner.metadata.partition_specs.iter().flat_map(|spec| &spec.fields);
     fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
 }
