@@ -28,7 +28,7 @@ BAD = {
     "write.orc.bloom.filter.fpp": "5",
     "commit.retry.num-retries": "often",
     "commit.manifest.min-count-to-merge": "2.5",
-    "history.expire.max-snapshot-age-ms": "0",
+    "history.expire.max-snapshot-age-ms": "-1",
     "write.metadata.compression-codec": "zstd",
 }
 GOOD = {
@@ -38,6 +38,7 @@ GOOD = {
     "write.metadata.metrics.default": "truncate(8)",
     "write.object-storage.enabled": "TRUE",
     "commit.retry.num-retries": "0",
+    "history.expire.max-snapshot-age-ms": "0",
     "write.parquet.bloom-filter-fpp.column.id": "0.001",
     "write.distribution-mode": "hash",
     "of.my.own": "anything",
