@@ -240,6 +240,7 @@ class Maintain:
         prefix_mismatch: Literal["error", "ignore", "delete"] = "error",
         equal_schemes: Mapping[str, str] | None = None,
         equal_authorities: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
     ) -> OrphanFiles:
         """Deletes files in the table's folder that no snapshot, statistics or metadata file leads to.
 
@@ -258,13 +259,14 @@ class Maintain:
                 to go on, leave it, or delete it.
             equal_schemes: Schemes that mean the same as another, `{"s3a,s3n": "s3"}`.
             equal_authorities: Authorities that mean the same as another.
+            spark: A session whose executors list folders and read manifests, as for `compact`, and compare; this
+                process gets the orphans' paths and deletes them.
 
         Raises:
             InvalidInputError: Prefixes do not match, `location` is not the table's, or the property `gc.enabled` is
                 false. Nothing was deleted.
         """
-        result = self._run(
-            "remove_orphan_files",
+        given = dict(
             older_than_ms=_milliseconds(older_than, "older_than"),
             location=location,
             dry_run=dry_run,
@@ -272,7 +274,13 @@ class Maintain:
             equal_schemes=arguments.texts(equal_schemes),
             equal_authorities=arguments.texts(equal_authorities),
         )
-        return OrphanFiles(**result)
+        if spark is None:
+            return OrphanFiles(**self._run("remove_orphan_files", **given))
+        from frazil.spark.maintenance import remove_orphan_files
+
+        self._of_iceberg("removal of orphan files")
+        self._table._core, done = remove_orphan_files(spark, self._table._core, given)
+        return done
 
     def rewrite_manifests(
         self,

@@ -11,7 +11,7 @@ use super::deletes::{DeleteOptions, RewrittenDeletes};
 use super::deletion::Deletion;
 use super::expire::{ExpireOptions, Expired};
 use super::manifests::ManifestOptions;
-use super::orphans::{OrphanOptions, PrefixMismatch};
+use super::orphans::{OrphanOptions, Orphans, PrefixMismatch};
 use super::parts_json;
 use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
@@ -41,8 +41,7 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             let options = arguments.orphans()?;
             arguments.check_used()?;
             let (table, orphans) = table.remove_orphan_files(&options, go_on)?;
-            let deletion = &orphans.deletion;
-            (table, json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)}))
+            (table, orphans_json(&orphans))
         }
         "rewrite_manifests" => {
             let options = arguments.manifests()?;
@@ -318,6 +317,11 @@ pub(super) fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
         "added_files": done.added_files,
         "added_bytes": done.added_bytes,
     })
+}
+
+pub(super) fn orphans_json(orphans: &Orphans) -> Json {
+    let deletion = &orphans.deletion;
+    json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)})
 }
 
 fn failed_json(deletion: &Deletion) -> Json {

@@ -6,7 +6,8 @@
 use serde_json::{Value as Json, json};
 
 use super::delete_parts::{DeletePart, PartedDeletes};
-use super::json::{Arguments, compacted_json, rewritten_deletes_json};
+use super::json::{Arguments, compacted_json, orphans_json, rewritten_deletes_json};
+use super::orphans::Orphans;
 use super::parts::{PartWriter, PartedCompaction, PartedGroup};
 use crate::error::{Error, Result};
 use crate::table::Table;
@@ -74,6 +75,36 @@ pub(super) fn part_of_action(
             let (table, done) = table.commit_delete_parts(since, removed, messages, &options)?;
             Ok((table, rewritten_deletes_json(&done)))
         }
+        "plan_orphans" => {
+            let options = arguments.orphans()?;
+            arguments.check_used()?;
+            let planned = table.orphans_to_list(&options, go_on)?;
+            let (folders, listed, age) = (planned.folders, planned.listed, planned.older_than_ms);
+            Ok((table.clone(), json!({"folders": folders, "rows": listed, "older_than_ms": age})))
+        }
+        "list_part" => {
+            let (options, folders) = (arguments.orphans()?, arguments.paths("folders")?);
+            arguments.check_used()?;
+            Ok((table.clone(), json!(table.list_part(&options, folders, go_on)?)))
+        }
+        "plan_reachable" => {
+            let options = arguments.orphans()?;
+            arguments.check_used()?;
+            let (newest, planned) = table.reachable_to_read(&options, go_on)?;
+            Ok((newest, json!({"manifests": planned.manifests, "rows": planned.reachable})))
+        }
+        "reachable_part" => {
+            let (options, manifests) = (arguments.orphans()?, arguments.paths("manifests")?);
+            arguments.check_used()?;
+            Ok((table.clone(), json!(table.reachable_part(&options, &manifests, go_on)?)))
+        }
+        "delete_orphans" => {
+            let (options, files) = (arguments.orphans()?, arguments.paths("files")?);
+            let conflicts = arguments.paths("conflicts")?.into_iter().collect();
+            arguments.check_used()?;
+            let deletion = table.delete_orphans(&options, &conflicts, &files, go_on)?;
+            Ok((table.clone(), orphans_json(&Orphans { files, deletion })))
+        }
         "remove_files_of" => {
             let job = arguments.text("job")?;
             arguments.check_used()?;
@@ -95,8 +126,12 @@ impl Arguments {
     }
 
     fn messages(&mut self, name: &str) -> Result<Vec<CommitMessage>> {
-        let texts = |v: &Json| v.as_array()?.iter().map(|m| m.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
-        self.take(name, texts)?.unwrap_or_default().iter().map(|text| message_from_json(text)).collect()
+        self.paths(name)?.iter().map(|text| message_from_json(text)).collect()
+    }
+
+    fn paths(&mut self, name: &str) -> Result<Vec<String>> {
+        let texts = |v: &Json| v.as_array()?.iter().map(|p| p.as_str().map(str::to_owned)).collect();
+        Ok(self.take(name, texts)?.unwrap_or_default())
     }
 
     fn files(&mut self, name: &str) -> Result<Vec<DataFile>> {

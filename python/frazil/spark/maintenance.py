@@ -9,18 +9,19 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from frazil import _core
-from frazil.exceptions import CommitStateUnknownError, FrazilError, StoreError
-from frazil.maintain import Compacted, RewrittenDeletes
-from frazil.spark.parts import PartsJob
+from frazil.exceptions import CommitStateUnknownError, FrazilError
+from frazil.maintain import Compacted, OrphanFiles, RewrittenDeletes
+from frazil.spark.parts import PartRows, PartsJob, spark_failures
 
-__all__ = ["compact", "rewrite_position_deletes"]
+__all__ = ["compact", "remove_orphan_files", "rewrite_position_deletes"]
 
 # Arguments of a compaction that executors need, too.
 _ORDER = ("strategy", "sort_by", "zorder_by", "zorder_max_output_size", "zorder_var_length_contribution")
+# So many folders or manifests to a part.
+_FOLDERS, _MANIFESTS = 8, 16
 _COMMIT = ("branch", "snapshot_properties")
 
 _Result = TypeVar("_Result")
@@ -123,6 +124,48 @@ def rewrite_position_deletes(
     return _commit(job, "commit_rewrite_position_deletes", arguments, RewrittenDeletes)
 
 
+def remove_orphan_files(
+    spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
+) -> tuple[_core.Table, OrphanFiles]:
+    """Removes orphans by the arguments of the core's action; gives the table at its newest version too.
+
+    Executors list folders, then read manifests; Spark compares. Only the orphans' paths come to the driver, which
+    deletes them.
+
+    Raises:
+        FrazilError: As `Maintain.remove_orphan_files`; what Spark says of executors that died is a `StoreError`.
+    """
+    _, text = table.maintain("plan_orphans", json.dumps(dict(options)))
+    planned = json.loads(text)
+    # One time for all who list.
+    asked = {**options, "older_than_ms": planned["older_than_ms"]}
+    folders = [{**asked, "folders": chunk} for chunk in _chunks(planned["folders"], _FOLDERS)]
+    listing = PartRows(spark, table, "list_part", "path")
+    # What is listed is kept: metadata that is read later knows all of it that was committed.
+    with listing.rows(folders, planned["rows"]) as listed:
+        newest, text = table.maintain("plan_reachable", json.dumps(asked))
+        planned = json.loads(text)
+        manifests = [{**asked, "manifests": chunk} for chunk in _chunks(planned["manifests"], _MANIFESTS)]
+        reading = PartRows(spark, newest, "reachable_part", "prefix")
+        with reading.rows(manifests, planned["rows"]) as reachable:
+            others, conflicts = reachable.where("prefix is not null"), []
+            if options["prefix_mismatch"] == "error":
+                same = others.join(listed, "key", "left_semi").select("prefix").distinct()
+                conflicts = [row.prefix for row in same.collect()]
+            if options["prefix_mismatch"] == "delete":
+                reachable = reachable.where("prefix is null")
+            found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
+    arguments = {**asked, "files": sorted(row.path for row in found), "conflicts": conflicts}
+    newest, text = newest.maintain("delete_orphans", json.dumps(arguments))
+    return newest, OrphanFiles(**json.loads(text))
+
+
+def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    """Every so many-th item together: neighbours, which are alike, come apart."""
+    number = -(-len(items) // size)
+    return [items[first::number] for first in range(number)]
+
+
 def _commit(
     job: PartsJob, step: str, arguments: Mapping[str, Any], result: Callable[..., _Result]
 ) -> tuple[_core.Table, _Result]:
@@ -144,10 +187,5 @@ def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[str]:
     Raises:
         StoreError: Spark gave up.
     """
-    try:
+    with spark_failures("Nothing was committed, and what they wrote is removed"):
         return job.run(parts)
-    except PySparkException as error:
-        raise StoreError(
-            f"Spark's executors could not finish their parts: {str(error).strip().splitlines()[0]}",
-            hint="Nothing was committed, and what they wrote is removed. The error that Spark raised is this one's cause",
-        ) from error

@@ -17,14 +17,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
 from frazil.spark.lanes import scattered
 from frazil.spark.remote import on_executors
 
-__all__ = ["DoParts", "PartsJob"]
+__all__ = ["DoParts", "PartRows", "PartsJob", "ReadRows", "spark_failures"]
 
 # How often a part is done again whose executor could not reach the store.
 _RETRIES = 3
@@ -103,6 +103,80 @@ class PartsJob:
             else:
                 errors[row.number] = pickle.loads(bytes(row.error))
         return [errors[number] for number in sorted(errors)]
+
+
+@contextlib.contextmanager
+def spark_failures(outcome: str) -> Iterator[None]:
+    """Has what Spark raises be an error of Frazil that says what became of the work.
+
+    Raises:
+        StoreError: Spark gave up.
+    """
+    try:
+        yield
+    except FrazilError:
+        raise
+    except Exception as error:  # Spark's, which are of no one family
+        said = " ".join(str(error).strip().splitlines()[:2])
+        raise StoreError(
+            f"Spark's executors could not finish their parts: {said}",
+            hint=f"{outcome}. The error that Spark raised is this one's cause",
+        ) from error
+
+
+class PartRows:
+    """Parts that only read, and give many rows: of a key and a text. The rows stay with Spark."""
+
+    def __init__(self, spark: SparkSession, table: _core.Table, step: str, column: str) -> None:
+        self._spark, self._table, self._step = spark, table, step
+        self._schema = f"key string, {column} string"
+
+    @contextlib.contextmanager
+    def rows(self, parts: Sequence[Mapping[str, Any]], more: Sequence[Sequence[str | None]]) -> Iterator[DataFrame]:
+        """The parts' rows and `more`, computed now, once, and kept until the end of the block.
+
+        Raises:
+            FrazilError: Of a part that failed; a `StoreError` if Spark gave up.
+        """
+        first = self._spark.createDataFrame([(*row, None) for row in more], f"{self._schema}, error binary")
+        read = on_executors(ReadRows(self._table, self._step, first.columns), f"ReadRows_{self._step}")
+        payloads = [pickle.dumps(dict(part)) for part in parts] or [pickle.dumps(None)]
+        found = scattered(self._spark, payloads).mapInArrow(read, first.schema)
+        kept = found.unionAll(first).persist()
+        try:
+            with spark_failures("Nothing was changed"):
+                error = kept.where("error is not null").select("error").first()
+            if error is not None:
+                raise pickle.loads(bytes(error[0]))
+            yield kept.drop("error")
+        finally:
+            kept.unpersist()
+
+
+class ReadRows:
+    """Runs on executors: the rows of pickled parts, or one with an error."""
+
+    def __init__(self, table: _core.Table, step: str, columns: Sequence[str]) -> None:
+        self._table, self._step = table, step
+        key, text, error = columns
+        self._arrow = pa.schema([(key, pa.string()), (text, pa.string()), (error, pa.binary())])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of keys and texts."""
+        for batch in batches:
+            for payload in batch.column(batch.schema.get_field_index("split")):
+                part = pickle.loads(payload.as_py())
+                if part is not None:
+                    yield self._rows(part)
+
+    def _rows(self, part: Mapping[str, Any]) -> pa.RecordBatch:
+        try:
+            _, text = self._table.maintain(self._step, json.dumps(part))
+        except FrazilError as error:
+            return pa.record_batch([[None], [None], [pickle.dumps(error)]], schema=self._arrow)
+        found = json.loads(text)
+        columns = [[row[0] for row in found], [row[1] for row in found], [None] * len(found)]
+        return pa.record_batch(columns, schema=self._arrow)
 
 
 class DoParts:
