@@ -19,9 +19,9 @@ mod live_deletes;
 mod manifests;
 mod orphan_parts;
 mod orphans;
+mod partition_statistics;
 mod parts;
 mod parts_json;
-mod partition_statistics;
 mod statistics;
 
 pub use self::compact::{CompactOptions, Compacted};

@@ -63,7 +63,7 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table holds. `deletes` is none, vector, position or equality; those with deletes share the files of `of`."""
+    """What a table holds. `deletes` is none, vector, position or equality; such tables share the files of `of`."""
 
     title: str
     version: int = 2

@@ -31,6 +31,7 @@ from beside import (  # noqa: E402 - the folder above
 )
 from planning import tables as planned  # noqa: E402
 from reading import tables  # noqa: E402
+from runtime_jar import COORDINATE  # noqa: E402 - of the interop tests
 
 Answers = dict[tuple[str, str], Answer]
 
@@ -110,8 +111,8 @@ def report(answers: Answers, rounds: int, quick: bool) -> str:
         f"{small}Seconds by the clock / of the processor (least to most): medians of {rounds} rounds in turns.",
         "Ratios are of processor time.",
         "",
-        f"{machine_line()}; PySpark {pyspark.__version__} local[2], frazil {fz.__version__}, Iceberg's connector 1.12.0. "
-        f"Command: `{command}`.",
+        f"{machine_line()}; PySpark {pyspark.__version__} local[2], frazil {fz.__version__}, Iceberg's connector "
+        f"{COORDINATE.rpartition(':')[2]}. Command: `{command}`.",
         "",
         *markdown(head, rows),
     ]
@@ -123,7 +124,9 @@ def main() -> None:
     from work import JOBS
 
     parser.add_argument("--jobs", type=names(list(JOBS)), default=list(JOBS))
-    parser.add_argument("--planning", type=Path, default=cache() / "planning", help="where the table of 100,000 files is")
+    parser.add_argument(
+        "--planning", type=Path, default=cache() / "planning", help="where the table of 100,000 files is"
+    )
     add_run_options(parser, 5, "2 rounds over a tenth of the rows", "reading")
     options = parser.parse_args()
     rounds = min(options.rounds, 2) if options.quick else options.rounds

@@ -71,9 +71,7 @@ class Bench:
     def scratch(self) -> Path:
         return self.warehouse / "scratch"
 
-    def read(
-        self, engine: str, table: str, filter: str | None = None, columns: list[str] | None = None
-    ) -> "DataFrame":
+    def read(self, engine: str, table: str, filter: str | None = None, columns: list[str] | None = None) -> "DataFrame":
         """A table's rows. Frazil is told the columns, since it can't see what Spark does with them later."""
         if engine in ("frazil", "arrow"):
             lane = "auto" if engine == "frazil" else "arrow"
@@ -244,7 +242,9 @@ JOBS = {
     "full": Job("full scan", scan(lambda s: s.base, FULL), ALL, most=0.85, most_arrow=1.8),
     "two": Job("2 of 12 columns", scan(lambda s: s.base, TWO, ["user_id", "score"]), ALL, most=1.3, most_arrow=2.5),
     "selective": Job("filter of 1 % and count", selective, ("parquet", "iceberg", "frazil"), most=1.3),
-    "dv": Job("full scan, 1 % deleted by deletion vectors", scan(lambda s: s.deleted, FULL), (*BOTH, "arrow"), most=1.0),
+    "dv": Job(
+        "full scan, 1 % deleted by deletion vectors", scan(lambda s: s.deleted, FULL), (*BOTH, "arrow"), most=1.0
+    ),
     "append": Job("append", append, ("parquet", *BOTH), target, appended, most=1.0),
     "merge": Job("merge", merge, BOTH, prepare_merge, merged, most=1.0),
     "plan": Job("planning all of 100,000 files in a job", plan_all, BOTH, most=0.2),

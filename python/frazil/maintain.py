@@ -266,14 +266,14 @@ class Maintain:
             InvalidInputError: Prefixes do not match, `location` is not the table's, or the property `gc.enabled` is
                 false. Nothing was deleted.
         """
-        given = dict(
-            older_than_ms=_milliseconds(older_than, "older_than"),
-            location=location,
-            dry_run=dry_run,
-            prefix_mismatch=prefix_mismatch,
-            equal_schemes=arguments.texts(equal_schemes),
-            equal_authorities=arguments.texts(equal_authorities),
-        )
+        given = {
+            "older_than_ms": _milliseconds(older_than, "older_than"),
+            "location": location,
+            "dry_run": dry_run,
+            "prefix_mismatch": prefix_mismatch,
+            "equal_schemes": arguments.texts(equal_schemes),
+            "equal_authorities": arguments.texts(equal_authorities),
+        }
         if spark is None:
             return OrphanFiles(**self._run("remove_orphan_files", **given))
         from frazil.spark.maintenance import remove_orphan_files
@@ -399,27 +399,27 @@ class Maintain:
             raise InvalidInputError(
                 f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
             )
-        given_core = dict(
-            strategy=strategy or "binpack",
-            sort_by=arguments.order(sort_by),
-            zorder_by=None if zorder_by is None else list(zorder_by),
-            zorder_max_output_size=zorder_max_output_size,
-            zorder_var_length_contribution=zorder_var_length_contribution,
-            filter=None if where is None else str(where),
-            target_file_size_bytes=target_file_size_bytes,
-            min_file_size_bytes=min_file_size_bytes,
-            max_file_size_bytes=max_file_size_bytes,
-            min_input_files=arguments.count("min_input_files", min_input_files),
-            delete_file_threshold=delete_file_threshold,
-            delete_ratio_threshold=delete_ratio_threshold,
-            rewrite_all=rewrite_all,
-            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
-            max_commits=max_commits,
-            max_failed_commits=max_failed_commits,
-            dry_run=dry_run,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
-        )
+        given_core = {
+            "strategy": strategy or "binpack",
+            "sort_by": arguments.order(sort_by),
+            "zorder_by": None if zorder_by is None else list(zorder_by),
+            "zorder_max_output_size": zorder_max_output_size,
+            "zorder_var_length_contribution": zorder_var_length_contribution,
+            "filter": None if where is None else str(where),
+            "target_file_size_bytes": target_file_size_bytes,
+            "min_file_size_bytes": min_file_size_bytes,
+            "max_file_size_bytes": max_file_size_bytes,
+            "min_input_files": arguments.count("min_input_files", min_input_files),
+            "delete_file_threshold": delete_file_threshold,
+            "delete_ratio_threshold": delete_ratio_threshold,
+            "rewrite_all": rewrite_all,
+            "max_group_size_bytes": arguments.count("max_group_size_bytes", max_group_size_bytes),
+            "max_commits": max_commits,
+            "max_failed_commits": max_failed_commits,
+            "dry_run": dry_run,
+            "branch": branch,
+            "snapshot_properties": arguments.texts(snapshot_properties),
+        }
         if spark is None:
             return Compacted(**self._run("compact", **given_core))
         from frazil.spark.maintenance import compact
@@ -492,18 +492,18 @@ class Maintain:
             CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
                 files or removed them.
         """
-        given = dict(
-            filter=None if where is None else str(where),
-            target_file_size_bytes=target_file_size_bytes,
-            min_file_size_bytes=min_file_size_bytes,
-            max_file_size_bytes=max_file_size_bytes,
-            min_input_files=arguments.count("min_input_files", min_input_files),
-            rewrite_all=rewrite_all,
-            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
-            dry_run=dry_run,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
-        )
+        given = {
+            "filter": None if where is None else str(where),
+            "target_file_size_bytes": target_file_size_bytes,
+            "min_file_size_bytes": min_file_size_bytes,
+            "max_file_size_bytes": max_file_size_bytes,
+            "min_input_files": arguments.count("min_input_files", min_input_files),
+            "rewrite_all": rewrite_all,
+            "max_group_size_bytes": arguments.count("max_group_size_bytes", max_group_size_bytes),
+            "dry_run": dry_run,
+            "branch": branch,
+            "snapshot_properties": arguments.texts(snapshot_properties),
+        }
         if spark is None:
             return RewrittenDeletes(**self._run("rewrite_position_deletes", **given))
         from frazil.spark.maintenance import rewrite_position_deletes

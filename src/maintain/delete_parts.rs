@@ -81,7 +81,7 @@ impl Table {
     /// Puts what parts wrote in the place of delete files. If that certainly failed, the written files go.
     ///
     /// # Errors
-    /// As [`Table::rewrite_position_deletes`] and [`Table::commit_parts`].
+    /// As [`Table::rewrite_position_deletes`] and [`Table::commit_compacted_parts`].
     pub fn commit_delete_parts(
         &self,
         since: i64,

@@ -219,9 +219,8 @@ pub(super) fn rewrite_group(
 /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
 fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile], go_on: GoOn) -> Result<Positions<'l>> {
     let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
-    let vectors: HashMap<&str, &DataFile> = (live.deletes.iter().filter(puffin))
-        .filter_map(|f| Some((f.referenced_data_file.as_deref()?, f)))
-        .collect();
+    let vectors: HashMap<&str, &DataFile> =
+        (live.deletes.iter().filter(puffin)).filter_map(|f| Some((f.referenced_data_file.as_deref()?, f))).collect();
     let (store, context) = (&table.inner.store, live.scan.context());
     let read = in_parallel(group.len(), |i| {
         go_on()?;

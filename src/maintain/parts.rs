@@ -121,7 +121,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`]; `InvalidInput` for messages of another table.
-    pub fn commit_parts(
+    pub fn commit_compacted_parts(
         &self,
         since: i64,
         removed: Vec<DataFile>,

@@ -45,7 +45,7 @@ pub(super) fn part_of_action(
             let (since, removed, messages) = arguments.parts_done()?;
             let options = arguments.commit()?;
             arguments.check_used()?;
-            let (table, done) = table.commit_parts(since, removed, messages, &options)?;
+            let (table, done) = table.commit_compacted_parts(since, removed, messages, &options)?;
             Ok((table, compacted_json(&done)))
         }
         "plan_rewrite_position_deletes" => {

@@ -273,7 +273,11 @@ def test_what_holds_without_spark_holds_with_it(
     for name in ("compact", "remove_orphan_files"):
         monkeypatch.setattr(Maintain, name, functools.partialmethod(getattr(Maintain, name), spark=spark))
     rows = test_maintain.rows(0).schema
-    given = {"catalog": catalog, "tmp_path": tmp_path, "table": lambda: catalog.create_table("db.t", rows, partition_by=["part"])}
+    given = {
+        "catalog": catalog,
+        "tmp_path": tmp_path,
+        "table": lambda: catalog.create_table("db.t", rows, partition_by=["part"]),
+    }
     wanted = inspect.signature(test).parameters
     test(**{name: value() if name == "table" else value for name, value in given.items() if name in wanted})
 
