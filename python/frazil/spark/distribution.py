@@ -17,7 +17,7 @@ from frazil.spark import functions as ff
 from frazil.spark.types import spark_type
 from frazil.table import Table
 
-__all__ = ["Distribution", "distributed"]
+__all__ = ["Distribution", "distributed", "ordering"]
 
 Distribution: TypeAlias = Literal["auto", "none", "hash", "range"]
 
@@ -48,6 +48,14 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
         return _rebalanced(df, partition) if partition else df
     order = [*partition, *(c for field in table.sort_order.fields if (c := _ordered(field, sources)) is not None)]
     return df.repartitionByRange(*order) if order else df
+
+
+def ordering(table: Table) -> list[Column] | None:
+    """The table's sort order as Spark has it; None if it has no words for it."""
+    sources = dict(_sources(table.schema.fields, ()))
+    order = [_ordered(field, sources) for field in table.sort_order.fields]
+    found = [column for column in order if column is not None]
+    return found if len(found) == len(order) else None
 
 
 def _mode(table: Table) -> str:
