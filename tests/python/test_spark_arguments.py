@@ -52,7 +52,8 @@ def test_odd_arguments(spark, table: fz.Table, name: str) -> None:
             except Exception as error:
                 raise AssertionError(f"{name}({parameter.name}={odd!r}) raised {error!r}") from error
             else:
-                assert not isinstance(odd, bytes) and type(odd) is not object, f"{name}({parameter.name}={odd!r})"
+                taken = not isinstance(odd, bytes) and type(odd) is not object
+                assert taken, f"{name}({parameter.name}={odd!r})"
     assert table.refresh().scan().to_arrow()["id"].to_pylist() == [1]
 
 
