@@ -15,7 +15,7 @@ use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
     Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
-    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, PartRows, RowDelta, ScanTask, Split, WrittenAt,
+    FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};

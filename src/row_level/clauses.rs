@@ -131,8 +131,7 @@ impl Patch for Clauses<'_> {
             return Err(Error::internal("matched rows without their match"));
         }
         let Some((columns, numbered)) = &self.updates else { return Ok(Patched::gone(count)) };
-        let stays =
-            BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i]));
+        let stays = BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i]));
         let old = rows_of(rows, stays.clone())?;
         let places: Vec<(usize, usize)> =
             sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();

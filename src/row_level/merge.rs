@@ -27,8 +27,8 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::commit::SnapshotChange;
 use crate::task::ScanTask;
-use crate::types::select::column_hint;
 use crate::types::Schema;
+use crate::types::select::column_hint;
 use crate::workers::{GoOn, in_parallel};
 
 /// Which columns of the data go where.
