@@ -27,7 +27,7 @@ pub use self::deletes::{DeleteOptions, RewrittenDeletes};
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};
 pub use self::json::maintain;
-pub(crate) use self::json::{Arguments, texts};
+pub(crate) use self::json::{Arguments, failed_json, texts};
 pub use self::manifests::{ManifestOptions, RewrittenManifests};
 pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};
 pub use self::statistics::{ComputedStatistics, StatisticsOptions};

@@ -22,6 +22,7 @@ mod key_columns;
 mod key_ranges;
 mod keys;
 mod live;
+mod matcher;
 mod merge;
 mod overwrite;
 mod plan;
@@ -44,6 +45,7 @@ use crate::workers::GoOn;
 
 use self::delta::Delta;
 pub(crate) use self::live::{Placed, are_in, placed, schema_with_lineage};
+pub(crate) use self::matcher::{MergeRows, Matcher};
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::overwrite::NewRows;
 pub(crate) use self::positions::listed_with_other_deletes;

@@ -248,7 +248,7 @@ impl Arguments {
         }
     }
 
-    fn orphans(&mut self) -> Result<OrphanOptions> {
+    pub fn orphans(&mut self) -> Result<OrphanOptions> {
         let mismatch = |v: &Json| match v.as_str()? {
             "error" => Some(PrefixMismatch::Error),
             "ignore" => Some(PrefixMismatch::Ignore),
@@ -319,6 +319,6 @@ fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
     })
 }
 
-fn failed_json(deletion: &Deletion) -> Json {
+pub(crate) fn failed_json(deletion: &Deletion) -> Json {
     Json::Object(deletion.failed.iter().map(|f| (f.path.clone(), json!(f.reason))).collect())
 }

@@ -136,7 +136,7 @@ impl<'v> Plan<'v> {
         let updates = match &merge.update {
             None => None,
             Some(columns) => {
-                let columns = mapping(view, &source, columns)?;
+                let columns = mapping(view.table.schema(), &source, columns)?;
                 let batches = source.conformed(&columns)?;
                 Some((columns, Numbered::new(batches)))
             }
@@ -152,7 +152,7 @@ impl<'v> Plan<'v> {
     /// What can't be inserted is refused before anything is written.
     fn check_insert(&self) -> Result<()> {
         let Some(columns) = &self.merge.insert else { return Ok(()) };
-        let columns = mapping(self.view, &self.source, columns)?;
+        let columns = mapping(self.view.table.schema(), &self.source, columns)?;
         let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
         match self.view.table.schema().fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
             Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
@@ -245,7 +245,7 @@ impl<'v> Plan<'v> {
     /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
     fn insert(&self, go_on: GoOn) -> Result<(Vec<crate::task::DataFile>, u64)> {
         let Some(columns) = &self.merge.insert else { return Ok((Vec::new(), 0)) };
-        let columns = mapping(self.view, &self.source, columns)?;
+        let columns = mapping(self.view.table.schema(), &self.source, columns)?;
         let mut writer = DataWriter::new(self.view.store().clone(), self.view.table.write_context(0)?)?;
         let conditional = self.deletes.as_ref().filter(|_| self.merge.delete != Some(Predicate::True));
         let (mut first, mut inserted) = (0, 0u64);
@@ -267,8 +267,10 @@ impl<'v> Plan<'v> {
 }
 
 /// The columns of the table that are given, and by which of the data.
-fn mapping(view: &View, source: &Source, columns: &Columns) -> Result<Mapping> {
-    let schema = view.table.schema();
+///
+/// # Errors
+/// `InvalidInput` for a column that the table lacks.
+pub(super) fn mapping(schema: &Schema, source: &Source, columns: &Columns) -> Result<Mapping> {
     let find =
         |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
     match columns {
@@ -319,7 +321,7 @@ impl Patch for Plan<'_> {
 }
 
 /// Which rows of two arrays of one type are equal, null being equal to null. Where that can't be told, none is.
-fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
+pub(super) fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
     if let Ok(same) = not_distinct(a, b) {
         return same.values().clone();
     }
