@@ -103,6 +103,7 @@ mod parquet_file;
 mod parquet_fits;
 pub(crate) mod parquet_import;
 mod parquet_int96;
+mod parquet_lineage;
 mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;
