@@ -181,8 +181,7 @@ impl Matcher {
         let new = RecordBatch::try_new(old.schema(), new)
             .map_err(|e| Error::invalid("updated rows do not fit the table").because(e))?;
         let mut same = equal.iter();
-        let replaced =
-            BooleanBuffer::collect_bool(count, |row| updated.value(row) && !same.next().unwrap_or_default());
+        let replaced = BooleanBuffer::collect_bool(count, |row| updated.value(row) && !same.next().unwrap_or_default());
         Ok(Fates { changed: &deleted | &replaced, replaced, rows: rows_of(&new, !&equal)? })
     }
 
