@@ -36,6 +36,29 @@ def peers_python() -> str:
     return os.environ.get("FRAZIL_BENCH_PEERS_PYTHON") or str(ROOT / ".venv-peers" / "bin" / "python")
 
 
+def java(sources: Path, jar: Path, needed: tuple[str, ...], classes: Path) -> list[str]:
+    """The command that runs Java programs, compiled now if they are not: `jar`, and those of PySpark's that are needed.
+
+    Raises:
+        RuntimeError: Java is missing.
+    """
+    import pyspark
+
+    folder = Path(pyspark.__file__).parent / "jars"
+    jars = [found for found in sorted(folder.glob("*.jar")) if found.name.startswith(needed)]
+    path = os.pathsep.join(str(one) for one in [jar, *jars])
+    programs = sorted(sources.glob("*.java"))
+    compiled = [classes / f"{program.stem}.class" for program in programs]
+    newest = max(program.stat().st_mtime for program in programs)
+    try:
+        if not all(one.is_file() and one.stat().st_mtime >= newest for one in compiled):
+            classes.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["javac", "-nowarn", "-cp", path, "-d", str(classes), *map(str, programs)], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RuntimeError(f"the Java programs can't be compiled: {error}") from error
+    return ["java", "-Xmx4g", "-cp", os.pathsep.join([path, str(classes)])]
+
+
 @dataclass
 class Engine:
     """A process that answers lines with lines of JSON. One that can't be started answers with what is missing."""
@@ -182,6 +205,14 @@ def write_section(path: Path, mark: str, text: str) -> None:
     before, rest = page.split(start, 1)
     after = rest.split(end, 1)[1]
     path.write_text(f"{before}{start}\n{text}\n{end}{after}", "utf-8")
+
+
+def add_run_options(parser: argparse.ArgumentParser, rounds: int, quick: str, warehouse: str) -> None:
+    """Adds the options of benchmarks over tables that are made once: how much is run, where tables and results are."""
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--warehouse", type=Path, default=cache() / warehouse, help="where the tables are kept")
+    parser.add_argument("--write", type=Path, help="results page to put the measures into")
 
 
 def names(known: list[str]) -> Callable[[str], list[str]]:

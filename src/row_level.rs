@@ -146,8 +146,8 @@ impl Table {
 }
 
 impl Table {
-    /// Overwrites by rows that are in these files already, in one commit that is known by `first_time`. They stay whatever
-    /// becomes of the commit. Returns the table at its new version.
+    /// Overwrites by rows that are in these files already, in one commit that is known by `first_time`, planned on this
+    /// version. They stay whatever becomes of the commit. Returns the table at its new version.
     ///
     /// # Errors
     /// As [`Table::change_rows`]; `InvalidInput` for changes that are no overwrite.
@@ -159,15 +159,14 @@ impl Table {
         options: &CommitOptions,
         go_on: GoOn,
     ) -> Result<Table> {
-        let newest = self.refresh()?;
-        options.check(&newest)?;
-        let view = View::new(newest.clone(), options.branch.as_deref())?;
+        options.check(self)?;
+        let view = View::new(self.clone(), options.branch.as_deref())?;
         match change.plan_written(&view, files, go_on)?.filter(|change| !change.only_checks()) {
             Some(change) => {
-                let change = options.apply(change.once(first_time), &newest)?;
-                transaction::commit(&newest, vec![Box::new(change)]).into_result()
+                let change = options.apply(change.once(first_time), self)?;
+                transaction::commit(self, vec![Box::new(change)]).into_result()
             }
-            None => Ok(newest),
+            None => Ok(self.clone()),
         }
     }
 }

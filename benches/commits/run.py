@@ -21,7 +21,7 @@ import tables  # noqa: E402
 from beside import (  # noqa: E402 - the folder above
     Answer,
     Engine,
-    cache,
+    add_run_options,
     in_turns,
     machine_line,
     markdown,
@@ -136,12 +136,9 @@ def loads(engines: list[Engine], path: Path, rounds: int) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=names(FILES), default=FILES)
-    parser.add_argument("--rounds", type=int, default=31)
-    parser.add_argument("--quick", action="store_true", help="5 rounds, and not the table of 1,000,000 files")
     parser.add_argument("--peers", type=names(["java", "pyiceberg"]), default=["java", "pyiceberg"])
-    parser.add_argument("--warehouse", type=Path, default=cache() / "commits", help="where the tables are kept")
     parser.add_argument("--note", default="", help="a sentence about the circumstances, put above the results")
-    parser.add_argument("--write", type=Path, help="results page to put the measures into")
+    add_run_options(parser, 31, "5 rounds, and not the table of 1,000,000 files", "commits")
     options = parser.parse_args()
     if options.quick:
         options.rounds, options.files = min(options.rounds, 5), [n for n in options.files if n != FILES[-1]]

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from beside import (
     Answer,
     Engine,
-    cache,
+    add_run_options,
     in_turns,
     machine_line,
     markdown,
@@ -140,10 +140,7 @@ def main() -> None:
     parser.add_argument("--tables", type=names(list(TABLES)), default=list(TABLES))
     parser.add_argument("--filters", type=names(list(TITLES)), default=list(TITLES))
     parser.add_argument("--peers", type=names(PEERS), default=PEERS)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="3 rounds, and not the table of 500,000 files")
-    parser.add_argument("--warehouse", type=Path, default=cache() / "paimon", help="where the tables are kept")
-    parser.add_argument("--write", type=Path, help="results page to put the measures into")
+    add_run_options(parser, 7, "3 rounds, and not the table of 500,000 files", "paimon")
     options = parser.parse_args()
     if options.quick:
         options.rounds = min(options.rounds, 3)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "interop")]
-from beside import cache  # noqa: E402 - the folder above
+import beside  # noqa: E402 - the folder above
 
 DATABASE = "bench.db"
 NEEDED_JARS = ("hadoop-client-api", "hadoop-client-runtime", "slf4j-api", "log4j")
@@ -47,21 +47,9 @@ def java() -> list[str]:
     Raises:
         RuntimeError: If Java is missing.
     """
-    import pyspark
     from runtime_jar import paimon_jar
 
-    folder = Path(pyspark.__file__).parent / "jars"
-    jars = [jar for jar in sorted(folder.glob("*.jar")) if jar.name.startswith(NEEDED_JARS)]
-    path = os.pathsep.join(str(jar) for jar in [paimon_jar(), *jars])
-    classes, sources = cache() / "java-paimon", sorted((HERE / "java").glob("*.java"))
-    newest = max(source.stat().st_mtime for source in sources)
-    try:
-        if not (classes / "Serve.class").is_file() or (classes / "Serve.class").stat().st_mtime < newest:
-            classes.mkdir(parents=True, exist_ok=True)
-            subprocess.run(["javac", "-nowarn", "-cp", path, "-d", str(classes), *map(str, sources)], check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise RuntimeError(f"the Java programs can't be compiled: {error}") from error
-    return ["java", "-Xmx4g", "-cp", os.pathsep.join([path, str(classes)])]
+    return beside.java(HERE / "java", paimon_jar(), NEEDED_JARS, beside.cache() / "java-paimon")
 
 
 def make(name: str, warehouse: Path) -> Path:

@@ -17,7 +17,17 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measures
-from beside import cache, in_turns, machine_line, markdown, names, patience_line, ratio, version_line, write_section
+from beside import (
+    add_run_options,
+    in_turns,
+    machine_line,
+    markdown,
+    names,
+    patience_line,
+    ratio,
+    version_line,
+    write_section,
+)
 from engines import ENGINES, Floor, Planner
 from filters import TITLES
 from tables import TABLES, make
@@ -107,10 +117,7 @@ def main() -> None:
     parser.add_argument("--filters", type=names(list(TITLES)), default=list(TITLES))
     parser.add_argument("--peers", type=names(peers), default=peers)
     parser.add_argument("--measures", type=names(list(measures.MEASURES)), default=list(measures.MEASURES))
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--quick", action="store_true", help="3 rounds, and not the table of 1,000,000 files")
-    parser.add_argument("--warehouse", type=Path, default=cache() / "planning", help="where the tables are kept")
-    parser.add_argument("--write", type=Path, help="results page to put the measures into")
+    add_run_options(parser, 7, "3 rounds, and not the table of 1,000,000 files", "planning")
     options = parser.parse_args()
     if options.quick:
         options.rounds = min(options.rounds, 3)

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import measures
 from beside import (
     Answer,
-    cache,
+    add_run_options,
     in_turns,
     machine_line,
     markdown,
@@ -152,10 +152,7 @@ def main() -> None:
     parser.add_argument("--reads", type=names(list(READS)), default=list(READS))
     parser.add_argument("--engines", type=names(list(ENGINES)), default=list(ENGINES))
     parser.add_argument("--measures", type=names(list(measures.MEASURES)), default=list(measures.MEASURES))
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--quick", action="store_true", help="2 rounds")
-    parser.add_argument("--warehouse", type=Path, default=cache() / "reading", help="where the tables are kept")
-    parser.add_argument("--write", type=Path, help="results page to put the measures into")
+    add_run_options(parser, 5, "2 rounds", "reading")
     options = parser.parse_args()
     rounds = min(options.rounds, 2) if options.quick else options.rounds
     warehouse = options.warehouse.resolve()

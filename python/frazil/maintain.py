@@ -586,12 +586,13 @@ class Maintain:
 
 
 def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | None:
-    """Milliseconds since the epoch."""
+    """Milliseconds since the epoch, before which things are old. What has just the age given as timedelta is old."""
     if time is None:
         return None
     if isinstance(time, dt.timedelta):
         try:
-            time = dt.datetime.now(dt.timezone.utc) - time
+            # Times of files and snapshots are whole milliseconds, rounded down: this one counts as past.
+            time = dt.datetime.now(dt.timezone.utc) - time + dt.timedelta(milliseconds=1)
         except OverflowError:
             raise InvalidInputError(f"{what}= is an age beyond all times: {time}") from None
     if not isinstance(time, dt.datetime):

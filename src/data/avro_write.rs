@@ -64,8 +64,8 @@ impl AvroSettings {
 fn compression(properties: &Properties<'_>) -> Result<(Codec, Option<i32>)> {
     let (key, codec) = properties.codec("gzip");
     let (codec, default, levels) = match codec.as_str() {
-        "gzip" => (Codec::Deflate, DEFLATE_LEVEL, 0..=9),
-        "zstd" => (Codec::Zstd, ZSTD_LEVEL, 1..=22),
+        "gzip" => (Codec::Deflate, DEFLATE_LEVEL, -1..=9),
+        "zstd" => (Codec::Zstd, ZSTD_LEVEL, i32::MIN..=i32::MAX),
         "snappy" => return Ok((Codec::Snappy, None)),
         "uncompressed" => return Ok((Codec::Null, None)),
         other => return Err(no_codec(key, other, "gzip, zstd, snappy or uncompressed")),

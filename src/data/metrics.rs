@@ -42,7 +42,8 @@ impl MetricsMode {
             "full" => Some(MetricsMode::Full),
             text => {
                 let digits = text.strip_prefix("truncate(")?.strip_suffix(')')?;
-                digits.parse().ok().filter(|n| *n > 0).map(MetricsMode::Truncate)
+                let number = digits.parse().ok().filter(|n| (1..=i32::MAX as u32).contains(n));
+                number.filter(|_| digits.bytes().all(|b| b.is_ascii_digit())).map(MetricsMode::Truncate)
             }
         }
     }

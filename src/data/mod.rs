@@ -101,6 +101,7 @@ pub mod paimon_types;
 mod parquet_file;
 mod parquet_fits;
 pub(crate) mod parquet_import;
+mod parquet_lineage;
 mod parquet_properties;
 mod parquet_read;
 mod parquet_schema;

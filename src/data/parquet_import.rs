@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
+use arrow::array::{AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::{DataType, Int64Type};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::arrow_schema::arrow_primitive;
@@ -17,6 +18,7 @@ use super::guard::guard;
 use super::metrics::{MetricsConfig, metrics_by_leaf, split_offsets};
 use super::parquet_file::ParquetFile;
 use super::parquet_fits::{check_ids, doubtful_leaves};
+use super::parquet_lineage::{Stored, has_lineage, lineage_of};
 use super::project::Projection;
 use super::read::read_task;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -81,8 +83,8 @@ impl Importer {
     ///
     /// # Errors
     /// `InvalidInput` if its columns or values do not fit the table's, if it has none of them or those of another table, if a
-    /// required one is null, or if its rows are of several partitions; `CorruptTable` if it is no intact Parquet file; the
-    /// store's.
+    /// required one is null, if it stores ids of rows, or if its rows are of several partitions; `CorruptTable` if it is no
+    /// intact Parquet file; the store's.
     pub fn import(&self, path: &str) -> Result<Imported> {
         self.read(path).with("path", path)
     }
@@ -165,6 +167,9 @@ impl Importer {
                 .because(e)
                 .hint("Evolve the table's schema, or append() its rows with columns of the table's types")
         })?;
+        for (field, stored) in lineage_of(&columns, has_ids, footer) {
+            self.check_no_lineage(field, stored, &file)?;
+        }
         let doubtful: Vec<Field> =
             (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, columns, footer)).cloned().collect();
         if !doubtful.is_empty() {
@@ -210,16 +215,49 @@ impl Importer {
         })
     }
 
+    /// Refuses ids of rows. A column without any is taken: readers give the rows theirs.
+    fn check_no_lineage(&self, field: Field, stored: Stored, file: &DataFile) -> Result<()> {
+        match stored {
+            Stored::Nothing => return Ok(()),
+            Stored::Values => return Err(has_lineage(&field)),
+            Stored::Unknown => {}
+        }
+        // What rows without an id inherit, which no other has.
+        let none = i64::MIN / 2;
+        let own = DataFile { first_row_id: Some(none), sequence_number: Some(none), ..file.clone() };
+        let projection = Schema::new(self.schema.id, vec![field.clone()], Vec::new());
+        let (schema, names) = (Arc::new(projection.clone()), NameMapping::text_of(&projection));
+        self.read_rows((&schema, &names), projection, &own, |batch| {
+            let ids = batch.columns().first().and_then(|c| c.as_primitive_opt::<Int64Type>());
+            let inherited = |ids: &Int64Array| ids.iter().all(|id| id.is_none_or(|id| id < none / 2));
+            if ids.is_some_and(inherited) { Ok(()) } else { Err(has_lineage(&field)) }
+        })
+        .map_err(|e| match e.kind() {
+            ErrorKind::CorruptTable => has_lineage(&field).because(e),
+            _ => e,
+        })
+    }
+
     fn read_columns(&self, projection: Schema, file: &DataFile) -> Result<()> {
+        self.read_rows((&self.schema, &self.mapping_text), projection, file, |_| Ok(()))
+    }
+
+    fn read_rows(
+        &self,
+        (schema, name_mapping): (&Arc<Schema>, &str),
+        projection: Schema,
+        file: &DataFile,
+        each: impl Fn(&RecordBatch) -> Result<()>,
+    ) -> Result<()> {
         let context = ReadContext {
-            schema: self.schema.clone(),
+            schema: schema.clone(),
             projection: Arc::new(projection),
             dropped: Arc::default(),
             change_filter: Arc::new(BoundPredicate::True),
             snapshot_id: None,
             location: Location::recorded(),
             storage_options: BTreeMap::new(),
-            name_mapping: Some(self.mapping_text.clone()),
+            name_mapping: Some(name_mapping.to_owned()),
             keep_deleted: false,
             batch_rows: 8_192,
             paimon: None,
@@ -234,7 +272,7 @@ impl Importer {
             merge: None,
         };
         let rows = read_task(&self.store, &Arc::new(context), &task, &DeleteCache::default());
-        rows.and_then(|mut rows| rows.try_for_each(|batch| batch.map(drop)))
+        rows.and_then(|mut rows| rows.try_for_each(|batch| each(&batch?)))
     }
 
     /// The field ids of leaves whose statistics can be believed, by their number.

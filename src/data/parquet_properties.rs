@@ -19,6 +19,7 @@ use crate::task::FileFormat;
 use crate::types::Schema;
 
 const DATA: &str = "write.parquet.";
+const USABLE: &str = "zstd, snappy, gzip, lz4, brotli or uncompressed";
 
 /// False positives of a bloom filter that gives no `bloom-filter-fpp.column.X`.
 const BLOOM_FPP: f64 = 0.01;
@@ -48,21 +49,30 @@ impl<'a> Settings<'a> {
         };
         let unsigned = |default: u32| level.map_or(default, |l| u32::try_from(l).unwrap_or(u32::MAX));
         Ok(match codec.as_str() {
-            "zstd" => Compression::ZSTD(ZstdLevel::try_new(level.unwrap_or(3)).map_err(bad_level)?),
+            "zstd" => Compression::ZSTD(ZstdLevel::try_new(zstd_level(level)).map_err(bad_level)?),
             "gzip" => Compression::GZIP(GzipLevel::try_new(unsigned(6)).map_err(bad_level)?),
             "brotli" => Compression::BROTLI(BrotliLevel::try_new(unsigned(1)).map_err(bad_level)?),
             "snappy" => Compression::SNAPPY,
             "lz4" | "lz4_raw" => Compression::LZ4_RAW,
             "uncompressed" | "none" => Compression::UNCOMPRESSED,
-            other => return Err(no_codec(codec_key, other, "zstd, snappy, gzip, lz4, brotli or uncompressed")),
+            "lzo" => {
+                return Err(Error::unsupported("Parquet files are not written with lzo")
+                    .with("property", codec_key)
+                    .hint(format!("Use {USABLE}")));
+            }
+            other => return Err(no_codec(codec_key, other, USABLE)),
         })
     }
 
     fn version(&self) -> Result<WriterVersion> {
         match self.0.get("page-version") {
             None => Ok(WriterVersion::PARQUET_1_0),
-            Some((_, v)) if v.eq_ignore_ascii_case("v1") => Ok(WriterVersion::PARQUET_1_0),
-            Some((_, v)) if v.eq_ignore_ascii_case("v2") => Ok(WriterVersion::PARQUET_2_0),
+            Some((_, v)) if ["v1", "PARQUET_1_0"].iter().any(|n| v.eq_ignore_ascii_case(n)) => {
+                Ok(WriterVersion::PARQUET_1_0)
+            }
+            Some((_, v)) if ["v2", "PARQUET_2_0"].iter().any(|n| v.eq_ignore_ascii_case(n)) => {
+                Ok(WriterVersion::PARQUET_2_0)
+            }
             Some((key, other)) => Err(Error::invalid(format!("'{other}' is no version of Parquet pages"))
                 .with("property", key)
                 .hint("Use v1 or v2")),
@@ -98,6 +108,14 @@ impl<'a> Settings<'a> {
             }
         }
         Ok(out)
+    }
+}
+
+/// The nearest level that there is: Zstandard's own faster ones, below 0, are not to be had here, and 0 is its usual one.
+fn zstd_level(given: Option<i32>) -> i32 {
+    match given {
+        None | Some(0) => 3,
+        Some(level) => level.clamp(1, 22),
     }
 }
 

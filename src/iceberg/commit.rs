@@ -34,6 +34,7 @@ mod merge;
 mod pick;
 mod removal;
 mod rewrite;
+mod row_ids;
 mod summary;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -277,7 +278,8 @@ impl SnapshotChange {
     }
 
     /// Tells at which format version the change was planned. What an upgrade since makes wrong is a conflict: rows that are
-    /// written anew without the ids that they have now, and position delete files.
+    /// written anew without the ids that they have now, and position delete files. So are ids that the rows got since the
+    /// snapshot that the assumptions name.
     #[must_use]
     pub fn planned_at(mut self, format_version: u8) -> Self {
         self.planned_version = Some(format_version);
@@ -357,6 +359,7 @@ impl SnapshotChange {
         self.check_version(base)?;
         self.check_files(base)?;
         let parent = self.parent(base)?;
+        self.check_row_ids(base, parent.as_ref())?;
         self.check_assumptions(base, parent.as_ref())?;
         if let Some(first_time) = &mut self.first_time {
             let staged = self.target == Target::Staged;

@@ -73,7 +73,7 @@ struct Told {
     /// The lowest id that no row of the table has.
     next: i64,
     sequence_number: i64,
-    /// Whether some of them have no id yet.
+    /// Whether some of them have no id yet: then the commit makes sure that nobody gave them one meanwhile.
     nulls: bool,
 }
 

@@ -28,7 +28,8 @@ impl Table {
             return Err(Error::invalid("messages of rewritten rows or with deletes are no overwrite")
                 .hint("Give it those of Writer.write()"));
         }
-        let spec = self.refresh()?.partition_spec().id;
+        let newest = self.refresh()?;
+        let spec = newest.partition_spec().id;
         if *change == RowChange::OverwritePartitions
             && let Some(file) = messages.iter().flat_map(|m| &m.files).find(|f| f.partition.spec_id != spec)
         {
@@ -39,12 +40,11 @@ impl Table {
         let once = first_time(&messages);
         let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
         if !files.is_empty() {
-            let newest = self.refresh()?;
-            let same = SnapshotChange::append(self.inner.store.clone(), Vec::new()).once(first_time(&messages));
+            let same = SnapshotChange::append(self.inner.store.clone(), Vec::new()).once(once.clone());
             if options.apply(same, &newest)?.is_in(&newest.inner.metadata) {
                 return Ok(newest);
             }
         }
-        self.overwrite_by_files(change, files, once, options, go_on)
+        newest.overwrite_by_files(change, files, once, options, go_on)
     }
 }

@@ -22,8 +22,6 @@ const TIMESTAMP: &str = "scan.timestamp";
 const TIMESTAMP_MILLIS: &str = "scan.timestamp-millis";
 const FILE_CREATION_MILLIS: &str = "scan.file-creation-time-millis";
 const CREATION_MILLIS: &str = "scan.creation-time-millis";
-const BETWEEN: &str = "incremental-between";
-const BETWEEN_TIMES: &str = "incremental-between-timestamp";
 
 /// What may name a snapshot; one of them at most.
 const PLACES: [&str; 6] = [SNAPSHOT_ID, TAG_NAME, VERSION, WATERMARK, TIMESTAMP, TIMESTAMP_MILLIS];
@@ -185,27 +183,6 @@ fn from_creation(folder: &TableFolder, millis: i64) -> Result<Place> {
     }
 }
 
-/// The changes that the options ask for: `incremental-between` or `incremental-between-timestamp`. `None` if they ask for none,
-/// or the table has no snapshot, or there can be none.
-///
-/// # Errors
-/// As [`between`].
-pub fn asked_changes(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
-    let ends = |text: &str| {
-        let (start, end) = text.split_once(',')?;
-        Some((start.trim().to_owned(), end.trim().to_owned())).filter(|(_, end)| !end.contains(','))
-    };
-    let bad = |key: &str| Error::invalid(format!("the option '{key}' needs a start and an end, parted by a comma"));
-    if let Some(text) = options.get(BETWEEN) {
-        let (start, end) = ends(text).ok_or_else(|| bad(BETWEEN))?;
-        return between(folder, options, &start, &end);
-    }
-    let Some(text) = options.get(BETWEEN_TIMES) else { return Ok(None) };
-    let (start, end) = ends(text).ok_or_else(|| bad(BETWEEN_TIMES))?;
-    let millis = |text: &str| text.parse().map_or_else(|_| local_millis(text), Ok);
-    between_times(folder, options, millis(&start)?, millis(&end)?)
-}
-
 /// The changes after `start` up to `end`, each a snapshot's number or a tag. `None` if both are the same.
 ///
 /// # Errors
@@ -243,37 +220,6 @@ pub fn between(
     let load = |place: std::result::Result<Snapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
     let before = if mode == ChangeMode::Diff { Some(load(first)?) } else { None };
     Ok(Some(Between { start, before, end: load(last)?, mode }))
-}
-
-/// Between two times, milliseconds since the epoch.
-fn between_times(
-    folder: &TableFolder,
-    options: &BTreeMap<String, String>,
-    start: i64,
-    end: i64,
-) -> Result<Option<Between>> {
-    if start > end {
-        return Err(Error::invalid("changes can't end before they begin"));
-    }
-    let (Some(first), Some(last)) = (folder.earliest_snapshot_id()?, folder.latest_snapshot()?) else {
-        return Ok(None);
-    };
-    let earliest = folder.snapshot(first)?;
-    if start == end || start > last.time_ms || end < earliest.time_ms {
-        return Ok(None);
-    }
-    let mode = change_mode(Options(options))?;
-    let end = folder.snapshot_at_time(end)?.unwrap_or(last);
-    let before = folder.snapshot_at_time(start)?;
-    let (start, before) = match (mode, before) {
-        (ChangeMode::Diff, before) => {
-            let before = before.unwrap_or(earliest);
-            (before.id, Some(Arc::new(before)))
-        }
-        (_, Some(before)) => (before.id, None),
-        (_, None) => (earliest.id - 1, None),
-    };
-    Ok(Some(Between { start, before, end: Arc::new(end), mode }))
 }
 
 fn change_mode(options: Options<'_>) -> Result<ChangeMode> {

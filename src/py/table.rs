@@ -270,7 +270,7 @@ impl Table {
     ) -> PyResult<Table> {
         let replaced = data_files.iter().map(|f| &f.inner).chain(delete_files.iter().map(|f| &f.inner));
         let replaced: Vec<_> = replaced.map(|f| task::DataFile::clone(f)).collect();
-        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let messages = taken(&messages);
         let at = (at_id.map(At::Snapshot)).or(at_reference.map(At::Ref)).or(at_ms.map(At::TimestampMs));
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || self.inner.iceberg("commit_rewrite")?.commit_rewrite(replaced, messages, at, &options))?.into())
@@ -284,7 +284,7 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
     ) -> PyResult<Table> {
-        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         Ok(run(py, || self.inner.commit(messages, &options))?.into())
     }
@@ -299,7 +299,7 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
         branch: Option<String>,
     ) -> PyResult<Table> {
-        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let messages = taken(&messages);
         let options = CommitOptions { branch, snapshot_properties };
         let done = run_watched(py, &Watch::new(), |go_on| {
             self.inner.commit_overwrite(&row_change_from_json(change)?, messages, &options, go_on)
@@ -329,7 +329,7 @@ impl Table {
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
-        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let messages = taken(&messages);
         run(py, || self.inner.abort(&messages))
     }
 
@@ -409,4 +409,9 @@ impl CommitMessage {
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {
         pickle_as_json::<CommitMessage>(py, self.to_json(py)?)
     }
+}
+
+/// The messages behind Python's objects.
+fn taken(messages: &[PyRef<'_, CommitMessage>]) -> Vec<task::CommitMessage> {
+    messages.iter().map(|m| (*m.inner).clone()).collect()
 }

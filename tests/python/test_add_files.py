@@ -272,3 +272,53 @@ def test_files_without_rows(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None
     assert table.add_files([none, some]).scan().count() == 3
     assert [t.data_file.path for t in table.scan().plan_files()] == [some]
     assert catalog.create_table("db.t", ROWS.schema).add_files([none]).scan().count() == 0
+
+
+LINEAGE = {"_row_id": 2147483540, "_last_updated_sequence_number": 2147483539}
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("ids", [True, False])
+@pytest.mark.parametrize("statistics", [True, False])
+@pytest.mark.parametrize("column", LINEAGE)
+def test_ids_of_rows_are_refused(
+    catalog: fz.Catalog, tmp_path: pathlib.Path, version: int, ids: bool, statistics: bool, column: str
+) -> None:
+    """Rows with the ids that rows of another table have: now, or when the table is upgraded."""
+    table = catalog.create_table("db.t", ROWS.schema, properties={"format-version": str(version)})
+
+    def file(name: str, values: list[int | None], type: pa.DataType | None = None) -> str:
+        rows = ROWS.append_column(column, pa.array(values, type or pa.int64()))
+        if ids:
+            rows = with_ids(rows, 1, 2, 3, LINEAGE[column])
+        return written(tmp_path, name, rows, write_statistics=statistics, row_group_size=1)
+
+    for values in ([5, 6, 7], [None, None, 0], [-1, None, None]):
+        path = file("bad.parquet", values)
+        with pytest.raises(fz.InvalidInputError, match="stores ids of rows") as refused:
+            table.add_files([path])
+        assert refused.value.context == {"column": column, "path": path}
+    with pytest.raises(fz.InvalidInputError, match="stores ids of rows"):
+        table.add_files([file("int.parquet", [None, 1, 2], pa.int32())])
+    with pytest.raises(fz.InvalidInputError, match="stores ids of rows"):
+        table.add_files([written(tmp_path, "text.parquet", ROWS.append_column(column, pa.array(["1", "2", "3"])))])
+    table.add_files([file("good.parquet", [None] * 3)])
+    if version < 3:
+        table.upgrade(3)
+    found = table.append(ROWS).scan(select=[*ROWS.column_names, *LINEAGE]).to_arrow()
+    assert sorted(found["_row_id"].to_pylist()) == [0, 1, 2, 3, 4, 5]
+    assert found["name"].to_pylist() == ["a", None, "c"] * 2
+
+
+def test_files_that_another_table_rewrote_are_refused(catalog: fz.Catalog) -> None:
+    properties = {"format-version": "3", "write.update.mode": "copy-on-write"}
+    source = catalog.create_table("db.source", ROWS.schema, properties=properties)
+    source.append(ROWS)
+    (fresh,) = (task.data_file.path for task in source.scan().plan_files())
+    source.update("id = 2", {"name": "b"})
+    (rewritten,) = (task.data_file.path for task in source.scan().plan_files())
+    target = catalog.create_table("db.target", ROWS.schema, properties={"format-version": "3"})
+    with pytest.raises(fz.InvalidInputError, match="another table's") as refused:
+        target.add_files([rewritten])
+    assert "append() them" in str(refused.value)
+    assert target.add_files([fresh]).scan(select=["_row_id"]).to_arrow()["_row_id"].to_pylist() == [0, 1, 2]

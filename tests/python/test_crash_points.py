@@ -292,6 +292,16 @@ class Bench:
         if code == REFUSED and not point.call.startswith("unlink"):
             assert not left, f"{point}: {left} are left over"
 
+    def try_points(self, offset: int) -> None:
+        """Tries every `STEP`-th point from an offset on, and tells how the commits ended."""
+        points = self.points()
+        tried = points[offset::STEP]
+        ended = Counter((self.try_at(point), point.error or "KILL") for point in tried)
+        told = ", ".join(f"{how} {fault} {n}" for (how, fault), n in sorted(ended.items()))
+        print(f"crash points of {self.case.name}: {len(tried)} of {len(points)} tried: {told}")
+        with open(os.environ.get("FRAZIL_CRASH_COUNTS", os.devnull), "a") as counts:
+            counts.write(f"{self.case.name} {len(tried)} of {len(points)}: {told}\n")
+
     def commit_again(self, point: Point, table: fz.Table | None) -> None:
         if table is None:
             table = self.catalog().create_table("db.t", rows(1).schema)
@@ -308,12 +318,4 @@ class Bench:
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 def test_a_commit_happens_or_not(case: Case, tmp_path: pathlib.Path) -> None:
-    bench = Bench(case, tmp_path)
-    points = bench.points()
-    offset = [c.name for c in CASES].index(case.name) % STEP
-    tried = points[offset::STEP]
-    ended = Counter((bench.try_at(point), point.error or "KILL") for point in tried)
-    told = ", ".join(f"{how} {fault} {n}" for (how, fault), n in sorted(ended.items()))
-    print(f"crash points of {case.name}: {len(tried)} of {len(points)} tried: {told}")
-    with open(os.environ.get("FRAZIL_CRASH_COUNTS", os.devnull), "a") as counts:
-        counts.write(f"{case.name} {len(tried)} of {len(points)}: {told}\n")
+    Bench(case, tmp_path).try_points([c.name for c in CASES].index(case.name) % STEP)

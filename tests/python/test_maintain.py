@@ -55,6 +55,15 @@ def test_expiry_deletes_what_only_old_snapshots_had(table: fz.Table) -> None:
     assert again.files == []
 
 
+def test_what_was_made_in_this_millisecond_is_older_than_nothing(table: fz.Table) -> None:
+    for _ in range(20):  # reading times is faster than a millisecond now and then
+        table.append(rows(1))
+        assert len(table.maintain.expire_snapshots(older_than=NOW, dry_run=True).snapshots) == len(table.snapshots) - 1
+        left_over = pathlib.Path(table.location, "data", "left-over.parquet")
+        left_over.write_bytes(b"half a file")
+        assert table.maintain.remove_orphan_files(older_than=NOW, dry_run=True).files == [str(left_over)]
+
+
 def test_branches_tags_and_newest_snapshots_stay(table: fz.Table) -> None:
     for value in range(6):
         table.append(rows(value))

@@ -322,3 +322,71 @@ def test_rewritten_rows_keep_their_ids(catalog: fz.Catalog) -> None:
     assert scan.snapshot_id is not None
     table.commit_rewrite(scan.plan_files(), [table.writer().rewrite(left)], at=scan.snapshot_id)
     assert read(table) == [1, 3, 4, 5]
+
+
+def upgraded(catalog: fz.Catalog, **properties: str) -> fz.Table:
+    """Whose rows have no ids yet."""
+    return make(catalog, 2, **properties).append(rows(1, 2)).upgrade(3)
+
+
+def test_rows_that_were_read_before_they_had_ids(catalog: fz.Catalog) -> None:
+    table = upgraded(catalog)
+    scan = table.scan(select=columns(table))
+    left = scan.to_arrow()
+    assert left["_row_id"].to_pylist() == [None, None]
+    assert scan.snapshot_id is not None
+    tasks, message = list(scan.plan_files()), table.writer().rewrite(left)
+    catalog.load_table("db.t").append(rows(3))
+    ids = {r["id"]: r["_row_id"] for r in catalog.load_table("db.t").scan(select=columns(table)).to_arrow().to_pylist()}
+    assert sorted(ids.values()) == [0, 1, 2]
+    for handle in (table, catalog.load_table("db.t")):
+        with pytest.raises(fz.CommitConflictError, match="given ids since they were read") as refused:
+            handle.commit_rewrite(tasks, [message], at=scan.snapshot_id)
+        assert "Read the rows again, at snapshot" in str(refused.value)
+        assert refused.value.context["operation"] == "append"
+    # Read again they keep theirs.
+    table = catalog.load_table("db.t")
+    scan = table.scan("id < 3", select=columns(table))
+    assert scan.snapshot_id is not None
+    table.commit_rewrite(scan.plan_files(), [table.writer().rewrite(scan.to_arrow())], at=scan.snapshot_id)
+    assert {r["id"]: r["_row_id"] for r in table.scan(select=columns(table)).to_arrow().to_pylist()} == ids
+
+
+def test_a_rewrite_gives_ids_where_nobody_did(catalog: fz.Catalog) -> None:
+    table = upgraded(catalog)
+    scan = table.scan(select=columns(table))
+    assert scan.snapshot_id is not None
+    table.commit_rewrite(scan.plan_files(), [table.writer().rewrite(scan.to_arrow())], at=scan.snapshot_id)
+    assert sorted(table.scan(select=columns(table)).to_arrow()["_row_id"].to_pylist()) == [0, 1]
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_updates_planned_before_rows_had_ids(catalog: fz.Catalog, mode: str) -> None:
+    table = upgraded(catalog, write_update_mode=mode)
+    tx = table.transaction()
+    tx.update("id = 1", {"g": "b"})
+    catalog.load_table("db.t").append(rows(3))
+    with pytest.raises(fz.CommitConflictError, match="given ids since they were read"):
+        tx.commit()
+    table = catalog.load_table("db.t")
+    ids = {r["id"]: r["_row_id"] for r in table.scan(select=columns(table)).to_arrow().to_pylist()}
+    table.update("id = 1", {"g": "b"})
+    assert {r["id"]: r["_row_id"] for r in table.scan(select=columns(table)).to_arrow().to_pylist()} == ids
+
+
+@pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+def test_a_transaction_that_gives_ids_itself(catalog: fz.Catalog, mode: str) -> None:
+    for name, others in (("db.own", False), ("db.others", True)):
+        table = make(catalog, 2, name, write_update_mode=mode).append(rows(1, 2)).upgrade(3)
+        tx = table.transaction()
+        tx.append(rows(4))
+        tx.update("id in (1, 4)", {"g": "b"})
+        if others:
+            # The rows get other ids than the transaction gave them.
+            catalog.load_table(name).append(rows(3))
+            with pytest.raises(fz.CommitConflictError, match="given ids since they were read"):
+                tx.commit()
+        else:
+            tx.commit()
+            found = table.refresh().scan(select=columns(table)).to_arrow()
+            assert len(set(found["_row_id"].to_pylist())) == 3

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import sys
-from collections import Counter
 from typing import Any
 
 import pyarrow as pa
@@ -88,12 +86,4 @@ class PaimonBench(Bench):
 
 @pytest.mark.parametrize("case", CASES, ids=[c.name for c in CASES])
 def test_a_commit_happens_or_not(case: Case, tmp_path: pathlib.Path) -> None:
-    bench = PaimonBench(case, tmp_path)
-    points = bench.points()
-    offset = [c.name for c in CASES].index(case.name) % STEP
-    tried = points[offset::STEP]
-    ended = Counter((bench.try_at(point), point.error or "KILL") for point in tried)
-    told = ", ".join(f"{how} {fault} {n}" for (how, fault), n in sorted(ended.items()))
-    print(f"crash points of {case.name}: {len(tried)} of {len(points)} tried: {told}")
-    with open(os.environ.get("FRAZIL_CRASH_COUNTS", os.devnull), "a") as counts:
-        counts.write(f"{case.name} {len(tried)} of {len(points)}: {told}\n")
+    PaimonBench(case, tmp_path).try_points([c.name for c in CASES].index(case.name) % STEP)

@@ -92,7 +92,8 @@ impl ContainerWriter {
         ContainerWriter { out, sync, codec, level: None, deflate: None, block: Vec::new(), count: 0, failure: None }
     }
 
-    /// Sets the codec's compression level (deflate 0 to 12, zstd 1 to 22). The default is balanced.
+    /// Sets the codec's compression level: of deflate 0 to 12, or -1 for a balanced one, as is the default; of zstd any, which
+    /// takes the nearest that it has.
     pub fn with_level(mut self, level: Option<i32>) -> Self {
         self.level = level;
         self
@@ -158,7 +159,7 @@ impl ContainerWriter {
             Codec::Null => Ok(self.block.clone()),
             Codec::Deflate => {
                 if self.deflate.is_none() {
-                    let level = self.level.unwrap_or(6);
+                    let level = self.level.filter(|level| *level != -1).unwrap_or(6);
                     self.deflate = Some(Compressor::new(CompressionLvl::new(level).map_err(|_| bad_level(level))?));
                 }
                 let compressor = self.deflate.as_mut().ok_or_else(|| Error::internal("no compressor"))?;
@@ -176,10 +177,8 @@ impl ContainerWriter {
                 Ok(data)
             }
             Codec::Zstd => {
-                let level = self.level.unwrap_or(3);
-                if !(1..=22).contains(&level) {
-                    return Err(bad_level(level));
-                }
+                let levels = zstd::compression_level_range();
+                let level = self.level.unwrap_or(3).clamp(*levels.start(), *levels.end());
                 zstd::bulk::compress(&self.block, level).map_err(|e| Error::internal("zstandard failed").because(e))
             }
         }

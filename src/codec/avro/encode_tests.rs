@@ -94,9 +94,23 @@ proptest! {
 
 #[test]
 fn levels_that_do_not_exist_are_refused() {
-    for (codec, level) in [(Codec::Deflate, 13), (Codec::Deflate, -1), (Codec::Zstd, 99)] {
+    for (codec, level) in [(Codec::Deflate, 13), (Codec::Deflate, -2)] {
         let mut writer = ContainerWriter::new("\"long\"", &[], codec).with_level(Some(level));
         writer.record(|out| put_long(out, 1));
         assert_eq!(writer.finish().unwrap_err().kind(), crate::error::ErrorKind::InvalidInput);
     }
+}
+
+#[test]
+fn zstandard_takes_the_nearest_of_its_levels() {
+    let long = |level: i32| {
+        let mut writer = ContainerWriter::new("\"long\"", &[], Codec::Zstd).with_level(Some(level));
+        (0..1000).for_each(|n| writer.record(|out| put_long(out, n * n)));
+        writer.finish().unwrap()
+    };
+    // But for the mark that ends each block, which is random.
+    let length = |level| long(level).len();
+    assert_eq!(length(99), length(22));
+    assert_eq!(length(0), length(3));
+    assert!(length(i32::MIN) > length(3));
 }

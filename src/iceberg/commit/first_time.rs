@@ -29,7 +29,7 @@ const MANY: (usize, &str) = (32, "many");
 const SKEW_MS: i64 = 3_600_000;
 
 /// The messages of one commit.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct FirstTime {
     files: Vec<String>,
     /// What tells a change without files from others.

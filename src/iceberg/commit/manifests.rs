@@ -221,5 +221,5 @@ fn codec(base: &TableMetadata) -> Result<Codec> {
 
 fn level(base: &TableMetadata) -> Result<Option<i32>> {
     let level = if base.properties.contains_key(LEVEL) { Some(base.int_property(LEVEL, 0)?) } else { None };
-    Ok(level.map(|n| n.clamp(0, 22) as i32))
+    Ok(level.map(|n| n.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32))
 }

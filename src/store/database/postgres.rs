@@ -48,6 +48,12 @@ impl Postgres {
             config.connect_timeout(CONNECT);
         }
         config.ssl_mode(tls.mode);
+        // Without a name the client knows no TLS.
+        if config.get_hosts().is_empty() {
+            for address in config.get_hostaddrs().to_vec() {
+                config.host(&address.to_string());
+            }
+        }
         Ok(Postgres { config, tls })
     }
 
@@ -57,10 +63,9 @@ impl Postgres {
     }
 
     fn open(&self) -> Result<Client> {
-        let mut connected = self.config.connect(self.tls.connector());
-        if self.tls.mode == SslMode::Prefer
-            && connected.as_ref().is_err_and(|e| e.to_string().contains("TLS handshake"))
-        {
+        let connector = self.tls.connector();
+        let mut connected = self.config.connect(connector.clone());
+        if connected.is_err() && self.tls.may_do_without(&connector) {
             // Who only prefers TLS takes a plain connection where none comes about, as libpq does.
             connected = self.config.clone().ssl_mode(SslMode::Disable).connect(self.tls.connector());
         }
@@ -83,7 +88,8 @@ impl Postgres {
         Error::store("the database can't be reached").hint(match self.tls.mode {
             SslMode::Disable => "If it wants TLS, give sslmode=require or sslmode=verify-full in the uri",
             SslMode::Require => {
-                "It must offer TLS with a certificate that sslmode and sslrootcert of the uri allow, of X.509 version 3"
+                "It must offer TLS with a certificate that sslmode and sslrootcert of the uri allow; one that is verified must be \
+                 of X.509 version 3"
             }
             _ => "Is its address right, and does it accept connections?",
         })

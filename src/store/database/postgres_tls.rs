@@ -8,19 +8,23 @@
 //! | `require` | yes | not looked at; with `sslrootcert` as `verify-ca` |
 //! | `verify-ca` | yes | by a known authority |
 //! | `verify-full` | yes | by a known authority, for this host |
+//!
+//! `sslrootcert=system` goes with `verify-full` only, and means it where no mode is given.
 
 use std::future::Future;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use postgres::config::SslMode;
 use postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -44,6 +48,7 @@ enum Trust {
 pub(super) struct Tls {
     /// For the client.
     pub mode: SslMode,
+    trust: Trust,
     connector: TlsConnector,
 }
 
@@ -51,16 +56,16 @@ impl Tls {
     /// Takes the parameters about TLS out of a URI; returns the rest of it.
     ///
     /// # Errors
-    /// `InvalidInput` for a mode that there is not, and for certificates that can't be read; `Unsupported` for certificates of
-    /// clients.
+    /// `InvalidInput` for a mode that there is not, or that is weaker than the certificates need, for parameters that are not
+    /// encoded as URIs are, and for certificates that can't be read; `Unsupported` for certificates of clients.
     pub fn of_uri(uri: &str) -> Result<(Tls, String)> {
         let (place, query) = uri.split_once('?').unwrap_or((uri, ""));
         let (mut mode, mut root, mut rest) = (None, None, Vec::new());
         for part in query.split('&').filter(|part| !part.is_empty()) {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             match name {
-                "sslmode" => mode = Some(decoded(value)),
-                "sslrootcert" => root = Some(decoded(value)),
+                "sslmode" => mode = Some(decoded(name, value)?),
+                "sslrootcert" => root = Some(decoded(name, value)?),
                 "sslcert" | "sslkey" | "sslcrl" | "sslpassword" => {
                     return Err(Error::unsupported("certificates of clients are not supported")
                         .with("parameter", name)
@@ -69,7 +74,13 @@ impl Tls {
                 _ => rest.push(part),
             }
         }
-        let (ssl, trust) = match (mode.as_deref(), &root) {
+        let (ssl, trust) = match (mode.as_deref(), root.as_deref()) {
+            (None | Some("verify-full"), Some("system")) => (SslMode::Require, Trust::AuthorityAndName),
+            (Some(weak @ ("allow" | "prefer" | "require" | "verify-ca")), Some("system")) => {
+                return Err(Error::invalid(format!("sslmode={weak} is too weak for sslrootcert=system"))
+                    .with("parameter", "sslmode")
+                    .hint("Anybody may have a certificate by an authority that the system knows: use verify-full"));
+            }
             (Some("disable"), _) => (SslMode::Disable, Trust::Anyone),
             (None | Some("prefer" | "allow"), _) => (SslMode::Prefer, Trust::Anyone),
             (Some("require"), None) => (SslMode::Require, Trust::Anyone),
@@ -89,32 +100,40 @@ impl Tls {
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
         let uri = if rest.is_empty() { place.to_owned() } else { format!("{place}?{}", rest.join("&")) };
-        Ok((Tls { mode: ssl, connector: TlsConnector::from(Arc::new(config)) }, uri))
+        Ok((Tls { mode: ssl, trust, connector: TlsConnector::from(Arc::new(config)) }, uri))
     }
 
     /// For one connection.
     pub fn connector(&self) -> Connector {
-        Connector { connector: self.connector.clone(), name: None }
+        let needs_name = self.trust == Trust::AuthorityAndName;
+        Connector { connector: self.connector.clone(), needs_name, name: None, failed: Arc::default() }
+    }
+
+    /// Whether a connection is to be tried without TLS: by the meaning of `prefer`, where none came about with it.
+    pub fn may_do_without(&self, tried: &Connector) -> bool {
+        self.mode == SslMode::Prefer && tried.failed.load(Ordering::Relaxed)
     }
 }
 
 /// `%2F` is a slash.
-fn decoded(text: &str) -> String {
-    let (mut out, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        match digits.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| *first == b'%') {
-            Some(byte) => {
-                out.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
+fn decoded(name: &str, text: &str) -> Result<String> {
+    let wrong = || {
+        Error::invalid(format!("'{text}' is not encoded as in URIs")).with("parameter", name).hint(
+            "Write % and two hexadecimal digits for a byte that is no letter or digit: %25 for %, %20 for a blank",
+        )
+    };
+    let mut out = Vec::new();
+    let mut rest = text.as_bytes().iter();
+    while let Some(byte) = rest.next() {
+        out.push(match byte {
+            b'%' => {
+                let mut digit = || rest.next().and_then(|d| char::from(*d).to_digit(16)).ok_or_else(wrong);
+                (digit()? << 4 | digit()?) as u8
             }
-            None => {
-                out.push(*first);
-                rest = behind;
-            }
-        }
+            byte => *byte,
+        });
     }
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8(out).ok().filter(|text| !text.contains('\0')).ok_or_else(wrong)
 }
 
 /// Looks at a server's certificate.
@@ -156,6 +175,31 @@ impl Verifier {
     }
 }
 
+/// How a version of TLS checks that the server has the key of its certificate.
+type Signature = fn(
+    &[u8],
+    &CertificateDer<'_>,
+    &DigitallySignedStruct,
+    &WebPkiSupportedAlgorithms,
+) -> Result<HandshakeSignatureValid, rustls::Error>;
+
+impl Verifier {
+    /// Where anyone is trusted, whoever stands between may show a certificate of his own: its key tells nothing. So it is not
+    /// read, and may be of a kind that is not known here (X.509 version 1).
+    fn signature(
+        &self,
+        check: Signature,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        match self.trust {
+            Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
+            _ => check(message, certificate, signed, &self.provider.signature_verification_algorithms),
+        }
+    }
+}
+
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -190,8 +234,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, known)
+        self.signature(verify_tls12_signature, message, certificate, signed)
     }
 
     fn verify_tls13_signature(
@@ -200,8 +243,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, known)
+        self.signature(verify_tls13_signature, message, certificate, signed)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -209,11 +251,15 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Encrypts the connection to one host.
+/// Encrypts the connections to hosts.
 #[derive(Clone)]
 pub(super) struct Connector {
     connector: TlsConnector,
+    /// Whether certificates must be for the host.
+    needs_name: bool,
     name: Option<ServerName<'static>>,
+    /// Whether TLS did not come about with one of them.
+    failed: Arc<AtomicBool>,
 }
 
 /// An encrypted connection.
@@ -228,8 +274,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for C
 
     fn make_tls_connect(&mut self, domain: &str) -> Result<Connector, Self::Error> {
         // Sockets of the file system have no name, and no TLS.
-        let name = if domain.is_empty() { "localhost" } else { domain };
-        Ok(Connector { name: Some(ServerName::try_from(name.to_owned())?), ..self.clone() })
+        if domain.is_empty() {
+            return Ok(self.clone());
+        }
+        let name = match ServerName::try_from(domain.to_owned()) {
+            Err(e) if self.needs_name => return Err(e),
+            // Not every name that a host has is one of DNS. Of an address the server is told nothing.
+            name => name.unwrap_or_else(|_| Ipv4Addr::UNSPECIFIED.into()),
+        };
+        Ok(Connector { name: Some(name), ..self.clone() })
     }
 }
 
@@ -241,7 +294,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> TlsConnect<S> for Conne
     fn connect(self, stream: S) -> Handshake<S> {
         Box::pin(async move {
             let name = self.name.ok_or_else(|| io::Error::other("a connection to nowhere"))?;
-            Ok(Encrypted(self.connector.connect(name, stream).await?))
+            let encrypted = self.connector.connect(name, stream).await;
+            encrypted.map(Encrypted).inspect_err(|_| self.failed.store(true, Ordering::Relaxed))
         })
     }
 }
