@@ -24,7 +24,9 @@ use super::read::read_task;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::{Location, Store};
-use crate::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask};
+use crate::task::{
+    ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask,
+};
 use crate::types::name_mapping::NameMapping;
 use crate::types::select::prune_to;
 use crate::types::value::decode_bound;
@@ -118,10 +120,12 @@ impl Importer {
             check_ids(&columns, true, &self.schemas)?;
             let (known, all) = (self.trusted_leaves(&columns).len(), parquet.footer().file_metadata().schema_descr());
             if known != all.num_columns() {
-                return Err(Error::invalid("the engine's file has columns that Iceberg's writers store in another way")
-                    .with("columns", all.num_columns())
-                    .with("of the right form", known)
-                    .hint("Was a setting of Parquet files changed meanwhile? engine='arrow' needs none"));
+                return Err(Error::invalid(
+                    "the engine's file has columns that Iceberg's writers store in another way",
+                )
+                .with("columns", all.num_columns())
+                .with("of the right form", known)
+                .hint("Was a setting of Parquet files changed meanwhile? engine='arrow' needs none"));
             }
             self.checked(&parquet, &columns, path, Some(partition))
         };

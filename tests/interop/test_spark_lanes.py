@@ -13,7 +13,8 @@ ROWS = """
         timestamp_micros(id * 25200000000 - 500000000001) ts,
         timestamp_ntz'1969-12-30 23:59:59.999999' + make_dt_interval(0, int(id)) n,
         date_add(date'1969-12-20', int(id / 3)) day, cast(id / 4 as decimal(12, 2)) amount,
-        if(id % 10 = 7, double('NaN'), if(id % 10 = 3, -0D, id / 2)) score, id % 3 = 0 ok, cast(string(id) as binary) raw,
+        if(id % 10 = 7, double('NaN'), if(id % 10 = 3, -0D, id / 2)) score, id % 3 = 0 ok,
+        cast(string(id) as binary) raw,
         if(id % 5 = 0, null, named_struct('x', int(id), 'inner', named_struct('y', string(id)))) st
     from range({first}, {end})
 """
@@ -63,7 +64,9 @@ def test_each_lane_gives_javas_rows(java: Java, spark: SparkSession, kind: str, 
             assert fz.spark.read(spark, root, engine=engine).toArrow().num_rows == 77
 
 
-@pytest.mark.parametrize("by", ["", "country", "bucket(3, id), days(ts)", "truncate(2, country), months(n)", "hours(ts)"])
+@pytest.mark.parametrize(
+    "by", ["", "country", "bucket(3, id), days(ts)", "truncate(2, country), months(n)", "hours(ts)"]
+)
 def test_java_reads_and_changes_files_of_sparks_writer(java: Java, spark: SparkSession, by: str) -> None:
     name = java.create("written", COLUMNS, by, 2, MERGE_ON_READ)
     table, root = f"ice.{NAMESPACE}.{name}", java.root(name)
@@ -79,7 +82,9 @@ def test_java_reads_and_changes_files_of_sparks_writer(java: Java, spark: SparkS
     java.sql(f"delete from {table} where id = 21 or id % 20 = 7")
     java.sql(f"update {table} set country = 'FI' where id = 33")
     fz.spark.append(spark.sql(ROWS.format(first=60, end=61)), root, engine="native")
-    java.sql(f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{name}', options => map('rewrite-all', 'true'))")
+    java.sql(
+        f"call ice.system.rewrite_data_files(table => '{NAMESPACE}.{name}', options => map('rewrite-all', 'true'))"
+    )
     ours = fz.open_table(root).scan().to_arrow()
     assert_same_rows(exact(ours.select(["id", "country", "amount"])), java.read(name, columns="id, country, amount"))
     assert ours.num_rows == 61 - 4

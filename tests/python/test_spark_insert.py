@@ -19,7 +19,9 @@ def ids(table: fz.Table) -> list[int]:
     return sorted(table.refresh().scan().to_arrow()["id"].to_pylist())
 
 
-def made(spark, catalog: fz.Catalog, name: str, kind: str = "temporary view", options: str = "") -> tuple[str, fz.Table]:
+def made(
+    spark, catalog: fz.Catalog, name: str, kind: str = "temporary view", options: str = ""
+) -> tuple[str, fz.Table]:
     """A table with one row, and what Spark calls it."""
     table = catalog.create_table(f"db.{name}", SCHEMA, partition_by=["country"])
     table.append(pa.table({"id": [1], "country": ["DK"]}, schema=SCHEMA))

@@ -152,8 +152,8 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
         raise InvalidInputError(
             "the location of the table is missing",
             hint="Write load(location), save(location) or option('path', location). Spark does not say it of a table "
-            "made with CREATE TABLE that rows are inserted into: insert them into a temporary view (CREATE TEMPORARY VIEW "
-            "v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
+            "made with CREATE TABLE that rows are inserted into: insert them into a temporary view (CREATE TEMPORARY "
+            "VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
         )
     if options.get("pushdown", "").lower() == "true":
         raise UnsupportedError(
@@ -164,7 +164,8 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
-            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are path, {', '.join(dict.fromkeys(known))}"
+            f"there is no option {', '.join(map(repr, unknown))}",
+            hint=f"The options are path, {', '.join(dict.fromkeys(known))}",
         )
     others = ("option.", SUMMARY_PREFIX)
     store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}

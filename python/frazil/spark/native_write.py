@@ -1,8 +1,8 @@
 """The native lane of writes: Spark's own Parquet writer makes the files, the driver reads their footers and commits.
 
-Rows then never leave the JVM. Spark is told names, field ids and the folder of the job below the table's data; it puts the
-rows of each partition into folders of their own, from which the core takes the partition values, and which it checks
-against bounds. What Spark would not write as Iceberg's writers do goes through Frazil's writer on the executors.
+Rows then never leave the JVM. Spark is told names, field ids and the folder of the job below the table's data; it puts
+the rows of each partition into folders of their own, from which the core takes the partition values, and which it
+checks against bounds. What Spark would not write as Iceberg's writers do goes through Frazil's writer on the executors.
 
 A job's folder has what committed attempts wrote, since Spark's file committer moves it there when the job ends; what
 failed attempts leave is swept, or found by `remove_orphan_files` if the driver died.
@@ -203,7 +203,9 @@ def _is_simple(part: PartitionField, source: Field | None) -> bool:
         return source.type in ("int", "long", "string", "date", "timestamp", "timestamptz", "binary") or (
             source.type.startswith("decimal")
         )
-    return kind in ("year", "month", "day") and source.type in _DATES or kind == "hour" and source.type in _DATES[1:]
+    if kind == "hour":
+        return source.type in _DATES[1:]
+    return kind in ("year", "month", "day") and source.type in _DATES
 
 
 # ---------------------------------------------------------------- writing
