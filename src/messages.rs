@@ -1,5 +1,6 @@
 //! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given up.
 
+mod engine_files;
 mod lineage;
 mod overwriting;
 mod replaced;

@@ -24,6 +24,7 @@ mod key_ranges;
 mod keys;
 mod live;
 mod matches;
+mod matcher;
 mod merge;
 mod overwrite;
 pub mod parts;
@@ -47,6 +48,7 @@ use crate::workers::GoOn;
 
 use self::delta::Delta;
 pub(crate) use self::live::{Placed, are_in, placed, schema_with_lineage};
+pub(crate) use self::matcher::{MergeRows, Matcher};
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::overwrite::NewRows;
 pub(crate) use self::positions::listed_with_other_deletes;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::data::locations::is_job_folder;
 use crate::error::Result;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
@@ -23,15 +24,28 @@ impl Listing<'_> {
     /// # Errors
     /// The store's; what `go_on` gives.
     pub fn each(&self, go_on: GoOn, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
-        let mut level = vec![self.root.clone()];
-        while !level.is_empty() {
+        self.below(vec![self.root.clone()], usize::MAX, go_on, see).map(drop)
+    }
+
+    /// As [`Listing::each`] from these folders on, level by level, until so many folders are open: returns those.
+    ///
+    /// # Errors
+    /// As [`Listing::each`].
+    pub fn below(
+        &self,
+        mut level: Vec<String>,
+        enough: usize,
+        go_on: GoOn,
+        see: &(dyn Fn(&str) + Sync),
+    ) -> Result<Vec<String>> {
+        while !level.is_empty() && level.len() < enough {
             let below = in_parallel(self.store, level.len(), |i| {
                 go_on()?;
                 self.folder(&level[i], see)
             })?;
             level = below.into_iter().flatten().collect();
         }
-        Ok(())
+        Ok(level)
     }
 
     /// Gives the files in a folder; returns the folders in it.
@@ -40,16 +54,18 @@ impl Listing<'_> {
         if folder != self.root && names.iter().any(|n| n == "metadata") && self.is_table(folder)? {
             return Ok(Vec::new());
         }
+        // Engines that write into the folder of a job leave hidden files there when they are killed.
+        let of_job = folder.split('/').any(is_job_folder);
         for file in self.store.list(folder)? {
             if file.modified_ms < self.older_than_ms
-                && !self.is_hidden(name_of(&file.path))
+                && (of_job || !self.is_hidden(name_of(&file.path)))
                 && !self.store.is_link(&file.path)?
             {
                 see(&file.path);
             }
         }
         let mut below = Vec::new();
-        for name in names.iter().filter(|n| !self.is_hidden(n)) {
+        for name in names.iter().filter(|n| of_job || !self.is_hidden(n)) {
             let path = join(folder, name);
             if !self.store.is_link(&path)? {
                 below.push(path);

@@ -225,6 +225,20 @@ impl Table {
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
+    fn job_folder(&self, py: Python<'_>, job: &str) -> PyResult<Option<String>> {
+        run(py, || self.inner.iceberg("files of an engine")?.job_folder(job))
+    }
+
+    fn collect_job(&self, py: Python<'_>, folder: &str, is_sorted: bool) -> PyResult<CommitMessage> {
+        let collect = |go_on: GoOn| self.inner.iceberg("files of an engine")?.collect_job(folder, is_sorted, go_on);
+        let message = run_watched(py, &Watch::new(), collect)?;
+        Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    fn sweep_job(&self, py: Python<'_>, folder: &str) -> PyResult<()> {
+        run(py, || self.inner.iceberg("files of an engine")?.sweep_job(folder))
+    }
+
     /// Deletes by key or position, as [`Table::change_rows`] takes them, without committing.
     fn write_delta(
         &self,

@@ -13,7 +13,7 @@ use crate::data::write::DataWriter;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::task::DataFile;
-use crate::types::Field;
+use crate::types::{Field, Schema};
 
 /// What rows of the source do to rows that they match.
 pub(super) struct Clauses<'v> {
@@ -34,7 +34,7 @@ impl<'v> Clauses<'v> {
         let updates = match &merge.update {
             None => None,
             Some(columns) => {
-                let columns = mapping(view, source, columns)?;
+                let columns = mapping(view.table.schema(), source, columns)?;
                 let batches = source.conformed(&columns)?;
                 Some((columns, Numbered::new(batches)))
             }
@@ -59,7 +59,7 @@ impl<'v> Clauses<'v> {
 /// What can't be inserted is refused before anything is written.
 fn check_insert(view: &View, merge: &Merge, source: &Source) -> Result<()> {
     let Some(columns) = &merge.insert else { return Ok(()) };
-    let columns = mapping(view, source, columns)?;
+    let columns = mapping(view.table.schema(), source, columns)?;
     let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
     match view.table.schema().fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
         Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
@@ -82,7 +82,7 @@ impl<'m> Inserts<'m> {
     /// `InvalidInput` if the columns do not fit.
     pub fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
         let Some(columns) = &merge.insert else { return Ok(None) };
-        let columns = mapping(view, source, columns)?;
+        let columns = mapping(view.table.schema(), source, columns)?;
         let writer = DataWriter::new(view.store().clone(), view.table.write_context(task)?)?;
         Ok(Some(Inserts { merge, columns, writer, rows: 0 }))
     }
@@ -114,8 +114,10 @@ impl<'m> Inserts<'m> {
 }
 
 /// The columns of the table that are given, and by which of the data.
-fn mapping(view: &View, source: &Source, columns: &Columns) -> Result<Mapping> {
-    let schema = view.table.schema();
+///
+/// # Errors
+/// `InvalidInput` for a column that the table lacks.
+pub(super) fn mapping(schema: &Schema, source: &Source, columns: &Columns) -> Result<Mapping> {
     let find =
         |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
     match columns {
@@ -135,20 +137,7 @@ impl Patch for Clauses<'_> {
         let old = rows_of(rows, stays.clone())?;
         let places: Vec<(usize, usize)> =
             sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();
-        let fields = &self.view.table.schema().fields;
-        let mut new: Vec<ArrayRef> = old.columns().iter().take(fields.len()).cloned().collect();
-        let mut equal = BooleanBuffer::new_set(old.num_rows());
-        for (number, (field, _)) in columns.iter().enumerate() {
-            let at = fields.iter().position(|f| f.id == field.id);
-            let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is not there"))?;
-            let given = numbered.take(number, &places)?;
-            equal = &equal & &equal_rows(place, &given);
-            *place = given;
-        }
-        let all: Vec<usize> = (0..new.len()).collect();
-        let misfit = |e| Error::internal("updated rows do not fit the table").because(e);
-        let schema = rows.schema().project(&all).map_err(misfit)?;
-        let new = RecordBatch::try_new(schema.into(), new).map_err(misfit)?;
+        let (new, equal) = updated(self.view.table.schema(), &old, (columns, numbered), &places)?;
         let mut same = equal.iter();
         let same = BooleanBuffer::collect_bool(count, |i| stays.value(i) && same.next().unwrap_or_default());
         let replaced = &stays & &!&same;
@@ -162,6 +151,32 @@ impl Patch for Clauses<'_> {
     fn removes_all(&self) -> bool {
         self.updates.is_none()
     }
+}
+
+/// Rows of a table with the values that rows of the data give them, and which of them are as before. `places` are those of the
+/// data's rows, one for each of the table's, whose first columns are those of the schema.
+///
+/// # Errors
+/// `Internal` for rows of another table.
+pub(super) fn updated(
+    schema: &Schema,
+    old: &RecordBatch,
+    (columns, given): (&Mapping, &Numbered),
+    places: &[(usize, usize)],
+) -> Result<(RecordBatch, BooleanBuffer)> {
+    let mut new: Vec<ArrayRef> = old.columns().iter().take(schema.fields.len()).cloned().collect();
+    let mut equal = BooleanBuffer::new_set(old.num_rows());
+    for (number, (field, _)) in columns.iter().enumerate() {
+        let at = schema.fields.iter().position(|f| f.id == field.id);
+        let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is not there"))?;
+        let values = given.take(number, places)?;
+        equal = &equal & &equal_rows(place, &values);
+        *place = values;
+    }
+    let all: Vec<usize> = (0..new.len()).collect();
+    let misfit = |e| Error::internal("updated rows do not fit the table").because(e);
+    let own = old.schema().project(&all).map_err(misfit)?;
+    Ok((RecordBatch::try_new(own.into(), new).map_err(misfit)?, equal))
 }
 
 /// Which rows of two arrays of one type are equal, null being equal to null. Where that can't be told, none is.

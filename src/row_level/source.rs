@@ -22,7 +22,8 @@ use crate::workers::GoOn;
 /// Which columns of the data go into which of the table: `(table's, data's)`.
 pub(super) type Mapping = Vec<(Field, String)>;
 
-/// All rows of the data, as they came.
+/// All rows of the data, as they came. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct Source {
     schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
