@@ -15,6 +15,7 @@ import pytest
 
 import frazil as fz
 from frazil.spark import native_write
+from frazil.spark.native import changed_setting
 
 pytestmark = pytest.mark.spark
 
@@ -360,3 +361,22 @@ def test_tasks_that_die_and_run_again(catalog: fz.Catalog) -> None:
     native = tables[0].refresh()
     live = {task.data_file.path.rsplit("/", 1)[-1] for task in native.scan().plan_files()}
     assert {Path(path).name for path in on_disk(native)} == live
+
+
+def test_settings_are_as_before_however_many_threads_changed_them(spark) -> None:
+    name = "spark.sql.parquet.writeLegacyFormat"
+    first, second = (changed_setting(spark, name, "true") for _ in range(2))
+    before = spark.conf.get(name)
+    for step in (first.__enter__, second.__enter__):
+        step()
+    first.__exit__(None, None, None)
+    assert spark.conf.get(name) == "true" != before
+    second.__exit__(None, None, None)
+    assert spark.conf.get(name) == before
+
+
+def test_columns_named_as_folders_of_partitions(spark, catalog: fz.Catalog) -> None:
+    schema = pa.schema([("frazil_0", pa.int64()), ("g", pa.string())])
+    table = catalog.create_table("db.t", schema, partition_by=["g"])
+    fz.spark.append(spark.sql("select id frazil_0, 'a' g from range(3)"), table)
+    assert table.refresh().scan().to_arrow()["frazil_0"].to_pylist() == [0, 1, 2]

@@ -424,3 +424,22 @@ def test_keys_of_every_type(spark, executors, every_type: fz.Table) -> None:
     fz.spark.merge(many, every_type, ["tstz"], when_matched_update=True, when_not_matched_insert=True)
     fz.spark.merge(many.where("i < 500"), every_type, ["tstz"], when_matched_delete=True)
     assert every_type.refresh().scan().count() == 503
+
+
+def test_keys_that_are_members_of_the_only_column(spark, executors, catalog: fz.Catalog) -> None:
+    schema = pa.schema([("s", pa.struct([("id", pa.int64()), ("x", pa.string())]))])
+    table = catalog.create_table("db.t", schema).append(pa.table([[{"id": 1, "x": "old"}]], schema=schema))
+    fz.spark.upsert(spark.sql("select named_struct('id', id, 'x', 'new') s from range(3)"), table, ["s.id"])
+    found = table.refresh().scan().to_arrow()["s"].to_pylist()
+    assert sorted(map(str, found)) == [str({"id": i, "x": "new"}) for i in range(3)]
+
+
+def test_times_that_python_does_not_know(spark, executors, catalog: fz.Catalog) -> None:
+    schema = pa.schema([("until", pa.timestamp("us", tz="UTC")), ("v", pa.int64())])
+    table = catalog.create_table("db.t", schema)
+    # The end of all times as a session west of Greenwich says it.
+    end = "timestamp'9999-12-31 23:59:59 America/New_York'"
+    source = f"select {end} until, {{v}}L v union all select timestamp'2020-01-01', {{v}}"
+    for v in (1, 2):
+        fz.spark.upsert(spark.sql(source.format(v=v)), table, ["until"])
+    assert table.refresh().scan(select=["v"]).to_arrow()["v"].to_pylist() == [2, 2]

@@ -216,19 +216,24 @@ def _facts(source: Source) -> Facts:
         column = f.when(source.has_key(), source.key(i))
         asked += [f.min(column).alias(f"least {i}"), f.max(column).alias(f"greatest {i}")]
         asked.append(f.approx_count_distinct(column).alias(f"values {i}"))
-    found = source.rows.agg(*asked).toArrow().to_pylist()[0]
-    leaves = [_leaf(source, i, found) for i in ordered] if found["keyed"] else []
-    return Facts(found["rows"], found["keyed"], reduce(Predicate.__and__, leaves) if leaves else None)
+    found = source.rows.agg(*asked).toArrow()
+    rows, keyed = found["rows"][0].as_py(), found["keyed"][0].as_py()
+    leaves = [leaf for i in ordered if (leaf := _leaf(source, i, found)) is not None] if keyed else []
+    return Facts(rows, keyed, reduce(Predicate.__and__, leaves) if leaves else None)
 
 
-def _leaf(source: Source, i: int, found: dict[str, Any]) -> Predicate:
+def _leaf(source: Source, i: int, found: pa.Table) -> Predicate | None:
+    """What the keys have in common; None for dates that Python doesn't know, which end with the year 9999."""
     term = col(*source.keys[i].path)
-    if found[f"values {i}"] <= _MOST_VALUES:
-        values = source.with_keys().select(source.key(i)).distinct().limit(2 * _MOST_VALUES + 1).toArrow()
-        if values.num_rows <= 2 * _MOST_VALUES:
-            return term.is_in(values.column(0).to_pylist())
-    least: Predicate = term >= found[f"least {i}"]
-    greatest: Predicate = term <= found[f"greatest {i}"]
+    try:
+        if found[f"values {i}"][0].as_py() <= _MOST_VALUES:
+            values = source.with_keys().select(source.key(i)).distinct().limit(2 * _MOST_VALUES + 1).toArrow()
+            if values.num_rows <= 2 * _MOST_VALUES:
+                return term.is_in(values.column(0).to_pylist())
+        least: Predicate = term >= found[f"least {i}"][0].as_py()
+        greatest: Predicate = term <= found[f"greatest {i}"][0].as_py()
+    except (OverflowError, ValueError):
+        return None
     return least & greatest
 
 
@@ -329,8 +334,14 @@ def _hashable(matches: DataFrame, source: Source) -> list[Column]:
     simple = [
         column
         for column, field in zip(source.columns, matches.schema.fields, strict=False)
-        if isinstance(field.dataType, st.AtomicType) and not isinstance(field.dataType, st.VariantType)
+        if _has_hash(field.dataType)
     ]
     if not simple:
-        raise InvalidInputError("a merge needs a key that is no struct, list or map")
+        raise InvalidInputError("a merge needs a key that is no list or map")
     return simple
+
+
+def _has_hash(type_: st.DataType) -> bool:
+    if isinstance(type_, st.StructType):
+        return all(_has_hash(field.dataType) for field in type_.fields)
+    return isinstance(type_, st.AtomicType) and not isinstance(type_, st.VariantType)

@@ -12,6 +12,7 @@ import decimal
 import json
 import posixpath
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,6 +56,10 @@ MAX_DELETES = "spark.frazil.native.max-deletes"
 """Spark setting: the most deleted positions that are broadcast. Default 4,000,000."""
 MAX_FILES = "spark.frazil.native.max-files"
 """Spark setting: the most files of which the driver reads the footers. Default 10,000."""
+
+# What sessions' settings were before threads changed them, and how many threads did; sessions stay alive meanwhile.
+_CHANGED: dict[tuple[int, str], tuple[str | None, int]] = {}
+_CHANGING = threading.Lock()
 
 _MAX_DELETES = 4_000_000
 _MAX_FILES = 10_000
@@ -277,16 +282,26 @@ def _open(spark: SparkSession, schema: st.StructType, paths: Sequence[str]) -> D
 
 @contextmanager
 def changed_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """The session with another value of a setting."""
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, value)
+    """The session with another value of a setting.
+
+    Threads that change one setting at the same time share the change: the last to leave puts back what was before all.
+    """
+    key = (id(spark), name)
+    with _CHANGING:
+        before, users = _CHANGED.get(key) or (spark.conf.get(name, None), 0)
+        spark.conf.set(name, value)
+        _CHANGED[key] = (before, users + 1)
     try:
         yield
     finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)
+        with _CHANGING:
+            before, users = _CHANGED.pop(key)
+            if users > 1:
+                _CHANGED[key] = (before, users - 1)
+            elif before is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, before)
 
 
 def _decoded(path: str) -> str:

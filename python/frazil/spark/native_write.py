@@ -59,6 +59,8 @@ _WIDER = {
     "float": ("double",),
     "void": (),
 }
+# How columns are named that become folders of partitions; their number follows.
+_FOLDER = "frazil_"
 _DATES = ("date", "timestamp", "timestamptz")
 _MICROS_PER_HOUR = 3_600_000_000
 
@@ -118,6 +120,9 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
     if len({name.lower() for name in df.columns}) < len(df.columns):
         yield "the rows have columns that differ in case only"
     given = {field.name: field.dataType for field in df.schema}
+    for name in fields:
+        if name.lower().startswith(_FOLDER):
+            yield f"column '{name}' has a name that folders of partitions may have"
     for name in given:
         if name not in fields:
             yield f"the table has no column '{name}'"
@@ -273,7 +278,7 @@ def _arranged(df: DataFrame, table: Table) -> tuple[DataFrame, list[str], bool]:
     sources = {field.id: field for field in table.schema.fields}
     parts = table.partition_spec.fields
     live = [(i, part) for i, part in enumerate(parts) if not part.transform.startswith("void")]
-    folders = {f"frazil_{i}": part for i, part in live}
+    folders = {f"{_FOLDER}{i}": part for i, part in live}
     rows = df.select(*columns)
     said = {name: _folder(part, sources[part.source_id]).alias(name) for name, part in folders.items()}
     order = ordering(table)
