@@ -105,7 +105,11 @@ impl Importer {
                 .hint("Its rows would be all null: rename its columns, or evolve the table's schema first"));
         }
         check_ids(&columns, has_ids, &self.schemas)?;
-        self.checked(&parquet, &columns, path, None).map(|file| Imported { file, has_ids })
+        let file = self.checked(&parquet, &columns, path, None)?;
+        for (field, stored) in lineage_of(&columns, has_ids, parquet.footer()) {
+            self.check_no_lineage(field, stored, &file)?;
+        }
+        Ok(Imported { file, has_ids })
     }
 
     /// Reads the footer of a file that an engine wrote for the table, whose rows are of this partition.
@@ -171,9 +175,6 @@ impl Importer {
                 .because(e)
                 .hint("Evolve the table's schema, or append() its rows with columns of the table's types")
         })?;
-        for (field, stored) in lineage_of(&columns, has_ids, footer) {
-            self.check_no_lineage(field, stored, &file)?;
-        }
         let doubtful: Vec<Field> =
             (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, columns, footer)).cloned().collect();
         if !doubtful.is_empty() {
