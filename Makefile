@@ -194,6 +194,12 @@ bench-paimon: ## time plans and reads of Paimon tables beside pypaimon-rust, pyp
 	@$(MAKE) $(VENV)/.built .venv-pypaimon/.tools
 	@$(BIN)/python benches/paimon/run.py $(BENCH) --write benches/RESULTS.md
 
+.PHONY: bench-spark
+bench-spark: ## time Spark jobs beside Spark's Parquet source and Iceberg's connector (BENCH="--quick"); writes benches/RESULTS.md
+	@tools/need.sh "make bench-spark" python rust java mvn
+	@$(MAKE) $(VENV)/.built
+	@$(BIN)/python benches/spark/run.py $(BENCH) --write benches/RESULTS.md
+
 .PHONY: bench-peers
 bench-peers: ## what `make bench` compares with: Python peers, the iceberg crate, the floor (6 minutes the first time)
 	@tools/need.sh "make bench-peers" python rust

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -148,14 +148,17 @@ def rounds_of(first: float, rounds: int) -> int:
 
 
 def in_turns(
-    asks: Mapping[Key, Callable[[], Answer]], rounds: int, warm_ups: Callable[[Key], int] = lambda _: 1
+    asks: Mapping[Key, Callable[[], Answer]],
+    rounds: int,
+    warm_ups: Callable[[Key], int] = lambda _: 1,
+    measured: Sequence[str] = ("seconds",),
 ) -> dict[Key, Answer]:
-    """Asks each, round by round: its last answer with the median of its `seconds`, or its error.
+    """Asks each, round by round: its last answer with the medians of what is measured (all under `runs`), or its error.
 
     The warming answers do not count, but the last of them says how many rounds the asked one takes part in.
     """
     out: dict[Key, Answer] = {}
-    taken: dict[Key, list[float]] = {key: [] for key in asks}
+    taken: dict[Key, list[Answer]] = {key: [] for key in asks}
     wanted: dict[Key, int] = {}
     for key, ask in asks.items():
         for _ in range(warm_ups(key)):
@@ -168,10 +171,12 @@ def in_turns(
             if number < wanted[key] and "error" not in out[key]:
                 answer = ask()
                 out[key] |= answer
-                taken[key].append(answer.get("seconds", float("nan")))
-    for key, seconds in taken.items():
+                taken[key].append(answer)
+    for key, answers in taken.items():
         if "error" not in out[key]:
-            out[key] |= {"seconds": statistics.median(seconds), "rounds": len(seconds)}
+            runs = {name: [answer.get(name, float("nan")) for answer in answers] for name in measured}
+            medians = {name: statistics.median(values) for name, values in runs.items()}
+            out[key] |= {**medians, "rounds": len(answers), "runs": runs}
     return out
 
 

@@ -1,4 +1,4 @@
-"""The main job, end to end: PySpark writes events through Frazil, Frazil plans, PySpark and Arrow read the same rows.
+"""The main job, end to end: PySpark writes and corrects events through Frazil, Frazil plans, PySpark and Arrow read.
 
 `make demo` runs it; `python demo/demo.py --rows 5000000 --warehouse /somewhere` for more.
 """
@@ -21,6 +21,7 @@ import frazil as fz
 
 DAYS = ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"]
 FILTER = "ts >= '2026-01-03T00:00:00Z' and ts < '2026-01-05T00:00:00Z' and country in ('NO', 'SE') and status >= 500"
+FAILED = "status = 500"
 SCHEMA = pa.schema(
     [
         pa.field("id", pa.int64(), nullable=False),
@@ -84,6 +85,23 @@ def events(spark: SparkSession, first: int, count: int, day: str) -> DataFrame:
     )
 
 
+def upkeep(spark: SparkSession, table: fz.Table, per_day: int) -> None:
+    """Corrects rows, compacts what came of it, and looks back."""
+    before, fixed = table.snapshot, per_day // 100
+    assert before is not None
+    with step(f"Upsert {fixed:,} corrected events: fz.spark.upsert(df, table, on=['id'])"):
+        rows = events(spark, 0, fixed, DAYS[0]).withColumn("status", fn.lit(200))
+        fz.spark.upsert(rows, table, on=["id"])
+        now, then = table.refresh().scan(FAILED).count(), table.scan(FAILED, at=before.id).count()
+        print(f"   {now:,} events failed, no more {then:,}")
+    with step("Compact: table.maintain.compact(spark=spark), by Spark's executors"):
+        done = table.maintain.compact(spark=spark)
+        print(f"   {done.rewritten_files:,} files became {done.added_files:,}; the rows stay what they are")
+    with step(f"Time travel: fz.spark.read(spark, table, at={before.id})"):
+        rows = fz.spark.read(spark, table, filter=FAILED, select=["id"], at=before.id)
+        print(f"   {rows.count():,} events failed then")
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rows", type=int, default=1_200_000, help="events to write (default: 1.2 million)")
@@ -114,6 +132,7 @@ def main() -> None:
             print(f"   {day}: {per_day:,} rows in {time.perf_counter() - started:.1f} s", flush=True)
 
     table = catalog.load_table("db.events")
+    upkeep(spark, table, per_day)
     scan = table.scan(FILTER)
     with step(f"What a filtered scan reads\n   where {FILTER}"):
         print("\n".join("   " + line for line in str(scan.explain()).splitlines()))

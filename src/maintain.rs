@@ -9,6 +9,7 @@
 mod compact;
 mod compact_order;
 mod compact_plan;
+mod delete_parts;
 mod deletes;
 mod deletion;
 mod expire;
@@ -16,20 +17,26 @@ mod json;
 mod listing;
 mod live_deletes;
 mod manifests;
+mod orphan_parts;
 mod orphans;
 mod partition_statistics;
+mod parts;
+mod parts_json;
 mod statistics;
 
 pub use self::compact::{CompactOptions, Compacted};
 pub use self::compact_order::FileOrder;
 pub use self::compact_plan::CompactRules;
+pub use self::delete_parts::{DeletePart, PartedDeletes};
 pub use self::deletes::{DeleteOptions, RewrittenDeletes};
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};
 pub use self::json::maintain;
-pub(crate) use self::json::{Arguments, texts};
+pub(crate) use self::json::{Arguments, failed_json, texts};
 pub use self::manifests::{ManifestOptions, RewrittenManifests};
+pub use self::orphan_parts::{Listed, PartedListing, PartedMetadata, Reachable};
 pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};
+pub use self::parts::{PartWriter, PartedCompaction, PartedGroup};
 pub use self::statistics::{ComputedStatistics, StatisticsOptions};
 
 use crate::error::{Error, Result};

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PER_FILE = 200_000
-# Which rows each table with deletes has lost: 5 % of them, at random, the same in each.
-DELETED = "pmod(xxhash64(id, 42), 100) < 5"
 EQUALITY_FILES = 10
 
 # 12 columns, about 50 random bytes a row.
@@ -65,7 +63,7 @@ PROPERTIES = {
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table holds. `deletes` is none, vector, position or equality."""
+    """What a table holds. `deletes` is none, vector, position or equality; such tables share the files of `of`."""
 
     title: str
     version: int = 2
@@ -73,6 +71,13 @@ class Shape:
     files: int = 0
     select: str = COLUMNS
     deletes: str = "none"
+    of: str = "base"
+    percent: int = 5
+
+    @property
+    def deleted(self) -> str:
+        """Which rows a table with deletes has lost: at random, the same in each."""
+        return f"pmod(xxhash64(id, 42), 100) < {self.percent}"
 
 
 TABLES = {
@@ -82,21 +87,24 @@ TABLES = {
     "eq": Shape("5 % deleted by equality deletes", deletes="equality"),
     "small": Shape("2,000,000 rows in 1,000 files", rows=2_000_000, files=1_000),
     "nested": Shape("2,000,000 rows, struct, list and map", rows=2_000_000, files=10, select=NESTED),
+    "dv1": Shape("1 % deleted by deletion vectors", version=3, deletes="vector", percent=1),
+    "few": Shape("2,000,000 rows in 10 files", rows=10 * PER_FILE, files=10),
+    "few-dv1": Shape("of these 1 % deleted by deletion vectors", version=3, deletes="vector", of="few", percent=1),
 }
 # What Java counts of a table beside its rows, by name.
 COUNTED = {"score": "score < 0.01", "slot": "slot = 123456"}
 
 
 @contextmanager
-def spark_over(warehouse: Path) -> "Iterator[SparkSession]":
-    """Spark on 2 cores and 4 GB, its catalog `ice` being the warehouse."""
+def spark_over(warehouse: Path, **settings: str) -> "Iterator[SparkSession]":
+    """Spark on 2 cores and 4 GB, its catalog `ice` being the warehouse; settings have `_` for each dot."""
     from pyspark.sql import SparkSession
     from runtime_jar import runtime_jar
 
     java = f"-Duser.timezone=UTC -Dderby.system.home={warehouse / 'spark'}"
-    session = (
+    builder = (
         SparkSession.builder.master("local[2]")
-        .appName("frazil-bench-reading")
+        .appName("frazil-bench")
         .config("spark.driver.memory", "4g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -114,8 +122,10 @@ def spark_over(warehouse: Path) -> "Iterator[SparkSession]":
         .config("spark.sql.catalog.ice.type", "hadoop")
         .config("spark.sql.catalog.ice.warehouse", f"file:{warehouse}")
         .config("spark.sql.catalog.ice.cache-enabled", "false")
-        .getOrCreate()
     )
+    for name, value in settings.items():
+        builder = builder.config(name.replace("_", "."), value)
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     try:
         yield session
@@ -130,7 +140,7 @@ def create(spark: "SparkSession", name: str, rows: "DataFrame") -> None:
         f"'{key}'='{value}'" for key, value in {"format-version": TABLES[name].version, **PROPERTIES}.items()
     )
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.schema)
-    spark.sql(f"create table ice.{name} ({columns}) using iceberg tblproperties ({listed})")
+    spark.sql(f"create table ice.`{name}` ({columns}) using iceberg tblproperties ({listed})")
 
 
 def write_rows(spark: "SparkSession", name: str) -> None:
@@ -139,19 +149,20 @@ def write_rows(spark: "SparkSession", name: str) -> None:
     spark.range(0, shape.rows, 1, shape.files).createOrReplaceTempView("numbers")
     rows = spark.sql(f"select {shape.select} from numbers")
     create(spark, name, rows)
-    rows.writeTo(f"ice.{name}").append()
+    rows.writeTo(f"ice.`{name}`").append()
 
 
 def java_table(spark: "SparkSession", name: str) -> Any:
     """Java's `Table`."""
-    return spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, f"ice.{name}")
+    return spark._jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, f"ice.`{name}`")
 
 
 def share_files(spark: "SparkSession", name: str) -> None:
-    """The data files of `base`, appended to a table of their own by reference."""
-    create(spark, name, spark.table("ice.base"))
+    """The data files of another table, appended to a table of their own by reference."""
+    of = TABLES[name].of
+    create(spark, name, spark.table(f"ice.`{of}`"))
     append = java_table(spark, name).newAppend()
-    tasks = java_table(spark, "base").newScan().includeColumnStats().planFiles().iterator()
+    tasks = java_table(spark, of).newScan().includeColumnStats().planFiles().iterator()
     while tasks.hasNext():
         append.appendFile(tasks.next().file())
     append.commit()
@@ -160,7 +171,7 @@ def share_files(spark: "SparkSession", name: str) -> None:
 def delete_rows(spark: "SparkSession", name: str) -> None:
     """Deletion vectors or position delete files, as the format version has it."""
     share_files(spark, name)
-    spark.sql(f"delete from ice.{name} where {DELETED}")
+    spark.sql(f"delete from ice.`{name}` where {TABLES[name].deleted}")
 
 
 def delete_keys(spark: "SparkSession", name: str) -> None:
@@ -177,8 +188,8 @@ def delete_keys(spark: "SparkSession", name: str) -> None:
     iceberg = spark._jvm.org.apache.iceberg
     delta = table.newRowDelta()
     for number in range(EQUALITY_FILES):
-        mine = f"{DELETED} and pmod(xxhash64(id, 43), {EQUALITY_FILES}) = {number}"
-        keys = spark.sql(f"select id from ice.base where {mine}").toArrow().column("id").combine_chunks()
+        mine = f"{TABLES[name].deleted} and pmod(xxhash64(id, 43), {EQUALITY_FILES}) = {number}"
+        keys = spark.sql(f"select id from ice.`{TABLES[name].of}` where {mine}").toArrow().column("id").combine_chunks()
         path = folder / f"equality-{number:02}.parquet"
         pq.write_table(pa.table([keys], schema=schema), path, compression="zstd")
         file = table.io().newInputFile(f"file:{path}")
@@ -200,7 +211,7 @@ WRITERS: "dict[str, Callable[[SparkSession, str], None]]" = {
 
 def counts(spark: "SparkSession", name: str) -> dict[str, int]:
     """The rows that Java reads of the table: all, and for each counted filter that its columns allow."""
-    rows = spark.table(f"ice.{name}")
+    rows = spark.table(f"ice.`{name}`")
     out = {"all": rows.count()}
     if name == "base":
         out |= {filter: rows.where(text).count() for filter, text in COUNTED.items()}
@@ -222,10 +233,9 @@ def write_table(spark: "SparkSession", name: str, warehouse: Path) -> None:
 
 
 def make(names: list[str], warehouse: Path) -> dict[str, dict[str, int]]:
-    """The counts of the tables, which are written now if they are not there; tables with deletes need `base`."""
-    wanted = ["base", *(name for name in TABLES if name in names and name != "base")]
-    if not any(TABLES[name].deletes != "none" or name == "base" for name in names):
-        wanted.remove("base")
+    """The counts of the tables, which are written now if they are not there, and of those whose files they share."""
+    needed = {*names, *(TABLES[name].of for name in names if TABLES[name].deletes != "none")}
+    wanted = [name for name in TABLES if name in needed]
     missing = [name for name in wanted if not (warehouse / f"{name}.json").is_file()]
     if missing:
         warehouse.mkdir(parents=True, exist_ok=True)

@@ -69,6 +69,13 @@ def since_version(since: At | None) -> dict[str, Any]:
     return {f"since_{key}": value for key, value in at_version(since, "since").items()}
 
 
+def session(what: str, given: Any) -> Any:
+    """A Spark session, of whichever kind; PySpark is not imported to tell."""
+    if type(given).__module__.startswith("pyspark.sql.") and hasattr(given, "createDataFrame"):
+        return given
+    raise InvalidInputError(f"{what} must be a SparkSession, not {shown(given)}")
+
+
 def paths(given: Sequence[str | os.PathLike[str]], what: str = "paths") -> list[str]:
     """Paths of files; one alone is not taken for a list of its letters."""
     if isinstance(given, (str, bytes, os.PathLike, Mapping)) or not isinstance(given, Iterable):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
 from frazil.checked import checked
-from frazil.exceptions import InvalidInputError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from frazil.table import Table
 
 __all__ = [
@@ -183,6 +185,15 @@ class Maintain:
         parsed: dict[str, Any] | None = json.loads(result)
         return parsed
 
+    def _of_iceberg(self, what: str, hint: str | None = None) -> None:
+        """Refuses what executors do for tables of Apache Iceberg only."""
+        if self._table.format != "iceberg":
+            raise UnsupportedError(
+                f"{what} by Spark's executors: not with tables of Apache Paimon yet",
+                {"table": self._table.location},
+                hint,
+            )
+
     def expire_snapshots(
         self,
         older_than: dt.datetime | dt.timedelta | None = None,
@@ -229,6 +240,7 @@ class Maintain:
         prefix_mismatch: Literal["error", "ignore", "delete"] = "error",
         equal_schemes: Mapping[str, str] | None = None,
         equal_authorities: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
     ) -> OrphanFiles:
         """Deletes files in the table's folder that no snapshot, statistics or metadata file leads to.
 
@@ -239,7 +251,8 @@ class Maintain:
         are left alone.
 
         Args:
-            older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days.
+            older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days, of
+                tables of Apache Paimon, as with Java, a day. They take no other argument but `dry_run`.
             location: The folder to look in: the table's, one in it, or one that a property of the table names
                 (`write.data.path`). None is the table's.
             dry_run: Only tell what would go.
@@ -247,21 +260,28 @@ class Maintain:
                 to go on, leave it, or delete it.
             equal_schemes: Schemes that mean the same as another, `{"s3a,s3n": "s3"}`.
             equal_authorities: Authorities that mean the same as another.
+            spark: A session whose executors list folders and read manifests, as for `compact`, and compare; this
+                process gets the orphans' paths and deletes them.
 
         Raises:
             InvalidInputError: Prefixes do not match, `location` is not the table's, or the property `gc.enabled` is
                 false. Nothing was deleted.
         """
-        result = self._run(
-            "remove_orphan_files",
-            older_than_ms=_milliseconds(older_than, "older_than"),
-            location=location,
-            dry_run=dry_run,
-            prefix_mismatch=prefix_mismatch,
-            equal_schemes=arguments.texts(equal_schemes),
-            equal_authorities=arguments.texts(equal_authorities),
-        )
-        return OrphanFiles(**result)
+        given = {
+            "older_than_ms": _milliseconds(older_than, "older_than"),
+            "location": location,
+            "dry_run": dry_run,
+            "prefix_mismatch": prefix_mismatch,
+            "equal_schemes": arguments.texts(equal_schemes),
+            "equal_authorities": arguments.texts(equal_authorities),
+        }
+        if spark is None:
+            return OrphanFiles(**self._run("remove_orphan_files", **given))
+        from frazil.spark.maintenance import remove_orphan_files
+
+        self._of_iceberg("removal of orphan files")
+        self._table._core, done = remove_orphan_files(spark, self._table._core, given)
+        return done
 
     def rewrite_manifests(
         self,
@@ -320,6 +340,7 @@ class Maintain:
         zorder_max_output_size: int | None = None,
         zorder_var_length_contribution: int = 8,
         options: Mapping[str, object] | None = None,
+        spark: SparkSession | None = None,
     ) -> Compacted:
         """Writes data files anew that are too small or too large, or have too many deletes.
 
@@ -360,6 +381,10 @@ class Maintain:
             zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
             zorder_var_length_contribution: How many bytes of strings and binaries count.
             options: Of Apache Paimon: options for this compaction, in the place of those of the table.
+            spark: A session, classic or Connect, whose executors read and write; this process plans and commits. Each
+                commit is a Spark job. Rows in the order in which they are read are dealt out in parts of the size of a
+                file; a group that is sorted or partitioned anew is one executor's task, so `max_group_size_bytes`
+                says how much that is.
 
         Raises:
             InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
@@ -375,33 +400,39 @@ class Maintain:
             raise InvalidInputError(
                 f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
             )
-        result = self._run(
-            "compact",
-            strategy=strategy or "binpack",
-            sort_by=arguments.order(sort_by),
-            zorder_by=None if zorder_by is None else list(zorder_by),
-            zorder_max_output_size=zorder_max_output_size,
-            zorder_var_length_contribution=zorder_var_length_contribution,
-            filter=None if where is None else str(where),
-            target_file_size_bytes=target_file_size_bytes,
-            min_file_size_bytes=min_file_size_bytes,
-            max_file_size_bytes=max_file_size_bytes,
-            min_input_files=arguments.count("min_input_files", min_input_files),
-            delete_file_threshold=delete_file_threshold,
-            delete_ratio_threshold=delete_ratio_threshold,
-            rewrite_all=rewrite_all,
-            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
-            max_commits=max_commits,
-            max_failed_commits=max_failed_commits,
-            dry_run=dry_run,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
-        )
-        return Compacted(**result)
+        given_core = {
+            "strategy": strategy or "binpack",
+            "sort_by": arguments.order(sort_by),
+            "zorder_by": None if zorder_by is None else list(zorder_by),
+            "zorder_max_output_size": zorder_max_output_size,
+            "zorder_var_length_contribution": zorder_var_length_contribution,
+            "filter": None if where is None else str(where),
+            "target_file_size_bytes": target_file_size_bytes,
+            "min_file_size_bytes": min_file_size_bytes,
+            "max_file_size_bytes": max_file_size_bytes,
+            "min_input_files": arguments.count("min_input_files", min_input_files),
+            "delete_file_threshold": delete_file_threshold,
+            "delete_ratio_threshold": delete_ratio_threshold,
+            "rewrite_all": rewrite_all,
+            "max_group_size_bytes": arguments.count("max_group_size_bytes", max_group_size_bytes),
+            "max_commits": max_commits,
+            "max_failed_commits": max_failed_commits,
+            "dry_run": dry_run,
+            "branch": branch,
+            "snapshot_properties": arguments.texts(snapshot_properties),
+        }
+        if spark is None:
+            return Compacted(**self._run("compact", **given_core))
+        from frazil.spark.maintenance import compact
+
+        self._table._core, done = compact(spark, self._table._core, given_core)
+        return done
 
     def _compact_paimon(self, given: dict[str, Any]) -> Compacted:
         """Compacts a table of Apache Paimon by the arguments of `compact`."""
         taken = {"strategy", "where", "dry_run", "branch", "snapshot_properties", "options"}
+        if given["spark"] is not None:
+            self._of_iceberg("compaction", "Leave out spark=: this process compacts them, with a thread for each core")
         for name, parameter in inspect.signature(Maintain.compact).parameters.items():
             if name in given and name not in taken and given[name] != parameter.default:
                 raise InvalidInputError(
@@ -432,6 +463,7 @@ class Maintain:
         dry_run: bool = False,
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
+        spark: SparkSession | None = None,
     ) -> RewrittenDeletes:
         """Writes position delete files anew, without what they say of data files that are gone.
 
@@ -452,6 +484,8 @@ class Maintain:
             dry_run: Only tell what would be written anew.
             branch: The branch, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
+            spark: A session whose executors read and write, as for `compact`. A part is a group of files of one
+                partition (version 2), or of files that concern the same data files.
 
         Raises:
             InvalidInputError: The filter does not fit, or no file could have these sizes.
@@ -459,20 +493,25 @@ class Maintain:
             CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
                 files or removed them.
         """
-        result = self._run(
-            "rewrite_position_deletes",
-            filter=None if where is None else str(where),
-            target_file_size_bytes=target_file_size_bytes,
-            min_file_size_bytes=min_file_size_bytes,
-            max_file_size_bytes=max_file_size_bytes,
-            min_input_files=arguments.count("min_input_files", min_input_files),
-            rewrite_all=rewrite_all,
-            max_group_size_bytes=arguments.count("max_group_size_bytes", max_group_size_bytes),
-            dry_run=dry_run,
-            branch=branch,
-            snapshot_properties=arguments.texts(snapshot_properties),
-        )
-        return RewrittenDeletes(**result)
+        given = {
+            "filter": None if where is None else str(where),
+            "target_file_size_bytes": target_file_size_bytes,
+            "min_file_size_bytes": min_file_size_bytes,
+            "max_file_size_bytes": max_file_size_bytes,
+            "min_input_files": arguments.count("min_input_files", min_input_files),
+            "rewrite_all": rewrite_all,
+            "max_group_size_bytes": arguments.count("max_group_size_bytes", max_group_size_bytes),
+            "dry_run": dry_run,
+            "branch": branch,
+            "snapshot_properties": arguments.texts(snapshot_properties),
+        }
+        if spark is None:
+            return RewrittenDeletes(**self._run("rewrite_position_deletes", **given))
+        from frazil.spark.maintenance import rewrite_position_deletes
+
+        self._of_iceberg("rewriting deletes")
+        self._table._core, done = rewrite_position_deletes(spark, self._table._core, given)
+        return done
 
     def remove_dangling_deletes(
         self,

@@ -57,6 +57,11 @@ struct Hashed {
 }
 
 impl FileLocations {
+    /// The folder below which all of them are.
+    pub fn folder(&self) -> &str {
+        &self.folder
+    }
+
     /// The rule for a table at `location` with these properties.
     ///
     /// # Errors

@@ -74,21 +74,7 @@ impl Table {
     /// the store's; what `go_on` gives. Of several commits, the first one's error once more fail than may; what the others did
     /// is in the table.
     pub fn compact(&self, options: &CompactOptions, go_on: GoOn) -> Result<(Table, Compacted)> {
-        self.writable_location()?;
-        if options.max_failed_commits.is_some() && options.max_commits.is_none() {
-            return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
-        }
-        let newest = self.refresh()?;
-        let order = options.order.rows(&newest)?;
-        let default_target = newest.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
-        let sizes = Sizes::new(&options.rules, u64::try_from(default_target).unwrap_or(0))?;
-        let scan = newest.scan(ScanRequest {
-            filter: options.filter.clone(),
-            at: options.commit.branch.clone().map(At::Ref),
-            ..ScanRequest::default()
-        })?;
-        let scan = scan.with_all_deletes();
-        let groups = sizes.groups(&scan, newest.partition_spec().id, go_on)?;
+        let Planned { table: newest, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
         let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };
         if options.dry_run {
@@ -115,10 +101,44 @@ impl Table {
             Some(e) => Err(done.failure(e)),
         }
     }
+
+    /// Which files [`Table::compact`] writes anew together.
+    ///
+    /// # Errors
+    /// As [`Table::compact`].
+    pub(super) fn plan_compaction(&self, options: &CompactOptions, go_on: GoOn) -> Result<Planned> {
+        self.writable_location()?;
+        if options.max_failed_commits.is_some() && options.max_commits.is_none() {
+            return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
+        }
+        let table = self.refresh()?;
+        let order = options.order.rows(&table)?;
+        let default_target = table.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
+        let sizes = Sizes::new(&options.rules, u64::try_from(default_target).unwrap_or(0))?;
+        let scan = table.scan(ScanRequest {
+            filter: options.filter.clone(),
+            at: options.commit.branch.clone().map(At::Ref),
+            ..ScanRequest::default()
+        })?;
+        let scan = scan.with_all_deletes();
+        let groups = sizes.groups(&scan, table.partition_spec().id, go_on)?;
+        Ok(Planned { table, scan, sizes, order, groups })
+    }
+}
+
+/// A compaction before anything is written.
+pub(super) struct Planned {
+    /// The newest version.
+    pub table: Table,
+    /// What is compacted.
+    pub scan: Scan,
+    pub sizes: Sizes,
+    pub order: RowOrder,
+    pub groups: Vec<Group>,
 }
 
 impl Compacted {
-    fn count_rewritten(&mut self, group: &Group) {
+    pub(super) fn count_rewritten(&mut self, group: &Group) {
         self.rewritten_files += group.tasks.len();
         self.rewritten_bytes = self.rewritten_bytes.saturating_add(group.bytes());
     }
@@ -173,45 +193,81 @@ impl Job<'_> {
     }
 
     fn write_group(&self, group: &Group, thread: u64, go_on: GoOn) -> Result<Vec<DataFile>> {
-        let mut context: WriteContext = self.table.write_context(thread)?;
-        let mut properties = context.properties.clone();
-        properties.insert(TARGET_BYTES.into(), self.sizes.roll_at(group.bytes()).to_string());
-        (context.schema, context.properties) = (self.rows.written.clone(), properties);
-        context.row_order = self.order.clone();
-        let mut writer = DataWriter::new(self.table.inner.store.clone(), context)?;
-        for task in &group.tasks {
-            let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
-            for batch in self.rows.reader.read(&whole)? {
-                go_on()?;
-                writer.write(&batch?).with("rewritten", &task.data_file.path)?;
-            }
-        }
-        writer.finish()
+        let context = self.table.write_context(thread)?;
+        self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context, go_on)
     }
 
     fn commit(&self, groups: &[Group], written: NewFiles) -> Result<Verdict> {
         let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
-        let number = self.table.inner.metadata.snapshot_by_id(self.since).map_or(0, |s| s.sequence_number);
-        let change = rewrite(&self.table, self.since, number).remove_files(removed);
-        let change = self.options.commit.apply(change, &self.table)?.add_files(written.take()).owning_files();
-        Ok(transaction::commit(&self.table, vec![Box::new(change)]))
+        commit_rewritten(&self.table, self.since, removed, written, &self.options.commit)
     }
 }
 
+/// Puts files in the place of others whose rows, read at a snapshot, they hold. If that certainly failed, they go.
+///
+/// # Errors
+/// As [`CommitOptions::apply`].
+pub(super) fn commit_rewritten(
+    table: &Table,
+    since: i64,
+    removed: impl IntoIterator<Item = DataFile>,
+    written: NewFiles,
+    options: &CommitOptions,
+) -> Result<Verdict> {
+    let number = table.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
+    let change = options.apply(rewrite(table, since, number).remove_files(removed), table)?;
+    let change = change.add_files(written.take()).owning_files();
+    Ok(transaction::commit(table, vec![Box::new(change)]))
+}
+
 /// How rows are read and written.
-struct Rows {
+pub(super) struct Rows {
     reader: TaskReader,
     /// The table's columns, and those of row lineage where it has them.
     written: Arc<Schema>,
 }
 
 impl Rows {
-    fn new(table: &Table, scan: &Scan) -> Result<Rows> {
+    pub fn new(table: &Table, scan: &Scan) -> Result<Rows> {
         let all = schema_with_lineage(table)?;
         let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
+        Rows::of(table, context)
+    }
+
+    /// Those that are read in this way.
+    pub fn of(table: &Table, context: ReadContext) -> Result<Rows> {
+        let all = schema_with_lineage(table)?;
         let reader =
             TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
         Ok(Rows { reader, written: all })
+    }
+
+    /// What readers of the rows have to know.
+    pub fn context(&self) -> &Arc<ReadContext> {
+        &self.reader.context
+    }
+
+    /// Writes all rows of tasks into new files of about `roll_at` bytes.
+    pub fn write(
+        &self,
+        table: &Table,
+        tasks: &[ScanTask],
+        order: &RowOrder,
+        roll_at: u64,
+        mut context: WriteContext,
+        go_on: GoOn,
+    ) -> Result<Vec<DataFile>> {
+        context.properties.insert(TARGET_BYTES.into(), roll_at.to_string());
+        (context.schema, context.row_order) = (self.written.clone(), order.clone());
+        let mut writer = DataWriter::new(table.inner.store.clone(), context)?;
+        for task in tasks {
+            let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
+            for batch in self.reader.read(&whole)? {
+                go_on()?;
+                writer.write(&batch?).with("rewritten", &task.data_file.path)?;
+            }
+        }
+        writer.finish()
     }
 }
 

@@ -73,7 +73,7 @@ fn bytes(task: &ScanTask) -> u64 {
 }
 
 /// Bins in the order of the items, each as large as it may be.
-fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+pub(super) fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
     let (mut bins, mut taken): (Vec<Vec<T>>, u64) = (Vec::new(), 0);
     for item in items {
         let bytes = bytes(&item);
@@ -198,9 +198,14 @@ impl Sizes {
     /// At which size the writer begins a new file, so that a group's files come out alike.
     pub fn roll_at(&self, input: u64) -> u64 {
         const OVERHEAD: u64 = 5 << 10;
-        let most = self.target + (self.max - self.target) / 2;
+        let most = self.most();
         let split = input / self.expected_files(input).max(1) + OVERHEAD;
         if split < self.target { self.target } else { split.min(most) }
+    }
+
+    /// The most that a file should have.
+    pub fn most(&self) -> u64 {
+        self.target + (self.max - self.target) / 2
     }
 
     /// How many files a group becomes: a remainder that is too small for a file of its own is shared among the others.
@@ -209,7 +214,7 @@ impl Sizes {
             return 1;
         }
         let (floor, ceiling) = (input / self.target, input.div_ceil(self.target));
-        let most = self.target + (self.max - self.target) / 2;
+        let most = self.most();
         let shared = (self.target.saturating_add(self.target / 10)).min(most);
         if input % self.target > self.min || input / floor >= shared { ceiling } else { floor }
     }

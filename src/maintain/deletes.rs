@@ -57,13 +57,29 @@ impl Table {
     /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
     /// deletes each time; the store's; what `go_on` gives.
     pub fn rewrite_position_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+        match self.plan_delete_rewrite(options, go_on)? {
+            (newest, None) => Ok((newest, RewrittenDeletes::default())),
+            (newest, Some(planned)) => {
+                let job = Job { table: newest, live: planned.live, options };
+                job.rewrite(planned.groups, &planned.sizes, go_on)
+            }
+        }
+    }
+
+    /// Which delete files [`Table::rewrite_position_deletes`] writes anew together; none of a branch without snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`].
+    pub(super) fn plan_delete_rewrite(
+        &self,
+        options: &DeleteOptions,
+        go_on: GoOn,
+    ) -> Result<(Table, Option<DeletePlan>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let target = newest.inner.metadata.int_property(DELETE_TARGET, DELETE_TARGET_BYTES as i64)?;
         let sizes = Sizes::new(&options.rules, u64::try_from(target).unwrap_or(0))?;
-        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
-            return Ok((newest, RewrittenDeletes::default()));
-        };
+        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else { return Ok((newest, None)) };
         let mut files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
         if let Some(filter) = &options.filter {
             let reaching = reaching(&newest, filter, options, go_on)?;
@@ -73,8 +89,7 @@ impl Table {
             0..=2 => sizes.delete_groups(files),
             _ => Vec::from_iter((!files.is_empty()).then_some(files)),
         };
-        let job = Job { table: newest, live, options };
-        job.rewrite(groups, &sizes, go_on)
+        Ok((newest, Some(DeletePlan { live, sizes, groups })))
     }
 
     /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new version.
@@ -93,7 +108,7 @@ impl Table {
         if gone.is_empty() || options.dry_run {
             return Ok((job.table, counted(&gone, &[])));
         }
-        job.commit(gone, written, Vec::new())
+        job.commit(gone, written)
     }
 }
 
@@ -139,6 +154,13 @@ fn reaching(table: &Table, filter: &Predicate, options: &DeleteOptions, go_on: G
 /// Deleted rows by the path of their data file.
 type Positions<'a> = BTreeMap<&'a str, (&'a DataFile, PositionSet)>;
 
+/// A rewrite of delete files before anything is read of them.
+pub(super) struct DeletePlan {
+    pub live: LiveFiles,
+    pub sizes: Sizes,
+    pub groups: Vec<Vec<DataFile>>,
+}
+
 /// One rewrite of delete files.
 struct Job<'a> {
     table: Table,
@@ -152,89 +174,106 @@ impl Job<'_> {
             let files: Vec<DataFile> = groups.into_iter().flatten().collect();
             return Ok((self.table, counted(&files, &[])));
         }
-        let form = DeleteForm::of_version(self.table.format_version())?;
         let mut written = NewFiles::new(&self.table.inner.store);
-        let (mut required, mut removed) = (Vec::new(), Vec::new());
+        let mut removed = Vec::new();
         for group in groups {
-            let positions = self.positions(&group, go_on)?;
-            let mut context = self.table.write_context(0)?;
-            context.properties.insert(DELETE_TARGET.into(), sizes.roll_at(bytes(&group)).to_string());
-            let sequence_number = group.iter().map(number).max();
-            let files = self.write(form, context, positions)?.into_iter();
-            // As old as the youngest of those that it takes the place of; vectors are the commit's.
-            let aged = |f: DataFile| match form {
-                DeleteForm::Files => DataFile { sequence_number, ..f },
-                DeleteForm::Vectors => f,
-            };
-            written.add(files.map(aged));
+            let context = self.table.write_context(0)?;
+            written.add(rewrite_group(&self.table, &self.live, &group, sizes.roll_at(bytes(&group)), context, go_on)?);
             removed.extend(group);
         }
-        if form == DeleteForm::Vectors {
-            required.extend(written.files().iter().filter_map(|f| f.referenced_data_file.clone()));
-        }
-        self.commit(removed, written, required)
+        self.commit(removed, written)
     }
 
-    /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
-    fn positions(&self, group: &[DataFile], go_on: GoOn) -> Result<Positions<'_>> {
-        let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
-        let vectors: HashMap<&str, &DataFile> = (self.live.deletes.iter().filter(puffin))
-            .filter_map(|f| Some((f.referenced_data_file.as_deref()?, f)))
-            .collect();
-        let (store, context) = (&self.table.inner.store, self.live.scan.context());
-        let read = in_parallel(group.len(), |i| {
-            go_on()?;
-            let file = &group[i];
-            let mut reached = Vec::new();
-            for (path, set) in read_all_positions(store, context, file).with("path", &file.path)? {
-                let Some(data) = self.live.reached(file, &path)? else { continue };
-                let vector = vectors.get(path.as_str()).map(|v| self.live.reached(v, &path)).transpose()?;
-                if vector.flatten().is_none() {
-                    reached.push((data, set));
-                }
+    fn commit(self, removed: Vec<DataFile>, written: NewFiles) -> Result<(Table, RewrittenDeletes)> {
+        commit_deletes(&self.table, self.live.since, removed, written, &self.options.commit)
+    }
+}
+
+/// Writes what delete files say of live data files into new ones of about `roll_at` bytes.
+///
+/// # Errors
+/// As [`Table::rewrite_position_deletes`].
+pub(super) fn rewrite_group(
+    table: &Table,
+    live: &LiveFiles,
+    group: &[DataFile],
+    roll_at: u64,
+    mut context: WriteContext,
+    go_on: GoOn,
+) -> Result<Vec<DataFile>> {
+    let form = DeleteForm::of_version(table.format_version())?;
+    let found = positions(table, live, group, go_on)?;
+    context.properties.insert(DELETE_TARGET.into(), roll_at.to_string());
+    let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
+    found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
+    let files = writer.finish()?.into_iter();
+    // As old as the youngest of those that it takes the place of; vectors are the commit's.
+    let sequence_number = group.iter().map(number).max();
+    let aged = |f: DataFile| match form {
+        DeleteForm::Files => DataFile { sequence_number, ..f },
+        DeleteForm::Vectors => f,
+    };
+    Ok(files.map(aged).collect())
+}
+
+/// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
+fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile], go_on: GoOn) -> Result<Positions<'l>> {
+    let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
+    let vectors: HashMap<&str, &DataFile> =
+        (live.deletes.iter().filter(puffin)).filter_map(|f| Some((f.referenced_data_file.as_deref()?, f))).collect();
+    let (store, context) = (&table.inner.store, live.scan.context());
+    let read = in_parallel(group.len(), |i| {
+        go_on()?;
+        let file = &group[i];
+        let mut reached = Vec::new();
+        for (path, set) in read_all_positions(store, context, file).with("path", &file.path)? {
+            let Some(data) = live.reached(file, &path)? else { continue };
+            let vector = vectors.get(path.as_str()).map(|v| live.reached(v, &path)).transpose()?;
+            if vector.flatten().is_none() {
+                reached.push((data, set));
             }
-            Ok(reached)
-        })?;
-        let mut all: Positions<'_> = BTreeMap::new();
-        for (data, set) in read.into_iter().flatten() {
-            all.entry(&data.path).or_insert_with(|| (data, PositionSet::default())).1.unite(&set);
         }
-        Ok(all)
+        Ok(reached)
+    })?;
+    let mut all: Positions<'_> = BTreeMap::new();
+    for (data, set) in read.into_iter().flatten() {
+        all.entry(&data.path).or_insert_with(|| (data, PositionSet::default())).1.unite(&set);
     }
+    Ok(all)
+}
 
-    fn write(&self, form: DeleteForm, context: WriteContext, positions: Positions<'_>) -> Result<Vec<DataFile>> {
-        let mut writer = PositionDeleteWriter::new(self.table.inner.store.clone(), context, form)?;
-        positions.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
-        writer.finish()
-    }
-
-    fn commit(
-        self,
-        removed: Vec<DataFile>,
-        written: NewFiles,
-        required: Vec<String>,
-    ) -> Result<(Table, RewrittenDeletes)> {
-        let done = counted(&removed, written.files());
-        let assumed = Assumptions {
-            since: Some(self.live.since),
-            same_history: true,
-            required: required.into_iter().collect(),
-            ..Assumptions::default()
-        };
-        let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Replace).assuming(assumed);
-        let change = self.options.commit.apply(change.remove_files(removed), &self.table)?;
-        let change = change.add_files(written.take()).owning_files();
-        let table = transaction::commit(&self.table, vec![Box::new(change)]).into_result()?;
-        Ok((table, done))
-    }
+/// Puts delete files in the place of others. New deletion vectors need their data files to be there still.
+///
+/// # Errors
+/// As [`Table::rewrite_position_deletes`].
+pub(super) fn commit_deletes(
+    table: &Table,
+    since: i64,
+    removed: Vec<DataFile>,
+    written: NewFiles,
+    options: &CommitOptions,
+) -> Result<(Table, RewrittenDeletes)> {
+    let done = counted(&removed, written.files());
+    let vectors = written.files().iter().filter(|f| f.format == FileFormat::Puffin);
+    let assumed = Assumptions {
+        since: Some(since),
+        same_history: true,
+        required: vectors.filter_map(|f| f.referenced_data_file.clone()).collect(),
+        ..Assumptions::default()
+    };
+    let change = SnapshotChange::new(table.inner.store.clone(), Operation::Replace).assuming(assumed);
+    let change = options.apply(change.remove_files(removed), table)?;
+    let change = change.add_files(written.take()).owning_files();
+    let table = transaction::commit(table, vec![Box::new(change)]).into_result()?;
+    Ok((table, done))
 }
 
 /// Of a deletion vector, only its own bytes.
-fn bytes(files: &[DataFile]) -> u64 {
+pub(super) fn bytes(files: &[DataFile]) -> u64 {
     files.iter().map(|f| f.content_size_bytes.unwrap_or(f.size_bytes).max(0).unsigned_abs()).sum()
 }
 
-fn counted(removed: &[DataFile], added: &[DataFile]) -> RewrittenDeletes {
+pub(super) fn counted(removed: &[DataFile], added: &[DataFile]) -> RewrittenDeletes {
     RewrittenDeletes {
         rewritten_files: removed.len(),
         rewritten_bytes: bytes(removed),

@@ -11,7 +11,8 @@ use super::deletes::{DeleteOptions, RewrittenDeletes};
 use super::deletion::Deletion;
 use super::expire::{ExpireOptions, Expired};
 use super::manifests::ManifestOptions;
-use super::orphans::{OrphanOptions, PrefixMismatch};
+use super::orphans::{OrphanOptions, Orphans, PrefixMismatch};
+use super::parts_json;
 use super::statistics::{ComputedStatistics, StatisticsOptions};
 use crate::error::{Error, Result};
 use crate::expr::{self, Predicate};
@@ -22,7 +23,7 @@ use crate::workers::GoOn;
 
 /// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests`, `compact`,
 /// `rewrite_position_deletes`, `remove_dangling_deletes`, `convert_equality_deletes`, `compute_statistics` or
-/// `compute_partition_statistics`. `arguments` is a JSON object. Gives the table at its newest version, and the result as a JSON
+/// `compute_partition_statistics`, or a step of one whose parts other processes do ([`parts_json`]). `arguments` is a JSON object. Gives the table at its newest version, and the result as a JSON
 /// object.
 ///
 /// # Errors
@@ -40,8 +41,7 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             let options = arguments.orphans()?;
             arguments.check_used()?;
             let (table, orphans) = table.remove_orphan_files(&options, go_on)?;
-            let deletion = &orphans.deletion;
-            (table, json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)}))
+            (table, orphans_json(&orphans))
         }
         "rewrite_manifests" => {
             let options = arguments.manifests()?;
@@ -80,7 +80,7 @@ pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Re
             let (table, done) = table.compute_partition_statistics(snapshot_id, go_on)?;
             (table, statistics_json(done.as_ref()))
         }
-        other => return Err(Error::invalid(format!("there is no maintenance action '{other}'"))),
+        other => parts_json::part_of_action(table, other, arguments, go_on)?,
     };
     Ok((table, result.to_string()))
 }
@@ -179,7 +179,7 @@ impl Arguments {
         })
     }
 
-    fn deletes(&mut self) -> Result<DeleteOptions> {
+    pub(super) fn deletes(&mut self) -> Result<DeleteOptions> {
         let (rules, dry_run) = (self.rules()?, self.flag("dry_run")?);
         Ok(DeleteOptions { filter: None, rules, dry_run, commit: self.commit()? })
     }
@@ -209,7 +209,7 @@ impl Arguments {
         })
     }
 
-    fn compact(&mut self) -> Result<CompactOptions> {
+    pub(super) fn compact(&mut self) -> Result<CompactOptions> {
         let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
         Ok(CompactOptions {
             order: self.file_order()?,
@@ -222,7 +222,7 @@ impl Arguments {
         })
     }
 
-    fn file_order(&mut self) -> Result<FileOrder> {
+    pub(super) fn file_order(&mut self) -> Result<FileOrder> {
         let names = |v: &Json| v.as_array()?.iter().map(|n| n.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>();
         let size = |v: &Json| v.as_u64().and_then(|n| usize::try_from(n).ok());
         let strategy = self.take("strategy", |v| v.as_str().map(str::to_owned))?.unwrap_or_default();
@@ -248,7 +248,7 @@ impl Arguments {
         }
     }
 
-    fn orphans(&mut self) -> Result<OrphanOptions> {
+    pub fn orphans(&mut self) -> Result<OrphanOptions> {
         let mismatch = |v: &Json| match v.as_str()? {
             "error" => Some(PrefixMismatch::Error),
             "ignore" => Some(PrefixMismatch::Ignore),
@@ -298,7 +298,7 @@ fn statistics_json(computed: Option<&ComputedStatistics>) -> Json {
     })
 }
 
-fn compacted_json(done: &Compacted) -> Json {
+pub(super) fn compacted_json(done: &Compacted) -> Json {
     json!({
         "groups": done.groups,
         "rewritten_files": done.rewritten_files,
@@ -310,7 +310,7 @@ fn compacted_json(done: &Compacted) -> Json {
     })
 }
 
-fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
+pub(super) fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
     json!({
         "rewritten_files": done.rewritten_files,
         "rewritten_bytes": done.rewritten_bytes,
@@ -319,6 +319,11 @@ fn rewritten_deletes_json(done: &RewrittenDeletes) -> Json {
     })
 }
 
-fn failed_json(deletion: &Deletion) -> Json {
+pub(super) fn orphans_json(orphans: &Orphans) -> Json {
+    let deletion = &orphans.deletion;
+    json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)})
+}
+
+pub(crate) fn failed_json(deletion: &Deletion) -> Json {
     Json::Object(deletion.failed.iter().map(|f| (f.path.clone(), json!(f.reason))).collect())
 }

@@ -24,15 +24,28 @@ impl Listing<'_> {
     /// # Errors
     /// The store's; what `go_on` gives.
     pub fn each(&self, go_on: GoOn, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
-        let mut level = vec![self.root.clone()];
-        while !level.is_empty() {
+        self.below(vec![self.root.clone()], usize::MAX, go_on, see).map(drop)
+    }
+
+    /// As [`Listing::each`] from these folders on, level by level, until so many folders are open: returns those.
+    ///
+    /// # Errors
+    /// As [`Listing::each`].
+    pub fn below(
+        &self,
+        mut level: Vec<String>,
+        enough: usize,
+        go_on: GoOn,
+        see: &(dyn Fn(&str) + Sync),
+    ) -> Result<Vec<String>> {
+        while !level.is_empty() && level.len() < enough {
             let below = in_parallel(self.store, level.len(), |i| {
                 go_on()?;
                 self.folder(&level[i], see)
             })?;
             level = below.into_iter().flatten().collect();
         }
-        Ok(())
+        Ok(level)
     }
 
     /// Gives the files in a folder; returns the folders in it.

@@ -1,6 +1,6 @@
 //! The data and delete files of a snapshot, and which deletes reach any of the data.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -54,17 +54,60 @@ impl LiveFiles {
             };
             batch.columns.rows().map(file).collect::<Result<Vec<_>>>()
         })?;
+        let since = snapshot.id;
+        Ok(Some(LiveFiles::of(table, scan, since, all.into_iter().flatten())))
+    }
+
+    /// As if there were these files only.
+    pub fn of(table: &Table, scan: Scan, since: i64, files: impl IntoIterator<Item = DataFile>) -> LiveFiles {
         let mut live = LiveFiles {
             scan,
-            since: snapshot.id,
+            since,
             data: HashMap::new(),
             deletes: Vec::new(),
             oldest: HashMap::new(),
             oldest_of_all: None,
-            specs: inner.metadata.partition_specs.clone(),
+            specs: table.inner.metadata.partition_specs.clone(),
         };
-        all.into_iter().flatten().for_each(|file| live.add(file));
-        Ok(Some(live))
+        files.into_iter().for_each(|file| live.add(file));
+        live
+    }
+
+    /// The data files that position delete files may reach, and the deletion vectors of these.
+    pub fn concerned(&self, deletes: &[DataFile]) -> Vec<DataFile> {
+        let named: HashSet<&str> = deletes.iter().filter_map(|f| f.referenced_data_file.as_deref()).collect();
+        let wide = deletes.iter().filter(|f| f.referenced_data_file.is_none());
+        let wide: HashSet<Vec<u8>> = wide.map(|f| partition_key(&f.partition)).collect();
+        let is_concerned =
+            |f: &&DataFile| named.contains(f.path.as_str()) || wide.contains(&partition_key(&f.partition));
+        let mut found: Vec<DataFile> = self.data.values().flatten().filter(is_concerned).cloned().collect();
+        let data: HashSet<String> = found.iter().map(|f| f.path.clone()).collect();
+        let of_these = |f: &&DataFile| f.referenced_data_file.as_ref().is_some_and(|path| data.contains(path));
+        let vectors = self.deletes.iter().filter(|f| f.format == FileFormat::Puffin);
+        found.extend(vectors.filter(of_these).cloned());
+        found
+    }
+
+    /// Cuts position delete files so that no data file is concerned by two of the groups, each of about `most_bytes`.
+    pub fn apart(&self, deletes: Vec<DataFile>, most_bytes: u64) -> Vec<Vec<DataFile>> {
+        let wide = deletes.iter().filter(|f| f.referenced_data_file.is_none());
+        let wide: HashSet<Vec<u8>> = wide.map(|f| partition_key(&f.partition)).collect();
+        let place = |f: &DataFile| match &f.referenced_data_file {
+            None => (partition_key(&f.partition), String::new()),
+            Some(path) => {
+                let data = self.listed(path).first().unwrap_or(f);
+                let partition = partition_key(&data.partition);
+                let name = if wide.contains(&partition) { String::new() } else { path.clone() };
+                (partition, name)
+            }
+        };
+        let mut by_place: BTreeMap<(Vec<u8>, String), Vec<DataFile>> = BTreeMap::new();
+        for file in deletes {
+            by_place.entry(place(&file)).or_default().push(file);
+        }
+        let size = |files: &Vec<DataFile>| super::deletes::bytes(files);
+        let bins = super::compact_plan::bins(by_place.into_values().collect(), most_bytes, size);
+        bins.into_iter().map(|places| places.into_iter().flatten().collect()).collect()
     }
 
     fn add(&mut self, file: DataFile) {

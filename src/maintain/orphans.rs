@@ -70,16 +70,8 @@ impl Table {
     /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; what `go_on`
     /// gives. Nothing is deleted then.
     pub fn remove_orphan_files(&self, options: &OrphanOptions, go_on: GoOn) -> Result<(Table, Orphans)> {
-        self.writable_location()?;
+        let listing = self.orphan_listing(options)?;
         let opened = &self.inner;
-        let location = options.location.clone().unwrap_or_else(|| opened.metadata.location.clone());
-        check_location(self, &location)?;
-        let listing = Listing {
-            store: opened.store.as_ref(),
-            root: location,
-            older_than_ms: options.older_than_ms.unwrap_or_else(|| now_ms().saturating_sub(DEFAULT_AGE_MS)),
-            shown: listing_shown(self),
-        };
         let keys = PathKeys::new(opened.store.as_ref());
         let listed = Mutex::new(Vec::new());
         listing.each(go_on, &|path| {
@@ -108,6 +100,22 @@ impl Table {
         }
         Ok((newest, Orphans { files, deletion }))
     }
+
+    /// What is listed to find orphans.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a folder that is not the table's; as [`Table::writable_location`].
+    pub(super) fn orphan_listing(&self, options: &OrphanOptions) -> Result<Listing<'_>> {
+        self.writable_location()?;
+        let root = options.location.clone().unwrap_or_else(|| self.location().to_owned());
+        check_location(self, &root)?;
+        Ok(Listing {
+            store: self.inner.store.as_ref(),
+            root,
+            older_than_ms: options.older_than_ms.unwrap_or_else(|| now_ms().saturating_sub(DEFAULT_AGE_MS)),
+            shown: listing_shown(self),
+        })
+    }
 }
 
 /// Properties that name folders of the table's own outside of its location.
@@ -133,20 +141,15 @@ fn check_location(table: &Table, location: &str) -> Result<()> {
 }
 
 /// Names of folders that are shown although they look hidden: those of partition fields.
-fn listing_shown(table: &Table) -> BTreeSet<String> {
+pub(super) fn listing_shown(table: &Table) -> BTreeSet<String> {
     let fields = table.inner.metadata.partition_specs.iter().flat_map(|spec| &spec.fields);
     fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
 }
 
 fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, go_on: GoOn) -> Result<()> {
-    let metadata = &table.inner.metadata;
     let store = table.inner.store.as_ref();
-    prefixes.mark(table.metadata_location());
-    metadata.metadata_log.iter().for_each(|entry| prefixes.mark(&entry.metadata_file));
-    prefixes.mark(&join(&join(&metadata.location, METADATA_FOLDER), "version-hint.text"));
-    metadata.statistics.iter().chain(&metadata.partition_statistics).for_each(|s| prefixes.mark(&s.path));
-    metadata.snapshots.iter().filter_map(|s| s.manifest_list.as_deref()).for_each(|path| prefixes.mark(path));
-    let manifests = manifests_of(keys, &metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+    metadata_paths(table).iter().for_each(|path| prefixes.mark(path));
+    let manifests = manifests_of(keys, &table.inner.metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
     in_parallel(store, manifests.len(), |i| {
         go_on()?;
         prefixes.mark(&manifests[i].path);
@@ -158,59 +161,55 @@ fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, g
     Ok(())
 }
 
-/// Compares recorded paths with listed ones: by path, then by scheme and authority.
-struct Prefixes<'a> {
-    mode: PrefixMismatch,
+/// What a table's metadata leads to but for manifests and what these lead to.
+pub(super) fn metadata_paths(table: &Table) -> Vec<String> {
+    let metadata = &table.inner.metadata;
+    let hint = join(&join(&metadata.location, METADATA_FOLDER), "version-hint.text");
+    let mut paths = vec![table.metadata_location().to_owned(), hint];
+    paths.extend(metadata.metadata_log.iter().map(|entry| entry.metadata_file.clone()));
+    paths.extend(metadata.statistics.iter().chain(&metadata.partition_statistics).map(|s| s.path.clone()));
+    paths.extend(metadata.snapshots.iter().filter_map(|s| s.manifest_list.clone()));
+    paths
+}
+
+/// What recorded paths are as listed ones: the same path, perhaps with another scheme and authority.
+#[derive(Debug)]
+pub(super) struct Spelling {
     schemes: BTreeMap<String, String>,
     authorities: BTreeMap<String, String>,
     /// Scheme and authority of the listed files.
-    listed_at: (String, String),
-    keys: &'a PathKeys<'a>,
-    listed: &'a Marked,
-    conflicts: Mutex<BTreeSet<String>>,
+    pub listed_at: (String, String),
 }
 
-impl<'a> Prefixes<'a> {
-    fn new(options: &OrphanOptions, root: &str, keys: &'a PathKeys<'a>, listed: &'a Marked) -> Prefixes<'a> {
+impl Spelling {
+    /// For files listed below `root`.
+    pub fn new(options: &OrphanOptions, root: &str) -> Spelling {
         let mut schemes = flat(&BTreeMap::from([("s3n,s3a".to_owned(), "s3".to_owned())]));
         schemes.extend(flat(&options.equal_schemes));
-        Prefixes {
-            mode: options.prefix_mismatch,
-            schemes,
-            authorities: flat(&options.equal_authorities),
-            listed_at: {
-                let (scheme, authority, _) = parts_of(root);
-                (scheme, authority)
-            },
-            keys,
-            listed,
-            conflicts: Mutex::default(),
-        }
+        let (scheme, authority, _) = parts_of(root);
+        Spelling { schemes, authorities: flat(&options.equal_authorities), listed_at: (scheme, authority) }
     }
 
-    /// Marks the listed file of a recorded path, if there is one.
-    fn mark(&self, recorded: &str) {
+    /// The path as listed, and with which other scheme and authority it is recorded, if with another.
+    pub fn listed(&self, recorded: &str) -> (String, Option<String>) {
         let (scheme, authority, path) = parts_of(recorded);
         let scheme = self.schemes.get(&scheme).unwrap_or(&scheme);
         let authority = self.authorities.get(&authority).unwrap_or(&authority);
         let (listed_scheme, listed_authority) = &self.listed_at;
-        let key = self.keys.of(&match listed_scheme.as_str() {
+        let path = match listed_scheme.as_str() {
             FILE => path,
             listed => format!("{listed}://{listed_authority}{path}"),
-        });
-        if !(scheme.eq_ignore_ascii_case(listed_scheme) && authority == listed_authority) {
-            if self.mode == PrefixMismatch::Delete || !self.listed.has(key) {
-                return;
-            }
-            let prefix = format!("{scheme}://{authority}");
-            self.conflicts.lock().unwrap_or_else(PoisonError::into_inner).insert(prefix);
-        }
-        self.listed.mark(key);
+        };
+        let same = scheme.eq_ignore_ascii_case(listed_scheme) && authority == listed_authority;
+        (path, (!same).then(|| format!("{scheme}://{authority}")))
     }
 
-    fn check(&self) -> Result<()> {
-        let conflicts = self.conflicts.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.mode != PrefixMismatch::Error || conflicts.is_empty() {
+    /// Refuses files that are recorded otherwise than they were listed.
+    ///
+    /// # Errors
+    /// `InvalidInput`, naming what they are recorded with.
+    pub fn check(&self, mode: PrefixMismatch, conflicts: &BTreeSet<String>) -> Result<()> {
+        if mode != PrefixMismatch::Error || conflicts.is_empty() {
             return Ok(());
         }
         let prefixes = conflicts.iter().cloned().collect::<Vec<_>>().join(", ");
@@ -221,6 +220,39 @@ impl<'a> Prefixes<'a> {
                 "Say by equal_schemes and equal_authorities which mean the same; prefix_mismatch=\"ignore\" keeps such \
                  files, and \"delete\" removes them",
             ))
+    }
+}
+
+/// Compares recorded paths with listed ones: by path, then by scheme and authority.
+struct Prefixes<'a> {
+    mode: PrefixMismatch,
+    spelling: Spelling,
+    keys: &'a PathKeys<'a>,
+    listed: &'a Marked,
+    conflicts: Mutex<BTreeSet<String>>,
+}
+
+impl<'a> Prefixes<'a> {
+    fn new(options: &OrphanOptions, root: &str, keys: &'a PathKeys<'a>, listed: &'a Marked) -> Prefixes<'a> {
+        let spelling = Spelling::new(options, root);
+        Prefixes { mode: options.prefix_mismatch, spelling, keys, listed, conflicts: Mutex::default() }
+    }
+
+    /// Marks the listed file of a recorded path, if there is one.
+    fn mark(&self, recorded: &str) {
+        let (path, other) = self.spelling.listed(recorded);
+        let key = self.keys.of(&path);
+        if let Some(prefix) = other {
+            if self.mode == PrefixMismatch::Delete || !self.listed.has(key) {
+                return;
+            }
+            self.conflicts.lock().unwrap_or_else(PoisonError::into_inner).insert(prefix);
+        }
+        self.listed.mark(key);
+    }
+
+    fn check(&self) -> Result<()> {
+        self.spelling.check(self.mode, &self.conflicts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import frazil as fz
@@ -99,3 +101,76 @@ def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
         check=False,
     )
     assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
+
+
+UPKEEP = """
+import os, pathlib, sys
+from pyspark.sql import SparkSession
+import frazil as fz
+import frazil.spark.parts
+
+place, folder = sys.argv[1:]
+spark = SparkSession.builder.remote("local[2, 4]").config("spark.ui.enabled", "false").getOrCreate()
+assert type(spark).__module__.startswith("pyspark.sql.connect")
+table = fz.open_table(place)
+on_disk = lambda: {p for p in pathlib.Path(place).rglob("*.parquet") if "data" in p.parts}
+content = lambda: table.scan(select=["id", "country", "payload"]).to_arrow().sort_by("id").to_pylist()
+before, rows, real = on_disk(), content(), frazil.spark.parts.DoParts
+
+
+class DiesOnce:
+    # The first worker to come so far writes its files and dies.
+    def __init__(self, *arguments):
+        self.arguments = {"arguments": arguments, "marker": folder + "/died"}
+
+    def __reduce__(self):
+        die = "__import__('os').path.exists(marker) or (open(marker, 'x').close(), __import__('os')._exit(9))"
+        real = "__import__('frazil.spark.parts', fromlist=['DoParts']).DoParts(*arguments)"
+        return eval, (f"lambda batches: (b for b in {real}(batches) if {die})", self.arguments)
+
+
+frazil.spark.parts.DoParts = DiesOnce
+done = table.maintain.compact("sort", sort_by=["id"], rewrite_all=True, spark=spark)
+frazil.spark.parts.DoParts = real
+assert os.path.exists(folder + "/died")
+assert (done.groups, done.commits, done.added_files, done.failed) == (3, 1, 3, []), done
+assert content() == rows
+written = on_disk() - before
+# What the dead worker wrote is gone.
+assert written == {pathlib.Path(t.data_file.path.removeprefix("file://")) for t in table.scan().plan_files()}, written
+
+table.delete("id in (1, 5, 150)").delete("id in (8, 9)").delete("id in (12, 190)")
+done = table.refresh().maintain.rewrite_position_deletes(rewrite_all=True, spark=spark)
+assert done.rewritten_files > done.added_files > 0, done
+assert table.scan().count() == 143
+
+orphan = pathlib.Path(place, "data", "left-over.parquet")
+orphan.write_bytes(b"half a file")
+os.utime(orphan, (0, 0))
+done = table.maintain.remove_orphan_files(spark=spark)
+assert done.files == [str(orphan)] and done.deleted, done
+spark.stop()
+print("all right")
+"""
+
+
+def test_upkeep_on_connect(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("grpc", reason="Spark Connect is not installed (pip install 'pyspark[connect]')")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java 17 (no 'java' on the PATH)")
+    rows = event_rows(0, 200)
+    properties = {"write.delete.mode": "merge-on-read", "format-version": "2"}
+    rows = rows.filter(pc.is_valid(rows["country"]))
+    table = catalog.create_table("db.kept", rows.schema, partition_by=["country"], properties=properties)
+    for start in range(0, rows.num_rows, 30):
+        table.append(rows.slice(start, 30))
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, "-c", UPKEEP, table.location.removeprefix("file://"), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "all right" in done.stdout

@@ -29,7 +29,7 @@ from frazil.spark.native_write import WriteLane
 from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
-from frazil.spark.row_changes import merge, upsert
+from frazil.spark.row_changes import delete, merge, update, upsert
 from frazil.spark.streaming import write_stream
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions
@@ -39,6 +39,7 @@ __all__ = [
     "Lanes",
     "WriteLane",
     "append",
+    "delete",
     "explain",
     "explain_write",
     "functions",
@@ -52,6 +53,7 @@ __all__ = [
     "register",
     "spark_schema",
     "sql",
+    "update",
     "upsert",
     "write_stream",
 ]

@@ -1,0 +1,191 @@
+"""The upkeep of tables by Spark's executors: `table.maintain.compact(spark=spark)` and its like.
+
+The driver plans and commits; executors read and write. Arguments and results are those of the verbs without Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pyspark.sql import SparkSession
+
+from frazil import _core
+from frazil.exceptions import CommitStateUnknownError, FrazilError
+from frazil.maintain import Compacted, OrphanFiles, RewrittenDeletes
+from frazil.spark.parts import PartRows, PartsJob, spark_failures
+
+__all__ = ["compact", "remove_orphan_files", "rewrite_position_deletes"]
+
+# Arguments of a compaction that executors need, too.
+_ORDER = ("strategy", "sort_by", "zorder_by", "zorder_max_output_size", "zorder_var_length_contribution")
+# So many folders or manifests to a part.
+_FOLDERS, _MANIFESTS = 8, 16
+_COMMIT = ("branch", "snapshot_properties")
+
+_Result = TypeVar("_Result")
+
+
+def compact(spark: SparkSession, table: _core.Table, options: Mapping[str, Any]) -> tuple[_core.Table, Compacted]:
+    """Compacts an Iceberg table by the arguments of the core's `compact`; gives the table at its new version too.
+
+    Raises:
+        FrazilError: As `Maintain.compact`; what Spark says of executors that died is a `StoreError`.
+    """
+    newest, text = table.maintain("plan_compact", json.dumps(dict(options)))
+    planned = json.loads(text)
+    counted, groups = Compacted(**planned["counted"]), planned["groups"]
+    if options["dry_run"] or not groups:
+        return newest, counted
+    compaction = _Compaction(spark, newest, options, planned["snapshot"])
+    done = counted._replace(rewritten_files=0, rewritten_bytes=0)
+    most = options["max_commits"]
+    size = len(groups) if most is None else -(-len(groups) // max(most, 1))
+    first: FrazilError | None = None
+    for start in range(0, len(groups), size):
+        try:
+            compaction.run(groups[start : start + size])
+        except FrazilError as error:
+            if most is None:
+                raise
+            done.failed.append(str(error))
+            first = first or error
+        else:
+            done = compaction.added_to(done)
+    if first is not None and options["max_failed_commits"] is not None:
+        _check_failures(done, options["max_failed_commits"], first)
+    return compaction.table, done
+
+
+def _check_failures(done: Compacted, most: int, first: FrazilError) -> None:
+    failed = len(done.failed)
+    if failed > most:
+        raise type(first)(
+            f"{failed} of {failed + done.commits} commits of the compaction failed",
+            {"committed": str(done.commits), "rewritten_files": str(done.rewritten_files), "failed": str(failed)},
+            hint="What the other commits did is in the table; compact again for the rest",
+        ) from first
+
+
+class _Compaction:
+    """A compaction that was planned.
+
+    Attributes:
+        table: The table after the last commit.
+    """
+
+    def __init__(self, spark: SparkSession, planned: _core.Table, options: Mapping[str, Any], snapshot: int) -> None:
+        self.table = planned
+        self._spark, self._planned, self._snapshot = spark, planned, snapshot
+        self._order = {name: options[name] for name in _ORDER}
+        self._commit = {name: options[name] for name in _COMMIT}
+        self._last = Compacted(0, 0, 0, 0, 0, 0, [])
+
+    def run(self, groups: Sequence[Mapping[str, Any]]) -> None:
+        """Writes groups anew and commits them."""
+        job = PartsJob(self._spark, self._planned, "compact_part")
+        parts = [
+            {**self._order, "part": part, "roll_at": group["roll_at"]} for group in groups for part in group["parts"]
+        ]
+        messages = [json.loads(text) for text in _run(job, parts)]
+        removed = [group["removed"] for group in groups]
+        arguments = {**self._commit, "snapshot": self._snapshot, "removed": removed, "messages": messages}
+        self.table, self._last = _commit(job, "commit_compact", arguments, Compacted)
+
+    def added_to(self, done: Compacted) -> Compacted:
+        """The sum with what the last commit did."""
+        counted = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "commits")
+        return done._replace(**{name: getattr(done, name) + getattr(self._last, name) for name in counted})
+
+
+def rewrite_position_deletes(
+    spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
+) -> tuple[_core.Table, RewrittenDeletes]:
+    """Writes delete files anew by the arguments of the core's action; gives the table at its new version too.
+
+    Raises:
+        FrazilError: As `Maintain.rewrite_position_deletes`; what Spark says of executors that died is a `StoreError`.
+    """
+    newest, text = table.maintain("plan_rewrite_position_deletes", json.dumps(dict(options)))
+    planned = json.loads(text)
+    if options["dry_run"] or not planned["parts"]:
+        return newest, RewrittenDeletes(**planned["counted"])
+    job = PartsJob(spark, newest, "rewrite_position_deletes_part")
+    snapshot = planned["snapshot"]
+    messages = [json.loads(text) for text in _run(job, [{**part, "snapshot": snapshot} for part in planned["parts"]])]
+    removed = [part["deletes"] for part in planned["parts"]]
+    arguments = {
+        **{name: options[name] for name in _COMMIT},
+        "snapshot": snapshot,
+        "removed": removed,
+        "messages": messages,
+    }
+    return _commit(job, "commit_rewrite_position_deletes", arguments, RewrittenDeletes)
+
+
+def remove_orphan_files(
+    spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
+) -> tuple[_core.Table, OrphanFiles]:
+    """Removes orphans by the arguments of the core's action; gives the table at its newest version too.
+
+    Executors list folders, then read manifests; Spark compares. Only the orphans' paths come to the driver, which
+    deletes them.
+
+    Raises:
+        FrazilError: As `Maintain.remove_orphan_files`; what Spark says of executors that died is a `StoreError`.
+    """
+    _, text = table.maintain("plan_orphans", json.dumps(dict(options)))
+    planned = json.loads(text)
+    # One time for all who list.
+    asked = {**options, "older_than_ms": planned["older_than_ms"]}
+    folders = [{**asked, "folders": chunk} for chunk in _chunks(planned["folders"], _FOLDERS)]
+    listing = PartRows(spark, table, "list_part", "path")
+    # What is listed is kept: metadata that is read later knows all of it that was committed.
+    with listing.rows(folders, planned["rows"]) as listed:
+        newest, text = table.maintain("plan_reachable", json.dumps(asked))
+        planned = json.loads(text)
+        manifests = [{**asked, "manifests": chunk} for chunk in _chunks(planned["manifests"], _MANIFESTS)]
+        reading = PartRows(spark, newest, "reachable_part", "prefix")
+        with reading.rows(manifests, planned["rows"]) as reachable:
+            others, conflicts = reachable.where("prefix is not null"), []
+            if options["prefix_mismatch"] == "error":
+                same = others.join(listed, "key", "left_semi").select("prefix").distinct()
+                conflicts = [row.prefix for row in same.collect()]
+            if options["prefix_mismatch"] == "delete":
+                reachable = reachable.where("prefix is null")
+            found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
+    arguments = {**asked, "files": sorted(row.path for row in found), "conflicts": conflicts}
+    newest, text = newest.maintain("delete_orphans", json.dumps(arguments))
+    return newest, OrphanFiles(**json.loads(text))
+
+
+def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
+    """Every so many-th item together: neighbours, which are alike, come apart."""
+    number = -(-len(items) // size)
+    return [items[first::number] for first in range(number)]
+
+
+def _commit(
+    job: PartsJob, step: str, arguments: Mapping[str, Any], result: Callable[..., _Result]
+) -> tuple[_core.Table, _Result]:
+    """Commits, from the version that was planned: what is assumed is told by that one."""
+    try:
+        table, text = job.table.maintain(step, json.dumps(dict(arguments)))
+    except CommitStateUnknownError:
+        raise
+    except FrazilError:
+        job.give_up()
+        raise
+    job.committed()
+    return table, result(**json.loads(text))
+
+
+def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Does the parts.
+
+    Raises:
+        StoreError: Spark gave up.
+    """
+    with spark_failures("Nothing was committed, and what they wrote is removed"):
+        return job.run(parts)

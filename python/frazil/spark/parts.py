@@ -1,0 +1,215 @@
+"""Parts of one operation, done by Spark's executors.
+
+Each part is a row of a `mapInArrow`; what comes back is text for the driver. An executor gives an error of Frazil back
+as a value, so that the driver knows what the other parts wrote when it gives up; failures of the store are tried again.
+A worker that dies Spark starts anew by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pickle
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from frazil import _core
+from frazil.exceptions import FrazilError, StoreError
+from frazil.spark.lanes import scattered
+from frazil.spark.remote import on_executors
+
+__all__ = ["DoParts", "PartRows", "PartsJob", "ReadRows", "spark_failures"]
+
+# How often a part is done again whose executor could not reach the store.
+_RETRIES = 3
+
+_ROWS = "number int, retried boolean, result string, error binary"
+_ARROW = pa.schema(
+    [
+        pa.field("number", pa.int32()),
+        pa.field("retried", pa.bool_()),
+        pa.field("result", pa.string()),
+        pa.field("error", pa.binary()),
+    ]
+)
+
+
+@dataclass
+class PartsJob:
+    """What the parts of one commit have in common.
+
+    Attributes:
+        spark: The session.
+        table: The table at the version that was planned.
+        step: What executors do with a part: a step of `maintain` in the core.
+        name: The job's name; files that it writes have it in theirs.
+    """
+
+    spark: SparkSession
+    table: _core.Table
+    step: str
+    name: str = field(default_factory=lambda: str(uuid.uuid4()))
+    # Whether attempts may have died that left files behind.
+    _retried: bool = False
+
+    def run(self, parts: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Does the parts; gives what each came to. If one fails, nothing is left of the others.
+
+        Raises:
+            FrazilError: Of the first part that failed.
+        """
+        self._retried = str(self.spark.conf.get("spark.speculation", "false")).lower() == "true"
+        done: dict[int, str] = {}
+        try:
+            for attempt in range(_RETRIES + 1):
+                missing = [number for number in range(len(parts)) if number not in done]
+                errors = self._round({number: parts[number] for number in missing}, done)
+                if not errors:
+                    return [done[number] for number in range(len(parts))]
+                if attempt == _RETRIES or not all(isinstance(error, StoreError) for error in errors):
+                    raise errors[0]
+        except BaseException:
+            self.give_up()
+            raise
+        return []
+
+    def give_up(self) -> None:
+        """Deletes what the parts wrote and no commit took; what can't be deleted is an orphan."""
+        with contextlib.suppress(FrazilError):
+            self.table.maintain("remove_files_of", json.dumps({"job": self.name}))
+
+    def committed(self) -> None:
+        """After the commit: deletes what attempts left behind that died, or that others overtook."""
+        if self._retried:
+            self.give_up()
+
+    def _round(self, parts: Mapping[int, Mapping[str, Any]], done: dict[int, str]) -> list[FrazilError]:
+        """Does these parts, and keeps what came of them; the errors of the others, of the first part first."""
+        if not parts:
+            return []
+        payloads = [pickle.dumps((number, dict(part))) for number, part in parts.items()]
+        do_them = on_executors(DoParts(self.table, self.step, self.name), f"DoParts_{self.step}")
+        errors: dict[int, FrazilError] = {}
+        for row in scattered(self.spark, payloads).mapInArrow(do_them, _ROWS).collect():
+            self._retried = self._retried or row.retried
+            if row.error is None:
+                done[row.number] = row.result
+            else:
+                errors[row.number] = pickle.loads(bytes(row.error))
+        return [errors[number] for number in sorted(errors)]
+
+
+@contextlib.contextmanager
+def spark_failures(outcome: str) -> Iterator[None]:
+    """Has what Spark raises be an error of Frazil that says what became of the work.
+
+    Raises:
+        StoreError: Spark gave up.
+    """
+    try:
+        yield
+    except FrazilError:
+        raise
+    except Exception as error:  # Spark's, which are of no one family
+        said = " ".join(str(error).strip().splitlines()[:2])
+        raise StoreError(
+            f"Spark's executors could not finish their parts: {said}",
+            hint=f"{outcome}. The error that Spark raised is this one's cause",
+        ) from error
+
+
+class PartRows:
+    """Parts that only read, and give many rows: of a key and a text. The rows stay with Spark."""
+
+    def __init__(self, spark: SparkSession, table: _core.Table, step: str, column: str) -> None:
+        self._spark, self._table, self._step = spark, table, step
+        self._schema = f"key string, {column} string"
+
+    @contextlib.contextmanager
+    def rows(self, parts: Sequence[Mapping[str, Any]], more: Sequence[Sequence[str | None]]) -> Iterator[DataFrame]:
+        """The parts' rows and `more`, computed now, once, and kept until the end of the block.
+
+        Raises:
+            FrazilError: Of a part that failed; a `StoreError` if Spark gave up.
+        """
+        first = self._spark.createDataFrame([(*row, None) for row in more], f"{self._schema}, error binary")
+        read = on_executors(ReadRows(self._table, self._step, first.columns), f"ReadRows_{self._step}")
+        payloads = [pickle.dumps(dict(part)) for part in parts] or [pickle.dumps(None)]
+        found = scattered(self._spark, payloads).mapInArrow(read, first.schema)
+        kept = found.unionAll(first).persist()
+        try:
+            with spark_failures("Nothing was changed"):
+                error = kept.where("error is not null").select("error").first()
+            if error is not None:
+                raise pickle.loads(bytes(error[0]))
+            yield kept.drop("error")
+        finally:
+            kept.unpersist()
+
+
+class ReadRows:
+    """Runs on executors: the rows of pickled parts, or one with an error."""
+
+    def __init__(self, table: _core.Table, step: str, columns: Sequence[str]) -> None:
+        self._table, self._step = table, step
+        key, text, error = columns
+        self._arrow = pa.schema([(key, pa.string()), (text, pa.string()), (error, pa.binary())])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of keys and texts."""
+        for batch in batches:
+            for payload in batch.column(batch.schema.get_field_index("split")):
+                part = pickle.loads(payload.as_py())
+                if part is not None:
+                    yield self._rows(part)
+
+    def _rows(self, part: Mapping[str, Any]) -> pa.RecordBatch:
+        try:
+            _, text = self._table.maintain(self._step, json.dumps(part))
+        except FrazilError as error:
+            return pa.record_batch([[None], [None], [pickle.dumps(error)]], schema=self._arrow)
+        found = json.loads(text)
+        columns = [[row[0] for row in found], [row[1] for row in found], [None] * len(found)]
+        return pa.record_batch(columns, schema=self._arrow)
+
+
+class DoParts:
+    """Runs on executors: does pickled parts, a row for each. Spark's `explain` shows the step."""
+
+    def __init__(self, table: _core.Table, step: str, job: str) -> None:
+        self._table = table
+        self._step = step
+        self._job = job
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Rows of the parts' numbers, results and errors."""
+        context = TaskContext.get()
+        attempt = 0 if context is None else context.taskAttemptId()
+        retried = context is not None and context.attemptNumber() > 0
+        for batch in batches:
+            for payload in batch.column(batch.schema.get_field_index("split")):
+                number, part = pickle.loads(payload.as_py())
+                yield self._row(number, retried, self._do(part | {"number": number, "attempt": attempt}))
+
+    def _do(self, part: dict[str, Any]) -> str | FrazilError:
+        try:
+            _, text = self._table.maintain(self._step, json.dumps({**part, "job": self._job}))
+        except FrazilError as error:
+            return error
+        return text
+
+    def _row(self, number: int, retried: bool, found: str | FrazilError) -> pa.RecordBatch:
+        failed = isinstance(found, FrazilError)
+        row = {
+            "number": number,
+            "retried": retried,
+            "result": None if failed else found,
+            "error": pickle.dumps(found) if failed else None,
+        }
+        return pa.RecordBatch.from_pylist([row], _ARROW)
