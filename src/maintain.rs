@@ -32,7 +32,7 @@ pub use self::deletes::{DeleteOptions, RewrittenDeletes};
 pub use self::deletion::{Deletion, NotDeleted};
 pub use self::expire::{ExpireOptions, Expired};
 pub use self::json::maintain;
-pub(crate) use self::json::{Arguments, texts};
+pub(crate) use self::json::{Arguments, failed_json, texts};
 pub use self::manifests::{ManifestOptions, RewrittenManifests};
 pub use self::orphan_parts::{Listed, PartedListing, PartedMetadata, Reachable};
 pub use self::orphans::{OrphanOptions, Orphans, PrefixMismatch};

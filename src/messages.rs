@@ -1,5 +1,6 @@
 //! What writers wrote, perhaps in other processes: committed together, as one append, row delta or rewrite, or given up.
 
+mod engine_files;
 mod lineage;
 mod overwriting;
 mod replaced;
@@ -25,6 +26,10 @@ impl Table {
     /// committed before; `CommitConflict` if a data file whose rows are deleted by position is gone; as [`Table::append`].
     pub fn commit(&self, mut messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Table> {
         self.check_messages(&messages)?;
+        if messages.iter().any(|m| m.delta.as_ref().is_some_and(|d| d.part.is_some())) {
+            return Err(Error::invalid("messages of the parts of one change can't be committed without it")
+                .hint("Spark's merge, update and delete commit them"));
+        }
         if messages.iter().any(|m| m.rewrites.is_some()) {
             return Err(Error::invalid("messages of rewritten rows are no append: the rows would be there twice")
                 .hint("Give them to commit_rewrite(), with the files that they replace"));
@@ -144,7 +149,7 @@ impl Table {
     }
 
     /// Refuses messages that can't be committed to this table.
-    fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
+    pub(crate) fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
         self.writable_location()?;
         if let Some(m) = messages.iter().find(|m| m.table_uuid != self.uuid()) {
             return Err(Error::invalid("a commit message belongs to another table")
@@ -167,7 +172,7 @@ impl Table {
 }
 
 /// What a commit of messages is known by: its files, or if it has none, what it removes.
-fn first_time(messages: &[CommitMessage]) -> FirstTime {
+pub(crate) fn first_time(messages: &[CommitMessage]) -> FirstTime {
     let mut out = FirstTime::default();
     for message in messages {
         out.add(message.files.iter().map(|f| f.path.clone()), message.written_at);

@@ -12,6 +12,7 @@
 mod append;
 mod json;
 mod keyed;
+mod postponed;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,21 +21,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) use self::json::compact;
 use crate::codec::bitmap::PositionSet;
 use crate::data::delete_files::DeleteCache;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, ResultExt};
 use crate::expr::bind::bind;
 use crate::expr::{BoundPredicate, Predicate};
-use crate::paimon::bucket::POSTPONE_BUCKET;
 use crate::paimon::commit::{Changes, Commit};
 use crate::paimon::compact_plan::{BucketFiles, bucket_files};
 use crate::paimon::data_type::TypeKind;
 use crate::paimon::options::Options;
+use crate::paimon::record_expiry::RecordExpiry;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_table::PaimonTable;
 use crate::paimon_table::rows::vectors;
 use crate::paimon_write::bucket_writer::BucketPlace;
 use crate::table::ScanRequest;
 use crate::task::{DataFile, PaimonNewFile, ReadContext, ScanTask};
-use crate::transaction::CommitOptions;
+use crate::transaction::{CommitOptions, now_ms};
+use crate::types::Schema;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::workers::{GoOn, in_parallel, threads};
 
 /// How to compact.
@@ -109,6 +112,8 @@ struct Job {
     context: Arc<ReadContext>,
     cache: DeleteCache,
     buckets: Vec<BucketFiles>,
+    /// True of rows that are not over.
+    stays: Arc<BoundPredicate>,
     groups: Vec<Group>,
     /// Files that were completed.
     completed: Mutex<Vec<String>>,
@@ -127,6 +132,22 @@ impl PaimonTable {
             Some(name) if name != self.folder().branch_name() => self.branch(name)?,
             _ => self.refresh()?,
         };
+        if !postponed::waits(&table.table_schema().options())? {
+            return self.compact_buckets(table, compaction, go_on);
+        }
+        check_compacted(table.table_schema(), &table.table_schema().options()).with("table", table.location())?;
+        let (table, placed) = postponed::place_waiting(table, compaction, go_on)?;
+        let (table, compacted) = self.compact_buckets(table, compaction, go_on)?;
+        Ok((table, postponed::both(&placed, &compacted)))
+    }
+
+    /// Compacts the buckets of this table as it is on a branch.
+    fn compact_buckets(
+        &self,
+        table: PaimonTable,
+        compaction: &PaimonCompaction,
+        go_on: GoOn,
+    ) -> Result<(PaimonTable, PaimonCompacted)> {
         let job = Job::plan(table, compaction)?;
         let mut done = job.counted();
         if compaction.dry_run || job.groups.is_empty() {
@@ -200,17 +221,11 @@ fn check_compacted(schema: &TableSchema, options: &Options<'_>) -> Result<()> {
     let no = |what: &str, hint: &str| Err(Error::unsupported(format!("{what} are not compacted yet")).hint(hint));
     let java = "Java Paimon's compaction job does it";
     let flag = |key| options.boolean(key, false);
-    if options.bucket()? == POSTPONE_BUCKET {
-        return no("tables with postponed buckets ('bucket' = '-2')", java);
-    }
     if flag("pk-clustering-override")? || options.get("clustering.columns").is_some_and(|c| !c.trim().is_empty()) {
         return no("clustered tables", java);
     }
-    if options.get("record-level.expire-time").is_some() {
-        return no("tables whose rows expire ('record-level.expire-time')", java);
-    }
-    if !schema.has_primary_key() && (flag("row-tracking.enabled")? || options.data_evolution()?) {
-        return no("tables with row tracking", java);
+    if !schema.has_primary_key() && options.data_evolution()? {
+        return no("tables whose columns are in several files ('data-evolution.enabled')", java);
     }
     if schema.fields.iter().any(|f| f.ty.kind == TypeKind::Blob) {
         return no("tables with columns of type BLOB", java);
@@ -219,6 +234,13 @@ fn check_compacted(schema: &TableSchema, options: &Options<'_>) -> Result<()> {
         return no("tables with files outside of the table", java);
     }
     Ok(())
+}
+
+/// The columns, and behind them the ids of rows and the commits that changed them last.
+fn with_ids(columns: &Schema) -> Arc<Schema> {
+    let ids = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column);
+    let fields = columns.fields.iter().cloned().chain(ids).collect::<Vec<_>>();
+    Arc::new(Schema::new(columns.id, fields, Vec::new()))
 }
 
 /// The filter, bound to partition columns.
@@ -247,11 +269,19 @@ impl Job {
         let context = table.scan(ScanRequest::default())?.context().clone();
         let paimon = context.paimon.as_deref().cloned();
         let paimon = paimon.map(|p| Arc::new(crate::task::PaimonContext { options: options.clone(), ..p }));
-        let context =
-            Arc::new(ReadContext { projection: schema.columns().clone(), paimon, ..context.as_ref().clone() });
-        let buckets = bucket_files(table.metadata(), &schema, &filter)?;
+        let projection = match !schema.has_primary_key() && Options(&options).row_tracking()? {
+            true => with_ids(schema.columns()),
+            false => schema.columns().clone(),
+        };
+        let context = Arc::new(ReadContext { projection, paimon, ..context.as_ref().clone() });
+        let expiry = match schema.has_primary_key() {
+            true => RecordExpiry::new(&schema, &Options(&options), now_ms())?,
+            false => None,
+        };
+        let buckets = postponed::placed(bucket_files(table.metadata(), &schema, &filter, expiry.as_ref())?);
+        let stays = Arc::new(expiry.map_or(BoundPredicate::True, |expiry| expiry.stays()));
         let (cache, completed) = (DeleteCache::default(), Mutex::default());
-        let mut job = Job { table, schema, options, context, cache, buckets, groups: Vec::new(), completed };
+        let mut job = Job { table, schema, options, context, cache, buckets, stays, groups: Vec::new(), completed };
         job.groups = match job.schema.has_primary_key() {
             true => job.keyed_groups(compaction.minor)?,
             false => job.append_groups(compaction.minor)?,

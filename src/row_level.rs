@@ -15,6 +15,7 @@
 mod apply;
 mod by_key;
 mod by_position;
+mod clauses;
 mod delete;
 mod delta;
 pub mod json;
@@ -22,8 +23,11 @@ mod key_columns;
 mod key_ranges;
 mod keys;
 mod live;
+mod matches;
+mod matcher;
 mod merge;
 mod overwrite;
+pub mod parts;
 mod plan;
 mod positions;
 mod rewrite;
@@ -44,6 +48,7 @@ use crate::workers::GoOn;
 
 use self::delta::Delta;
 pub(crate) use self::live::{Placed, are_in, placed, schema_with_lineage};
+pub(crate) use self::matcher::{MergeRows, Matcher};
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::overwrite::NewRows;
 pub(crate) use self::positions::listed_with_other_deletes;

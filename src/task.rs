@@ -554,4 +554,17 @@ pub struct RowDelta {
     pub referenced: Vec<String>,
     /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
     pub specs: Option<Vec<i32>>,
+    /// If it is one part of a change that relies on what all parts read: how many rows it touched.
+    pub part: Option<PartRows>,
+}
+
+/// How many rows a part of a change touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartRows {
+    /// Rows that others took the place of.
+    pub updated: u64,
+    /// Rows that went.
+    pub deleted: u64,
+    /// Rows that came.
+    pub inserted: u64,
 }

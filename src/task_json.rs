@@ -15,7 +15,7 @@ use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
 use crate::task::{
     Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
-    FileFormat, FileMetrics, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
+    FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
 };
 use crate::types::json::{value_from_json, value_to_json};
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
@@ -196,6 +196,7 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
             "removed-files": files_of(&delta.removed)?,
             "referenced-data-files": delta.referenced,
             "spec-ids": delta.specs,
+            "part-rows": delta.part.map(|rows| [rows.updated, rows.deleted, rows.inserted]),
         });
     }
     if let Some(version) = message.rewrites {
@@ -267,7 +268,14 @@ fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {
         removed,
         referenced: referenced.collect::<Option<_>>().ok_or_else(|| wrong("referenced-data-files"))?,
         specs,
+        part: j.get("part-rows").filter(|v| !v.is_null()).map(part_of).transpose()?,
     })
+}
+
+fn part_of(j: &Json) -> Result<PartRows> {
+    let counts = j.as_array().and_then(|all| all.iter().map(Json::as_u64).collect::<Option<Vec<_>>>());
+    let [updated, deleted, inserted] = counts.as_deref().unwrap_or_default() else { return Err(wrong("part-rows")) };
+    Ok(PartRows { updated: *updated, deleted: *deleted, inserted: *inserted })
 }
 
 // ---- writing

@@ -117,14 +117,14 @@ CHECKS: dict[str, _Check] = {
 """By the text of the annotation: gives the argument in the form that the method takes, or refuses it."""
 
 
-def checked_call(function: _Function) -> _Function:
-    """A function that checks its arguments."""
+def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _Function:
+    """A function that checks its arguments, by the checks that are known of their annotations."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     checks = {}
     for name, annotation in function.__annotations__.items():
         # Quotes of either kind.
-        check = CHECKS.get(str(annotation).replace('"', "'"), _as_is)
+        check = known.get(str(annotation).replace('"', "'"), _as_is)
         if check is not _as_is:
             checks[name] = check
     rest = None

@@ -11,7 +11,7 @@ from frazil.checked import checked
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, value_text
 
-__all__ = ["RowChanges"]
+__all__ = ["RowChanges", "merge_change", "update_change"]
 
 _T = TypeVar("_T", bound="RowChanges")
 
@@ -125,9 +125,7 @@ class RowChanges:
             UnsupportedError: A column is a struct, list or map and is to have a value.
             CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
         """
-        new = {name: _assigned(name, value) for name, value in values.items()}
-        change = {"change": "update", "where": str(where), "set": new}
-        self._change_rows(change, None, branch, snapshot_properties)
+        self._change_rows(update_change(where, values), None, branch, snapshot_properties)
         return self
 
     def upsert(
@@ -266,18 +264,46 @@ class RowChanges:
             UnsupportedError: A key column has a type that can't be compared.
             CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
         """
-        change = {
-            "change": "merge",
-            "on": _key(on),
-            "update": _columns(when_matched_update),
-            "delete": _condition(when_matched_delete),
-            "insert": _columns(when_not_matched_insert),
-            "delete-missing": _condition(when_not_matched_by_source_delete),
-        }
-        if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
-            raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
+        change = merge_change(
+            on,
+            when_matched_update,
+            when_matched_delete,
+            when_not_matched_insert,
+            when_not_matched_by_source_delete,
+        )
         self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
         return self
+
+
+def update_change(where: str | Predicate, values: Mapping[str, object]) -> dict[str, Any]:
+    """An update as the core takes it."""
+    new = {name: _assigned(name, value) for name, value in values.items()}
+    return {"change": "update", "where": str(where), "set": new}
+
+
+def merge_change(
+    on: Sequence[str] | None,
+    update: bool | Mapping[str, str],
+    delete: bool | str | Predicate,
+    insert: bool | Mapping[str, str],
+    delete_missing: bool | str | Predicate,
+) -> dict[str, Any]:
+    """A merge as the core takes it.
+
+    Raises:
+        InvalidInputError: It does nothing.
+    """
+    change = {
+        "change": "merge",
+        "on": _key(on),
+        "update": _columns(update),
+        "delete": _condition(delete),
+        "insert": _columns(insert),
+        "delete-missing": _condition(delete_missing),
+    }
+    if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
+        raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
+    return change
 
 
 _WITH_ROWS = "Use upsert or merge with rows that have the new values"

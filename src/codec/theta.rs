@@ -19,6 +19,8 @@
 
 use hashbrown::HashSet;
 
+use crate::error::{Error, Result};
+
 /// The type of such blobs.
 pub const THETA_SKETCH: &str = "apache-datasketches-theta-v1";
 
@@ -122,6 +124,44 @@ impl ThetaSketch {
     /// confidence.
     pub fn estimate(&self) -> f64 {
         self.hashes.len() as f64 * (i64::MAX as f64 / self.theta as f64)
+    }
+
+    /// Decodes a serialised sketch: compact in any order, or one that still took values.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is none, or of values that were hashed with another seed; `Unsupported` for versions of the form
+    /// before 3, and for compressed ones.
+    pub fn from_bytes(bytes: &[u8]) -> Result<ThetaSketch> {
+        const COMPACT: u8 = 3;
+        const EMPTY: u8 = 4;
+        let short = || Error::corrupt(format!("a theta sketch of {} bytes is cut off", bytes.len()));
+        let ([longs, version, family, _, table, flags, seed @ ..], _) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
+        if *version != 3 {
+            return Err(Error::unsupported(format!("a theta sketch of version {version} can't be read")));
+        }
+        if !(1..=COMPACT).contains(family) {
+            return Err(Error::corrupt("a value is no theta sketch"));
+        }
+        if flags & EMPTY != 0 {
+            return Ok(ThetaSketch::default());
+        }
+        if u16::from_le_bytes(*seed) != SEED_HASH {
+            return Err(Error::corrupt("a theta sketch was made with another seed"));
+        }
+        // In longs: count, theta. A compact sketch without a count has one hash.
+        let longs = usize::from(longs & 0x3f);
+        let long = |at: usize| bytes.get(8 * at..)?.first_chunk().map(|b| u64::from_le_bytes(*b));
+        let count = if longs < 2 { 1 } else { long(1).ok_or_else(short)? as u32 as usize };
+        let theta = if longs < 3 { ALL } else { long(2).ok_or_else(short)? };
+        let is_table = *family != COMPACT;
+        let entries = if is_table { 1usize.checked_shl(u32::from(*table)).unwrap_or(usize::MAX) } else { count };
+        let end = entries.checked_add(longs.max(1)).filter(|end| *end <= bytes.len() / 8).ok_or_else(short)?;
+        // Places of a table that are free hold nothing.
+        let hashes: Vec<u64> = (longs.max(1)..end).filter_map(long).filter(|h| !is_table || *h != 0).collect();
+        if theta > ALL || hashes.iter().any(|h| *h == 0 || *h > ALL) {
+            return Err(Error::corrupt("a theta sketch has hashes that there can't be"));
+        }
+        Ok(ThetaSketch::of(hashes, theta))
     }
 
     /// The serialised form: compact, in order.
@@ -248,6 +288,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_sketch_is_refused() {
+        let bytes = sketch(0..3).to_bytes();
+        for end in 0..bytes.len() {
+            assert!(ThetaSketch::from_bytes(&bytes[..end]).is_err(), "{end}");
+        }
+        for (at, byte) in [(1, 4), (2, 9), (6, 0), (8, 255), (15, 255)] {
+            let mut wrong = bytes.clone();
+            wrong[at] = byte;
+            assert_eq!(ThetaSketch::from_bytes(&wrong).is_err(), at != 15, "{at}");
+        }
+        assert!(ThetaSketch::from_bytes(&[3, 3, 2, 12, 63, 0, 0xcc, 0x93, 0, 0, 0, 0, 0, 0, 128, 63]).is_err());
+    }
+
+    #[test]
     fn few_values_are_counted() {
         assert_eq!(sketch(0..0), ThetaSketch::default());
         assert_eq!(sketch(0..0).to_bytes(), [1, 3, 3, 0, 0, 30, 0, 0]);
@@ -288,7 +342,8 @@ mod tests {
             let of = |(start, count): &(u64, u64)| sketch(*start..start + count);
             let forth = parts.iter().map(of).fold(ThetaSketch::default(), ThetaSketch::union);
             let back = parts.iter().rev().map(of).fold(ThetaSketch::default(), |a, b| b.union(a));
-            prop_assert_eq!(forth, back);
+            prop_assert_eq!(&forth, &back);
+            prop_assert_eq!(ThetaSketch::from_bytes(&forth.to_bytes()).unwrap(), forth);
         }
     }
 }

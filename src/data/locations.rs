@@ -32,6 +32,14 @@ const HASH_BITS: usize = 20;
 const FOLDER_BITS: usize = 4;
 const FOLDERS: usize = 3;
 
+/// How folders of jobs are called; a name of the job's own follows.
+const JOB_FOLDER: &str = "frazil-job-";
+
+/// Whether a folder of this name is a job's ([`FileLocations::job_folder`]): all in it is Frazil's, hidden files too.
+pub fn is_job_folder(name: &str) -> bool {
+    name.strip_prefix(JOB_FOLDER).is_some_and(|id| !id.is_empty())
+}
+
 /// The rule by which a table's new files get their paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileLocations {
@@ -90,6 +98,11 @@ impl FileLocations {
     /// All files directly in one folder or in partition folders below it.
     pub fn in_folder(folder: &str) -> FileLocations {
         FileLocations { folder: without_slashes(folder).to_owned(), hashed: None }
+    }
+
+    /// The folder for the files of one job of an engine that names files itself; `None` where paths begin with hashes.
+    pub fn job_folder(&self, id: &str) -> Option<String> {
+        self.hashed.is_none().then(|| format!("{}/{JOB_FOLDER}{id}", self.folder))
     }
 
     /// The path of a new file; `None` for one that belongs to no single partition.

@@ -64,6 +64,8 @@ pub struct CompactMerge {
     drops_deletes: bool,
     /// The columns that make a change, where changes that change nothing are left out.
     compared: Option<Vec<usize>>,
+    /// True of rows of files that are not left out.
+    stays: Arc<BoundPredicate>,
     schema: SchemaRef,
 }
 
@@ -94,7 +96,8 @@ impl CompactMerge {
         let own = key_value_columns().map(|f| Field { required: true, ..f });
         let fields: Vec<Field> = merge.fields.iter().cloned().chain(own).collect();
         let schema = to_arrow(&Schema::new(context.schema.id, fields, Vec::new()))?;
-        Ok(CompactMerge { merge, reduction, drops_deletes, compared: None, schema })
+        let stays = Arc::new(BoundPredicate::True);
+        Ok(CompactMerge { merge, reduction, drops_deletes, compared: None, stays, schema })
     }
 
     /// Leaves out changes that only change these columns, or none.
@@ -103,6 +106,12 @@ impl CompactMerge {
         let fields = self.merge.fields.iter().enumerate();
         let compared = fields.filter(|(_, f)| !ignored.contains(&f.name.as_str())).map(|(i, _)| i).collect();
         CompactMerge { compared: Some(compared), ..self }
+    }
+
+    /// Leaves out rows of files of which this is not true.
+    #[must_use]
+    pub fn keeping(self, stays: Arc<BoundPredicate>) -> Self {
+        CompactMerge { stays, ..self }
     }
 
     /// The columns of the table, then sequence number and kind.
@@ -137,16 +146,18 @@ impl CompactMerge {
         let context = Arc::new(ReadContext { batch_rows, ..self.merge.context.as_ref().clone() });
         let reading = Reading { store, context: &context, cache };
         let all = Arc::new(BoundPredicate::True);
+        // What the first row of a key is, rows that are over say too.
+        let seen_above = if matches!(self.merge.rows, RowMerge::First { .. }) { &all } else { &self.stays };
         let mut files: Vec<Arc<ScanTask>> = Vec::new();
         let mut sources = Vec::new();
         for run in runs {
             let tagged = tag(run, &mut files);
-            sources.push(run_batches(reading, &context, tagged.into_iter(), &all)?);
+            sources.push(run_batches(reading, &context, tagged.into_iter(), &self.stays)?);
         }
         let looked_up = Above::new(self, &context)?;
         for run in above {
             let tagged = tag(run, &mut files);
-            let batches = run_batches(reading, &looked_up.context, tagged.into_iter(), &all)?;
+            let batches = run_batches(reading, &looked_up.context, tagged.into_iter(), seen_above)?;
             sources.push(looked_up.padded(batches));
         }
         let types: Vec<DataType> =

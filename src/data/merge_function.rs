@@ -12,6 +12,7 @@ use super::cast::value_at;
 use super::merge_nested::Nested;
 use super::merge_picks::{Held, Made};
 use super::merge_runs::Loaded;
+use super::merge_sketches::{unite_hll, unite_theta};
 use crate::codec::bitmap::unite_bitmaps;
 use crate::error::{Error, Result};
 use crate::types::java::compare_doubles;
@@ -49,6 +50,8 @@ enum Kind {
         distinct: bool,
     },
     Bitmap,
+    Theta,
+    Hll,
     Nested(Nested),
 }
 
@@ -72,6 +75,8 @@ impl Kind {
                 Kind::Text { delimiter, distinct }
             }
             "rbm32" => Kind::Bitmap,
+            "theta_sketch" => Kind::Theta,
+            "hll_sketch" => Kind::Hll,
             "collect" => Kind::Nested(Nested::Collect { distinct }),
             "merge_map" => Kind::Nested(Nested::MergeMap),
             "merge_map_with_keytime" => Kind::Nested(Nested::latest_entries(field, options)?),
@@ -83,7 +88,7 @@ impl Kind {
                 };
                 Kind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
             }
-            "rbm64" | "hll_sketch" | "theta_sketch" => {
+            "rbm64" => {
                 return Err(Error::unsupported(format!("the aggregate function '{name}' cannot be computed yet")));
             }
             _ => return Err(Error::invalid(format!("there is no aggregate function '{name}'"))),
@@ -101,7 +106,7 @@ impl Kind {
             Kind::Max | Kind::Min => !matches!(primitive, None | Some(P::Boolean | P::Variant)),
             Kind::And | Kind::Or => matches!(primitive, Some(P::Boolean)),
             Kind::Text { .. } => matches!(primitive, Some(P::String)),
-            Kind::Bitmap => matches!(primitive, Some(P::Binary)),
+            Kind::Bitmap | Kind::Theta | Kind::Hll => matches!(primitive, Some(P::Binary)),
             Kind::Nested(Nested::Collect { .. }) => matches!(ty, Type::List(_)),
             Kind::Nested(Nested::MergeMap) => matches!(ty, Type::Map(..)),
             _ => true,
@@ -253,6 +258,8 @@ impl Function {
                 Some(Value::String(joined(a, b, delimiter, *distinct)))
             }
             (Kind::Bitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_bitmaps(a, b)?)),
+            (Kind::Theta, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_theta(a, b)?)),
+            (Kind::Hll, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_hll(a, b)?)),
             _ => return Err(wrong()),
         })
     }

@@ -1,7 +1,7 @@
 //! The Parquet schema of a Paimon table's files.
 //!
 //! Source: Java's `ParquetSchemaConverter`: names stand as they are, integers tell their bits, times of day are
-//! milliseconds, timestamps have the unit of their digits, the entries of maps say what they are as old files do.
+//! milliseconds, timestamps have the unit of their digits (more than six: 96 bits), the entries of maps say what they are as old files do.
 
 use std::sync::Arc;
 
@@ -94,10 +94,7 @@ fn leaf(p: &PrimitiveType, stored: Leaf) -> Result<(Physical, Option<LogicalType
         P::Time => (Physical::INT32, Some(LogicalType::time(true, TimeUnit::MILLIS))),
         P::Timestamp => timestamp(false),
         P::Timestamptz => timestamp(true),
-        P::TimestampNs | P::TimestamptzNs => {
-            return Err(Error::unsupported("timestamps of more than 6 digits can't be written to Parquet files yet")
-                .hint("Declare the column TIMESTAMP(6), or set the table's file.format to orc"));
-        }
+        P::TimestampNs | P::TimestamptzNs => (Physical::INT96, None),
         P::Boolean | P::Int | P::Long | P::Float | P::Double | P::Decimal { .. } | P::Date | P::String | P::Binary => {
             return iceberg_leaf(p);
         }

@@ -90,7 +90,7 @@ impl ParquetFile {
             .map_err(|flaw| Error::corrupt(format!("the Parquet footer is damaged: {flaw}")))?;
         let metadata = guard(|| {
             let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(undecodable)?;
-            arrow_metadata(Arc::new(metadata), &BTreeSet::new()).map_err(undecodable)
+            arrow_metadata(Arc::new(metadata), &|_| TimeUnit::Microsecond).map_err(undecodable)
         })?;
         let (store, path, nanos) = (store.clone(), path.to_owned(), BTreeSet::new());
         Ok(ParquetFile { store, path, size, tail, metadata, nanos, chunks: OnceLock::new() })
@@ -101,9 +101,28 @@ impl ParquetFile {
     /// # Errors
     /// `CorruptTable` if the file has no such columns.
     pub(crate) fn read_nanos(&mut self, leaves: &BTreeSet<usize>) -> Result<()> {
-        let metadata = guard(|| arrow_metadata(self.metadata.metadata().clone(), leaves).map_err(undecodable))?;
+        let unit = nanos_in(leaves);
+        let metadata = guard(|| arrow_metadata(self.metadata.metadata().clone(), &unit).map_err(undecodable))?;
         (self.metadata, self.nanos) = (metadata, leaves.clone());
         Ok(())
+    }
+
+    /// Those of some leaf columns that are in a column of the table with 96-bit timestamps which are read as nanoseconds.
+    pub(crate) fn wide_leaves(&self, among: &BTreeSet<usize>) -> BTreeSet<usize> {
+        let schema = self.parquet_schema();
+        let is_int96 = |leaf: usize| schema.columns().get(leaf).is_some_and(|c| c.physical_type() == PhysicalType::INT96);
+        let wide = self.nanos.iter().filter(|leaf| among.contains(leaf) && is_int96(**leaf));
+        // Whole columns: the decoder takes no parts of maps.
+        let roots: BTreeSet<usize> = wide.map(|leaf| schema.get_column_root_idx(*leaf)).collect();
+        among.iter().copied().filter(|leaf| roots.contains(&schema.get_column_root_idx(*leaf))).collect()
+    }
+
+    /// The metadata with all 96-bit timestamps in milliseconds, which hold any of them.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::read_nanos`].
+    pub(crate) fn in_millis(&self) -> Result<ArrowReaderMetadata> {
+        guard(|| arrow_metadata(self.metadata.metadata().clone(), &|_| TimeUnit::Millisecond).map_err(undecodable))
     }
 
     /// The footer.
@@ -151,7 +170,7 @@ impl ParquetFile {
                     }
                     DecodeResult::Data(metadata) => {
                         let complete = metadata.column_index().is_some() && metadata.offset_index().is_some();
-                        let metadata = arrow_metadata(Arc::new(metadata), &self.nanos).map_err(undecodable)?;
+                        let metadata = arrow_metadata(Arc::new(metadata), &nanos_in(&self.nanos)).map_err(undecodable)?;
                         return Ok(complete.then_some(metadata));
                     }
                     DecodeResult::Finished => return Ok(None),
@@ -294,12 +313,16 @@ fn read_footer(store: &dyn Store, path: &str, tail: &[u8], size: u64) -> Result<
     Ok(footer)
 }
 
+/// Nanoseconds for some leaf columns; for others microseconds, which hold every year.
+fn nanos_in(leaves: &BTreeSet<usize>) -> impl Fn(usize) -> TimeUnit {
+    |leaf| if leaves.contains(&leaf) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond }
+}
+
 /// What the parquet crate reads the file's columns as. The Arrow schema that writers embed is not trusted, so that types
-/// come from Parquet alone; 96-bit timestamps are read as microseconds, which hold every year, but for those leaf columns
-/// that are wanted in nanoseconds.
+/// come from Parquet alone; 96-bit timestamps are read in the unit that their leaf column gets.
 fn arrow_metadata(
     metadata: Arc<ParquetMetaData>,
-    nanos: &BTreeSet<usize>,
+    unit: &dyn Fn(usize) -> TimeUnit,
 ) -> parquet::errors::Result<ArrowReaderMetadata> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let plain = ArrowReaderMetadata::try_new(metadata.clone(), options.clone())?;
@@ -307,7 +330,6 @@ fn arrow_metadata(
     if !leaves.iter().any(|c| c.physical_type() == PhysicalType::INT96) {
         return Ok(plain);
     }
-    let unit = |leaf: usize| if nanos.contains(&leaf) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
     let is_int96 = |(i, c): (usize, &ColumnDescPtr)| (c.physical_type() == PhysicalType::INT96).then(|| unit(i));
     let mut units = leaves.iter().enumerate().map(is_int96);
     let fields: Fields = plain.schema().fields().iter().map(|f| with_units(f, &mut units)).collect();

@@ -24,11 +24,13 @@ use super::read::read_task;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::{Location, Store};
-use crate::task::{ColumnMetrics, DataFile, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask};
+use crate::task::{
+    ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue, ReadContext, ScanTask,
+};
 use crate::types::name_mapping::NameMapping;
 use crate::types::select::prune_to;
 use crate::types::value::decode_bound;
-use crate::types::{Field, FieldId, PartitionField, PartitionSpec, Schema, Transform, Value};
+use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Value};
 
 /// A file as the table would have it.
 #[derive(Debug)]
@@ -91,7 +93,6 @@ impl Importer {
 
     fn read(&self, path: &str) -> Result<Imported> {
         let parquet = ParquetFile::open(&self.store, path)?;
-        let footer = parquet.footer();
         let mut columns = FileColumns::new(parquet.metadata.schema());
         let has_ids = columns.has_ids();
         if !has_ids {
@@ -104,7 +105,47 @@ impl Importer {
                 .hint("Its rows would be all null: rename its columns, or evolve the table's schema first"));
         }
         check_ids(&columns, has_ids, &self.schemas)?;
-        let ids = self.trusted_leaves(&columns);
+        let file = self.checked(&parquet, &columns, path, None)?;
+        for (field, stored) in lineage_of(&columns, has_ids, parquet.footer()) {
+            self.check_no_lineage(field, stored, &file)?;
+        }
+        Ok(Imported { file, has_ids })
+    }
+
+    /// Reads the footer of a file that an engine wrote for the table, whose rows are of this partition.
+    ///
+    /// # Errors
+    /// As [`Importer::import`]; `InvalidInput` if a column has not the field id and the stored type that Iceberg's writers give
+    /// it, or if statistics tell of another partition.
+    pub fn import_own(&self, path: &str, partition: &[Option<Value>]) -> Result<DataFile> {
+        let read = || {
+            let parquet = ParquetFile::open(&self.store, path)?;
+            let columns = FileColumns::new(parquet.metadata.schema());
+            check_ids(&columns, true, &self.schemas)?;
+            let (known, all) = (self.trusted_leaves(&columns).len(), parquet.footer().file_metadata().schema_descr());
+            if known != all.num_columns() {
+                return Err(Error::invalid(
+                    "the engine's file has columns that Iceberg's writers store in another way",
+                )
+                .with("columns", all.num_columns())
+                .with("of the right form", known)
+                .hint("Was a setting of Parquet files changed meanwhile? engine='arrow' needs none"));
+            }
+            self.checked(&parquet, &columns, path, Some(partition))
+        };
+        read().with("path", path)
+    }
+
+    /// The file with what its footer tells, if its rows are the table's; of this partition, or of what bounds say.
+    fn checked(
+        &self,
+        parquet: &ParquetFile,
+        columns: &FileColumns,
+        path: &str,
+        partition: Option<&[Option<Value>]>,
+    ) -> Result<DataFile> {
+        let footer = parquet.footer();
+        let ids = self.trusted_leaves(columns);
         let metrics = |config: &MetricsConfig| {
             guard(|| {
                 Ok(metrics_by_leaf(&self.schema, config, footer, &BTreeMap::new(), &|leaf| ids.get(&leaf).copied()))
@@ -112,9 +153,10 @@ impl Importer {
         };
         let record_count = footer.row_groups().iter().map(|g| g.num_rows()).sum();
         let whole = metrics(&self.full)?;
-        let partition = match record_count {
-            0 => Partition { spec_id: self.spec.id, values: Vec::new() },
-            _ => self.partition(&whole, record_count)?,
+        let partition = match (record_count, partition) {
+            (0, _) => Partition { spec_id: self.spec.id, values: Vec::new() },
+            (_, Some(values)) => self.partition_of(&whole, record_count, values)?,
+            (_, None) => self.partition(&whole, record_count)?,
         };
         let mut kept = metrics(&self.kept)?;
         let known = |id: FieldId| ids.values().any(|known| *known == id);
@@ -127,24 +169,21 @@ impl Importer {
             sort_order_id: Some(0),
             ..DataFile::new(FileContent::Data, path, FileFormat::Parquet, Arc::new(partition))
         };
-        let fits = Projection::plan(&self.schema.fields, &columns, &Constants::of(&Arc::new(file.clone())));
+        let fits = Projection::plan(&self.schema.fields, columns, &Constants::of(&Arc::new(file.clone())));
         fits.map_err(|e| {
             Error::invalid("the file's columns do not fit the table's")
                 .because(e)
                 .hint("Evolve the table's schema, or append() its rows with columns of the table's types")
         })?;
-        for (field, stored) in lineage_of(&columns, has_ids, footer) {
-            self.check_no_lineage(field, stored, &file)?;
-        }
         let doubtful: Vec<Field> =
-            (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, &columns, footer)).cloned().collect();
+            (self.schema.fields.iter()).filter(|f| !self.is_without_nulls(f, columns, footer)).cloned().collect();
         if !doubtful.is_empty() {
             self.check_required(doubtful, &file)?;
         }
-        for id in doubtful_leaves(&columns, &self.schema, footer) {
+        for id in doubtful_leaves(columns, &self.schema, footer) {
             self.check_values(id, &file)?;
         }
-        Ok(Imported { file, has_ids })
+        Ok(file)
     }
 
     /// Whether the footer says that neither a column nor what is in it is null where the table wants none.
@@ -257,18 +296,52 @@ impl Importer {
         out
     }
 
+    /// A partition that the rows are said to be of, if null counts and bounds don't contradict.
+    fn partition_of(&self, metrics: &ColumnMetrics, records: i64, values: &[Option<Value>]) -> Result<Partition> {
+        let one = |(f, value): (&PartitionField, &Option<Value>)| {
+            if self.contradicts(f, value.as_ref(), metrics, records) {
+                return Err(Error::invalid("the file has rows of another partition than its folder says")
+                    .with("partition field", &f.name));
+            }
+            Ok(self.value_of(f, value.clone()))
+        };
+        let values = self.spec.fields.iter().zip(values).map(one).collect::<Result<Vec<_>>>()?;
+        Ok(Partition { spec_id: self.spec.id, values })
+    }
+
+    fn contradicts(&self, f: &PartitionField, value: Option<&Value>, m: &ColumnMetrics, records: i64) -> bool {
+        let nulls = m.null_value_counts.as_ref().and_then(|n| n.get(&f.source_id)).copied();
+        if f.transform == Transform::Void {
+            return value.is_some();
+        }
+        if nulls.is_some_and(|nulls| nulls != if value.is_none() { records } else { 0 }) {
+            return true;
+        }
+        let Some(source) = self.schema.field(f.source_id).and_then(|f| f.ty.as_primitive()) else { return true };
+        let (lower, upper) = (bound(&m.lower_bounds, f, source), bound(&m.upper_bounds, f, source));
+        let differs = |v: &Value| f.transform.apply(v.as_ref(), source).as_ref() != value;
+        match f.transform.preserves_order() || lower == upper {
+            true => lower.is_some_and(|v| differs(&v)) || upper.is_some_and(|v| differs(&v)),
+            false => false,
+        }
+    }
+
+    fn value_of(&self, f: &PartitionField, value: Option<Value>) -> PartitionValue {
+        PartitionValue {
+            name: f.name.clone(),
+            field_id: f.field_id,
+            source_id: f.source_id,
+            transform: f.transform.clone(),
+            ty: f.result_type(&self.schema),
+            value,
+        }
+    }
+
     /// The partition that all rows are of, by bounds that are equal.
     fn partition(&self, metrics: &ColumnMetrics, record_count: i64) -> Result<Partition> {
         let value = |f: &PartitionField| {
             let value = self.partition_value(f, metrics, record_count).with("partition field", &f.name)?;
-            Ok(PartitionValue {
-                name: f.name.clone(),
-                field_id: f.field_id,
-                source_id: f.source_id,
-                transform: f.transform.clone(),
-                ty: f.result_type(&self.schema),
-                value,
-            })
+            Ok(self.value_of(f, value))
         };
         let values = self.spec.fields.iter().map(value).collect::<Result<Vec<_>>>()?;
         Ok(Partition { spec_id: self.spec.id, values })
@@ -287,11 +360,8 @@ impl Importer {
         if nulls == record_count {
             return Ok(None);
         }
-        let bound = |map: &Option<crate::task::FieldMap<Vec<u8>>>| -> Option<Value> {
-            let bytes = map.as_ref()?.get(&f.source_id)?;
-            Some(decode_bound(bytes, source).ok()??.to_owned())
-        };
-        let (lower, upper) = bound(&m.lower_bounds).zip(bound(&m.upper_bounds)).ok_or_else(unknown)?;
+        let lower = bound(&m.lower_bounds, f, source).ok_or_else(unknown)?;
+        let upper = bound(&m.upper_bounds, f, source).ok_or_else(unknown)?;
         // NaN is in no bound, so bounds of floats do not speak for all rows.
         if source.is_float() {
             return Err(unknown());
@@ -308,6 +378,12 @@ impl Importer {
         }
         Ok(low)
     }
+}
+
+/// A bound of the column that a partition field is of.
+fn bound(map: &Option<FieldMap<Vec<u8>>>, f: &PartitionField, source: &PrimitiveType) -> Option<Value> {
+    let bytes = map.as_ref()?.get(&f.source_id)?;
+    Some(decode_bound(bytes, source).ok()??.to_owned())
 }
 
 /// Whether null is impossible in a field or in what is in it.

@@ -23,6 +23,7 @@ use super::flat_read::FlatPlan;
 use super::groups_ahead::GroupsAhead;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, is_overflow, undecodable};
+use super::parquet_int96::check_millis;
 use super::positions::{RowPositions, Upcoming};
 use super::row_groups::{Pruner, in_range, index_is_consistent, range_of};
 use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
@@ -91,7 +92,7 @@ impl FileSource for ParquetSource {
     }
 
     fn start(self: Box<Self>, part: &Part<'_>, request: Request) -> Result<Option<Started>> {
-        let ParquetSource { file, groups } = *self;
+        let ParquetSource { mut file, groups } = *self;
         let leaves = request.all_leaves();
         let mut plan = Plan { metadata: file.metadata.clone(), groups, selection: None, leaves };
         if **part.filter != BoundPredicate::True && !request.test.leaves().is_empty() && plan.can_skip() {
@@ -103,11 +104,27 @@ impl FileSource for ParquetSource {
         if plan.leaves.is_empty() {
             part.recorded.check_unread(plan.rows())?;
         }
+        let wide = file.wide_leaves(&plan.leaves);
+        if !wide.is_empty() {
+            file = check_wide(file, &plan, wide, request.batch_rows)?;
+        }
         match FlatPlan::of(&plan, &plan.leaves) {
             Some(flat) => flat.start(file, plan, part, request).map(Some),
             None => decode(file, plan, part, request).map(Some),
         }
     }
+}
+
+/// Refuses 96-bit timestamps that nanoseconds can't hold: the decoder wraps them around.
+fn check_wide(file: ParquetFile, plan: &Plan, leaves: BTreeSet<usize>, batch_rows: usize) -> Result<ParquetFile> {
+    let metadata = file.in_millis()?;
+    let millis = Plan { metadata, groups: plan.groups.clone(), selection: plan.selection.clone(), leaves };
+    let batch_rows = millis.batch_rows(batch_rows);
+    let mut batches = ParquetBatches::after(file, millis, batch_rows, 0)?;
+    for batch in &mut batches {
+        check_millis(&batch?.0)?;
+    }
+    Ok(batches.decoding.file)
 }
 
 fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {

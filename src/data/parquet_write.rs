@@ -8,6 +8,7 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray,
 use arrow::datatypes::{Float32Type, Float64Type, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::SchemaDescriptor;
@@ -16,6 +17,7 @@ use super::dictionary;
 use super::file_write::{NewFile, Purpose, Written};
 use super::metrics::{MetricsConfig, file_metrics, split_offsets};
 use super::paimon_parquet::paimon_parquet;
+use super::parquet_int96::RowWriter;
 use super::parquet_properties::writer_properties;
 use super::parquet_schema::to_parquet;
 use super::partition_rows::{column_at, source_path};
@@ -111,7 +113,7 @@ pub struct ParquetFile {
     settings: Arc<ParquetSettings>,
     /// The store's writer, until the first rows say how the file is encoded.
     sink: Option<Sink>,
-    writer: Option<ArrowWriter<Sink>>,
+    writer: Option<RowWriter<Sink>>,
     nan_counts: BTreeMap<FieldId, i64>,
 }
 
@@ -153,16 +155,17 @@ impl ParquetFile {
         Ok(ParquetFile { path, settings, sink, writer: None, nan_counts })
     }
 
-    fn started(&mut self, first: &RecordBatch) -> Result<&mut ArrowWriter<Sink>> {
+    fn started(&mut self, first: &RecordBatch) -> Result<&mut RowWriter<Sink>> {
         if let Some(sink) = self.sink.take() {
             let settings = &self.settings;
             let options = ArrowWriterOptions::new()
                 .with_properties(settings.properties_for(first))
                 .with_parquet_schema(settings.parquet.clone())
                 .with_skip_arrow_metadata(true);
+            let has_int96 = settings.parquet.columns().iter().any(|c| c.physical_type() == PhysicalType::INT96);
             let writer = ArrowWriter::try_new_with_options(sink, settings.arrow.clone(), options)
-                .map_err(|e| write_error(&self.path, e))?;
-            self.writer = Some(writer);
+                .and_then(|writer| RowWriter::new(writer, settings.arrow.clone(), has_int96));
+            self.writer = Some(writer.map_err(|e| write_error(&self.path, e))?);
         }
         self.writer.as_mut().ok_or_else(|| Error::internal("the file could not be begun").with("path", &self.path))
     }
@@ -186,15 +189,15 @@ impl NewFile for ParquetFile {
     }
 
     fn estimated_bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, |w| (w.bytes_written() + w.in_progress_size()) as u64)
+        self.writer.as_ref().map_or(0, RowWriter::estimated_bytes)
     }
 
     fn buffered_bytes(&self) -> usize {
-        self.writer.as_ref().map_or(0, ArrowWriter::memory_size)
+        self.writer.as_ref().map_or(0, RowWriter::buffered_bytes)
     }
 
     fn flush(&mut self) -> Result<()> {
-        let flushed = self.writer.as_mut().map_or(Ok(()), ArrowWriter::flush);
+        let flushed = self.writer.as_mut().map_or(Ok(()), RowWriter::flush);
         flushed.map_err(|e| write_error(&self.path, e))
     }
 
@@ -202,7 +205,7 @@ impl NewFile for ParquetFile {
         let nothing = RecordBatch::new_empty(self.settings.arrow.clone());
         let writer = self.started(&nothing)?;
         let footer = writer.finish();
-        let sink = writer.inner_mut().0.take();
+        let sink = writer.sink().0.take();
         let footer = footer.map_err(|e| write_error(&self.path, e))?;
         let sink = sink.ok_or_else(|| Error::internal("the file is closed twice").with("path", &self.path))?;
         let size = sink.finish().map_err(|e| e.with("path", &self.path))?;

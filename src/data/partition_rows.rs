@@ -216,7 +216,7 @@ fn resolve(schema: &Schema, field: &PartitionField) -> Result<PartitionColumn> {
 }
 
 /// Positions from the top down to a leaf reached through structs only, and its type.
-pub(super) fn source_path(schema: &Schema, id: FieldId) -> Option<(Vec<usize>, PrimitiveType)> {
+pub(crate) fn source_path(schema: &Schema, id: FieldId) -> Option<(Vec<usize>, PrimitiveType)> {
     let mut path = Vec::new();
     let mut fields = &schema.fields;
     loop {

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::expire::consumers;
 use crate::paimon::snapshot::Snapshot;
+use crate::paimon::tag_times;
 use crate::paimon_table::PaimonTable;
 use crate::table::At;
 use crate::workers::GoOn;
@@ -177,15 +178,14 @@ fn tags(folder: &TableFolder) -> Result<Rows> {
     let mut all = folder.tags()?;
     all.sort_by(|a, b| a.name.cmp(&b.name));
     let of = || all.iter();
-    let recorded =
-        |value: &Option<Json>| value.as_ref().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+    let recorded = |value: &Option<Json>| value.as_ref().and_then(tag_times::duration_text);
     rows(vec![
         ("tag_name", false, texts(of().map(|t| Some(t.name.as_str())))),
         ("snapshot_id", false, longs(of().map(|t| Some(t.snapshot.id)))),
         ("schema_id", false, longs(of().map(|t| Some(t.snapshot.schema_id)))),
         ("commit_time", false, instants(of().map(|t| Some(t.snapshot.time_ms)))),
         ("record_count", true, longs(of().map(|t| t.snapshot.total_record_count))),
-        ("create_time", true, local_times(of().map(|t| t.create_time.as_ref().and_then(texts::local_time)))),
+        ("create_time", true, local_times(of().map(|t| t.create_time.as_ref().and_then(tag_times::local_time)))),
         ("time_retained", true, owned_texts(of().map(|t| recorded(&t.time_retained)))),
     ])
 }

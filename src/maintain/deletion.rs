@@ -29,7 +29,7 @@ impl Deletion {
     ///
     /// # Errors
     /// What `go_on` gives.
-    pub(super) fn run<'p>(
+    pub(crate) fn run<'p>(
         &mut self,
         store: &dyn Store,
         paths: impl IntoIterator<Item = &'p str>,

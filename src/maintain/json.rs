@@ -248,7 +248,7 @@ impl Arguments {
         }
     }
 
-    pub(super) fn orphans(&mut self) -> Result<OrphanOptions> {
+    pub fn orphans(&mut self) -> Result<OrphanOptions> {
         let mismatch = |v: &Json| match v.as_str()? {
             "error" => Some(PrefixMismatch::Error),
             "ignore" => Some(PrefixMismatch::Ignore),
@@ -324,6 +324,6 @@ pub(super) fn orphans_json(orphans: &Orphans) -> Json {
     json!({"files": orphans.files, "deleted": deletion.done, "failed": failed_json(deletion)})
 }
 
-fn failed_json(deletion: &Deletion) -> Json {
+pub(crate) fn failed_json(deletion: &Deletion) -> Json {
     Json::Object(deletion.failed.iter().map(|f| (f.path.clone(), json!(f.reason))).collect())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::data::locations::is_job_folder;
 use crate::error::Result;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
@@ -53,16 +54,18 @@ impl Listing<'_> {
         if folder != self.root && names.iter().any(|n| n == "metadata") && self.is_table(folder)? {
             return Ok(Vec::new());
         }
+        // Engines that write into the folder of a job leave hidden files there when they are killed.
+        let of_job = folder.split('/').any(is_job_folder);
         for file in self.store.list(folder)? {
             if file.modified_ms < self.older_than_ms
-                && !self.is_hidden(name_of(&file.path))
+                && (of_job || !self.is_hidden(name_of(&file.path)))
                 && !self.store.is_link(&file.path)?
             {
                 see(&file.path);
             }
         }
         let mut below = Vec::new();
-        for name in names.iter().filter(|n| !self.is_hidden(n)) {
+        for name in names.iter().filter(|n| of_job || !self.is_hidden(n)) {
             let path = join(folder, name);
             if !self.store.is_link(&path)? {
                 below.push(path);

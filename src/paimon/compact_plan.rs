@@ -16,8 +16,10 @@ use super::live::{data_manifests, live_files};
 use super::metadata::TableMetadata;
 use super::partition::{PartitionBounds, Paths, partition_of};
 use super::plan_splits::Key;
+use super::record_expiry::RecordExpiry;
 use super::schema::TableSchema;
 use super::sections::{age, sections};
+use super::stats::{StatsBounds, StatsMapping};
 use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::expr::residual::residual;
@@ -40,9 +42,12 @@ pub struct BucketFiles {
     pub tasks: Vec<ScanTask>,
     /// Index files with their deletion vectors.
     pub vectors: Vec<IndexEntry>,
+    /// Places of files with rows that are over.
+    pub due: HashSet<usize>,
 }
 
-/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot.
+/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot. With `expiry`, it is known
+/// which files have rows that are over.
 ///
 /// # Errors
 /// Those of reading manifests; `CorruptTable` for partitions that can't be read.
@@ -50,6 +55,7 @@ pub fn bucket_files(
     metadata: &TableMetadata,
     schema: &TableSchema,
     filter: &BoundPredicate,
+    expiry: Option<&RecordExpiry>,
 ) -> Result<Vec<BucketFiles>> {
     let Some(snapshot) = &metadata.snapshot else { return Ok(Vec::new()) };
     let (store, root) = (metadata.folder.store().as_ref(), metadata.folder.root());
@@ -64,7 +70,8 @@ pub fn bucket_files(
         *judged.entry(row.to_vec()).or_insert_with(wanted)
     };
     let manifests = data_manifests(store, root, snapshot)?;
-    let live = live_files(store, root, &manifests, &EntryRequest { keep: Some(&keep), ..EntryRequest::default() })?;
+    let request = EntryRequest { keep: Some(&keep), value_stats: expiry.is_some(), ..EntryRequest::default() };
+    let live = live_files(store, root, &manifests, &request)?;
     let paths = Paths::new(root, schema)?;
     let mut buckets: IndexMap<(Arc<[u8]>, i32), BucketFiles> = IndexMap::new();
     for part in &live {
@@ -74,8 +81,9 @@ pub fn bucket_files(
             if !buckets.contains_key(&key) {
                 let partition = Arc::new(partition_of(schema, &entry.partition)?);
                 let (partition_row, bucket) = key.clone();
-                let (files, tasks, vectors) = (Vec::new(), Vec::new(), Vec::new());
-                let new = BucketFiles { partition, partition_row, bucket, total_buckets: 0, files, tasks, vectors };
+                let (files, tasks, vectors, due) = (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
+                let new =
+                    BucketFiles { partition, partition_row, bucket, total_buckets: 0, files, tasks, vectors, due };
                 buckets.insert(key.clone(), new);
             }
             let Some(bucket) = buckets.get_mut(&key) else { continue };
@@ -91,6 +99,11 @@ pub fn bucket_files(
                 change: None,
                 merge: None,
             });
+            if let Some(expiry) = expiry
+                && is_due(expiry, metadata, schema, &entry)?
+            {
+                bucket.due.insert(bucket.files.len());
+            }
             bucket.files.push(entry);
         }
     }
@@ -109,6 +122,20 @@ pub fn bucket_files(
         }
     }
     Ok(buckets.into_values().collect())
+}
+
+/// Whether a file has a row that is over, as far as its statistics tell.
+fn is_due(
+    expiry: &RecordExpiry,
+    metadata: &TableMetadata,
+    schema: &TableSchema,
+    entry: &FileEntry,
+) -> Result<bool> {
+    let Some(file) = metadata.schemas.get(&entry.schema_id) else { return Ok(false) };
+    let (recorded, written) = (entry.value_stats_cols.as_deref(), entry.write_cols.as_deref());
+    let mapping = StatsMapping::of_values(schema, file, recorded, written);
+    let bounds = StatsBounds::new(&mapping, entry.value_stats.as_ref(), entry.row_count);
+    Ok(expiry.is_due(&bounds.with("file", &entry.file_name)?))
 }
 
 /// Files of a bucket that share no key with others: sorted runs of places in a list.
@@ -210,7 +237,8 @@ impl Steps<'_> {
     /// On the highest level no row takes another away.
     fn upgrade(&mut self, at: usize) {
         let Some(file) = self.bucket.files.get(at) else { return };
-        if (self.is_top && file.delete_row_count != Some(0)) || self.rules.rewrites_all {
+        let has_deletes = self.is_top && file.delete_row_count != Some(0);
+        if has_deletes || self.rules.rewrites_all || self.bucket.due.contains(&at) {
             self.done.push(CompactStep::Rewrite(vec![vec![vec![at]]]));
         } else if file.level != self.unit.level {
             self.done.push(CompactStep::Upgrade(at));

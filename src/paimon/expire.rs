@@ -19,6 +19,7 @@ use super::manifest_list::ManifestFile;
 use super::partition::{Paths, checked_name, manifest_path, partition_of};
 use super::schema::TableSchema;
 use super::snapshot::Snapshot;
+use super::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::error::{Error, ErrorKind, Result};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
@@ -42,6 +43,8 @@ pub struct Expiry {
 pub struct Expired {
     /// Numbers of the snapshots.
     pub snapshots: Vec<i64>,
+    /// Tags whose time is over. What only they had goes with them, beside the files told here.
+    pub tags: Vec<String>,
     /// Data and changelog files, and what is beside them.
     pub data_files: Vec<String>,
     /// Index files.
@@ -117,6 +120,10 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
     if let Some(first) = expired.first_kept {
         let _ = folder.hint_earliest(first);
     }
+    for tag in &expired.tags {
+        go_on()?;
+        if_there(true, drop_tag(folder, tag))?;
+    }
     Ok(expired)
 }
 
@@ -126,6 +133,11 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
 /// `InvalidInput` for numbers that contradict each other; `Unsupported` if changelogs are to be kept longer than snapshots; those
 /// of the store; `CorruptTable` if a kept snapshot can't be read.
 pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
+    let tags = overdue_tags(folder, now_ms())?;
+    Ok(Expired { tags, ..plan_snapshots(folder, expiry)? })
+}
+
+fn plan_snapshots(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
     let schema = folder.latest_schema()?;
     let Some(end) = first_kept(folder, &schema, expiry)? else { return Ok(Expired::default()) };
     let ids = folder.snapshot_ids()?;
@@ -199,9 +211,19 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
 /// # Errors
 /// As [`drop_tag`].
 pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &Snapshot) -> Result<()> {
-    let before = folder.tag(name)?.snapshot;
-    folder.store().put(&folder.tag_path(name), &snapshot.encode())?;
-    release(folder, &before)
+    let before = folder.tag(name)?;
+    let retained_ms = before.time_retained.as_ref().and_then(duration_ms);
+    folder.store().put(&folder.tag_path(name), &tag_file(snapshot, retained_ms, now_ms()))?;
+    release(folder, &before.snapshot)
+}
+
+/// Says how long a tag is kept from now on, milliseconds; for good if nothing is said.
+///
+/// # Errors
+/// As [`TableFolder::tag`].
+pub fn retain_tag(folder: &TableFolder, name: &str, retained_ms: Option<i64>) -> Result<()> {
+    let tag = folder.tag(name)?;
+    folder.store().put(&folder.tag_path(name), &tag_file(&tag.snapshot, retained_ms, now_ms()))
 }
 
 /// Removes what only a snapshot has that no tag names any more, if it has expired.

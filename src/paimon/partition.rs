@@ -120,6 +120,11 @@ impl Paths {
         })
     }
 
+    /// The folder below which those of partitions and buckets are.
+    pub fn data_root(&self) -> &str {
+        &self.data_root
+    }
+
     /// `k=v/l=w` for a partition, without slashes around; empty for tables without partitions.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::compact_plan::BucketFiles;
 use crate::paimon_write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
+use crate::paimon_table::rows::tracking::with_tracking;
 use crate::paimon_write::target_bytes;
 use crate::workers::GoOn;
 
@@ -72,6 +73,11 @@ impl Job {
         files: &[usize],
         go_on: GoOn,
     ) -> Result<Outcome> {
+        let tracked = match self.options().row_tracking()? {
+            true => Some(with_tracking(&self.schema)?),
+            false => None,
+        };
+        let place = &BucketPlace { schema: tracked.as_ref().unwrap_or(&self.schema), ..place.clone() };
         let first = files.first().and_then(|at| bucket.files.get(*at)).map_or(0, |f| f.min_sequence_number);
         let mut writer = BucketWriter::new(place, BucketRole::Append(first))?;
         let tasks = tasks_of(bucket, files);
@@ -81,9 +87,15 @@ impl Job {
                 writer.write(&batch?).with("rewritten", &task.data_file.path)?;
             }
         }
+        let mut added = writer.finish()?;
+        if let Some(schema) = tracked {
+            let names: Vec<String> = schema.fields.iter().map(|f| f.name.clone()).collect();
+            let leveled = added.iter_mut().flat_map(|file| &mut file.file.leveled);
+            leveled.for_each(|leveled| leveled.write_columns = Some(names.clone()));
+        }
         Ok(Outcome {
             removed: tasks.iter().map(|task| task.data_file.as_ref().clone()).collect(),
-            added: writer.finish()?,
+            added,
             ..Outcome::default()
         })
     }

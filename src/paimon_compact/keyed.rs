@@ -58,7 +58,8 @@ impl Job {
         for (number, bucket) in self.buckets.iter().enumerate() {
             let levels = Levels::new(&bucket.files, rules.levels);
             let has_vector = |at: usize| bucket.tasks.get(at).is_some_and(|task| !task.deletes.is_empty());
-            let unit = if minor { rules.minor(&levels) } else { rules.full(&levels, has_vector) };
+            let is_due = |at: usize| bucket.due.contains(&at) || has_vector(at);
+            let unit = if minor { rules.minor(&levels) } else { rules.full(&levels, is_due) };
             let Some(unit) = unit else { continue };
             let steps = steps(bucket, &levels, &unit, &rules, &self.schema, small_bytes)?;
             if steps.is_empty() {
@@ -247,6 +248,7 @@ impl BucketJob<'_> {
         let first = files.first().and_then(|at| self.bucket.tasks.get(*at));
         let first = first.ok_or_else(|| Error::internal("a compaction of no files"))?;
         let mut merge = CompactMerge::new(&self.job.context, first, reduction, drops_deletes)?;
+        merge = merge.keeping(self.job.stays.clone());
         let options = self.job.options();
         if options.boolean("changelog-producer.row-deduplicate", false)? {
             merge = merge.comparing(&options.list("changelog-producer.row-deduplicate-ignore-fields"));

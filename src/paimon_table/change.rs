@@ -85,11 +85,12 @@ impl PaimonTable {
                 table.check_key(on)?;
                 self.append(rows, options)
             }
-            RowChange::Merge(merge) if merge.is_upsert() => {
+            RowChange::Merge(merge) if merge.is_upsert() && table.table_schema().has_primary_key() => {
                 table.check_key(&merge.on)?;
                 table.check_complete(rows.schema().fields().iter().map(|f| f.name().as_str()).collect())?;
                 self.append(rows, options)
             }
+            RowChange::Merge(merge) => self.merge_rows(merge, rows, options, go_on),
             RowChange::DeleteKeys(on) => {
                 table.check_key(on)?;
                 let files = table.new_files(rows, WriteKind::Delete, false)?;
@@ -296,7 +297,7 @@ impl PaimonTable {
     }
 
     /// Rows are found by the primary key alone.
-    fn check_key(&self, on: &[String]) -> Result<()> {
+    pub(super) fn check_key(&self, on: &[String]) -> Result<()> {
         let key = &self.table_schema().primary_keys;
         if key.is_empty() {
             return Err(Error::invalid("rows are found by key, and the table has no primary key")

@@ -15,8 +15,10 @@ use crate::paimon::catalog::alter::{Position, SchemaChange};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::data_type::{DataField, DataType, TypeKind};
-use crate::paimon::expire::{drop_tag, replace_tag};
+use crate::paimon::expire::{drop_tag, replace_tag, retain_tag};
 use crate::paimon::schema::TableSchema;
+use crate::paimon::snapshot::Tag;
+use crate::paimon::tag_times::trimmed;
 use crate::paimon_catalog::data_type;
 use crate::types::{Field, Type};
 
@@ -290,13 +292,17 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
     let name = update.name.as_str();
     let is_tag = || Ok::<bool, Error>(folder.tag_names()?.iter().any(|tag| tag == name));
     match &update.change {
-        RefChange::Create(_, _, kept) if *kept != Retention::default() => Err(kept_otherwise()),
-        RefChange::Create(RefKind::Tag, version, _) => {
+        RefChange::Create(RefKind::Tag, version, kept) => {
+            let retained = retained(kept)?.map_or_else(
+                || folder.latest_schema()?.options().duration_ms("tag.default-time-retained"),
+                |given| Ok(Some(given)),
+            )?;
             if folder.branches()?.iter().any(|branch| branch == name) || name == folder.branch_name() {
                 return Err(Error::already_exists(format!("there is a branch '{name}' already")));
             }
-            folder.create_tag(name, snapshot_of(folder, version)?)
+            folder.create_tag_for(name, snapshot_of(folder, version)?, retained)
         }
+        RefChange::Create(RefKind::Branch, _, kept) if *kept != Retention::default() => Err(kept_otherwise()),
         RefChange::Create(RefKind::Branch, version, _) => create_branch(folder, name, version),
         RefChange::Replace(version) if is_tag()? => {
             let id = snapshot_of(folder, version)?;
@@ -311,6 +317,7 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
             Err(refused("renaming branches", "Tags can be renamed"))
         }
         RefChange::FastForward(to) => fast_forward(folder, name, to),
+        RefChange::Retain(kept) if is_tag()? => retain_tag(folder, name, retained(kept)?),
         RefChange::Retain(_) => Err(kept_otherwise()),
         RefChange::RollBack(version) => {
             let branch = folder.branch(name)?;
@@ -332,9 +339,17 @@ fn change_ref(folder: &TableFolder, update: &RefUpdate) -> Result<()> {
 
 fn kept_otherwise() -> Error {
     refused(
-        "retention of single branches and tags",
-        "Options of the table say what expiry keeps: 'snapshot.num-retained.min', 'snapshot.time-retained'; tags stay",
+        "retention of single branches",
+        "Options of the table say what expiry keeps: 'snapshot.num-retained.min', 'snapshot.time-retained'",
     )
+}
+
+/// How long a tag is kept, milliseconds.
+fn retained(kept: &Retention) -> Result<Option<i64>> {
+    match kept.min_snapshots_to_keep.is_some() || kept.max_snapshot_age_ms.is_some() {
+        true => Err(kept_otherwise()),
+        false => Ok(kept.max_ref_age_ms),
+    }
 }
 
 /// The number of a version's snapshot; `None` for the latest.
@@ -379,7 +394,14 @@ fn create_branch(folder: &TableFolder, name: &str, version: &Version) -> Result<
 /// Makes a branch what another is, unless it would lose commits.
 fn fast_forward(folder: &TableFolder, name: &str, to: &str) -> Result<()> {
     let (branch, other) = (folder.branch(name)?, folder.branch(to)?);
-    if let Some(first) = other.earliest_snapshot_id()? {
+    if let (Some(first), Some(last)) = (other.earliest_snapshot_id()?, branch.latest_snapshot()?) {
+        // What the other branch had of these numbers has expired; the tag that it began with is kept.
+        let is_start = |tag: &Tag| tag.snapshot.id == last.id && trimmed(&tag.snapshot) == last;
+        if last.id < first && !other.tags()?.iter().any(is_start) {
+            return Err(Error::invalid(format!("it can't be told any more whether the branch '{to}' descends from '{name}'"))
+                .with("snapshot", last.id)
+                .hint(format!("Take '{name}' back first to the tag that '{to}' began with: rollback(to=tag)")));
+        }
         for id in branch.snapshot_ids()?.into_iter().rev().filter(|id| *id >= first) {
             if !other.has_snapshot(id)? || other.snapshot(id)? != branch.snapshot(id)? {
                 return Err(Error::invalid(format!(

@@ -4,13 +4,14 @@ use serde_json::json;
 
 use super::PaimonTable;
 use crate::error::{Error, Result, ResultExt};
-use crate::maintain::Arguments;
+use crate::maintain::{Arguments, Deletion, PrefixMismatch, failed_json};
 use crate::paimon::expire::{Expired, Expiry, expire, plan_expiry};
+use crate::paimon::orphans::orphan_files;
 use crate::paimon_compact;
 use crate::workers::GoOn;
 
 impl PaimonTable {
-    /// Runs one action: `expire_snapshots` or `compact`. Gives the table at its newest version, and the result as a JSON object.
+    /// Runs one action: `expire_snapshots`, `remove_orphan_files` or `compact`. Gives the table at its newest version, and the result as a JSON object.
     ///
     /// # Errors
     /// `Unsupported` for other actions; `InvalidInput` for arguments that it does not take; those of the action.
@@ -19,6 +20,7 @@ impl PaimonTable {
         let mut arguments = Arguments::parse(arguments)?;
         let result = match action {
             "expire_snapshots" => self.expire_snapshots(&mut arguments)?,
+            "remove_orphan_files" => self.remove_orphan_files(&mut arguments, go_on)?,
             "compact" => return paimon_compact::compact(self, &mut arguments, go_on),
             other => {
                 return Err(Error::unsupported(format!("{other}: not with tables of Apache Paimon yet"))
@@ -53,19 +55,46 @@ impl PaimonTable {
         };
         Ok(expired_json(&expired.with("table", self.location())?, !options.dry_run))
     }
+
+    fn remove_orphan_files(&self, arguments: &mut Arguments, go_on: GoOn) -> Result<String> {
+        let options = arguments.orphans()?;
+        arguments.check_used()?;
+        if options.location.is_some() {
+            return Err(unlike_icebergs("location", self));
+        }
+        if options.prefix_mismatch != PrefixMismatch::default() {
+            return Err(unlike_icebergs("prefix_mismatch", self));
+        }
+        if !(options.equal_schemes.is_empty() && options.equal_authorities.is_empty()) {
+            return Err(unlike_icebergs("equal_schemes", self));
+        }
+        let files = orphan_files(self.folder(), options.older_than_ms).with("table", self.location())?;
+        let mut deletion = Deletion::default();
+        if !options.dry_run {
+            deletion.run(self.folder().store().as_ref(), files.iter().map(String::as_str), go_on)?;
+        }
+        let out = json!({"files": files, "deleted": deletion.done, "failed": failed_json(&deletion)});
+        Ok(out.to_string())
+    }
+}
+
+fn unlike_icebergs(argument: &str, table: &PaimonTable) -> Error {
+    Error::unsupported(format!("{argument}=: not with tables of Apache Paimon, which record names and no paths"))
+        .with("table", table.location())
+        .hint("Leave it out: all folders of the table are looked at")
 }
 
 fn expired_json(expired: &Expired, deleted: bool) -> String {
     let out = json!({
         "snapshots": expired.snapshots,
-        "refs": [],
+        "refs": expired.tags,
         "data_files": expired.data_files,
         "position_delete_files": expired.index_files,
         "equality_delete_files": [],
         "manifests": expired.manifests,
         "manifest_lists": expired.manifest_lists,
         "statistics_files": expired.statistics_files,
-        "deleted": deleted && !expired.snapshots.is_empty(),
+        "deleted": deleted && !(expired.snapshots.is_empty() && expired.tags.is_empty()),
         "failed": {},
     });
     out.to_string()

@@ -9,8 +9,10 @@
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
 mod found;
+mod merge;
 pub(super) mod keyed;
 mod rewrite;
+pub(crate) mod tracking;
 pub(crate) mod vectors;
 
 use std::collections::BTreeMap;
@@ -22,7 +24,7 @@ use crate::expr::Predicate;
 use crate::paimon::commit::{Changes, Commit, Replaced};
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind};
-use crate::row_level::{Assigned, Assignments};
+use crate::row_level::{Assigned, Assignments, Matcher};
 use crate::store::Store;
 use crate::table::ScanRequest;
 use crate::task::{DataFile, PaimonNewFile};
@@ -42,6 +44,8 @@ enum Fate<'a> {
     Gone,
     /// They get other values.
     Updated(&'a Assignments),
+    /// What a merge says.
+    Merged(&'a Matcher),
 }
 
 /// Files that were written for a commit that has not taken them over; they are deleted unless it does.
@@ -199,21 +203,34 @@ impl PaimonTable {
         go_on: GoOn,
     ) -> Result<Option<Planned>> {
         let store = self.folder().store().as_ref();
-        let mut new = Unpublished { store, data: added, index: Vec::new() };
+        let new = Unpublished { store, data: added, index: Vec::new() };
         self.check_changeable()?;
-        let vectors = self.table_schema().options().deletion_vectors()?;
         let scan = self.found(filter)?;
         let hits = found::hits(&scan, go_on)?;
         let rows = hits.iter().map(found::Hits::rows).sum();
         let counts = match fate {
             Fate::Gone => counted("deleted", rows),
-            Fate::Updated(_) => counted("updated", rows),
+            Fate::Updated(_) | Fate::Merged(_) => counted("updated", rows),
         };
+        self.settled(&scan, hits, fate, new, counts, go_on)
+    }
+
+    /// Changes rows that were found.
+    fn settled(
+        &self,
+        scan: &PaimonScan,
+        hits: Vec<found::Hits>,
+        fate: Fate<'_>,
+        mut new: Unpublished<'_>,
+        counts: BTreeMap<String, String>,
+        go_on: GoOn,
+    ) -> Result<Option<Planned>> {
+        let vectors = self.table_schema().options().deletion_vectors()?;
         let removed: Vec<DataFile>;
         let index;
         if vectors {
-            if let Fate::Updated(patch) = fate {
-                new.data.extend(rewrite::updated(self, &scan, &hits, patch, go_on)?);
+            if !matches!(fate, Fate::Gone) {
+                new.data.extend(rewrite::updated(self, scan, &hits, fate, go_on)?);
             }
             let (whole, partly): (Vec<_>, Vec<_>) = hits.into_iter().partition(found::Hits::is_whole);
             removed = whole.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
@@ -221,8 +238,8 @@ impl PaimonTable {
             index = vectors::changes(self, scan.snapshot(), partly, &removed, &mut new.index, go_on)?;
         } else {
             let partly = hits.iter().any(|h| !h.is_whole());
-            if partly || matches!(fate, Fate::Updated(_)) {
-                new.data.extend(rewrite::rewritten(self, &scan, &hits, fate, go_on)?);
+            if partly || !matches!(fate, Fate::Gone) {
+                new.data.extend(rewrite::rewritten(self, scan, &hits, fate, go_on)?);
             }
             removed = hits.into_iter().map(|h| h.task.data_file.as_ref().clone()).collect();
             // Their vectors, of a time when the table had some, go with them.
@@ -239,7 +256,7 @@ impl PaimonTable {
     fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: GoOn) -> Result<Option<Planned>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
-            Fate::Updated(_) => (WriteKind::Update, "updated"),
+            Fate::Updated(_) | Fate::Merged(_) => (WriteKind::Update, "updated"),
         };
         if let Fate::Gone = fate {
             keyed::check_deletable(self.table_schema())?;
@@ -254,6 +271,7 @@ impl PaimonTable {
             match fate {
                 Fate::Gone => writer.write(&rows)?,
                 Fate::Updated(new) => writer.write(&new.apply(&rows)?)?,
+                Fate::Merged(merge) => writer.write(&merge.fates(&rows)?.rows)?,
             }
         }
         let NewFiles { added, changelog, hashes } = writer.finish()?;

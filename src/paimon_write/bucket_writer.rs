@@ -40,6 +40,7 @@ pub(crate) enum BucketRole {
 }
 
 /// A bucket of a table, and where to put its files.
+#[derive(Clone)]
 pub(crate) struct BucketPlace<'a> {
     pub store: Arc<dyn Store>,
     pub root: &'a str,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
+use crate::paimon::bucket::POSTPONE_BUCKET;
 use crate::paimon::binary_row_write::{encode_values, prefixed};
 use crate::paimon::entries::{EntryColumns, EntryRequest};
 use crate::paimon::live::{DeletedFiles, Judge, data_manifests};
@@ -89,7 +90,8 @@ impl Judge for Greatest {
                 self.last = Some(((partition.to_vec(), *bucket), *sequence));
             }
         }
-        if let Some(total) = columns.total_buckets.get(row) {
+        // Rows that wait for their buckets say nothing of how many there are.
+        if let Some(total) = columns.total_buckets.get(row).filter(|_| *bucket != POSTPONE_BUCKET) {
             self.of.totals.insert(partition.to_vec(), *total);
         }
         Ok(false)

@@ -17,7 +17,7 @@ use super::{Pickled, pickle_as_json};
 use crate::either;
 use crate::expr;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::row_level::json::row_change_from_json;
+use crate::row_level::json::{part_from_json, row_change_from_json};
 use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::task;
 use crate::task_json::{message_from_json, message_to_json};
@@ -225,6 +225,20 @@ impl Table {
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
+    fn job_folder(&self, py: Python<'_>, job: &str) -> PyResult<Option<String>> {
+        run(py, || self.inner.iceberg("files of an engine")?.job_folder(job))
+    }
+
+    fn collect_job(&self, py: Python<'_>, folder: &str, is_sorted: bool) -> PyResult<CommitMessage> {
+        let collect = |go_on: GoOn| self.inner.iceberg("files of an engine")?.collect_job(folder, is_sorted, go_on);
+        let message = run_watched(py, &Watch::new(), collect)?;
+        Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    fn sweep_job(&self, py: Python<'_>, folder: &str) -> PyResult<()> {
+        run(py, || self.inner.iceberg("files of an engine")?.sweep_job(folder))
+    }
+
     /// Deletes by key or position, as [`Table::change_rows`] takes them, without committing.
     fn write_delta(
         &self,
@@ -238,6 +252,59 @@ impl Table {
             self.inner.write_delta(&row_change_from_json(change)?, rows, branch, task, go_on)
         })?;
         Ok(CommitMessage { inner: Arc::new(message) })
+    }
+
+    /// What a delete or update is parted into: files that go as they are, and `(path, bytes)` of the others.
+    fn change_files(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        branch: Option<&str>,
+    ) -> PyResult<(CommitMessage, Vec<(String, i64)>)> {
+        let done = run_watched(py, &Watch::new(), |go_on| {
+            let change = row_change_from_json(change)?;
+            self.inner.iceberg("change_files")?.change_files(&change, branch, go_on)
+        })?;
+        Ok((CommitMessage { inner: Arc::new(done.whole) }, done.files))
+    }
+
+    /// A part of a change, without committing.
+    fn write_part(
+        &self,
+        py: Python<'_>,
+        part: &str,
+        data: Option<&Bound<'_, PyAny>>,
+        branch: Option<&str>,
+        task: u64,
+    ) -> PyResult<CommitMessage> {
+        let work = |rows, go_on: GoOn| {
+            self.inner.iceberg("write_part")?.write_part(&part_from_json(part)?, rows, branch, task, go_on)
+        };
+        let message = match data {
+            Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
+            None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
+        };
+        Ok(CommitMessage { inner: Arc::new(message?) })
+    }
+
+    /// All parts of a change. `filter`: of the rows that it read.
+    #[pyo3(signature = (change, filter, messages, snapshot_properties, *, branch=None))]
+    fn commit_parts(
+        &self,
+        py: Python<'_>,
+        change: &str,
+        filter: &str,
+        messages: Vec<PyRef<'_, CommitMessage>>,
+        snapshot_properties: BTreeMap<String, String>,
+        branch: Option<String>,
+    ) -> PyResult<Table> {
+        let messages: Vec<_> = messages.iter().map(|m| (*m.inner).clone()).collect();
+        let options = CommitOptions { branch, snapshot_properties };
+        let done = run(py, || {
+            let (change, filter) = (row_change_from_json(change)?, expr::parse(filter)?);
+            self.inner.iceberg("commit_parts")?.commit_parts(&change, &filter, messages, &options)
+        });
+        Ok(either::Table::from(done?).into())
     }
 
     #[pyo3(signature = (data_files, delete_files, messages, at_id, at_reference, at_ms, branch, snapshot_properties))]

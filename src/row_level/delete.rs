@@ -39,15 +39,25 @@ pub(super) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Opt
 /// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
 /// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
 pub(super) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: GoOn) -> Result<Removal> {
+    Ok(match find_removal(view, filter, go_on)? {
+        (Removal::Named(files, _), in_part) => Removal::Named(files, hits(view, in_part, mode, go_on)?),
+        (whole, _) => whole,
+    })
+}
+
+/// As [`find`], but for the rows of files that match in part: the files are given instead.
+///
+/// # Errors
+/// As [`Touched::find`] and [`View::isolation`].
+pub(super) fn find_removal(view: &View, filter: &Predicate, go_on: GoOn) -> Result<(Removal, Vec<ScanTask>)> {
     let scan = view.scan(filter.clone())?;
     let touched = Touched::find(&scan, go_on)?;
     let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
     if touched.in_part.is_empty() && as_of_commit {
-        return Ok(Removal::Whole(touched.whole));
+        return Ok((Removal::Whole(touched.whole), Vec::new()));
     }
-    let hits = hits(view, touched.in_part, mode, go_on)?;
     let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan, go_on)? };
-    Ok(Removal::Named(files.iter().map(|f| view.removable(f)).collect(), hits))
+    Ok((Removal::Named(files.iter().map(|f| view.removable(f)).collect(), Vec::new()), touched.in_part))
 }
 
 /// The rows of each task that its residual keeps; tasks without such rows are left out.

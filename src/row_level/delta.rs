@@ -46,7 +46,7 @@ impl Delta {
         let mut referenced: Vec<String> = required.into_iter().collect();
         referenced.sort_unstable();
         let specs = self.specs.map(|specs| specs.into_iter().collect());
-        let delta = RowDelta { since: view.since, removed, referenced, specs };
+        let delta = RowDelta { since: view.since, removed, referenced, specs, part: None };
         let written_at = Some(view.table.written_now());
         CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
     }

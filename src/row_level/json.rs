@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::parts::Part;
 use super::{Assigned, Columns, Merge, RowChange};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, Op, Predicate, Term, parse};
@@ -32,6 +33,23 @@ pub fn row_change_from_json(text: &str) -> Result<RowChange> {
         Some("delete-positions") => RowChange::DeletePositions,
         _ => return Err(wrong()),
     })
+}
+
+/// Reads a part: `{"change": {…}, "files": […]}` of a delete or an update, or `{"change": {…}, "where": "id >= 5"}` of a merge.
+///
+/// # Errors
+/// As [`row_change_from_json`].
+pub fn part_from_json(text: &str) -> Result<Part> {
+    let json: Json = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
+    let change = row_change_from_json(&json.get("change").ok_or_else(wrong)?.to_string())?;
+    if let Some(files) = json.get("files").and_then(Json::as_array) {
+        let files = files.iter().map(|path| path.as_str().map(str::to_owned)).collect::<Option<_>>();
+        return Ok(Part::Files { change, files: files.ok_or_else(wrong)? });
+    }
+    match (change, json.get("where").and_then(Json::as_str)) {
+        (RowChange::Merge(merge), Some(filter)) => Ok(Part::Matches { merge, filter: parse(filter)? }),
+        _ => Err(wrong()),
+    }
 }
 
 fn wrong() -> Error {

@@ -33,7 +33,18 @@ impl KeyColumns {
     /// `InvalidInput` if there are none such, or one is named twice; `Unsupported` for types that can't be compared, and for
     /// what is inside lists and maps.
     pub fn new(view: &View, on: &[String]) -> Result<KeyColumns> {
-        let schema = view.table.schema();
+        KeyColumns::of(view.table.schema(), on, false)
+    }
+
+    /// The same, to be found in rows with all columns of the table.
+    ///
+    /// # Errors
+    /// As [`KeyColumns::new`].
+    pub fn whole(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
+        KeyColumns::of(schema, on, true)
+    }
+
+    fn of(schema: &Schema, on: &[String], whole: bool) -> Result<KeyColumns> {
         let mut paths: Vec<Vec<&Field>> = Vec::new();
         if on.is_empty() {
             paths.extend(schema.identifier_field_ids.iter().filter_map(|id| schema.path(*id)));
@@ -52,7 +63,7 @@ impl KeyColumns {
         paths.iter().try_for_each(|path| check(path))?;
         let ids: Vec<FieldId> = paths.iter().filter_map(|path| last_id(path)).collect();
         let flat = paths.iter().filter_map(|path| flattened(path)).collect::<Vec<_>>();
-        let kept = prune_to(schema, &ids);
+        let kept = if whole { schema.clone() } else { prune_to(schema, &ids) };
         let places = paths.iter().map(|path| place_of(path, &kept.fields)).collect::<Result<_>>()?;
         let paths = paths.into_iter().map(|path| path.into_iter().cloned().collect()).collect();
         Ok(KeyColumns { paths, flat: Arc::new(Schema::new(0, flat, Vec::new())), kept, places })

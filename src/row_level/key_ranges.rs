@@ -48,15 +48,20 @@ impl KeyRanges {
     /// # Errors
     /// As [`Partitioner::split`].
     pub fn new(view: &View, keys: &KeyColumns, batches: &[RecordBatch]) -> Result<KeyRanges> {
-        let paths = keys.paths().iter().enumerate();
-        let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
         let mut partitions = HashMap::new();
         for spec in &view.table.inner.metadata.partition_specs {
             if let Some(tuples) = tuples(keys.flat(), spec, batches)? {
                 partitions.insert(spec.id, tuples);
             }
         }
-        Ok(KeyRanges { columns, partitions })
+        Ok(KeyRanges { partitions, ..KeyRanges::of_values(keys, batches) })
+    }
+
+    /// Of keys, without a look at partitions.
+    pub fn of_values(keys: &KeyColumns, batches: &[RecordBatch]) -> KeyRanges {
+        let paths = keys.paths().iter().enumerate();
+        let columns = paths.filter_map(|(at, path)| KeyColumn::new(path, at, batches)).collect();
+        KeyRanges { columns, partitions: HashMap::new() }
     }
 
     /// A filter that is true of every row whose key the source has; true of all rows if there is no better one.

@@ -5,14 +5,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::array::{Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::kernels::cmp::not_distinct;
 use arrow::datatypes::DataType;
-use arrow::row::{RowConverter, SortField};
 
 use super::RowReader;
-use super::apply::{Hits, NO_SOURCE, Patch, Patched, apply};
+use super::apply::{Hits, NO_SOURCE, apply};
+use super::clauses::{Clauses, Inserts};
 use super::delete;
 use super::key_columns::KeyColumns;
 use super::key_ranges::KeyRanges;
@@ -20,17 +19,16 @@ use super::keys::KeyIndex;
 use super::live::LiveRows;
 use super::plan::Touched;
 use super::positions::check_tasks;
-use super::source::{Mapping, Numbered, Source, renamed, rows_of};
+use super::source::{Source, rows_of};
 use super::update::with_counts;
 use super::view::{Command, View};
 use crate::codec::bitmap::PositionSet;
-use crate::data::write::DataWriter;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::iceberg::commit::SnapshotChange;
 use crate::task::ScanTask;
+use crate::types::Schema;
 use crate::types::select::column_hint;
-use crate::types::{Field, Schema};
 use crate::workers::{GoOn, in_parallel};
 
 /// Which columns of the data go where.
@@ -73,9 +71,7 @@ struct Plan<'v> {
     source: Source,
     keys: KeyColumns,
     index: KeyIndex,
-    updates: Option<(Mapping, Numbered)>,
-    /// Rows of the source that delete what they match.
-    deletes: Option<Vec<BooleanBuffer>>,
+    clauses: Clauses<'v>,
     /// Rows of the source that match a row of the table.
     matched: Vec<AtomicBool>,
 }
@@ -98,7 +94,7 @@ pub(super) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) ->
     let (mut hits, matching) = plan.find(files, go_on)?;
     plan.add_missing(&mut hits, go_on)?;
     let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
-    let mut effect = apply(view, mode, hits, &plan, go_on)?;
+    let mut effect = apply(view, mode, hits, &plan.clauses, go_on)?;
     let (written, inserted) = plan.insert(go_on)?;
     effect.added.add(written);
     // Rows that match and stay as they are must still be there, or their match would have been inserted.
@@ -133,43 +129,15 @@ impl<'v> Plan<'v> {
         let mut index = KeyIndex::new(&types)?;
         key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
         index.seal();
-        let updates = match &merge.update {
-            None => None,
-            Some(columns) => {
-                let columns = mapping(view, &source, columns)?;
-                let batches = source.conformed(&columns)?;
-                Some((columns, Numbered::new(batches)))
-            }
-        };
-        let deletes = merge.delete.as_ref().map(|filter| source.matches(filter)).transpose()?;
+        let clauses = Clauses::new(view, merge, &source)?;
         let rows = source.batches.iter().map(RecordBatch::num_rows).sum();
         let matched = std::iter::repeat_with(|| AtomicBool::new(false)).take(rows).collect();
-        let plan = Plan { view, merge, source, keys, index, updates, deletes, matched };
-        plan.check_insert()?;
-        Ok(plan)
-    }
-
-    /// What can't be inserted is refused before anything is written.
-    fn check_insert(&self) -> Result<()> {
-        let Some(columns) = &self.merge.insert else { return Ok(()) };
-        let columns = mapping(self.view, &self.source, columns)?;
-        let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
-        match self.view.table.schema().fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
-            Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether a row of the source deletes what it matches.
-    fn deletes(&self, row: u32, numbered: &Numbered) -> bool {
-        let (batch, at) = numbered.place(row);
-        self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
+        Ok(Plan { view, merge, source, keys, index, clauses, matched })
     }
 
     /// The rows of each file that match and that something happens to; and the files in which any match.
     fn find(&self, files: Vec<ScanTask>, go_on: GoOn) -> Result<(Vec<Hits>, Vec<String>)> {
         let rows = LiveRows::new(self.view, self.keys.read(), false)?;
-        let numbered = Numbered::new(self.source.batches.clone());
         let found = in_parallel(files.len(), |i| {
             let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
             for placed in rows.read(&files[i])? {
@@ -181,7 +149,7 @@ impl<'v> Plan<'v> {
                     if let Some(matched) = self.matched.get(source as usize) {
                         matched.store(true, Ordering::Relaxed);
                     }
-                    if self.updates.is_some() || self.deletes(source, &numbered) {
+                    if self.clauses.act_on(source) {
                         at.push(placed.positions.value(row));
                         sources.push(source);
                     }
@@ -225,7 +193,7 @@ impl<'v> Plan<'v> {
 
     /// The positions of all rows that match, those that nothing happens to as well.
     fn matched_positions(&self, hits: &[Hits], go_on: GoOn) -> Result<Vec<PositionSet>> {
-        if self.updates.is_some() {
+        if self.merge.update.is_some() {
             return Ok(hits.iter().map(|h| h.positions.clone()).collect());
         }
         let rows = LiveRows::new(self.view, self.keys.read(), false)?;
@@ -244,91 +212,18 @@ impl<'v> Plan<'v> {
 
     /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
     fn insert(&self, go_on: GoOn) -> Result<(Vec<crate::task::DataFile>, u64)> {
-        let Some(columns) = &self.merge.insert else { return Ok((Vec::new(), 0)) };
-        let columns = mapping(self.view, &self.source, columns)?;
-        let mut writer = DataWriter::new(self.view.store().clone(), self.view.table.write_context(0)?)?;
-        let conditional = self.deletes.as_ref().filter(|_| self.merge.delete != Some(Predicate::True));
-        let (mut first, mut inserted) = (0, 0u64);
-        for (number, batch) in self.source.batches.iter().enumerate() {
+        let Some(mut inserts) = Inserts::new(self.view, self.merge, &self.source, 0)? else {
+            return Ok((Vec::new(), 0));
+        };
+        let mut first = 0;
+        for batch in &self.source.batches {
             go_on()?;
             let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();
             first += batch.num_rows();
-            let deletes = conditional.and_then(|all| all.get(number));
-            let new = BooleanBuffer::collect_bool(matched.len(), |i| {
-                !matched[i].load(Ordering::Relaxed) && !deletes.is_some_and(|d| d.value(i))
-            });
-            inserted += new.count_set_bits() as u64;
-            if new.count_set_bits() > 0 {
-                writer.write(&rows_of(&renamed(batch, &columns)?, new)?)?;
-            }
+            let new = BooleanBuffer::collect_bool(matched.len(), |i| !matched[i].load(Ordering::Relaxed));
+            inserts.write(&rows_of(batch, new)?)?;
         }
-        Ok((writer.finish()?, inserted))
-    }
-}
-
-/// The columns of the table that are given, and by which of the data.
-fn mapping(view: &View, source: &Source, columns: &Columns) -> Result<Mapping> {
-    let schema = view.table.schema();
-    let find =
-        |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
-    match columns {
-        Columns::ByName => source.names().map(|name| Ok((find(name)?, name.to_owned()))).collect(),
-        Columns::Of(pairs) => pairs.iter().map(|(to, from)| Ok((find(to)?, from.clone()))).collect(),
-    }
-}
-
-impl Patch for Plan<'_> {
-    fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched> {
-        let count = rows.num_rows();
-        if sources.len() != count {
-            return Err(Error::internal("matched rows without their match"));
-        }
-        let Some((columns, numbered)) = &self.updates else { return Ok(Patched::gone(count)) };
-        let stays =
-            BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i], numbered));
-        let old = rows_of(rows, stays.clone())?;
-        let places: Vec<(usize, usize)> =
-            sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();
-        let fields = &self.view.table.schema().fields;
-        let mut new: Vec<ArrayRef> = old.columns().iter().take(fields.len()).cloned().collect();
-        let mut equal = BooleanBuffer::new_set(old.num_rows());
-        for (number, (field, _)) in columns.iter().enumerate() {
-            let at = fields.iter().position(|f| f.id == field.id);
-            let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is not there"))?;
-            let given = numbered.take(number, &places)?;
-            equal = &equal & &equal_rows(place, &given);
-            *place = given;
-        }
-        let all: Vec<usize> = (0..new.len()).collect();
-        let misfit = |e| Error::internal("updated rows do not fit the table").because(e);
-        let schema = rows.schema().project(&all).map_err(misfit)?;
-        let new = RecordBatch::try_new(schema.into(), new).map_err(misfit)?;
-        let mut same = equal.iter();
-        let same = BooleanBuffer::collect_bool(count, |i| stays.value(i) && same.next().unwrap_or_default());
-        let replaced = &stays & &!&same;
-        Ok(Patched { same, replaced, rows: Some(rows_of(&new, !&equal)?) })
-    }
-
-    fn changes_all(&self) -> bool {
-        self.updates.is_none()
-    }
-
-    fn removes_all(&self) -> bool {
-        self.updates.is_none()
-    }
-}
-
-/// Which rows of two arrays of one type are equal, null being equal to null. Where that can't be told, none is.
-fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
-    if let Ok(same) = not_distinct(a, b) {
-        return same.values().clone();
-    }
-    let encoded = |converter: &RowConverter, array: &ArrayRef| converter.convert_columns(std::slice::from_ref(array));
-    let rows = RowConverter::new(vec![SortField::new(a.data_type().clone())])
-        .and_then(|converter| Ok((encoded(&converter, a)?, encoded(&converter, b)?)));
-    match rows {
-        Ok((a, b)) => BooleanBuffer::collect_bool(a.num_rows(), |i| a.row(i) == b.row(i)),
-        Err(_) => BooleanBuffer::new_unset(a.len()),
+        inserts.finish()
     }
 }
 

@@ -22,7 +22,8 @@ use crate::workers::GoOn;
 /// Which columns of the data go into which of the table: `(table's, data's)`.
 pub(super) type Mapping = Vec<(Field, String)>;
 
-/// All rows of the data, as they came.
+/// All rows of the data, as they came. Cheap to clone.
+#[derive(Clone)]
 pub(super) struct Source {
     schema: SchemaRef,
     pub batches: Vec<RecordBatch>,
@@ -44,6 +45,17 @@ impl Source {
             }
         }
         Ok(Source { schema, batches })
+    }
+
+    /// One batch.
+    pub fn of(batch: RecordBatch) -> Source {
+        let batches = if batch.num_rows() > 0 { vec![batch.clone()] } else { Vec::new() };
+        Source { schema: batch.schema(), batches }
+    }
+
+    /// These batches, which have this schema.
+    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Source {
+        Source { schema, batches }
     }
 
     /// The names of its columns.

@@ -64,13 +64,14 @@ pub(super) fn with_counts(
     filter: Predicate,
 ) -> Result<Option<SnapshotChange>> {
     let counts = effect.counts;
-    let summary = [
-        ("frazil.rows-updated", counts.updated),
-        ("frazil.rows-inserted", counts.inserted),
-        ("frazil.rows-deleted", counts.deleted),
-    ];
-    let summary = summary.map(|(key, n)| (key.to_owned(), n.to_string()));
+    let summary = row_counts(counts.updated, counts.inserted, counts.deleted);
     Ok(Some(effect.change(view, command, filter)?.with_summary(summary)))
+}
+
+/// Numbers of rows as members of a summary.
+pub(super) fn row_counts(updated: u64, inserted: u64, deleted: u64) -> [(String, String); 3] {
+    [("updated", updated), ("inserted", inserted), ("deleted", deleted)]
+        .map(|(what, n)| (format!("frazil.rows-{what}"), n.to_string()))
 }
 
 impl Assignments {

@@ -142,7 +142,7 @@ def test_keys_of_any_partition(paimon: Paimon, engine: dict[str, str]) -> None:
 
 
 def test_postponed_buckets(paimon: Paimon) -> None:
-    """Rows wait as they came for a compaction of Java's to give them buckets."""
+    """Rows wait as they came for a compaction to give them buckets."""
     key = ["p", "id", "name"]
     tables = [paimon.create("postponed", COLUMNS, key, ["p"], {"bucket": "-2"}) for _ in range(2)]
     rows = [(p, i, "n", i) for i in (5, 3, 3, 9) for p in "ab"]
@@ -176,6 +176,71 @@ def test_postponed_buckets(paimon: Paimon) -> None:
     assert_same_rows(comparable(found[0][0]), comparable(found[1][0]))
     tables[0].open().overwrite(batch([("a", 1, "n", 1)]), "p = 'a'")
     assert sorted(entry.file().rowCount() for entry in tables[0].load().store().newScan().plan().files()) == [1, 4]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"deletion-vectors.enabled": "true"},
+        {"merge-engine": "first-row", "ignore-delete": "true"},
+        {"changelog-producer": "lookup", "file.format": "orc"},
+    ],
+    ids=str,
+)
+def test_postponed_compaction(paimon: Paimon, options: dict[str, str]) -> None:
+    """Rows that waited are where those are that had fixed buckets from the beginning."""
+    key, more = ["p", "id", "name"], {"write-only": "true", **options}
+    waiting = paimon.create("waiting", COLUMNS, key, ["p"], {"bucket": "-2", "postpone.default-bucket-num": "3", **more})
+    fixed = paimon.create("fixed", COLUMNS, key, ["p"], {"bucket": "3", **more})
+    dice = random.Random(str(options))
+    assert waiting.open().maintain.compact().commits == 0
+    for turn in range(3):
+        for part in range(2):
+            rows = [(dice.choice("abc"), dice.randrange(30), "n", turn * 100 + part * 50 + i) for i in range(25)]
+            if part:
+                waiting.write(rows)
+            else:
+                waiting.open().append(batch(rows))
+            fixed.write(rows)
+        if not options.get("merge-engine"):
+            deleted = [("a", dice.randrange(30), "n", 0), ("b", dice.randrange(30), "n", 0)]
+            for table in (waiting, fixed):
+                table.write(deleted, ["-D", "-D"])
+        t = waiting.open()
+        planned = t.maintain.compact(where="p = 'a' or p = 'b'", dry_run=True)
+        assert (planned.commits, planned.groups > 0, planned.rewritten_files > 0) == (0, True, True)
+        if turn == 1:
+            t.maintain.compact(where="p = 'a'")
+        done = t.maintain.compact(snapshot_properties={"why": "waited"})
+        assert done.commits == 2, done
+        fixed.compact({"write-only": "false"})
+        assert_same_rows(comparable(waiting.read().rows), comparable(fixed.read().rows), waiting.name)
+        waiting.check(None, ("=", "id", 3), ("=", "p", "a"))
+        facts = []
+        for table in (waiting, fixed):
+            entries = [(entry, entry.file()) for entry in table.load().store().newScan().plan().files()]
+            facts.append(
+                sorted(
+                    (e.partition().getString(0).toString(), e.bucket(), e.totalBuckets(), f.level(), f.rowCount())
+                    for e, f in entries
+                    if f.rowCount()
+                )
+            )
+        assert facts[0] == facts[1]
+        snapshot = waiting.load().snapshotManager().latestSnapshot()
+        assert snapshot.commitKind().toString() == "COMPACT"
+        assert dict(snapshot.properties()) == {"why": "waited"}
+    # The number of buckets that a partition has stays.
+    waiting.open().set_properties({"postpone.default-bucket-num": "5"})
+    waiting.write([("a", 99, "n", 1), ("z", 99, "n", 1)])
+    waiting.open().maintain.compact()
+    totals = {
+        entry.partition().getString(0).toString(): entry.totalBuckets()
+        for entry in waiting.load().store().newScan().plan().files()
+    }
+    assert totals == {"a": 3, "b": 3, "c": 3, "z": 5}
+    waiting.check(None)
 
 
 @pytest.mark.parametrize(

@@ -193,16 +193,9 @@ def test_what_is_refused(tmp_path: Path) -> None:
     assert table.maintain.compact() == fz.maintain.Compacted(0, 0, 0, 0, 0, 0, [])
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"bucket": 1, "record-level.expire-time": "1 d", "record-level.time-field": "n"}, "expire"),
-        ({"bucket": -2}, "postponed"),
-    ],
-)
-def test_tables_that_are_refused(tmp_path: Path, options: dict[str, object], said: str) -> None:
-    table = made(tmp_path, options)
-    with pytest.raises(fz.UnsupportedError, match=said) as refused:
+def test_tables_that_are_refused(tmp_path: Path) -> None:
+    table = made(tmp_path, {"bucket": 1, "pk-clustering-override": "true"})
+    with pytest.raises(fz.UnsupportedError, match="clustered") as refused:
         table.maintain.compact()
     assert refused.value.context["table"] == table.location
     assert refused.value.hint

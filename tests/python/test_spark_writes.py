@@ -190,7 +190,7 @@ def test_merge(spark, catalog: fz.Catalog, version: int) -> None:
     fz.spark.upsert(changes.drop("op"), path_of(table), ["id"], snapshot_properties={"why": "test"})
     assert ids(table, "country = 'FI'") == [*range(25, 35)]
     assert table.snapshot.summary["why"] == "test"
-    with pytest.raises(fz.InvalidInputError, match="same key"):
+    with pytest.raises(fz.InvalidInputError, match="several rows of the source"):
         fz.spark.upsert(changes.drop("op").union(changes.drop("op")), table, ["id"])
 
 

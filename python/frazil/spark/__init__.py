@@ -20,20 +20,27 @@ try:
 except ImportError as error:
     raise ImportError("frazil.spark needs PySpark: pip install 'frazil[spark]'") from error
 
+import inspect
+
 from frazil.spark import functions
+from frazil.spark.checked import checked
 from frazil.spark.datasource import FrazilDataSource, register
+from frazil.spark.native_write import WriteLane
 from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
-from frazil.spark.row_changes import merge, upsert
+from frazil.spark.row_changes import delete, merge, update, upsert
 from frazil.spark.types import spark_schema
-from frazil.spark.write import append, overwrite, overwrite_partitions
+from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions
 
 __all__ = [
     "FrazilDataSource",
     "Lanes",
+    "WriteLane",
     "append",
+    "delete",
     "explain",
+    "explain_write",
     "functions",
     "merge",
     "overwrite",
@@ -45,5 +52,12 @@ __all__ = [
     "register",
     "spark_schema",
     "sql",
+    "update",
     "upsert",
 ]
+
+# What is wrong with arguments is said before anything is done.
+for _name in __all__:
+    _function = globals()[_name]
+    if inspect.isfunction(_function):
+        globals()[_name] = checked(_function)

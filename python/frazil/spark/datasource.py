@@ -152,7 +152,8 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
         raise InvalidInputError(
             "the location of the table is missing",
             hint="Write load(location), save(location) or option('path', location). Spark does not say it of a table "
-            "made with CREATE TABLE that rows are inserted into: use df.write.format('frazil') or frazil.spark.append",
+            "made with CREATE TABLE that rows are inserted into: insert them into a temporary view (CREATE TEMPORARY "
+            "VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
         )
     if options.get("pushdown", "").lower() == "true":
         raise UnsupportedError(

@@ -17,7 +17,7 @@ from frazil.spark import functions as ff
 from frazil.spark.types import spark_type
 from frazil.table import Table
 
-__all__ = ["Distribution", "distributed"]
+__all__ = ["Distribution", "distributed", "ordering", "partition_columns"]
 
 Distribution: TypeAlias = Literal["auto", "none", "hash", "range"]
 
@@ -48,6 +48,21 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
         return _rebalanced(df, partition) if partition else df
     order = [*partition, *(c for field in table.sort_order.fields if (c := _ordered(field, sources)) is not None)]
     return df.repartitionByRange(*order) if order else df
+
+
+def partition_columns(table: Table, named: Mapping[str, str]) -> list[Column]:
+    """The table's partition fields of rows in which the table's columns have these names; others are left out."""
+    fields = [field._replace(name=named[field.name]) for field in table.schema.fields if field.name in named]
+    sources = dict(_sources(fields, ()))
+    return [c for field in table.partition_spec.fields if (c := _column(field, sources)) is not None]
+
+
+def ordering(table: Table) -> list[Column] | None:
+    """The table's sort order as Spark has it; None if it has no words for it."""
+    sources = dict(_sources(table.schema.fields, ()))
+    order = [_ordered(field, sources) for field in table.sort_order.fields]
+    found = [column for column in order if column is not None]
+    return found if len(found) == len(order) else None
 
 
 def _mode(table: Table) -> str:

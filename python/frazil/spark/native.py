@@ -44,6 +44,7 @@ __all__ = [
     "place_for_spark",
     "quoted",
     "read_group",
+    "spellings",
 ]
 
 Engine: TypeAlias = Literal["auto", "native", "arrow"]
@@ -178,19 +179,32 @@ def _chunks(group: Group) -> list[tuple[File, ...]]:
     return [group.files[i : i + _FILES_PER_MAP] for i in range(0, len(group.files), _FILES_PER_MAP)]
 
 
-def read_group(spark: SparkSession, dealt: Dealt, group: Group, result: st.StructType) -> list[DataFrame]:
-    """The rows of a group's files: of each set of files that is scanned together."""
-    return [_read_files(spark, dealt, group, files, result) for files in _chunks(group)]
+def read_group(
+    spark: SparkSession, dealt: Dealt, group: Group, result: st.StructType, places: bool = False
+) -> list[DataFrame]:
+    """The rows of a group's files: of each set of files that is scanned together.
+
+    Args:
+        spark: The session.
+        dealt: The scan's files.
+        group: One of its groups.
+        result: The columns.
+        places: Whether `_file`, as Spark spells it, and `_pos` are among them.
+    """
+    return [_read_files(spark, dealt, group, files, result, places) for files in _chunks(group)]
 
 
 def _read_files(
-    spark: SparkSession, dealt: Dealt, group: Group, files: Sequence[File], result: st.StructType
+    spark: SparkSession, dealt: Dealt, group: Group, files: Sequence[File], result: st.StructType, places: bool
 ) -> DataFrame:
     wanted = spark_schema(dealt.wanted)
     stored = [(name, field) for name, field in zip(group.columns, wanted, strict=True) if name is not None]
     schema = st.StructType([st.StructField(name, field.dataType) for name, field in stored])
     rows = _open(spark, schema, [_for_spark(spark, file.path) for file in files])
     columns = [_column(name, field) for name, field in zip(group.columns, wanted, strict=True)]
+    if places:
+        columns.append(f.col("_metadata.file_path").alias("_file"))
+        columns.append(f.col("_metadata.row_index").alias("_pos"))
     if group.has_deletes:
         rows = _without_deleted(spark, dealt, rows.select(*columns, _packed(spark, files)), files)
     else:
@@ -315,7 +329,7 @@ def _count(spark: SparkSession, name: str, default: int) -> int:
 
 def _packed(spark: SparkSession, files: Iterable[File]) -> Column:
     """The file's number and the row's position in one long. A file without number stops the query."""
-    paths = [(path, file.number) for file in files for path in _spellings(_for_spark(spark, file.path))]
+    paths = [(path, file.number) for file in files for path in spellings(spark, file.path)]
     numbers = [f.lit(part) for path, number in paths for part in (path, number)]
     path = f.col("_metadata.file_path")
     lost = f.raise_error(f.concat(f.lit("Frazil gave this file no number: "), path)).cast("bigint")
@@ -323,8 +337,9 @@ def _packed(spark: SparkSession, files: Iterable[File]) -> Column:
     return f.shiftleft(number, _POSITION_BITS).bitwiseOR(f.col("_metadata.row_index")).alias(_ROW)
 
 
-def _spellings(path: str) -> list[str]:
+def spellings(spark: SparkSession, path: str) -> list[str]:
     """How Spark may give a path: some versions escape what a URI can't hold."""
+    path = _for_spark(spark, path)
     escaped = re.sub(r"[% \"<>^`|]", lambda m: f"%{ord(m[0]):02X}", path)
     return [path] if escaped == path else [path, escaped]
 

@@ -24,7 +24,16 @@ from frazil.spark.remote import on_executors
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 
-__all__ = ["DRIVER_MAX_BYTES", "PART_BYTES_CONF", "Planning", "deal_out", "plan", "read_parts", "read_tasks"]
+__all__ = [
+    "DRIVER_MAX_BYTES",
+    "PART_BYTES_CONF",
+    "Planning",
+    "deal_out",
+    "plan",
+    "read_parts",
+    "read_tasks",
+    "setting",
+]
 
 Planning: TypeAlias = Literal["auto", "driver", "executors"]
 
@@ -94,7 +103,7 @@ def plan(
     """
     opened = table if isinstance(table, Table) else open_table(table)
     scan = opened.scan(filter, select, at=at)
-    parts = scan.plan_parts(_setting(spark, PART_BYTES_CONF, PART_BYTES))
+    parts = scan.plan_parts(setting(spark, PART_BYTES_CONF, PART_BYTES))
     facts = {_READER: Split(scan._core.reader()).to_json(), _READERS: readers_of(scan, parts)}
     fields = [st.StructField(name, type_, name == "sequence_number") for name, type_ in _TASK_TYPES.items()]
     schema = st.StructType([*fields, st.StructField("split", st.BinaryType(), False, facts)])
@@ -136,10 +145,10 @@ def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPa
         planning = _MODES.get(scan._table.properties.get(_MODE, "").lower(), "auto")
     if planning == "driver":
         return None
-    part_bytes = _setting(spark, PART_BYTES_CONF, PART_BYTES)
+    part_bytes = setting(spark, PART_BYTES_CONF, PART_BYTES)
     if planning == "executors":
         return scan.plan_parts(part_bytes)
-    parts = scan._core.plan_parts(part_bytes, _setting(spark, DRIVER_MAX_BYTES, _DRIVER_MAX_BYTES))
+    parts = scan._core.plan_parts(part_bytes, setting(spark, DRIVER_MAX_BYTES, _DRIVER_MAX_BYTES))
     return [PlanPart(part) for part in parts] if len(parts) > 1 else None
 
 
@@ -165,12 +174,17 @@ def _read(spark: SparkSession, splits: DataFrame, reader: Split, readers: int) -
     return with_unknown_size(spark, rows, schema)
 
 
-def _setting(spark: SparkSession, name: str, default: int) -> int:
+def setting(spark: SparkSession, name: str, default: int, of: str = "bytes") -> int:
+    """The value of a setting that is a number.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
     text = spark.conf.get(name, str(default))
     try:
         value = int(text or "")
     except ValueError as error:
-        raise InvalidInputError(f"setting {name} must be a number of bytes, not '{text}'") from error
+        raise InvalidInputError(f"setting {name} must be a number of {of}, not '{text}'") from error
     if value < 0:
         raise InvalidInputError(f"setting {name} must not be negative")
     return value

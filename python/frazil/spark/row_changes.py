@@ -1,23 +1,36 @@
-"""Merging a DataFrame's rows into a table: Spark computes the rows, the driver finds what they match.
+"""Changing rows of a table by a DataFrame's, or by a filter: executors do the work, the driver commits once.
 
-The driver takes the rows as Arrow (no more than `spark.driver.maxResultSize`), looks only at files whose key ranges can
-match, and commits once. What it reads of the table does not go through Spark.
+What is small the driver does itself, which takes no job of Spark's: see the settings `spark.frazil.changes.*`.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from frazil._core import CommitMessage
+from frazil.checked import checked_call
 from frazil.expr import Predicate
-from frazil.spark.write import job_named, writable
+from frazil.row_changes import merge_change, update_change
+from frazil.spark.changes import ChangeJob, change_rows
+from frazil.spark.lanes import scattered
+from frazil.spark.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
+from frazil.spark.planning import setting
+from frazil.spark.write import WriteJob, job_named, writable
 from frazil.table import Table
 
-__all__ = ["merge", "upsert"]
+__all__ = ["delete", "merge", "update", "upsert"]
+
+# About so many bytes of data files one task changes.
+_PART_BYTES = 64 << 20
 
 
+@checked_call
 def merge(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
@@ -33,8 +46,13 @@ def merge(
 ) -> None:
     """Updates, deletes and inserts rows of a table by how they match a DataFrame's by a key, as `Table.merge` does.
 
+    Spark joins the rows with the keys of those files that can match, and executors write what changes; the driver
+    gets messages. `write.merge.mode` says whether they write delete files or write files anew. Several rows of the
+    DataFrame may have the same key only if they match nothing, or if all that matches is deleted.
+
     Args:
-        df: The rows; they are collected on the driver.
+        df: The rows. Spark keeps them (`DataFrame.persist`) until the merge is done, since it looks at them more than
+            once.
         table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
         on: The columns of the key; None for the table's identifier fields.
         when_matched_update: As for `Table.merge`.
@@ -46,24 +64,22 @@ def merge(
         job_id: As for `append`.
 
     Raises:
-        InvalidInputError: Columns or filters do not fit, or two rows of the DataFrame have the same key.
+        InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
     """
-    opened, job = writable(table), job_named("append", None, branch, snapshot_properties, job_id)
-    if job.is_done(opened):
-        return
-    opened.merge(
-        df.toArrow(),
+    change = merge_change(
         on,
-        when_matched_update=when_matched_update,
-        when_matched_delete=when_matched_delete,
-        when_not_matched_insert=when_not_matched_insert,
-        when_not_matched_by_source_delete=when_not_matched_by_source_delete,
-        branch=branch,
-        snapshot_properties=job.members(),
+        when_matched_update,
+        when_matched_delete,
+        when_not_matched_insert,
+        when_not_matched_by_source_delete,
     )
+    opened, job = writable(table), job_named("append", None, branch, snapshot_properties, job_id)
+    if not job.is_done(opened):
+        merge_rows(df, opened, change, job)
 
 
+@checked_call
 def upsert(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
@@ -73,20 +89,118 @@ def upsert(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
 ) -> None:
-    """Updates the rows that match a DataFrame's by a key, and inserts the others of these, as `Table.upsert` does.
+    """Updates the rows that match a DataFrame's by a key, and inserts the others of these: a `merge` that does both.
 
     Args:
-        df: The rows; they are collected on the driver.
+        df: As for `merge`.
         table: As for `merge`.
         on: As for `merge`.
-        branch: As for `merge`.
-        snapshot_properties: As for `merge`.
+        branch: The branch to change, if not `main`.
+        snapshot_properties: Members for the snapshot's summary.
         job_id: As for `append`.
 
     Raises:
         InvalidInputError: As for `merge`.
         CommitConflictError: As for `merge`.
     """
-    opened, job = writable(table), job_named("append", None, branch, snapshot_properties, job_id)
-    if not job.is_done(opened):
-        opened.upsert(df.toArrow(), on, branch=branch, snapshot_properties=job.members())
+    merge(
+        df,
+        table,
+        on,
+        when_matched_update=True,
+        when_not_matched_insert=True,
+        branch=branch,
+        snapshot_properties=snapshot_properties,
+        job_id=job_id,
+    )
+
+
+@checked_call
+def delete(
+    spark: SparkSession,
+    table: Table | str | os.PathLike[str],
+    where: str | Predicate,
+    *,
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
+) -> None:
+    """Deletes the rows of a table on which a filter is true, as `Table.delete` does, by executors.
+
+    Files of which every row matches go by metadata alone. Of the others executors look for the rows, and do what
+    `write.delete.mode` says.
+
+    Args:
+        spark: The session, classic or Connect.
+        table: As for `merge`.
+        where: Rows to delete, as for `Table.delete`.
+        branch: The branch to change, if not `main`.
+        snapshot_properties: Members for the snapshot's summary.
+        job_id: As for `append`.
+
+    Raises:
+        InvalidInputError: The filter does not fit the schema.
+        CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
+    """
+    job = job_named("append", None, branch, snapshot_properties, job_id)
+    _by_files(spark, writable(table), {"change": "delete", "where": str(where)}, job)
+
+
+@checked_call
+def update(
+    spark: SparkSession,
+    table: Table | str | os.PathLike[str],
+    where: str | Predicate,
+    values: Mapping[str, object],
+    *,
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+    job_id: str | None = None,
+) -> None:
+    """Gives columns of the rows on which a filter is true other values, as `Table.update` does, by executors.
+
+    Args:
+        spark: The session, classic or Connect.
+        table: As for `merge`.
+        where: Rows to update, as for `Table.update`; `"true"` for all.
+        values: New values by column, as for `Table.update`.
+        branch: The branch to change, if not `main`.
+        snapshot_properties: Members for the snapshot's summary.
+        job_id: As for `append`.
+
+    Raises:
+        InvalidInputError: The filter, a column or a value does not fit the schema.
+        UnsupportedError: A column is a struct, list or map and is to have a value.
+        CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
+    """
+    job = job_named("append", None, branch, snapshot_properties, job_id)
+    _by_files(spark, writable(table), update_change(where, values), job)
+
+
+def _by_files(spark: SparkSession, table: Table, change: dict[str, Any], job: WriteJob) -> None:
+    """A change of the rows that a filter keeps: each file is a part's."""
+    if job.is_done(table):
+        return
+    files: list[tuple[str, int]] = []
+    whole: CommitMessage | None = None
+    if table.format == "iceberg":
+        whole, files = table._core.change_files(json.dumps(change), job.branch)
+    most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
+    if not files or sum(size for _, size in files) <= most:
+        table._change_rows(change, None, job.branch, job.members())
+        return
+    payloads = [pickle.dumps(part) for part in _parts(files)]
+    change_rows(scattered(spark, payloads), ChangeJob(table, json.dumps(change), change["where"], job, whole))
+
+
+def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:
+    """The files in parts of about as many bytes."""
+    parts: list[list[str]] = []
+    left = 0
+    for path, size in files:
+        if left < size or not parts:
+            parts.append([])
+            left = _PART_BYTES
+        parts[-1].append(path)
+        left -= size
+    return parts

@@ -86,9 +86,13 @@ def _primitive(type_: str) -> tuple[st.DataType, pa.DataType] | None:
     return _SIMPLE.get(type_)
 
 
-def _spark_field(f: Field) -> st.StructField:
+def _spark_field(f: Field, nullable: bool = False) -> st.StructField:
+    """A column, or with `nullable` a member of a struct that may be null.
+
+    Where a struct is null so are its members, also required ones: PySpark's `toArrow` does not know that.
+    """
     metadata = {"comment": f.doc} if f.doc else None
-    return st.StructField(f.name, spark_type(f), not f.required, metadata)
+    return st.StructField(f.name, spark_type(f), nullable or not f.required, metadata)
 
 
 def spark_type(f: Field) -> st.DataType:
@@ -102,18 +106,19 @@ def spark_type(f: Field) -> st.DataType:
     if f.type.startswith("map<"):
         key, value = f.children
         return st.MapType(spark_type(key), spark_type(value), not value.required)
-    return st.StructType([_spark_field(c) for c in f.children])
+    return st.StructType([_spark_field(c, not f.required) for c in f.children])
 
 
-def _arrow_field(f: Field) -> pa.Field:
-    return pa.field(f.name, _arrow_type(f), nullable=not f.required)
+def _arrow_field(f: Field, nullable: bool = False) -> pa.Field:
+    return pa.field(f.name, _arrow_type(f), nullable=nullable or not f.required)
 
 
 def _arrow_type(f: Field) -> pa.DataType:
     found = _primitive(f.type)
     if found is not None:
         return found[1]
-    children = [_arrow_field(c) for c in f.children]
+    is_struct = f.type.startswith("struct<")
+    children = [_arrow_field(c, is_struct and not f.required) for c in f.children]
     if f.type.startswith("list<"):
         return pa.list_(children[0])
     if f.type.startswith("map<"):

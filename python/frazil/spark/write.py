@@ -7,7 +7,7 @@ import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal
 
@@ -22,6 +22,8 @@ from frazil._core import CommitMessage
 from frazil.exceptions import CommitStateUnknownError, FrazilError, InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.distribution import Distribution, distributed
+from frazil.spark.native import Engine
+from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
 from frazil.table import Snapshot, Table, open_table
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "WriteJob",
     "Written",
     "append",
+    "explain_write",
     "give_up",
     "history",
     "job_named",
@@ -174,12 +177,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Puts the files of all tasks into the table in one commit, unless the job was done before."""
-        written = messages_of(messages)
-        newest = self._table.refresh()
-        if self._job.is_done(newest):
-            give_up(newest, written)
-        else:
-            self._job.commit(newest, written)
+        _commit_once(self._table, self._job, messages_of(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of the tasks that succeeded, if another failed.
@@ -214,6 +212,7 @@ def append(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
     distribution: Distribution = "auto",
+    engine: Engine = "auto",
 ) -> None:
     """Appends a DataFrame's rows to a table in one commit. Columns are matched by name.
 
@@ -228,12 +227,15 @@ def append(
         distribution: How rows go to tasks before they are written: `none` as they are, `hash` all rows of a partition
             together, `range` in the table's sort order. `auto`: as the table's property `write.distribution-mode` says;
             without it by range if the table has a sort order, by hash if it is partitioned.
+        engine: Who writes the files. `auto`: Spark's own Parquet writer where its files are as Iceberg's writers make
+            them, else Frazil's writer on the executors. `native`: Spark's writer, or an error. `arrow`: Frazil's.
+            `explain_write` says which; the snapshot's summary does as `frazil.write-engine`.
 
     Raises:
         InvalidInputError: An argument is wrong. What is wrong with rows Spark raises, from its workers.
     """
     job = job_named("append", None, branch, snapshot_properties, job_id)
-    _run(df, table, job, distribution)
+    _run(df, table, job, distribution, engine)
 
 
 def overwrite(
@@ -244,6 +246,7 @@ def overwrite(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
     distribution: Distribution = "auto",
+    engine: Engine = "auto",
 ) -> None:
     """Replaces rows of a table by a DataFrame's in one commit, as `Table.overwrite` does.
 
@@ -257,11 +260,12 @@ def overwrite(
         snapshot_properties: As for `append`.
         job_id: As for `append`.
         distribution: As for `append`.
+        engine: As for `append`.
 
     Raises:
         InvalidInputError: As for `append`.
     """
-    _run(df, table, job_named("overwrite", where, branch, snapshot_properties, job_id), distribution)
+    _run(df, table, job_named("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
 
 
 def overwrite_partitions(
@@ -271,6 +275,7 @@ def overwrite_partitions(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
     distribution: Distribution = "auto",
+    engine: Engine = "auto",
 ) -> None:
     """Replaces all partitions that a DataFrame has rows for, as `Table.overwrite_partitions` does.
 
@@ -281,11 +286,12 @@ def overwrite_partitions(
         snapshot_properties: As for `append`.
         job_id: As for `append`.
         distribution: As for `append`.
+        engine: As for `append`.
 
     Raises:
         InvalidInputError: As for `append`.
     """
-    _run(df, table, job_named("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution)
+    _run(df, table, job_named("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
 
 
 def job_named(
@@ -300,16 +306,43 @@ def job_named(
     return WriteJob(operation, text, branch, arguments.texts(properties), job_id or str(uuid.uuid4()))
 
 
-def _run(df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution) -> None:
+def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: Engine = "auto") -> WriteLane:
+    """Who would write a DataFrame's rows into a table's files, and why. Print it. Arguments are those of `append`."""
+    return write_lane(df, writable(table), engine)
+
+
+def _run(
+    df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
+) -> None:
     opened = writable(table)
     job.check(opened)
     if job.is_done(opened):
         return
+    lane = write_lane(df, opened, engine)
+    job = replace(job, properties={**job.properties, ENGINE_MEMBER: lane.engine})
+    rows = distributed(df, opened, distribution)
+    if lane.engine == "native":
+        _commit_once(opened, job, [staged(rows, opened, str(uuid.uuid4()))])
+    else:
+        _by_tasks(rows, opened, job)
+
+
+def _commit_once(table: Table, job: WriteJob, written: list[CommitMessage]) -> None:
+    """Commits unless the job was done before."""
+    newest = Table(table._core).refresh()
+    if job.is_done(newest):
+        give_up(newest, written)
+    else:
+        job.commit(newest, written)
+
+
+def _by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
+    """Has the data source's writer write, commit and clean up."""
     # The data source imports this module for its writer.
     from frazil.spark.datasource import register
 
-    register(df.sparkSession)
-    writer = distributed(df, opened, distribution).write.format("frazil")
+    register(rows.sparkSession)
+    writer = rows.write.format("frazil")
     writer = writer.mode("append" if job.operation == "append" else "overwrite").option("job-id", job.id)
     if job.operation == "overwrite-partitions":
         writer = writer.option("overwrite-mode", "dynamic")
@@ -319,12 +352,12 @@ def _run(df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, di
         writer = writer.option("branch", job.branch)
     # Spark makes the names of options lower case, not their values.
     writer = writer.option("snapshot-properties", json.dumps(dict(job.properties)))
-    handle = opened._core.to_json()
+    handle = table._core.to_json()
     members = json.loads(handle)
     if members.get("catalog") or members.get("storage-options"):
         # The name keeps Spark from showing it: there may be passwords in it.
         writer = writer.option(HANDLE, handle)
-    writer.save(opened.writable_location())
+    writer.save(table.writable_location())
 
 
 def writable(table: Table | str | os.PathLike[str]) -> Table:

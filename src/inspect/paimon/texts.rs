@@ -2,15 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value as Json;
-
 use crate::error::Result;
 use crate::expr::bounds::Bounds;
 use crate::paimon::binary_row::BinaryRow;
 use crate::paimon::data_type::{DataField, DataType};
 use crate::paimon::partition::value_text;
 use crate::paimon::stats::StatsBounds;
-use crate::types::temporal::days_of_civil;
 
 /// What Java writes for null.
 const NULL: &str = "null";
@@ -74,15 +71,4 @@ pub(super) fn stats_texts(bounds: &StatsBounds<'_>, fields: &[DataField]) -> [St
         greatest.insert(name, text(column.upper));
     }
     [map_text(nulls), map_text(least), map_text(greatest)]
-}
-
-/// A local time that Java recorded as a list of its parts (year, month, day, hour, minute, second, nanoseconds), in
-/// milliseconds.
-pub(super) fn local_time(recorded: &Json) -> Option<i64> {
-    let parts: Vec<i64> = recorded.as_array()?.iter().map(Json::as_i64).collect::<Option<_>>()?;
-    let part = |at: usize| parts.get(at).copied().unwrap_or(0);
-    let small = |at: usize| u32::try_from(part(at).max(1)).ok();
-    let days = days_of_civil(part(0), small(1)?, small(2)?);
-    let seconds = days.checked_mul(86_400)?.checked_add(part(3) * 3600 + part(4) * 60 + part(5))?;
-    seconds.checked_mul(1000)?.checked_add(part(6) / 1_000_000)
 }

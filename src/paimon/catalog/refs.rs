@@ -8,7 +8,9 @@
 use super::filesystem::{MAIN_BRANCH, TableFolder};
 use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::paimon::commit::now_ms;
 use crate::paimon::snapshot::Snapshot;
+use crate::paimon::tag_times::{tag_file, trimmed};
 use crate::store::location::join;
 
 /// Where a rollback goes.
@@ -33,13 +35,21 @@ impl TableFolder {
     /// `AlreadyExists` if there is such a tag; `NotFound` if there is no such snapshot; `InvalidInput` if that can't be its name;
     /// those of the store.
     pub fn create_tag(&self, name: &str, snapshot: Option<i64>) -> Result<()> {
+        self.create_tag_for(name, snapshot, None)
+    }
+
+    /// The same, of a tag that expiry removes once it is so old, milliseconds.
+    ///
+    /// # Errors
+    /// As [`TableFolder::create_tag`].
+    pub fn create_tag_for(&self, name: &str, snapshot: Option<i64>, retained_ms: Option<i64>) -> Result<()> {
         let path = self.tag_path(new_name(name, "tag")?);
         let none = || Error::not_found("the table has no snapshot to tag").with("path", self.root());
         let snapshot = match snapshot {
             Some(id) => self.snapshot(id)?,
             None => self.latest_snapshot()?.ok_or_else(none)?,
         };
-        self.store().put_if_absent(&path, &snapshot.encode()).map_err(|e| match e.kind() {
+        self.store().put_if_absent(&path, &tag_file(&snapshot, retained_ms, now_ms())).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => Error::already_exists(format!("there is a tag '{name}' already")),
             _ => e,
         })?;
@@ -89,7 +99,7 @@ impl TableFolder {
         let fill = || -> Result<()> {
             if let Some(tag) = &tag {
                 copy(self, &self.tag_path(&tag.name), &branch.tag_path(&tag.name))?;
-                branch.store().put_if_absent(&branch.snapshot_path(tag.snapshot.id), &tag.snapshot.encode())?;
+                branch.store().put_if_absent(&branch.snapshot_path(tag.snapshot.id), &trimmed(&tag.snapshot).encode())?;
             }
             // Last: a branch is there once it has a schema. The highest first, since it is the one that counts.
             for id in self.schema_ids()?.into_iter().rev().filter(|id| *id <= last_schema) {
@@ -162,7 +172,7 @@ impl TableFolder {
     pub fn roll_back(&self, to: &RollbackTo) -> Result<Snapshot> {
         let target = match to {
             RollbackTo::Snapshot(id) => self.snapshot(*id)?,
-            RollbackTo::Tag(name) => self.tag(name)?.snapshot,
+            RollbackTo::Tag(name) => trimmed(&self.tag(name)?.snapshot),
         };
         let path = self.snapshot_path(target.id);
         if !self.has_snapshot(target.id)? {

@@ -8,28 +8,25 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema};
 use arrow::error::ArrowError;
 
 use super::Fate;
 use super::found::Hits;
+use super::tracking::with_tracking;
 use crate::data::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
-use crate::paimon::data_type::{DataField, TypeKind};
-use crate::paimon::schema::TableSchema;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::paimon_write::{PaimonWriter, WriteKind};
-use crate::row_level::{Assignments, Placed, are_in, placed};
+use crate::row_level::{Placed, are_in, placed};
 use crate::task::{PaimonNewFile, ScanTask};
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
-use crate::types::{Field, FieldId};
+use crate::types::Field;
 use crate::workers::GoOn;
-
-/// The columns of files that have the ids of rows and the commits that changed them last.
-const TRACKING: [(&str, FieldId); 2] = [("_ROW_ID", FieldId::MAX - 5), ("_SEQUENCE_NUMBER", FieldId::MAX - 1)];
 
 fn joined(e: ArrowError) -> Error {
     Error::invalid("changed rows do not fit the table").because(e)
@@ -47,7 +44,7 @@ pub(super) fn rewritten(
     go_on: GoOn,
 ) -> Result<Vec<PaimonNewFile>> {
     let mut out = Rewriter::new(table, scan)?;
-    for hit in hits.iter().filter(|h| matches!(fate, Fate::Updated(_)) || !h.is_whole()) {
+    for hit in hits.iter().filter(|h| !matches!(fate, Fate::Gone) || !h.is_whole()) {
         let all = ScanTask { residual: BoundPredicate::True.into(), ..hit.task.clone() };
         for rows in out.reader.read(&all)? {
             go_on()?;
@@ -66,25 +63,33 @@ pub(super) fn updated(
     table: &PaimonTable,
     scan: &PaimonScan,
     hits: &[Hits],
-    patch: &Assignments,
+    fate: Fate<'_>,
     go_on: GoOn,
 ) -> Result<Vec<PaimonNewFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits {
         for rows in out.reader.read(&hit.task)? {
             go_on()?;
-            let rows = out.patched(patch, &placed(rows?)?.rows)?;
+            let rows = out.patched(fate, &placed(rows?)?.rows)?.rows;
             out.write(&rows)?;
         }
     }
     out.finish()
 }
 
+/// What rows become.
+struct Patched {
+    /// Which of them others take the place of; the rest go.
+    kept: BooleanBuffer,
+    /// Those others, in order.
+    rows: RecordBatch,
+}
+
 /// Reads rows and writes them again.
 struct Rewriter {
     reader: TaskReader,
     writer: PaimonWriter,
-    /// Of tables that track rows: how many columns the table has, before those of [`TRACKING`], and the names of all.
+    /// Of tables that track rows: how many columns the table has, before those of the ids, and the names of all.
     tracked: Option<(usize, Vec<String>)>,
 }
 
@@ -103,40 +108,50 @@ impl Rewriter {
         Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: Some((count, names)) })
     }
 
-    /// Rows after an update: with the ids that they had, and changed by the commit to come.
-    fn patched(&self, patch: &Assignments, rows: &RecordBatch) -> Result<RecordBatch> {
-        let new = patch.apply(rows)?;
-        let Some((count, _)) = &self.tracked else { return Ok(new) };
-        let mut columns: Vec<ArrayRef> = new.columns().to_vec();
-        columns.extend(rows.columns().get(*count).cloned());
-        columns.extend(rows.columns().get(count + 1).map(|c| new_null_array(c.data_type(), rows.num_rows())));
-        RecordBatch::try_new(rows.schema(), columns).map_err(joined)
+    /// Rows after a change: with the ids that they had, and changed by the commit to come.
+    fn patched(&self, fate: Fate<'_>, rows: &RecordBatch) -> Result<Patched> {
+        let count = rows.num_rows();
+        let (kept, new) = match fate {
+            Fate::Gone => return Ok(Patched { kept: BooleanBuffer::new_unset(count), rows: rows.slice(0, 0) }),
+            Fate::Updated(patch) => (BooleanBuffer::new_set(count), patch.apply(rows)?),
+            Fate::Merged(merge) => {
+                let fates = merge.fates(rows)?;
+                (fates.replaced, fates.rows)
+            }
+        };
+        let Some((own, _)) = &self.tracked else { return Ok(Patched { kept, rows: new }) };
+        let old = filter_record_batch(rows, &BooleanArray::new(kept.clone(), None)).map_err(joined)?;
+        let mut columns: Vec<ArrayRef> = new.columns().iter().take(*own).cloned().collect();
+        columns.extend(old.columns().get(*own).cloned());
+        columns.extend(old.columns().get(own + 1).map(|c| new_null_array(c.data_type(), old.num_rows())));
+        let rows = RecordBatch::try_new(rows.schema(), columns).map_err(joined)?;
+        Ok(Patched { kept, rows })
     }
 
     /// Rows of a file after the change, in their order.
     fn after(&self, placed: &Placed, hit: &Hits, fate: Fate<'_>) -> Result<RecordBatch> {
         let rows = &placed.rows;
-        let Some(positions) = &hit.positions else {
-            return match fate {
-                Fate::Gone => Ok(rows.slice(0, 0)),
-                Fate::Updated(patch) => self.patched(patch, rows),
-            };
-        };
+        let Some(positions) = &hit.positions else { return self.patched(fate, rows).map(|patched| patched.rows) };
         let changed = are_in(&placed.positions, positions);
-        match fate {
-            _ if changed.count_set_bits() == 0 => Ok(rows.clone()),
-            Fate::Gone => filter_record_batch(rows, &BooleanArray::new(!&changed, None)).map_err(joined),
-            Fate::Updated(patch) => {
-                let old = filter_record_batch(rows, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
-                let new = self.patched(patch, &old)?;
-                let mut at = 0;
-                let from = changed.iter().enumerate().map(|(row, changed)| {
-                    at += usize::from(changed);
-                    if changed { (1, at - 1) } else { (0, row) }
-                });
-                interleave_record_batch(&[rows, &new], &from.collect::<Vec<_>>()).map_err(joined)
-            }
+        if changed.count_set_bits() == 0 {
+            return Ok(rows.clone());
         }
+        let old = filter_record_batch(rows, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
+        let Patched { kept, rows: new } = self.patched(fate, &old)?;
+        let (mut seen, mut replaced) = (0, 0);
+        let mut from = Vec::with_capacity(rows.num_rows());
+        for (row, changed) in changed.iter().enumerate() {
+            if !changed {
+                from.push((0, row));
+                continue;
+            }
+            if kept.value(seen) {
+                from.push((1, replaced));
+                replaced += 1;
+            }
+            seen += 1;
+        }
+        interleave_record_batch(&[rows, &new], &from).map_err(joined)
     }
 
     fn write(&mut self, rows: &RecordBatch) -> Result<()> {
@@ -160,19 +175,4 @@ impl Rewriter {
         }
         Ok(files)
     }
-}
-
-/// A schema with the columns of [`TRACKING`] behind its own.
-fn with_tracking(schema: &TableSchema) -> Result<TableSchema> {
-    let mut parts = schema.parts();
-    if let Some((name, _)) = TRACKING.iter().find(|(name, _)| schema.field(name).is_some()) {
-        return Err(Error::unsupported("the table has a column with the name of one that tracks rows")
-            .with("column", name)
-            .hint("Rename the column"));
-    }
-    let [(row_id, row_id_id), (sequence, sequence_id)] = TRACKING;
-    parts.fields.push(DataField::new(row_id_id, row_id, TypeKind::BigInt.not_null()));
-    parts.fields.push(DataField::new(sequence_id, sequence, TypeKind::BigInt.nullable()));
-    parts.highest_field_id = FieldId::MAX;
-    TableSchema::new(parts)
 }

@@ -1,0 +1,158 @@
+"""Changes of rows that executors do in parts and the driver commits once.
+
+Parts are written through a data source of Spark's, so that Spark counts one attempt of each task and says whose files
+are to go if the job fails.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import pickle
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceWriter, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from frazil._core import CommitMessage
+from frazil.exceptions import CommitStateUnknownError, FrazilError
+from frazil.spark.errors import raised_by_workers
+from frazil.spark.write import WriteJob, give_up
+from frazil.table import Table
+
+__all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]
+
+PLACES = ("frazil file", "frazil position", "frazil missing")
+"""The columns that follow those of the source where rows have been matched."""
+
+# The name keeps Spark from showing it: there may be passwords in it.
+_JOB = "job-token"
+
+
+@dataclass(frozen=True)
+class ChangeJob:
+    """A change of rows at one version of a table.
+
+    Attributes:
+        table: The table at the version that was read.
+        change: The change, as the core takes it.
+        where: True of every row that the change read.
+        job: Its branch, name and members of the summary.
+        whole: Files that go as they are.
+        columns: Of a merge, the source's columns.
+    """
+
+    table: Table
+    change: str
+    where: str
+    job: WriteJob
+    whole: CommitMessage | None = None
+    columns: tuple[str, ...] | None = None
+
+    def write(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
+        """Does one Spark task's part. If that fails, the files made so far are deleted."""
+        if self.columns is None:
+            return self._write_files(rows, task)
+        first = next(rows, None)
+        if first is None:
+            return []
+        names = [*self.columns, *PLACES]
+        batches = (batch.rename_columns(names) for batch in chain([first], rows))
+        reader = pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, batches)
+        part = json.dumps({"change": json.loads(self.change), "where": self.where})
+        return [self.table._core.write_part(part, reader, self.job.branch, task)]
+
+    def _write_files(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
+        done: list[CommitMessage] = []
+        try:
+            for batch in rows:
+                for payload in batch.column(batch.schema.get_field_index("split")):
+                    part = {"change": json.loads(self.change), "files": pickle.loads(payload.as_py())}
+                    done.append(self.table._core.write_part(json.dumps(part), None, self.job.branch, task))
+        except BaseException:
+            give_up(Table(self.table._core), done)
+            raise
+        return done
+
+    def commit(self, messages: list[CommitMessage]) -> None:
+        """Commits all parts. If that certainly failed, their files go; if nobody knows, they stay."""
+        newest = Table(self.table._core).refresh()
+        if self.job.is_done(newest):
+            give_up(newest, messages)
+            return
+        every = messages if self.whole is None else [self.whole, *messages]
+        try:
+            self.table._core.commit_parts(self.change, self.where, every, self.job.members(), branch=self.job.branch)
+        except CommitStateUnknownError:
+            raise
+        except FrazilError:
+            give_up(newest, messages)
+            raise
+
+
+@dataclass
+class Changed(WriterCommitMessage):
+    """What one Spark task did."""
+
+    messages: list[CommitMessage]
+
+
+class ChangeWriter(DataSourceArrowWriter):
+    """`write` on executors, `commit` or `abort` once on the driver, each in a process of its own."""
+
+    def __init__(self, job: ChangeJob) -> None:
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Changed:
+        """Does one task's part."""
+        context = TaskContext.get()
+        # Attempts of one task have numbers of their own, so that a second attempt finds no file of the first.
+        return Changed(self._job.write(iterator, 0 if context is None else context.taskAttemptId()))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Commits the parts of all tasks, unless the job was done before."""
+        self._job.commit(_messages(messages))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Deletes the files of the tasks that succeeded, if another failed.
+
+        Where all succeeded the commit was tried, and has deleted them if it certainly failed.
+        """
+        if None in messages:
+            give_up(Table(self._job.table._core), _messages(messages))
+
+
+def _messages(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
+    return [message for changed in messages if isinstance(changed, Changed) for message in changed.messages]
+
+
+class ChangeSink(DataSource):
+    """Takes the rows of a change, whose job is in an option."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "frazil_changes"
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """The writer."""
+        return ChangeWriter(pickle.loads(zlib.decompress(base64.b64decode(self.options[_JOB]))))
+
+
+def change_rows(rows: DataFrame, job: ChangeJob) -> None:
+    """Has executors do a change and commits it.
+
+    Args:
+        rows: Of a merge, the rows of the source with the columns of `PLACES`; else payloads in column `split`.
+        job: The change.
+    """
+    rows.sparkSession.dataSource.register(ChangeSink)
+    packed = base64.b64encode(zlib.compress(pickle.dumps(job), 1)).decode("ascii")
+    with raised_by_workers():
+        rows.write.format(ChangeSink.name()).mode("append").option(_JOB, packed).save()

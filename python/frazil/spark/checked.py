@@ -1,0 +1,71 @@
+"""What the functions of `frazil.spark` take, checked before anything is done: see `frazil.checked`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from pyspark.sql import DataFrame
+
+from frazil import arguments
+from frazil.checked import CHECKS, checked_call
+from frazil.exceptions import InvalidInputError
+from frazil.scan import Scan
+from frazil.schema import Schema
+from frazil.table import Table
+
+__all__ = ["SPARK_CHECKS", "checked"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _session(what: str, value: Any) -> Any:
+    # Sessions of Connect are of no common class with others.
+    if isinstance(value, type) or not (hasattr(value, "createDataFrame") and hasattr(value, "conf")):
+        raise InvalidInputError(f"{what} must be a Spark session, not {arguments.shown(value)}")
+    return value
+
+
+def _frame(what: str, value: Any) -> Any:
+    if isinstance(value, DataFrame) or type(value).__module__.startswith("pyspark.sql.connect."):
+        return value
+    hint = "Make one of it: spark.createDataFrame(...)"
+    raise InvalidInputError(f"{what} must be a Spark DataFrame, not {arguments.shown(value)}", hint=hint)
+
+
+def _one_of(kinds: tuple[type, ...], said: str) -> Callable[[str, Any], Any]:
+    def check(what: str, value: Any) -> Any:
+        if isinstance(value, kinds):
+            return arguments.path(what, value) if isinstance(value, (str, os.PathLike)) else value
+        raise InvalidInputError(f"{what} must be {said}, not {arguments.shown(value)}")
+
+    return check
+
+
+_PATHS = (str, os.PathLike)
+_table_or_scan = _one_of((Table, Scan, *_PATHS), "a table, a scan or a location")
+
+
+def _tables(what: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{what} must be a dictionary of names and tables, not {arguments.shown(value)}")
+    return {arguments.text(what, name): _table_or_scan(f"{what}[{name!r}]", table) for name, table in value.items()}
+
+
+SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **CHECKS,
+    "SparkSession": _session,
+    "DataFrame": _frame,
+    "Scan": _one_of((Scan,), "a scan"),
+    "Schema": _one_of((Schema,), "a schema"),
+    "Table | str | os.PathLike[str]": _one_of((Table, *_PATHS), "a table or its location"),
+    "Table | Scan | str | os.PathLike[str]": _table_or_scan,
+    "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
+}
+"""By the text of the annotation, as `frazil.checked.CHECKS`."""
+
+
+def checked(function: _Function) -> _Function:
+    """A function that checks its arguments."""
+    return checked_call(function, SPARK_CHECKS)

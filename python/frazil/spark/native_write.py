@@ -1,0 +1,339 @@
+"""The native lane of writes: Spark's own Parquet writer makes the files, the driver reads their footers and commits.
+
+Rows then never leave the JVM. Spark is told names, field ids and the folder of the job below the table's data; it puts
+the rows of each partition into folders of their own, from which the core takes the partition values, and which it
+checks against bounds. What Spark would not write as Iceberg's writers do goes through Frazil's writer on the executors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from typing import Literal, NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as st
+
+from frazil._core import CommitMessage
+from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
+from frazil.schema import Field, PartitionField
+from frazil.spark import functions as ff
+from frazil.spark.distribution import ordering
+from frazil.spark.native import Engine, changed_setting, place_for_spark, quoted
+from frazil.spark.types import spark_type
+from frazil.table import Table
+
+__all__ = ["ENGINE_MEMBER", "WriteLane", "staged", "write_lane"]
+
+# The member of a snapshot's summary that says who wrote its files.
+ENGINE_MEMBER = "frazil.write-engine"
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SETTINGS = {
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+}
+_OPTIONS = {
+    # What fails or is done twice must leave nothing where the files of the job are looked for.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+_PROPERTIES = {
+    "row-group-size-bytes": ("parquet.block.size", str(128 << 20)),
+    "page-size-bytes": ("parquet.page.size", str(1 << 20)),
+    "page-row-limit": ("parquet.page.row.count.limit", "20000"),
+    "dict-size-bytes": ("parquet.dictionary.page.size", str(2 << 20)),
+}
+_CODECS = ("zstd", "snappy", "gzip", "uncompressed")
+_WIDER = {
+    "tinyint": ("int", "bigint"),
+    "smallint": ("int", "bigint"),
+    "int": ("bigint",),
+    "float": ("double",),
+    "void": (),
+}
+_DATES = ("date", "timestamp", "timestamptz")
+_MICROS_PER_HOUR = 3_600_000_000
+
+
+class WriteLane(NamedTuple):
+    """Who writes a DataFrame's rows into a table's files.
+
+    Attributes:
+        engine: `native`: Spark's own Parquet writer. `arrow`: Frazil's writer on the executors.
+        reason: Why Spark's writer does not; None if it does.
+    """
+
+    engine: Literal["native", "arrow"]
+    reason: str | None
+
+    def __str__(self) -> str:
+        who = "Spark's Parquet writer" if self.engine == "native" else "Frazil's writer through Arrow"
+        return f"{who}{f' ({self.reason})' if self.reason else ''}"
+
+
+def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
+    """Who would write.
+
+    Raises:
+        UnsupportedError: `engine` is `native`, and Spark would not write the files as Iceberg's writers do.
+    """
+    if engine not in ("auto", "native", "arrow"):
+        raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
+    if engine == "arrow":
+        return WriteLane("arrow", "asked for by engine='arrow'")
+    reason = next(_reasons(df, table), None)
+    if reason is None:
+        return WriteLane("native", None)
+    if engine == "native":
+        raise UnsupportedError(
+            f"Spark's own writer would not write the files as Iceberg's do: {reason}",
+            {"table": table.location},
+            "Leave engine= out: Frazil's writer takes the rows",
+        )
+    return WriteLane("arrow", reason)
+
+
+def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
+    """Why Spark's writer can't write the rows."""
+    if table.format != "iceberg":
+        yield "the table is of Apache Paimon"
+        return
+    yield from _of_properties(table.properties)
+    folder = table._core.job_folder("x")
+    if folder is None:
+        yield "the table's files lie under hashes (write.object-storage.enabled)"
+    elif place_for_spark(df.sparkSession, folder) is None:
+        yield f"Spark is not said to write to '{folder.partition(':')[0]}:'"
+    fields = {field.name: field for field in table.schema.fields}
+    if len({name.lower() for name in fields}) < len(fields):
+        yield "the table has columns that differ in case only"
+    if len({name.lower() for name in df.columns}) < len(df.columns):
+        yield "the rows have columns that differ in case only"
+    given = {field.name: field.dataType for field in df.schema}
+    for name in given:
+        if name not in fields:
+            yield f"the table has no column '{name}'"
+    for name, field in fields.items():
+        yield from _of_column(field, given.get(name), name)
+    for name in set(fields) - set(given):
+        if fields[name].required or table.format_version >= 3:
+            yield f"the rows have no column '{name}', which may have a default"
+    sources = {field.id: field for field in table.schema.fields}
+    for part in table.partition_spec.fields:
+        if not _is_simple(part, sources.get(part.source_id)):
+            yield f"partition field '{part.name}' ({part.transform}) is made by Frazil's writer"
+    for sort in table.sort_order.fields:
+        source = sources.get(sort.source_id)
+        if source is None or source.type in ("float", "double") or ordering(table) is None:
+            yield "Frazil's writer makes the table's sort order"
+
+
+def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
+    if properties.get("write.format.default", "parquet").lower() != "parquet":
+        yield f"the table's files are of format {properties['write.format.default']}"
+    codec = properties.get("write.parquet.compression-codec", "zstd").lower()
+    if codec not in _CODECS:
+        yield f"codec {codec}"
+    for name, value in properties.items():
+        known = name.removeprefix("write.parquet.")
+        if known == name or known in ("compression-codec", "compression-level"):
+            continue
+        if known not in _PROPERTIES:
+            yield f"property '{name}' is known to Frazil's writer only"
+        elif not value.isdigit():
+            yield f"property '{name}' is no number"
+    level = properties.get("write.parquet.compression-level", "3")
+    if "write.parquet.compression-level" in properties and (codec != "zstd" or not level.isdigit()):
+        yield "property 'write.parquet.compression-level' is for zstd only"
+
+
+def _of_column(field: Field, given: st.DataType | None, path: str) -> Iterator[str]:
+    if not _PLAIN_NAME.match(field.name):
+        yield f"column '{path}': files have another name for it"
+    if field.type.startswith(("list<", "map<")):
+        yield f"column '{path}': Spark writes no field ids inside lists and maps"
+    elif field.type.startswith("struct<"):
+        if given is None or isinstance(given, st.NullType):
+            pass
+        elif not isinstance(given, st.StructType) or given.fieldNames() != [c.name for c in field.children]:
+            yield f"column '{path}': the rows have {given.simpleString()}"
+            return
+        for i, child in enumerate(field.children):
+            inner = given.fields[i].dataType if isinstance(given, st.StructType) else None
+            yield from _of_column(child, inner, f"{path}.{child.name}")
+    elif field.type in ("uuid", "unknown", "variant") or field.type.startswith("fixed["):
+        yield f"column '{path}': Spark has no type {field.type}"
+    else:
+        try:
+            wanted = spark_type(field)
+        except FrazilError:
+            wanted = None
+        if not isinstance(wanted, st.AtomicType):
+            yield f"column '{path}': Spark has no type {field.type}"
+        elif given is not None and not _fits(given, wanted):
+            yield f"column '{path}': the rows have {given.simpleString()}, the table {field.type}"
+
+
+def _fits(given: st.DataType, wanted: st.DataType) -> bool:
+    """Whether values are the same in the wanted type, whatever they are."""
+    if given == wanted or isinstance(given, st.NullType):
+        return True
+    if isinstance(given, st.DecimalType) and isinstance(wanted, st.DecimalType):
+        return given.scale == wanted.scale and given.precision <= wanted.precision
+    return wanted.simpleString() in _WIDER.get(given.simpleString(), ())
+
+
+def _is_simple(part: PartitionField, source: Field | None) -> bool:
+    kind = part.transform.partition("[")[0]
+    if kind == "void":
+        return True
+    if source is None:
+        return False
+    if kind in ("identity", "truncate"):
+        return source.type in ("int", "long", "string", *(("date", "boolean") if kind == "identity" else ()))
+    if kind == "bucket":
+        return source.type in ("int", "long", "string", "date", "timestamp", "timestamptz", "binary") or (
+            source.type.startswith("decimal")
+        )
+    dated = _DATES if kind in ("year", "month", "day") else _DATES[1:] if kind == "hour" else ()
+    return source.type in dated
+
+
+# ---------------------------------------------------------------- writing
+
+
+def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
+    """Has Spark write the rows into the folder of a job; what is there is deleted if it was not written whole.
+
+    Args:
+        df: The rows, distributed.
+        table: The table, for which `write_lane` says `native`.
+        job: A unique name.
+    """
+    spark = df.sparkSession
+    folder = table._core.job_folder(job)
+    place = None if folder is None else place_for_spark(spark, folder)
+    if folder is None or place is None:
+        raise InvalidInputError("the table has no place for Spark's files", {"table": table.location})
+    rows, folders, is_sorted = _arranged(df, table)
+    try:
+        writer = rows.write.options(**_options(table))
+        with ExitStack() as settings:
+            for name, value in _SETTINGS.items():
+                settings.enter_context(changed_setting(spark, name, value))
+            (writer.partitionBy(*folders) if folders else writer).parquet(place)
+        return table._core.collect_job(folder, is_sorted)
+    except BaseException:
+        sweep(table, folder)
+        raise
+
+
+def sweep(table: Table, folder: str) -> None:
+    """Deletes a job's folder; what can't be deleted is an orphan."""
+    with suppress(FrazilError):
+        table._core.sweep_job(folder)
+
+
+def _options(table: Table) -> dict[str, str]:
+    properties = table.properties
+    options = dict(_OPTIONS)
+    for name, (option, default) in _PROPERTIES.items():
+        options[option] = properties.get(f"write.parquet.{name}", default)
+    codec = properties.get("write.parquet.compression-codec", "zstd").lower()
+    options["compression"] = codec
+    if "write.parquet.compression-level" in properties:
+        options["parquet.compression.codec.zstd.level"] = properties["write.parquet.compression-level"]
+    options["maxRecordsPerFile"] = str(_records_per_file(table))
+    return options
+
+
+def _records_per_file(table: Table) -> int:
+    """About how many rows come to the table's target size; 0 if nothing tells."""
+    summary = table.snapshot.summary if table.snapshot else {}
+    rows, size = int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0))
+    target = table.properties.get("write.target-file-size-bytes", str(512 << 20))
+    if rows < 100_000 or size <= 0 or not target.isdigit():
+        return 0
+    return max(int(target) * rows // size, 1)
+
+
+def _arranged(df: DataFrame, table: Table) -> tuple[DataFrame, list[str], bool]:
+    """The rows in the table's columns and types, columns for partition folders, and whether files are sorted."""
+    given = {field.name: field.dataType for field in df.schema}
+    columns = [_column(field, given.get(field.name)) for field in table.schema.fields]
+    sources = {field.id: field for field in table.schema.fields}
+    parts = table.partition_spec.fields
+    live = [(i, part) for i, part in enumerate(parts) if not part.transform.startswith("void")]
+    folders = {f"frazil_{i}": part for i, part in live}
+    rows = df.select(*columns)
+    said = {name: _folder(part, sources[part.source_id]).alias(name) for name, part in folders.items()}
+    order = ordering(table)
+    rows = rows.select("*", *said.values()) if said else rows
+    if order:
+        rows = rows.sortWithinPartitions(*[f.col(name).asc() for name in said], *order)
+    return rows, list(said), bool(order)
+
+
+def _column(field: Field, given: st.DataType | None) -> Column:
+    wanted = _with_ids(field)
+    column = f.lit(None) if given is None else f.col(quoted(field.name))
+    if given is None or given != wanted:
+        column = column.cast(wanted)
+    return column.alias(field.name, metadata={"parquet.field.id": field.id})
+
+
+def _with_ids(field: Field) -> st.DataType:
+    if not field.type.startswith("struct<"):
+        return spark_type(field)
+    return st.StructType(
+        [st.StructField(c.name, _with_ids(c), True, {"parquet.field.id": c.id}) for c in field.children]
+    )
+
+
+def _folder(part: PartitionField, source: Field) -> Column:
+    """A partition value as the core reads it from a folder's name."""
+    kind, _, width = part.transform.rstrip("]").partition("[")
+    column = f.col(quoted(source.name))
+    text: Column
+    if kind == "bucket":
+        text = ff.bucket(int(width), column).cast("string")
+    elif kind == "truncate" and source.type == "string":
+        text = _hexadecimal(ff.truncate(int(width), column))
+    elif kind == "truncate":
+        text = ff.truncate(int(width), column, spark_type(source)).cast("string")
+    elif kind == "identity" and source.type == "string":
+        text = _hexadecimal(column)
+    elif kind == "identity" and source.type != "date":
+        text = column.cast("string")
+    else:
+        text = _time(kind, column, source.type).cast("string")
+    return f.coalesce(f.concat(f.lit("v"), text), f.lit("null"))
+
+
+def _hexadecimal(column: Column) -> Column:
+    return f.lower(f.hex(column.cast("binary")))
+
+
+def _time(kind: str, column: Column, type_: str) -> Column:
+    """Years, months, days or hours from 1970 on, in UTC whatever the session's zone is."""
+    epoch = f.lit("1970-01-01").cast("date")
+    if type_ == "timestamptz":
+        micros = f.unix_micros(column)
+        hours = (micros - f.pmod(micros, f.lit(_MICROS_PER_HOUR))) / f.lit(_MICROS_PER_HOUR)
+        hours = hours.cast("int")
+        date = f.date_add(epoch, f.floor(hours / f.lit(24)).cast("int"))
+    else:
+        date = column.cast("date")
+        hours = f.datediff(date, epoch) * f.lit(24) + f.hour(column)
+    if kind == "hour":
+        return hours
+    if kind == "year":
+        return f.year(date) - f.lit(1970)
+    if kind == "month":
+        return (f.year(date) - f.lit(1970)) * f.lit(12) + f.month(date) - f.lit(1)
+    return f.datediff(date, epoch)

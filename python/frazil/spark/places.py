@@ -1,0 +1,77 @@
+"""Rows with their places: some columns of a table, and of each row its data file and its position there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from frazil.expr import col
+from frazil.scan import Scan
+from frazil.spark.lanes import arrow_lane
+from frazil.spark.native import deal, quoted, read_group, spellings
+from frazil.spark.planning import deal_out, read_parts
+from frazil.spark.types import spark_schema
+from frazil.table import Table
+
+__all__ = ["Placed", "read_placed"]
+
+# Beyond so many files that only Frazil reads, it reads them all: they are named in a filter.
+_MOST_NAMED = 1_000
+
+
+class Placed:
+    """Rows whose file is as Spark spells it.
+
+    Attributes:
+        rows: The columns asked for, then `_file` and `_pos`.
+    """
+
+    def __init__(self, rows: DataFrame, paths: dict[str, str] | None = None) -> None:
+        self.rows = rows
+        self._paths = paths or {}
+
+    def of(self, rows: DataFrame) -> Placed:
+        """Other rows with these files."""
+        return Placed(rows, self._paths)
+
+    def path(self, file: Column) -> Column:
+        """A file as the table names it. Ask for few rows: it is looked up."""
+        if not self._paths:
+            return file
+        known = f.create_map(*(f.lit(text) for pair in self._paths.items() for text in pair))
+        return f.coalesce(known[file], file)
+
+
+def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence[str], at: str | None = None) -> Placed:
+    """The rows that a filter keeps, read by Spark's own reader where it reads as Frazil does.
+
+    Args:
+        spark: The session.
+        table: The table, at its version.
+        filter: As for `Table.scan`.
+        select: Columns, which may be members of structs.
+        at: A branch.
+    """
+    with_places = table.scan(filter, [*select, "_file", "_pos"], at=at)
+    parts = deal_out(spark, with_places, "auto")
+    if parts is not None:
+        return Placed(read_parts(spark, with_places, parts))
+    dealt = deal(spark, table.scan(filter, list(select), at=at), "auto")
+    rest = list(dict.fromkeys(path for path, _ in dealt.reasons))
+    if not dealt.groups or len(rest) > _MOST_NAMED:
+        return Placed(_by_arrow(spark, with_places))
+    schema = spark_schema(with_places.schema)
+    frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema, places=True)]
+    if rest:
+        frames.append(_by_arrow(spark, with_places.where(col("_file").is_in(rest))))
+    paths = {
+        spelled: file.path for group in dealt.groups for file in group.files for spelled in spellings(spark, file.path)
+    }
+    return Placed(reduce(DataFrame.unionAll, frames), paths)
+
+
+def _by_arrow(spark: SparkSession, scan: Scan) -> DataFrame:
+    return arrow_lane(spark, scan.plan(), spark_schema(scan.schema)).select(*map(f.col, map(quoted, scan.schema.names)))

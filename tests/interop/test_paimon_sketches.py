@@ -1,0 +1,88 @@
+"""Aggregate functions over sketches and bitmaps: the same bytes as Java's."""
+
+import random
+from typing import Any
+
+from paimon_java import Paimon, PaimonTable, PaimonType
+
+COLUMNS: dict[str, PaimonType] = {"id": "INT NOT NULL", "v": "BYTES"}
+
+
+def ints(paimon: Paimon, values: range | list[int]) -> Any:
+    out = paimon.gateway.new_array(paimon.jvm.int, len(values))
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
+
+
+def table(paimon: Paimon, function: str) -> PaimonTable:
+    options = {"bucket": 1, "merge-engine": "aggregation", "fields.v.aggregate-function": function, "write-only": "true"}
+    return paimon.create(function, COLUMNS, ["id"], options=options)
+
+
+def check(made: PaimonTable, steps: list[list[bytes | None]]) -> None:
+    """Of rows of the same keys, written one commit after the other."""
+    for step in steps:
+        made.write(list(enumerate(step)))
+    for compact in (False, True):
+        if compact:
+            made.open().maintain.compact()
+        java, mine = made.read().rows.sort_by("id"), made.open().scan().to_arrow().sort_by("id")
+        for row, other in zip(java.to_pylist(), mine.to_pylist(), strict=True):
+            assert (row["id"], ordered(row["v"])) == (other["id"], ordered(other["v"]))
+
+
+def ordered(sketch: bytes | None) -> object:
+    """A HyperLogLog sketch without what depends on the order in which values came.
+
+    That are the places of few values in a table, the estimate that goes by the order (of which a union has none), and the
+    size of the table of exceptions in memory.
+    """
+    if sketch is None or sketch[2] != 7:
+        return sketch
+    if sketch[7] & 3 == 2:
+        return sketch[:4] + sketch[5:8] + sketch[16:]
+    start = 4 * sketch[0]
+    return sketch[:start], sorted(sketch[i : i + 4] for i in range(start, len(sketch), 4))
+
+
+def test_theta(paimon: Paimon) -> None:
+    sketch = paimon.api.utils.ThetaSketch.sketchOf
+    parts = [range(0), range(1), range(5), range(3, 2000), range(1500, 9000), range(100_000, 130_000)]
+    made = [bytes(sketch(ints(paimon, part))) for part in parts]
+    # Sketches that still take values, more than the union keeps, and out of order.
+    theta = paimon.jvm.org.apache.datasketches.theta
+    for nominal in (16, 4096, 16384):
+        alive = theta.UpdateSketch.builder().setNominalEntries(nominal).build()
+        for value in range(500, 7000, 3):
+            alive.update(value)
+        made += [bytes(alive.toByteArray()), bytes(alive.compact(False, None).toByteArray())]
+    alpha = theta.UpdateSketch.builder().setFamily(paimon.jvm.org.apache.datasketches.common.Family.ALPHA).build()
+    for value in range(2000, 12000):
+        alpha.update(value)
+    made.append(bytes(alpha.toByteArray()))
+    steps: list[list[bytes | None]] = [[*made, None], [*reversed(made), made[4]], [*made[3:], *made[:3], made[3]]]
+    check(table(paimon, "theta_sketch"), steps)
+
+
+def test_hll(paimon: Paimon) -> None:
+    sketch = paimon.api.utils.HllSketchUtil.sketchOf
+    parts = [range(0), range(1), range(7), range(5, 60), range(40, 700), range(600, 9000), range(50_000, 90_000)]
+    made = [bytes(sketch(ints(paimon, part))) for part in parts]
+    hll = paimon.jvm.org.apache.datasketches.hll
+    for lg_k in (4, 10, 12, 14):
+        for kind in ("HLL_4", "HLL_6", "HLL_8"):
+            for count in (3, 100, 5000):
+                alive = hll.HllSketch(lg_k, getattr(hll.TgtHllType, kind))
+                for value in range(lg_k * 1000, lg_k * 1000 + count):
+                    alive.update(value)
+                made += [bytes(alive.toCompactByteArray()), bytes(alive.toUpdatableByteArray())]
+    generator = random.Random(5)
+    steps: list[list[bytes | None]] = [[generator.choice(made) for _ in range(80)] for _ in range(3)]
+    made_of = table(paimon, "hll_sketch")
+    check(made_of, steps)
+    # Java goes on with what Frazil made, and estimates the same.
+    made_of.compact({"write-only": "false"})
+    for row in made_of.open().scan().to_arrow().to_pylist():
+        sketch = paimon.jvm.org.apache.datasketches.hll.HllSketch.heapify(row["v"])
+        assert sketch.getCompositeEstimate() >= 0
