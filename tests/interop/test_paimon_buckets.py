@@ -191,7 +191,9 @@ def test_postponed_buckets(paimon: Paimon) -> None:
 def test_postponed_compaction(paimon: Paimon, options: dict[str, str]) -> None:
     """Rows that waited are where those are that had fixed buckets from the beginning."""
     key, more = ["p", "id", "name"], {"write-only": "true", **options}
-    waiting = paimon.create("waiting", COLUMNS, key, ["p"], {"bucket": "-2", "postpone.default-bucket-num": "3", **more})
+    waiting = paimon.create(
+        "waiting", COLUMNS, key, ["p"], {"bucket": "-2", "postpone.default-bucket-num": "3", **more}
+    )
     fixed = paimon.create("fixed", COLUMNS, key, ["p"], {"bucket": "3", **more})
     dice = random.Random(str(options))
     assert waiting.open().maintain.compact().commits == 0

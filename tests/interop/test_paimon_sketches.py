@@ -16,7 +16,12 @@ def ints(paimon: Paimon, values: range | list[int]) -> Any:
 
 
 def table(paimon: Paimon, function: str) -> PaimonTable:
-    options = {"bucket": 1, "merge-engine": "aggregation", "fields.v.aggregate-function": function, "write-only": "true"}
+    options = {
+        "bucket": 1,
+        "merge-engine": "aggregation",
+        "fields.v.aggregate-function": function,
+        "write-only": "true",
+    }
     return paimon.create(function, COLUMNS, ["id"], options=options)
 
 

@@ -19,7 +19,17 @@ COLUMNS: dict[str, PaimonType] = {
     "map": mapping("INT", "TIMESTAMP(9)"),
     "row": row(x="INT", t="TIMESTAMP(7) WITH LOCAL TIME ZONE"),
 }
-EDGES = [0, 1, -1, 999_999_999, -86_400_000_000_000, 86_399_999_999_999, 2**63 - 10**6, -(2**63) + 2 * 10**6, 1_700_000_000_123_456_789]
+EDGES = [
+    0,
+    1,
+    -1,
+    999_999_999,
+    -86_400_000_000_000,
+    86_399_999_999_999,
+    2**63 - 10**6,
+    -(2**63) + 2 * 10**6,
+    1_700_000_000_123_456_789,
+]
 
 
 def times(start: int, count: int) -> list[tuple[Any, ...]]:
@@ -40,7 +50,9 @@ def batch(rows: list[tuple[Any, ...]]) -> pa.Table:
     return pa.table([pa.array(column, arrow_type(type_)) for column, type_ in columns], names=list(COLUMNS))
 
 
-@pytest.mark.parametrize("options", [{}, {"file.block-size": "2 kb"}, {"metadata.stats-mode": "full"}], ids=["plain", "groups", "full"])
+@pytest.mark.parametrize(
+    "options", [{}, {"file.block-size": "2 kb"}, {"metadata.stats-mode": "full"}], ids=["plain", "groups", "full"]
+)
 def test_both_ways(paimon: Paimon, options: dict[str, str]) -> None:
     table = paimon.create("wide", COLUMNS, options={"file.format": "parquet", **options})
     table.write(times(0, 60))
@@ -61,10 +73,14 @@ def test_keys_and_formats(paimon: Paimon) -> None:
     """As keys, in levels of other formats, merged and compacted."""
     columns = {**COLUMNS, "ts9": "TIMESTAMP(9) NOT NULL"}
     for format_ in ("parquet", "orc"):
-        options = {"bucket": 2, "file.format": format_, "file.format.per.level": "0:parquet" if format_ == "orc" else ""}
+        options = {
+            "bucket": 2,
+            "file.format": format_,
+            "file.format.per.level": "0:parquet" if format_ == "orc" else "",
+        }
         table = paimon.create("wide_keys", columns, ["ts9"], options={k: v for k, v in options.items() if v})
         # ORC has no timestamps in the last second before 1970.
-        rows = [(r[0], r[1] or r[0], *r[2:]) for r in times(0, 40) if -(10**9) > (r[1] or 0) or 0 <= (r[1] or 0)]
+        rows = [(r[0], r[1] or r[0], *r[2:]) for r in times(0, 40) if (r[1] or 0) < -(10**9) or (r[1] or 0) >= 0]
         table.write(rows[:25])
         table.open().append(batch(rows[10:]))
         table.check(None)

@@ -54,7 +54,9 @@ def test_orphan_files(paimon: Paimon, keyed: bool) -> None:
     age(table.root, 30)
     (table.root / "p=1" / "bucket-0" / "data-young.parquet").write_bytes(b"young")
     # Files of a writer that failed to commit.
-    message = t.writer().write(pa.table({"id": pa.array([7], pa.int32()), "v": ["lost"], "p": pa.array([1], pa.int32())}))
+    message = t.writer().write(
+        pa.table({"id": pa.array([7], pa.int32()), "v": ["lost"], "p": pa.array([1], pa.int32())})
+    )
     assert message
     now = dt.datetime.now(dt.timezone.utc)
     before = table.read().rows, table.read(branch="side").rows
@@ -99,7 +101,15 @@ def test_tags_for_some_time(paimon: Paimon) -> None:
     retained = {name: manager.getOrThrow(name).getTagTimeRetained().toString() for name in ("day", "default")}
     assert retained == {"day": "PT24H", "default": "PT2H"}
     made = manager.getOrThrow("day").getTagCreateTime()
-    assert abs((dt.datetime.fromisoformat(str(made.toString())[:19]) - dt.datetime.now(dt.timezone.utc).replace(tzinfo=None))) < HOUR
+    assert (
+        abs(
+
+                dt.datetime.fromisoformat(str(made.toString())[:19])
+                - dt.datetime.now(dt.timezone.utc).replace(tzinfo=None)
+
+        )
+        < HOUR
+    )
     told = t.inspect.tags().to_pylist()
     assert {row["tag_name"]: row["time_retained"] for row in told} == retained
     java = table.read(system="tags").rows.to_pylist()

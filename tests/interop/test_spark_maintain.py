@@ -3,10 +3,10 @@
 import functools
 
 import pytest
-import test_maintain
 from java_side import Java
 from pyspark.sql import SparkSession
 
+import test_maintain
 from frazil.maintain import Maintain
 
 

@@ -10,13 +10,18 @@ import pytest
 import frazil as fz
 
 SCHEMA = pa.schema([("id", pa.int32()), ("name", pa.string()), ("v", pa.int64()), ("p", pa.string())])
-KEYED = pa.schema([pa.field("id", pa.int32(), nullable=False), *list(SCHEMA)[1:3], pa.field("p", pa.string(), nullable=False)])
+KEYED = pa.schema(
+    [pa.field("id", pa.int32(), nullable=False), *list(SCHEMA)[1:3], pa.field("p", pa.string(), nullable=False)]
+)
 
 TABLES: list[tuple[bool, dict[str, str]]] = [
     (False, {}),
     (False, {"file.format": "orc"}),
     (False, {"deletion-vectors.enabled": "true"}),
-    (False, {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true", "bucket": "2", "bucket-key": "id"}),
+    (
+        False,
+        {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": "true", "bucket": "2", "bucket-key": "id"},
+    ),
     (False, {"row-tracking.enabled": "true"}),
     (False, {"row-tracking.enabled": "true", "deletion-vectors.enabled": "true"}),
     (True, {"bucket": "2"}),
@@ -50,7 +55,9 @@ def test_model(tmp_path: Path, keyed: bool, options: dict[str, str]) -> None:
     model: dict[tuple[str, int], dict[str, Any]] = {}
     for turn in range(12):
         picked = dice.sample([(p, i) for p in "ab" for i in range(20)], dice.choice([0, 1, 9, 15]))
-        source = [{"id": i, "name": dice.choice([None, f"{turn}-{i}"]), "v": dice.randrange(5), "p": p} for p, i in picked]
+        source = [
+            {"id": i, "name": dice.choice([None, f"{turn}-{i}"]), "v": dice.randrange(5), "p": p} for p, i in picked
+        ]
         clauses: dict[str, Any] = {}
         if turn == 0 or dice.random() < 0.6:
             clauses["when_not_matched_insert"] = True
@@ -68,9 +75,16 @@ def test_model(tmp_path: Path, keyed: bool, options: dict[str, str]) -> None:
         counts = {"updated": 0, "deleted": 0, "inserted": 0}
         matched = {(row["p"], row["id"]): row for row in source}
         deletes = clauses.get("when_matched_delete")
-        is_deleting = {"v = 1": lambda row: row["v"] == 1, "name is null": lambda row: row["name"] is None, None: lambda _: False}
+        is_deleting = {
+            "v = 1": lambda row: row["v"] == 1,
+            "name is null": lambda row: row["name"] is None,
+            None: lambda _: False,
+        }
         missing = clauses.get("when_not_matched_by_source_delete")
-        is_missing = {"v = 0": lambda row: row["v"] == 0, "name like '1-%'": lambda row: (row["name"] or "").startswith("1-")}
+        is_missing = {
+            "v = 0": lambda row: row["v"] == 0,
+            "name like '1-%'": lambda row: (row["name"] or "").startswith("1-"),
+        }
         for key, old in list(model.items()):
             if key not in matched:
                 if missing and is_missing[missing](old):
@@ -106,7 +120,9 @@ def test_model(tmp_path: Path, keyed: bool, options: dict[str, str]) -> None:
             tracked = table.scan(select=["id", "p", "_row_id"]).to_arrow().to_pylist()
             now = {(row["p"], row["id"]): row["_row_id"] for row in tracked}
             assert len(set(now.values())) == len(now)
-            assert all(now[key] == ids[key] for key in now.keys() & ids.keys() if key in model and counts["inserted"] == 0)
+            assert all(
+                now[key] == ids[key] for key in now.keys() & ids.keys() if key in model and counts["inserted"] == 0
+            )
 
 
 def test_any_columns_match_where_there_is_no_key(tmp_path: Path) -> None:
