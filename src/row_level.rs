@@ -23,8 +23,8 @@ mod key_columns;
 mod key_ranges;
 mod keys;
 mod live;
-mod matches;
 mod matcher;
+mod matches;
 mod merge;
 mod overwrite;
 pub mod parts;
@@ -48,7 +48,7 @@ use crate::workers::GoOn;
 
 use self::delta::Delta;
 pub(crate) use self::live::{Placed, are_in, placed, schema_with_lineage};
-pub(crate) use self::matcher::{MergeRows, Matcher};
+pub(crate) use self::matcher::{Matcher, MergeRows};
 pub use self::merge::{Columns, Merge};
 pub(crate) use self::overwrite::NewRows;
 pub(crate) use self::positions::listed_with_other_deletes;

@@ -251,8 +251,8 @@ class Maintain:
         are left alone.
 
         Args:
-            older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days, of tables of
-                Apache Paimon, as with Java, a day. They take no other argument but `dry_run`.
+            older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days, of
+                tables of Apache Paimon, as with Java, a day. They take no other argument but `dry_run`.
             location: The folder to look in: the table's, one in it, or one that a property of the table names
                 (`write.data.path`). None is the table's.
             dry_run: Only tell what would go.

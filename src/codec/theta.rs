@@ -135,7 +135,8 @@ impl ThetaSketch {
         const COMPACT: u8 = 3;
         const EMPTY: u8 = 4;
         let short = || Error::corrupt(format!("a theta sketch of {} bytes is cut off", bytes.len()));
-        let ([longs, version, family, _, table, flags, seed @ ..], _) = bytes.split_first_chunk::<8>().ok_or_else(short)?;
+        let ([longs, version, family, _, table, flags, seed @ ..], _) =
+            bytes.split_first_chunk::<8>().ok_or_else(short)?;
         if *version != 3 {
             return Err(Error::unsupported(format!("a theta sketch of version {version} can't be read")));
         }

@@ -17,6 +17,11 @@ fn codecs_and_levels_are_javas() {
     assert_eq!(of(&[], false).unwrap(), (Codec::Deflate, Some(9)));
     assert_eq!(of(&[(CODEC, "ZSTD")], false).unwrap(), (Codec::Zstd, Some(1)));
     assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, "7")], true).unwrap(), (Codec::Zstd, Some(7)));
+    // Zstandard has no such levels, and takes the nearest.
+    for level in [-1, 0, 99] {
+        assert_eq!(of(&[(CODEC, "zstd"), (LEVEL, &level.to_string())], false).unwrap(), (Codec::Zstd, Some(level)));
+    }
+    assert_eq!(of(&[(LEVEL, "-1")], false).unwrap(), (Codec::Deflate, Some(-1)));
     let deletes = [(CODEC, "zstd"), ("write.delete.avro.compression-codec", "uncompressed")];
     assert_eq!(of(&deletes, true).unwrap(), (Codec::Null, None));
     assert_eq!(of(&deletes, false).unwrap().0, Codec::Zstd);

@@ -110,7 +110,8 @@ impl ParquetFile {
     /// Those of some leaf columns that are in a column of the table with 96-bit timestamps which are read as nanoseconds.
     pub(crate) fn wide_leaves(&self, among: &BTreeSet<usize>) -> BTreeSet<usize> {
         let schema = self.parquet_schema();
-        let is_int96 = |leaf: usize| schema.columns().get(leaf).is_some_and(|c| c.physical_type() == PhysicalType::INT96);
+        let is_int96 =
+            |leaf: usize| schema.columns().get(leaf).is_some_and(|c| c.physical_type() == PhysicalType::INT96);
         let wide = self.nanos.iter().filter(|leaf| among.contains(leaf) && is_int96(**leaf));
         // Whole columns: the decoder takes no parts of maps.
         let roots: BTreeSet<usize> = wide.map(|leaf| schema.get_column_root_idx(*leaf)).collect();
@@ -170,7 +171,8 @@ impl ParquetFile {
                     }
                     DecodeResult::Data(metadata) => {
                         let complete = metadata.column_index().is_some() && metadata.offset_index().is_some();
-                        let metadata = arrow_metadata(Arc::new(metadata), &nanos_in(&self.nanos)).map_err(undecodable)?;
+                        let metadata =
+                            arrow_metadata(Arc::new(metadata), &nanos_in(&self.nanos)).map_err(undecodable)?;
                         return Ok(complete.then_some(metadata));
                     }
                     DecodeResult::Finished => return Ok(None),

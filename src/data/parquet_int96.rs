@@ -8,7 +8,7 @@ use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::{max, min};
-use arrow::datatypes::{DataType, FieldRef, Fields, SchemaRef, TimestampNanosecondType, TimestampMillisecondType};
+use arrow::datatypes::{DataType, FieldRef, Fields, SchemaRef, TimestampMillisecondType, TimestampNanosecondType};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Type as PhysicalType;
@@ -335,9 +335,7 @@ impl<W: Write + Send> RowWriter<W> {
     pub(super) fn estimated_bytes(&self) -> u64 {
         let bytes = match self {
             RowWriter::Plain(writer) => writer.bytes_written() + writer.in_progress_size(),
-            RowWriter::Wide(writer) => {
-                writer.file.bytes_written() + writer.group.as_ref().map_or(0, Group::bytes)
-            }
+            RowWriter::Wide(writer) => writer.file.bytes_written() + writer.group.as_ref().map_or(0, Group::bytes),
         };
         bytes as u64
     }

@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
-use arrow::array::{
-    ListArray, MapArray, NullBufferBuilder, StringArray, StructArray, TimestampNanosecondArray,
-};
+use arrow::array::{ListArray, MapArray, NullBufferBuilder, StringArray, StructArray, TimestampNanosecondArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{Field, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};

@@ -62,7 +62,7 @@ pub struct Orphans {
 
 impl Table {
     /// Deletes files below the table's folder that no snapshot, metadata file or statistics lead to and that are older than
-    /// three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except for folders of partition fields with
+    /// three days or `older_than_ms`. Hidden files and folders (`_`, `.`) stay, except in folders of jobs and for folders of partition fields with
     /// such names; links are not followed, and folders of tables within this one's are left alone.
     ///
     /// # Errors

@@ -125,12 +125,7 @@ pub fn bucket_files(
 }
 
 /// Whether a file has a row that is over, as far as its statistics tell.
-fn is_due(
-    expiry: &RecordExpiry,
-    metadata: &TableMetadata,
-    schema: &TableSchema,
-    entry: &FileEntry,
-) -> Result<bool> {
+fn is_due(expiry: &RecordExpiry, metadata: &TableMetadata, schema: &TableSchema, entry: &FileEntry) -> Result<bool> {
     let Some(file) = metadata.schemas.get(&entry.schema_id) else { return Ok(false) };
     let (recorded, written) = (entry.value_stats_cols.as_deref(), entry.write_cols.as_deref());
     let mapping = StatsMapping::of_values(schema, file, recorded, written);

@@ -107,7 +107,8 @@ fn bucket_folders(store: &dyn Store, data_root: &str, schema: &TableSchema) -> R
             go_on()?;
             let Some(parent) = level.get(i) else { return Ok(Vec::new()) };
             let names = store.list_folders(parent)?;
-            let wanted = names.iter().filter(|name| if is_last { name.starts_with(BUCKET) } else { name.contains('=') });
+            let wanted =
+                names.iter().filter(|name| if is_last { name.starts_with(BUCKET) } else { name.contains('=') });
             Ok(wanted.map(|name| join(parent, name)).collect())
         })?;
         level = below.into_iter().flatten().collect();

@@ -74,10 +74,7 @@ impl RecordExpiry {
                     self.leaf(Op::GtEq, long(FIRST_MILLIS)),
                     self.leaf(Op::GtEq, long(self.cutoff.saturating_mul(1000))),
                 ]),
-                BoundPredicate::all([
-                    self.leaf(Op::Lt, long(FIRST_MILLIS)),
-                    self.leaf(Op::GtEq, long(self.cutoff)),
-                ]),
+                BoundPredicate::all([self.leaf(Op::Lt, long(FIRST_MILLIS)), self.leaf(Op::GtEq, long(self.cutoff))]),
             ]),
             _ => self.leaf(Op::GtEq, long(self.first_kept())),
         };

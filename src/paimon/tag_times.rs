@@ -111,7 +111,8 @@ mod tests {
     #[test]
     fn durations_are_told_as_java_tells_them() {
         // `Duration.toString`, by its documentation.
-        let cases = [(86_400.0, "PT24H"), (90.5, "PT1M30.5S"), (0.0, "PT0S"), (8.0, "PT8S"), (3661.001, "PT1H1M1.001S")];
+        let cases =
+            [(86_400.0, "PT24H"), (90.5, "PT1M30.5S"), (0.0, "PT0S"), (8.0, "PT8S"), (3661.001, "PT1H1M1.001S")];
         for (seconds, text) in cases {
             assert_eq!(duration_text(&json!(seconds)).as_deref(), Some(text));
         }

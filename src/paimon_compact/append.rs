@@ -8,8 +8,8 @@ use super::{Group, Job, Outcome, Work, tasks_of};
 use crate::data::read::read_task;
 use crate::error::{Error, Result, ResultExt};
 use crate::paimon::compact_plan::BucketFiles;
-use crate::paimon_write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon_table::rows::tracking::with_tracking;
+use crate::paimon_write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon_write::target_bytes;
 use crate::workers::GoOn;
 

@@ -87,7 +87,8 @@ fn by_count<'b>(
     const DEFAULT: &str = "postpone.default-bucket-num";
     let default = schema.options().integer(DEFAULT)?.unwrap_or(1);
     let default = i32::try_from(default).ok().filter(|n| *n > 0);
-    let default = default.ok_or_else(|| Error::invalid("partitions have one bucket at least").with("option", DEFAULT))?;
+    let default =
+        default.ok_or_else(|| Error::invalid("partitions have one bucket at least").with("option", DEFAULT))?;
     let mut out: BTreeMap<i32, Vec<&BucketFiles>> = BTreeMap::new();
     for bucket in waiting {
         let count = known.get(&bucket.partition_row[..]).copied().unwrap_or(default);

@@ -398,9 +398,11 @@ fn fast_forward(folder: &TableFolder, name: &str, to: &str) -> Result<()> {
         // What the other branch had of these numbers has expired; the tag that it began with is kept.
         let is_start = |tag: &Tag| tag.snapshot.id == last.id && trimmed(&tag.snapshot) == last;
         if last.id < first && !other.tags()?.iter().any(is_start) {
-            return Err(Error::invalid(format!("it can't be told any more whether the branch '{to}' descends from '{name}'"))
-                .with("snapshot", last.id)
-                .hint(format!("Take '{name}' back first to the tag that '{to}' began with: rollback(to=tag)")));
+            return Err(Error::invalid(format!(
+                "it can't be told any more whether the branch '{to}' descends from '{name}'"
+            ))
+            .with("snapshot", last.id)
+            .hint(format!("Take '{name}' back first to the tag that '{to}' began with: rollback(to=tag)")));
         }
         for id in branch.snapshot_ids()?.into_iter().rev().filter(|id| *id >= first) {
             if !other.has_snapshot(id)? || other.snapshot(id)? != branch.snapshot(id)? {

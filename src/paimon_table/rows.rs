@@ -9,8 +9,8 @@
 //! Source: Java's `DeleteFromPaimonTableCommand`, `UpdatePaimonTableCommand`.
 
 mod found;
-mod merge;
 pub(super) mod keyed;
+mod merge;
 mod rewrite;
 pub(crate) mod tracking;
 pub(crate) mod vectors;

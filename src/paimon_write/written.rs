@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::error::Result;
-use crate::paimon::bucket::POSTPONE_BUCKET;
 use crate::paimon::binary_row_write::{encode_values, prefixed};
+use crate::paimon::bucket::POSTPONE_BUCKET;
 use crate::paimon::entries::{EntryColumns, EntryRequest};
 use crate::paimon::live::{DeletedFiles, Judge, data_manifests};
 use crate::paimon::metadata::TableMetadata;

@@ -225,12 +225,12 @@ impl Table {
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
-    fn job_folder(&self, py: Python<'_>, job: &str) -> PyResult<Option<String>> {
-        run(py, || self.inner.iceberg("files of an engine")?.job_folder(job))
+    fn job_folder(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
+        run(py, || self.inner.iceberg("files of an engine")?.job_folder(name))
     }
 
-    fn collect_job(&self, py: Python<'_>, folder: &str, is_sorted: bool) -> PyResult<CommitMessage> {
-        let collect = |go_on: GoOn| self.inner.iceberg("files of an engine")?.collect_job(folder, is_sorted, go_on);
+    fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
+        let collect = |go_on: GoOn| self.inner.iceberg("files of an engine")?.collect_job(folder, in_order, go_on);
         let message = run_watched(py, &Watch::new(), collect)?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }

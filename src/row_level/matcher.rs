@@ -9,10 +9,10 @@ use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
 
 use super::apply::NO_SOURCE;
+use super::clauses::{mapping, updated};
 use super::key_columns::KeyColumns;
 use super::key_ranges::KeyRanges;
 use super::keys::KeyIndex;
-use super::clauses::{mapping, updated};
 use super::merge::Merge;
 use super::source::{Mapping, Numbered, Source, renamed, rows_of};
 use crate::data::filter::matches;

@@ -282,9 +282,9 @@ def test_rows_that_expire(paimon: Paimon, type_: str, options: dict[str, str]) -
         table.write([(i + step, *rest) for i, *rest in found(range(0, 60, 3), step)])
         if step == 3:
             table.write(found(range(1000, 1010), step))
+    t = table.open()
+    t.set_properties({"record-level.time-field": "x"})
     with pytest.raises(fz.InvalidInputError, match="no column 'x'"):
-        t = table.open()
-        t.set_properties({"record-level.time-field": "x"})
         t.maintain.compact()
 
 

@@ -40,8 +40,8 @@ def check(made: PaimonTable, steps: list[list[bytes | None]]) -> None:
 def ordered(sketch: bytes | None) -> object:
     """A HyperLogLog sketch without what depends on the order in which values came.
 
-    That are the places of few values in a table, the estimate that goes by the order (of which a union has none), and the
-    size of the table of exceptions in memory.
+    That are the places of few values in a table, the estimate that goes by the order, and the size in memory of the
+    table of exceptions.
     """
     if sketch is None or sketch[2] != 7:
         return sketch

@@ -43,8 +43,16 @@ def test_orphan_files(paimon: Paimon, keyed: bool) -> None:
     t = table.open()
     t.delete("id = 4")
     t.maintain.expire_snapshots(retain_last=1, older_than=dt.timedelta(0))
-    for place in ("manifest/manifest-old", "index/index-old", "p=1/bucket-0/data-old.parquet", "snapshot/.snapshot-9.tmp",
-                  "branch/branch-side/snapshot/left", "statistics/stat-old", "p=7/bucket-3/data-x.orc"):  # fmt: skip
+    left = [
+        "manifest/manifest-old",
+        "index/index-old",
+        "p=1/bucket-0/data-old.parquet",
+        "snapshot/.snapshot-9.tmp",
+        "branch/branch-side/snapshot/left",
+        "statistics/stat-old",
+        "p=7/bucket-3/data-x.orc",
+    ]
+    for place in left:
         path = table.root / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"left")
@@ -103,10 +111,7 @@ def test_tags_for_some_time(paimon: Paimon) -> None:
     made = manager.getOrThrow("day").getTagCreateTime()
     assert (
         abs(
-
-                dt.datetime.fromisoformat(str(made.toString())[:19])
-                - dt.datetime.now(dt.timezone.utc).replace(tzinfo=None)
-
+            dt.datetime.fromisoformat(str(made.toString())[:19]) - dt.datetime.now(dt.timezone.utc).replace(tzinfo=None)
         )
         < HOUR
     )

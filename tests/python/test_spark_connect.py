@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
@@ -23,7 +24,7 @@ import frazil as fz
 import frazil.spark.query
 from pyspark.sql import functions as fz_f
 
-events, copy, deleted, folder = sys.argv[1:]
+events, copy, deleted, folder, plain = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 assert type(spark).__module__.startswith("pyspark.sql.connect")
 df = fz.spark.read(spark, events, filter="id >= 50", select=["id", "country", "payload.a"])
@@ -60,6 +61,15 @@ tasks = fz.spark.plan(spark, events, select=["id"]).where("partition = 'ts_day=2
 assert fz.spark.read_tasks(tasks).count() == 24
 fz.spark.append(spark.read.format("frazil").load(events), copy)
 assert fz.open_table(copy).scan().count() == 200
+columns = ["id", "country", "ts", "amount", "named_struct('a', payload.a, 'b', payload.b) as payload"]
+rows = fz.spark.read(spark, events).selectExpr(*columns)
+fz.spark.append(rows, plain, engine="native")
+there = fz.open_table(plain)
+assert there.snapshot.summary["frazil.write-engine"] == "native"
+assert there.scan().count() == 200 and there.scan("payload.a = 7 and country is null").count() == 1
+spark.sql(f"create temporary view v using frazil options (path '{plain}')")
+spark.sql("insert into v (id, country) values (1000, 'NO')").collect()
+assert there.refresh().scan("id = 1000 and country = 'NO'").count() == 1
 spark.stop()
 print("all right")
 """
@@ -77,7 +87,10 @@ def test_connect(catalog: fz.Catalog, events: fz.Table) -> None:
     many = catalog.create_table("db.many", rows.schema)
     for i in range(40):
         many.append(rows.slice(i, 1))
-    places = [t.location.removeprefix("file://") for t in (events, copy, deleted, many)]
+    struct = pa.struct([("a", pa.int32()), ("b", pa.string())])
+    fields = [rows.schema.field(name) for name in ("id", "country", "ts", "amount")]
+    plain = catalog.create_table("db.plain", pa.schema([*fields, ("payload", struct)]), partition_by=["country"])
+    places = [t.location.removeprefix("file://") for t in (events, copy, deleted, many, plain)]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *places],

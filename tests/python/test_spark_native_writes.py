@@ -69,7 +69,7 @@ PARTITIONS: list[list[str]] = [
     ["day(ts)", "truncate(1, country)"],
     ["month(ts)", "year(n)", "truncate(10, id)"],
     ["hour(n)", "d"],
-    ["ok", "month(n)", "year(ts)", "hour(d)"][:3],
+    ["ok", "month(n)", "year(ts)"],
     ["hour(ts)", "day(n)"],
 ]
 
@@ -357,6 +357,6 @@ def test_tasks_that_die_and_run_again(catalog: fz.Catalog) -> None:
         check=False,
     )
     assert done.stdout.strip().endswith("all right"), done.stdout + done.stderr[-3000:]
-    for table in tables[:1]:
-        live = {task.data_file.path.rsplit("/", 1)[-1] for task in table.refresh().scan().plan_files()}
-        assert {Path(path).name for path in on_disk(table)} == live
+    native = tables[0].refresh()
+    live = {task.data_file.path.rsplit("/", 1)[-1] for task in native.scan().plan_files()}
+    assert {Path(path).name for path in on_disk(native)} == live

@@ -289,3 +289,26 @@ def test_paimon_is_refused_at_once(tmp_path: Path) -> None:
         data_source.streamReader(data_source.schema())
     with pytest.raises(fz.UnsupportedError, match="overwritten"):
         data_source.writer(data_source.schema(), True)
+
+
+def test_catalogs_in_databases(spark, tmp_path: Path) -> None:
+    """Their tables are not found by their location."""
+    sql_catalog = fz.catalog("sql", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path / "w"))
+    sql_catalog.create_namespace("db")
+    source = sql_catalog.create_table("db.source", pa.schema([("id", pa.int64())])).append(pa.table({"id": range(5)}))
+    target = sql_catalog.create_table("db.target", source.schema)
+    if streaming.DataSourceStreamArrowWriter is None:
+        with pytest.raises(fz.UnsupportedError, match="row by row"):
+            fz.spark.write_stream(spark.readStream.format("rate").load(), target)
+        return
+    for rows in (5, 8):
+        stream = spark.readStream.format("frazil").load(source.location)
+        writer = fz.spark.write_stream(stream, target, snapshot_properties={"Why": "test"})
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        writer.start().awaitTermination()
+        found = sql_catalog.load_table("db.target")
+        assert found.scan().count() == rows
+        assert found.snapshot.summary["Why"] == "test"
+        source.append(pa.table({"id": range(5, 8)}))
+    with pytest.raises(fz.InvalidInputError, match="no stream"):
+        fz.spark.write_stream(spark.range(3), target)

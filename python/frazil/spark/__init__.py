@@ -30,6 +30,7 @@ from frazil.spark.planning import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.row_changes import delete, merge, update, upsert
+from frazil.spark.streaming import write_stream
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions
 
@@ -54,6 +55,7 @@ __all__ = [
     "sql",
     "update",
     "upsert",
+    "write_stream",
 ]
 
 # What is wrong with arguments is said before anything is done.

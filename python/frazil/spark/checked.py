@@ -20,13 +20,6 @@ __all__ = ["SPARK_CHECKS", "checked"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _session(what: str, value: Any) -> Any:
-    # Sessions of Connect are of no common class with others.
-    if isinstance(value, type) or not (hasattr(value, "createDataFrame") and hasattr(value, "conf")):
-        raise InvalidInputError(f"{what} must be a Spark session, not {arguments.shown(value)}")
-    return value
-
-
 def _frame(what: str, value: Any) -> Any:
     if isinstance(value, DataFrame) or type(value).__module__.startswith("pyspark.sql.connect."):
         return value
@@ -55,7 +48,7 @@ def _tables(what: str, value: Any) -> Any:
 
 SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **CHECKS,
-    "SparkSession": _session,
+    "SparkSession": arguments.session,
     "DataFrame": _frame,
     "Scan": _one_of((Scan,), "a scan"),
     "Schema": _one_of((Schema,), "a schema"),

@@ -164,7 +164,8 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
-            f"there is no option {', '.join(map(repr, unknown))}", hint=f"The options are path, {', '.join(known)}"
+            f"there is no option {', '.join(map(repr, unknown))}",
+            hint=f"The options are path, {', '.join(dict.fromkeys(known))}",
         )
     others = ("option.", SUMMARY_PREFIX)
     store = {name: value for name, value in options.items() if "." in name and not name.lower().startswith(others)}
@@ -172,7 +173,8 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
 
 
 def _scan(options: Mapping[str, str], table: Table | None = None) -> Scan:
-    opened = _table(options) if table is None else table
+    # A temporary view has one set of options for what is read from it and what is inserted.
+    opened = _table(options, (*KNOWN, *WRITE_OPTIONS)) if table is None else table
     return scan_of(opened, {name: value for name, value in options.items() if name.lower() in KNOWN})
 
 

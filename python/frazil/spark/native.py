@@ -51,7 +51,7 @@ __all__ = [
 Engine: TypeAlias = Literal["auto", "native", "arrow"]
 
 SCHEMES = "spark.frazil.native.schemes"
-"""Spark setting: from where Spark's reader may read, with commas between; `s3=s3a` writes `s3a:` for `s3:`."""
+"""Spark setting: where Spark may read and write itself, with commas between; `s3=s3a`: `s3a:` for `s3:`."""
 MAX_DELETES = "spark.frazil.native.max-deletes"
 """Spark setting: the most deleted positions that are broadcast. Default 4,000,000."""
 MAX_FILES = "spark.frazil.native.max-files"

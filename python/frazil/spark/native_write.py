@@ -3,6 +3,9 @@
 Rows then never leave the JVM. Spark is told names, field ids and the folder of the job below the table's data; it puts
 the rows of each partition into folders of their own, from which the core takes the partition values, and which it
 checks against bounds. What Spark would not write as Iceberg's writers do goes through Frazil's writer on the executors.
+
+A job's folder has what committed attempts wrote, since Spark's file committer moves it there when the job ends; what
+failed attempts leave is swept, or found by `remove_orphan_files` if the driver died.
 """
 
 from __future__ import annotations
@@ -200,8 +203,9 @@ def _is_simple(part: PartitionField, source: Field | None) -> bool:
         return source.type in ("int", "long", "string", "date", "timestamp", "timestamptz", "binary") or (
             source.type.startswith("decimal")
         )
-    dated = _DATES if kind in ("year", "month", "day") else _DATES[1:] if kind == "hour" else ()
-    return source.type in dated
+    if kind == "hour":
+        return source.type in _DATES[1:]
+    return kind in ("year", "month", "day") and source.type in _DATES
 
 
 # ---------------------------------------------------------------- writing

@@ -14,7 +14,6 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil._core import CommitMessage
-from frazil.checked import checked_call
 from frazil.expr import Predicate
 from frazil.row_changes import merge_change, update_change
 from frazil.spark.changes import ChangeJob, change_rows
@@ -30,7 +29,6 @@ __all__ = ["delete", "merge", "update", "upsert"]
 _PART_BYTES = 64 << 20
 
 
-@checked_call
 def merge(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
@@ -79,7 +77,6 @@ def merge(
         merge_rows(df, opened, change, job)
 
 
-@checked_call
 def upsert(
     df: DataFrame,
     table: Table | str | os.PathLike[str],
@@ -115,7 +112,6 @@ def upsert(
     )
 
 
-@checked_call
 def delete(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],
@@ -146,7 +142,6 @@ def delete(
     _by_files(spark, writable(table), {"change": "delete", "where": str(where)}, job)
 
 
-@checked_call
 def update(
     spark: SparkSession,
     table: Table | str | os.PathLike[str],

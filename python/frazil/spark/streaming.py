@@ -7,6 +7,8 @@ after a failure is recognised.
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +23,22 @@ from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, U
 from frazil.scan import Scan, Split
 from frazil.spark.options import CHANGES, VERSIONS, integer, scan_of
 from frazil.spark.types import arrow_schema, conform
-from frazil.spark.write import WriteJob, Written, give_up, history, write_rows
+from frazil.spark.write import (
+    WriteJob,
+    Written,
+    give_up,
+    handle_of,
+    history,
+    job_named,
+    writable,
+    write_rows,
+)
 from frazil.table import Snapshot, Table
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from pyspark.sql.datasource import DataSourceStreamWriter
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 try:
     from pyspark.sql.datasource import DataSourceStreamArrowWriter
@@ -36,7 +49,7 @@ try:
 except ImportError:  # PySpark 4.0 and 4.1
     limits = None
 
-__all__ = ["STREAM_OPTIONS", "check_versions", "stream_reader", "stream_writer"]
+__all__ = ["STREAM_OPTIONS", "check_versions", "stream_reader", "stream_writer", "write_stream"]
 
 _FROM = "stream-from-timestamp"
 _SKIP = {"delete": "streaming-skip-delete-snapshots", "overwrite": "streaming-skip-overwrite-snapshots"}
@@ -88,6 +101,55 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
     return _limited()(table, scan, given)
 
 
+def write_stream(
+    df: DataFrame,
+    table: Table | str | os.PathLike[str],
+    branch: str | None = None,
+    snapshot_properties: Mapping[str, object] | None = None,
+) -> DataStreamWriter:
+    """Spark's writer of a stream into a table, each batch once: `.option("checkpointLocation", …)`, `.start()`.
+
+    It is `df.writeStream.format("frazil")` for any table, also of catalogs in databases and of stores with options.
+
+    Args:
+        df: A stream.
+        table: A table or its location.
+        branch: The branch to change, if not `main`.
+        snapshot_properties: Members for the snapshots' summaries.
+
+    Raises:
+        InvalidInputError: The DataFrame is no stream.
+        UnsupportedError: PySpark is older than 4.1.
+    """
+    if not df.isStreaming:
+        raise InvalidInputError("the DataFrame is no stream", hint="Write it by frazil.spark.append(df, table)")
+    opened = writable(table)
+    check_stream_writes()
+    job = job_named("append", None, branch, snapshot_properties, None)
+    job.check(opened)
+    # Batches are committed by a process of the data source, which has to know it.
+    from frazil.spark.datasource import register
+
+    register(df.sparkSession)
+    options = {"path": opened.writable_location(), **handle_of(opened)}
+    options |= {} if branch is None else {"branch": branch}
+    options["snapshot-properties"] = json.dumps(dict(job.properties))
+    return df.writeStream.format("frazil").options(**options)
+
+
+def check_stream_writes() -> None:
+    """Refuses PySpark 4.0.
+
+    Raises:
+        UnsupportedError: It is that.
+    """
+    if DataSourceStreamArrowWriter is None:
+        raise UnsupportedError(
+            "PySpark 4.0 hands streams to data sources row by row",
+            hint="Write foreachBatch(lambda df, id: frazil.spark.append(df, table, job_id=f'my query/{id}'))",
+        )
+
+
 def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> DataSourceStreamWriter:
     """A writer of a stream's batches.
 
@@ -97,11 +159,7 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
     if "job-id" in {name.lower() for name in options}:
         raise InvalidInputError("a stream's batches have names of their own", hint="Leave out option 'job-id'")
     job.check(table)
-    if DataSourceStreamArrowWriter is None:
-        raise UnsupportedError(
-            "PySpark 4.0 hands streams to data sources row by row",
-            hint="Write foreachBatch(lambda df, id: frazil.spark.append(df, table, job_id=f'my query/{id}'))",
-        )
+    check_stream_writes()
     writer: DataSourceStreamWriter = _writer()(table, job)
     return writer
 

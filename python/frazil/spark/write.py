@@ -36,6 +36,7 @@ __all__ = [
     "append",
     "explain_write",
     "give_up",
+    "handle_of",
     "history",
     "job_named",
     "job_of",
@@ -352,12 +353,15 @@ def _by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
         writer = writer.option("branch", job.branch)
     # Spark makes the names of options lower case, not their values.
     writer = writer.option("snapshot-properties", json.dumps(dict(job.properties)))
+    writer.options(**handle_of(table)).save(table.writable_location())
+
+
+def handle_of(table: Table) -> dict[str, str]:
+    """The option with a table that can't be opened by its location alone."""
     handle = table._core.to_json()
     members = json.loads(handle)
-    if members.get("catalog") or members.get("storage-options"):
-        # The name keeps Spark from showing it: there may be passwords in it.
-        writer = writer.option(HANDLE, handle)
-    writer.save(table.writable_location())
+    # The name keeps Spark from showing it: there may be passwords in it.
+    return {HANDLE: handle} if members.get("catalog") or members.get("storage-options") else {}
 
 
 def writable(table: Table | str | os.PathLike[str]) -> Table:

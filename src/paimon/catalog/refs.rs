@@ -99,7 +99,9 @@ impl TableFolder {
         let fill = || -> Result<()> {
             if let Some(tag) = &tag {
                 copy(self, &self.tag_path(&tag.name), &branch.tag_path(&tag.name))?;
-                branch.store().put_if_absent(&branch.snapshot_path(tag.snapshot.id), &trimmed(&tag.snapshot).encode())?;
+                branch
+                    .store()
+                    .put_if_absent(&branch.snapshot_path(tag.snapshot.id), &trimmed(&tag.snapshot).encode())?;
             }
             // Last: a branch is there once it has a schema. The highest first, since it is the one that counts.
             for id in self.schema_ids()?.into_iter().rev().filter(|id| *id <= last_schema) {

@@ -24,8 +24,8 @@ use crate::paimon_table::PaimonTable;
 use crate::paimon_write::{PaimonWriter, WriteKind};
 use crate::row_level::{Placed, are_in, placed};
 use crate::task::{PaimonNewFile, ScanTask};
-use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::Field;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::workers::GoOn;
 
 fn joined(e: ArrowError) -> Error {

@@ -1,0 +1,41 @@
+//! Any bytes as the files of a Paimon table that hold no rows: manifests, indexes, deletion vectors in their frames, sketches.
+#![no_main]
+
+use frazil::codec::bitmap::PositionSet;
+use frazil::codec::file_index::FileIndex;
+use frazil::codec::theta::ThetaSketch;
+use frazil::paimon::entries::EntryRequest;
+use frazil::paimon::index_manifest::{decode_hashes, decode_index_manifest};
+use frazil::paimon::manifest::Decoder;
+use frazil::paimon::manifest_list::decode_manifest_list;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = (decode_index_manifest(bytes), decode_hashes(bytes), decode_manifest_list(bytes));
+    let request = EntryRequest { key_stats: true, value_stats: true, ..EntryRequest::default() };
+    if let Ok(columns) = Decoder::default().decode(bytes, &request) {
+        for row in columns.rows() {
+            let _ = (columns.name(row), columns.extra_files(row), columns.external(row), columns.entry(row));
+        }
+    }
+    if let Ok(index) = FileIndex::parse(bytes) {
+        assert!(index.columns().count() <= bytes.len());
+    }
+    for length in [bytes.len(), bytes.len().saturating_sub(8)] {
+        if let Ok(set) = PositionSet::from_index_file(bytes, length) {
+            assert_eq!(set.iter().count() as u64, set.len());
+        }
+    }
+    // A 32-bit vector in a right frame.
+    let covered = [&1_581_511_376u32.to_be_bytes()[..], bytes].concat();
+    let length = (covered.len() as i32).to_be_bytes();
+    let framed = [&length[..], &covered, &crc32fast::hash(&covered).to_be_bytes()].concat();
+    if let Ok(set) = PositionSet::from_index_file(&framed, covered.len()) {
+        if let Ok((again, length)) = set.to_narrow_vector() {
+            assert_eq!(PositionSet::from_index_file(&again, length).expect("it was just written"), set);
+        }
+    }
+    if let Ok(sketch) = ThetaSketch::from_bytes(bytes) {
+        assert_eq!(ThetaSketch::from_bytes(&sketch.to_bytes()).expect("it was just written"), sketch);
+    }
+});
