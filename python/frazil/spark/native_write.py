@@ -59,6 +59,8 @@ _WIDER = {
     "float": ("double",),
     "void": (),
 }
+# Of a text that names a folder: file systems have names of 255 bytes at most.
+_MOST_BYTES = 120
 # How columns are named that become folders of partitions; their number follows.
 _FOLDER = "frazil_"
 _DATES = ("date", "timestamp", "timestamptz")
@@ -92,6 +94,8 @@ def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
     if engine == "arrow":
         return WriteLane("arrow", "asked for by engine='arrow'")
     reason = next(_reasons(df, table), None)
+    if reason is None and engine == "auto":
+        reason = next(_long_names(table), None)
     if reason is None:
         return WriteLane("native", None)
     if engine == "native":
@@ -139,6 +143,17 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
         source = sources.get(sort.source_id)
         if source is None or source.type in ("float", "double") or ordering(table) is None:
             yield "Frazil's writer makes the table's sort order"
+
+
+def _long_names(table: Table) -> Iterator[str]:
+    """Partitions whose folders may have names that are too long: hexadecimal texts of more than `_MOST_BYTES`."""
+    sources = {field.id: field for field in table.schema.fields}
+    for part in table.partition_spec.fields:
+        kind, _, width = part.transform.rstrip("]").partition("[")
+        source = sources.get(part.source_id)
+        of_text = source is not None and source.type == "string"
+        if of_text and (kind == "identity" or (kind == "truncate" and int(width) * 4 > _MOST_BYTES)):
+            yield f"partition field '{part.name}' ({part.transform}) may have long texts, which name folders of Spark's"
 
 
 def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
@@ -236,7 +251,10 @@ def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
             for name, value in _SETTINGS.items():
                 settings.enter_context(changed_setting(spark, name, value))
             (writer.partitionBy(*folders) if folders else writer).parquet(place)
-        return table._core.collect_job(folder, is_sorted)
+        message = table._core.collect_job(folder, is_sorted)
+        if message.record_count == 0:
+            sweep(table, folder)
+        return message
     except BaseException:
         sweep(table, folder)
         raise
@@ -325,7 +343,9 @@ def _folder(part: PartitionField, source: Field) -> Column:
 
 
 def _hexadecimal(column: Column) -> Column:
-    return f.lower(f.hex(column.cast("binary")))
+    text = f.lower(f.hex(column.cast("binary")))
+    lost = f.raise_error(f.lit("a partition's text is too long to name a folder of Spark's: write with engine='arrow'"))
+    return f.when(f.length(text) <= 2 * _MOST_BYTES, text).when(column.isNotNull(), lost.cast("string"))
 
 
 def _time(kind: str, column: Column, type_: str) -> Column:

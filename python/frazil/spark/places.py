@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -20,6 +20,7 @@ __all__ = ["Placed", "read_placed"]
 
 # Beyond so many files that only Frazil reads, it reads them all: they are named in a filter.
 _MOST_NAMED = 1_000
+_LONGEST = 1 << 30
 
 
 class Placed:
@@ -29,18 +30,26 @@ class Placed:
         rows: The columns asked for, then `_file` and `_pos`.
     """
 
-    def __init__(self, rows: DataFrame, paths: dict[str, str] | None = None) -> None:
+    def __init__(self, rows: DataFrame, paths: Mapping[str, str] | None = None, others: Sequence[str] = ()) -> None:
+        """`paths` are the table's names of files by Spark's; `others` files that are spelled as the table does."""
         self.rows = rows
         self._paths = paths or {}
+        self._others = others
 
     def of(self, rows: DataFrame) -> Placed:
         """Other rows with these files."""
-        return Placed(rows, self._paths)
+        return Placed(rows, self._paths, self._others)
 
     def path(self, file: Column) -> Column:
-        """A file as the table names it. Ask for few rows: it is looked up."""
-        if not self._paths:
-            return file
+        """A file as the table names it."""
+        begins = {
+            spelled.removesuffix(path) if spelled.endswith(path) else None for spelled, path in self._paths.items()
+        }
+        before = next(iter(begins), "")
+        if len(begins) <= 1 and before is not None and not any(path.startswith(before) for path in self._others):
+            # As a rule Spark puts a scheme before it. Looking into a map costs a comparison for each of its files.
+            named = file.substr(len(before) + 1, _LONGEST)
+            return f.when(file.startswith(before), named).otherwise(file) if before else file
         known = f.create_map(*(f.lit(text) for pair in self._paths.items() for text in pair))
         return f.coalesce(known[file], file)
 
@@ -70,7 +79,7 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     paths = {
         spelled: file.path for group in dealt.groups for file in group.files for spelled in spellings(spark, file.path)
     }
-    return Placed(reduce(DataFrame.unionAll, frames), paths)
+    return Placed(reduce(DataFrame.unionAll, frames), paths, rest)
 
 
 def _by_arrow(spark: SparkSession, scan: Scan) -> DataFrame:

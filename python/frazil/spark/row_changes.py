@@ -26,8 +26,9 @@ from frazil.table import Table
 
 __all__ = ["delete", "merge", "update", "upsert"]
 
-# About so many bytes of data files one task changes.
+# About so many bytes of data files one task changes, but there are no more tasks than that: each plans for itself.
 _PART_BYTES = 64 << 20
+_MOST_PARTS = 500
 
 
 def merge(
@@ -192,11 +193,11 @@ def _by_files(spark: SparkSession, table: Table, change: dict[str, Any], job: Jo
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:
     """The files in parts of about as many bytes."""
     parts: list[list[str]] = []
-    left = 0
+    most, left = max(_PART_BYTES, sum(size for _, size in files) // _MOST_PARTS), 0
     for path, size in files:
         if left < size or not parts:
             parts.append([])
-            left = _PART_BYTES
+            left = most
         parts[-1].append(path)
         left -= size
     return parts
