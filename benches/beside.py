@@ -152,10 +152,12 @@ def in_turns(
     rounds: int,
     warm_ups: Callable[[Key], int] = lambda _: 1,
     measured: Sequence[str] = ("seconds",),
+    least: int = 1,
 ) -> dict[Key, Answer]:
     """Asks each, round by round: its last answer with the medians of what is measured (all under `runs`), or its error.
 
-    The warming answers do not count, but the last of them says how many rounds the asked one takes part in.
+    The warming answers do not count, but the last of them says how many rounds the asked one takes part in, which
+    are `least` if there are so many.
     """
     out: dict[Key, Answer] = {}
     taken: dict[Key, list[Answer]] = {key: [] for key in asks}
@@ -165,7 +167,7 @@ def in_turns(
             out[key] = ask()
             if "error" in out[key]:
                 break
-        wanted[key] = rounds_of(out[key].get("seconds", 0), rounds)
+        wanted[key] = max(rounds_of(out[key].get("seconds", 0), rounds), min(least, rounds))
     for number in range(rounds):
         for key, ask in asks.items():
             if number < wanted[key] and "error" not in out[key]:

@@ -53,7 +53,7 @@ def measure(names: list[str], rounds: int, warehouse: Path, planning: Path, quic
                 job = JOBS[name]
                 print(f"== {job.title}", flush=True)
                 asks = {(name, engine): partial(job.ask, bench, engine) for engine in job.engines}
-                found = in_turns(asks, rounds, measured=("seconds", "cpu"))
+                found = in_turns(asks, rounds, measured=("seconds", "cpu"), least=rounds)
                 for (_, engine), answer in found.items():
                     print(f"   {engine}: {answer}", flush=True)
                 out |= found

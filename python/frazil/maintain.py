@@ -279,7 +279,7 @@ class Maintain:
             return OrphanFiles(**self._run("remove_orphan_files", **given))
         from frazil.spark.maintenance import remove_orphan_files
 
-        self._of_iceberg("removal of orphan files")
+        self._of_iceberg("removal of orphan files", "Leave out spark=: this process removes them")
         self._table._core, done = remove_orphan_files(spark, self._table._core, given)
         return done
 

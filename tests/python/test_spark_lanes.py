@@ -427,7 +427,7 @@ def test_deleted_rows_leave_by_an_anti_join(spark, catalog: fz.Catalog, version:
     assert "LeftAnti" in text
     assert "PushedFilters: [IsNotNull(id), GreaterThan(id,3)]" in text
     assert "country" not in text.split("ReadSchema")[1]
-    monkeypatch.setattr(native, "_FILES_PER_MAP", 2)
+    monkeypatch.setattr(native, "_FILES_PER_SCAN", 2)
     same(spark, t.scan(), None)
     assert explained(fz.spark.read(spark, t)).count("LeftAnti") > 2
     monkeypatch.setattr(native, "_MOST_BRANCHES", 3)

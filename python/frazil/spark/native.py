@@ -12,7 +12,7 @@ import decimal
 import json
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
@@ -29,6 +29,7 @@ from frazil import interop
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.schema import Schema
+from frazil.spark.path_numbers import PathNumbers
 from frazil.spark.types import spark_schema
 
 __all__ = [
@@ -58,8 +59,9 @@ MAX_FILES = "spark.frazil.native.max-files"
 
 _MAX_DELETES = 4_000_000
 _MAX_FILES = 10_000
-# A literal map with more entries than that costs more than a scan of its own.
-_FILES_PER_MAP = 50
+# Of files with deletes. Up to so many numbers Spark looks for one by a switch; and the fewer there are, the sooner
+# their hashes have bits that tell all apart.
+_FILES_PER_SCAN = 400
 # So many scans in a query are fine.
 _MOST_BRANCHES = 32
 # Above as many paths Spark starts a job to look for them, with a task for each.
@@ -176,7 +178,7 @@ def _chunks(group: Group) -> list[tuple[File, ...]]:
     """The files of a group, in the sets that are scanned together."""
     if not group.has_deletes:
         return [group.files]
-    return [group.files[i : i + _FILES_PER_MAP] for i in range(0, len(group.files), _FILES_PER_MAP)]
+    return [group.files[i : i + _FILES_PER_SCAN] for i in range(0, len(group.files), _FILES_PER_SCAN)]
 
 
 def read_group(
@@ -205,14 +207,12 @@ def _read_files(
     if places:
         columns.append(f.col("_metadata.file_path").alias("_file"))
         columns.append(f.col("_metadata.row_index").alias("_pos"))
-    if group.has_deletes:
-        rows = _without_deleted(spark, dealt, rows.select(*columns, _packed(spark, files)), files)
-    else:
-        rows = rows.select(*columns)
+    deleted = group.has_deletes
+    rows = _without_deleted(spark, dealt, rows, columns, files) if deleted else rows.select(*columns)
     if group.filtered:
         rows = rows.where(condition(dealt.filter))
     names = [f.col(quoted(field.name)) for field in result]
-    lane = "delete" if group.has_deletes else "plain"
+    lane = "delete" if deleted else "plain"
     return rows.select(*names).alias(f"frazil native {lane} lane: {len(files)} files")
 
 
@@ -327,14 +327,9 @@ def _count(spark: SparkSession, name: str, default: int) -> int:
 # ---------------------------------------------------------------- deleted rows
 
 
-def _packed(spark: SparkSession, files: Iterable[File]) -> Column:
-    """The file's number and the row's position in one long. A file without number stops the query."""
-    paths = [(path, file.number) for file in files for path in spellings(spark, file.path)]
-    numbers = [f.lit(part) for path, number in paths for part in (path, number)]
-    path = f.col("_metadata.file_path")
-    lost = f.raise_error(f.concat(f.lit("Frazil gave this file no number: "), path)).cast("bigint")
-    number = f.coalesce(f.create_map(*numbers)[path].cast("bigint"), lost)
-    return f.shiftleft(number, _POSITION_BITS).bitwiseOR(f.col("_metadata.row_index")).alias(_ROW)
+def _numbers(spark: SparkSession, files: Iterable[File]) -> PathNumbers:
+    """Numbers for the files' paths, however Spark spells them."""
+    return PathNumbers(path for file in files for path in spellings(spark, file.path))
 
 
 def spellings(spark: SparkSession, path: str) -> list[str]:
@@ -344,13 +339,38 @@ def spellings(spark: SparkSession, path: str) -> list[str]:
     return [path] if escaped == path else [path, escaped]
 
 
-def _without_deleted(spark: SparkSession, dealt: Dealt, rows: DataFrame, files: Sequence[File]) -> DataFrame:
-    numbers = [file.number for file in files if file.number is not None]
-    row = dealt.positions.column("row")
-    first, end = min(numbers) << _POSITION_BITS, (max(numbers) + 1) << _POSITION_BITS
-    deleted = row.filter(pc.and_(pc.greater_equal(row, first), pc.less(row, end)))
-    broadcast = f.broadcast(spark.createDataFrame(pa.table({_ROW: deleted})))
-    return rows.join(broadcast, _ROW, "left_anti")
+def _without_deleted(
+    spark: SparkSession, dealt: Dealt, rows: DataFrame, columns: Sequence[Column], files: Sequence[File]
+) -> DataFrame:
+    """Columns of the rows that are not deleted: those whose file and position are among the deleted ones go.
+
+    Both are in one long. Spark computes the file's number from its path, and may spell that in several ways.
+    """
+    numbers = _numbers(spark, files)
+    place = f.shiftleft(numbers.of(f.col("_metadata.file_path")), _POSITION_BITS)
+    key = place.bitwiseOR(f.col("_metadata.row_index")).alias(_ROW)
+    spelt = [(file.number, spellings(spark, file.path)) for file in files if file.number is not None]
+    most = max(len(paths) for _, paths in spelt)
+    deleted = [
+        _renumbered(
+            dealt.positions.column("row"),
+            {number: numbers.by_path[paths[i]] for number, paths in spelt if i < len(paths)},
+        )
+        for i in range(most)
+    ]
+    rows_deleted = pa.chunked_array([chunk for part in deleted for chunk in part.chunks], pa.int64())
+    broadcast = f.broadcast(spark.createDataFrame(pa.table({_ROW: rows_deleted})))
+    return rows.select(*columns, key).join(broadcast, _ROW, "left_anti")
+
+
+def _renumbered(rows: pa.ChunkedArray, numbers: Mapping[int, int]) -> pa.ChunkedArray:
+    """Positions with other numbers of files; those of other files go."""
+    by_number = pa.array([numbers.get(i) for i in range(max(numbers) + 1)], pa.int64())
+    old = pc.shift_right(rows, _POSITION_BITS)
+    known = pc.less(old, len(by_number))
+    new = by_number.take(old.filter(known))
+    position = pc.bit_wise_and(rows.filter(known), (1 << _POSITION_BITS) - 1)
+    return pc.drop_null(pc.bit_wise_or(pc.shift_left(new, _POSITION_BITS), position))
 
 
 # ---------------------------------------------------------------- the filter
