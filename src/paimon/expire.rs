@@ -171,7 +171,8 @@ fn plan_snapshots(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
     for root in roots(folder)? {
         go_on()?;
         candidates.spare(&reader, &root)?;
-        for path in reader.changelog(&root, false)? {
+        // Java's expiry removes changelogs of snapshots that tags have.
+        for path in reader.changelog(&root, true)? {
             candidates.data.remove(&path);
         }
     }
@@ -392,8 +393,9 @@ impl Reader<'_> {
 
     /// The files that a snapshot's file leads to, but for data and changelog files.
     fn metadata(&self, snapshot: &Snapshot, tolerant: bool, out: &mut Files) -> Result<()> {
-        let lists = [Some(&snapshot.base_manifest_list), Some(&snapshot.delta_manifest_list)];
-        for list in lists.into_iter().chain([snapshot.changelog_manifest_list.as_ref()]).flatten() {
+        let lists = [(&snapshot.base_manifest_list, tolerant), (&snapshot.delta_manifest_list, tolerant)];
+        let changelog = snapshot.changelog_manifest_list.as_ref().map(|list| (list, true));
+        for (list, tolerant) in lists.into_iter().chain(changelog) {
             let manifests = if_there(tolerant, read_manifest_list(self.store, self.root, list))?;
             for manifest in &manifests {
                 out.metadata.insert(manifest_path(self.root, &manifest.file_name)?, Kind::Manifest);

@@ -122,6 +122,16 @@ fn old_files(store: &dyn Store, folder: &str, before: i64) -> Result<Vec<(String
     Ok(old.filter_map(|file| Some((file.path.rsplit('/').next()?.to_owned(), file.path))).collect())
 }
 
+/// Which files there are still of a snapshot that is kept in some form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lasts {
+    All,
+    /// Not those that tell its changes: Java's expiry removes them although a tag has the snapshot.
+    Data,
+    /// Those that tell its changes, of the others few.
+    Changes,
+}
+
 /// Takes what a branch needs out of the candidates.
 struct Used<'a> {
     branch: &'a TableFolder,
@@ -133,15 +143,15 @@ impl Used<'_> {
         let branch = self.branch;
         let mut manifests = BTreeMap::new();
         for id in branch.snapshot_ids()? {
-            self.root(&branch.snapshot_path(id), false, &mut manifests).with("snapshot", id)?;
+            self.root(&branch.snapshot_path(id), Lasts::All, &mut manifests).with("snapshot", id)?;
         }
         for name in branch.tag_names()? {
-            self.root(&branch.tag_path(&name), false, &mut manifests).with("tag", name)?;
+            self.root(&branch.tag_path(&name), Lasts::Data, &mut manifests).with("tag", name)?;
         }
         for file in branch.store().list(&branch.folder("changelog"))? {
             let name = file.path.rsplit('/').next().unwrap_or_default();
             if name.starts_with("changelog-") {
-                self.root(&file.path, true, &mut manifests).with("changelog", name)?;
+                self.root(&file.path, Lasts::Changes, &mut manifests).with("changelog", name)?;
             }
         }
         let manifests: Vec<(ManifestFile, Vec<String>)> = manifests.into_values().collect();
@@ -152,25 +162,27 @@ impl Used<'_> {
         Ok(())
     }
 
-    /// What the file of a snapshot, tag or changelog leads to. A changelog outlives most of its snapshot's files.
+    /// What the file of a snapshot, tag or changelog leads to.
     fn root(
         &self,
         path: &str,
-        is_changelog: bool,
+        lasts: Lasts,
         manifests: &mut BTreeMap<String, (ManifestFile, Vec<String>)>,
     ) -> Result<()> {
         go_on()?;
         let (store, root) = (self.branch.store().as_ref(), self.branch.root());
         let Some(bytes) = if_there(store.get(path))? else { return Ok(()) };
         let snapshot = Snapshot::parse(&bytes).with("path", path)?;
-        let expired = |e: Error| match e.kind() {
-            ErrorKind::NotFound if is_changelog => Ok(()),
+        let expired = |e: Error, is_needed: bool| match e.kind() {
+            ErrorKind::NotFound if !is_needed => Ok(()),
             // It may have expired while this was going on.
             ErrorKind::NotFound if if_there(store.get(path))?.is_none() => Ok(()),
             _ => Err(e),
         };
-        let lists = [Some(&snapshot.base_manifest_list), Some(&snapshot.delta_manifest_list)];
-        for list in lists.into_iter().chain([snapshot.changelog_manifest_list.as_ref()]).flatten() {
+        let (has_data, has_all) = (lasts != Lasts::Changes, lasts == Lasts::All);
+        let lists = [(&snapshot.base_manifest_list, has_data), (&snapshot.delta_manifest_list, has_data)];
+        let changes = snapshot.changelog_manifest_list.as_ref().map(|list| (list, has_all));
+        for (list, is_needed) in lists.into_iter().chain(changes) {
             self.keep(list);
             match read_manifest_list(store, root, list) {
                 Ok(found) => {
@@ -178,19 +190,19 @@ impl Used<'_> {
                         self.keep(&manifest.file_name);
                         let entry = manifests.entry(manifest.file_name.clone());
                         let (_, of) = entry.or_insert_with(|| (manifest, Vec::new()));
-                        if !is_changelog {
+                        if is_needed {
                             of.push(path.to_owned());
                         }
                     }
                 }
-                Err(e) => expired(e)?,
+                Err(e) => expired(e, is_needed)?,
             }
         }
         if let Some(name) = &snapshot.index_manifest {
             self.keep(name);
             match read_index_manifest(store, root, name) {
                 Ok(entries) => entries.iter().for_each(|entry| self.keep(&entry.file_name)),
-                Err(e) => expired(e)?,
+                Err(e) => expired(e, has_data)?,
             }
         }
         snapshot.statistics.iter().for_each(|name| self.keep(name));

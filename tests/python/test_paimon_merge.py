@@ -170,3 +170,15 @@ def test_what_merge_engines_would_not_do(
     table.merge(rows([{"id": 2, "name": "b", "v": 1, "p": "a"}]), when_not_matched_insert=True)
     table.maintain.compact()  # without it a table of first rows shows none
     assert len(held(table)) == 2
+
+
+def test_keys_are_not_updated(tmp_path: Path) -> None:
+    table = made(tmp_path, True, {"bucket": "1"})
+    table.append(rows([{"id": 1, "name": "a", "v": 1, "p": "a"}]))
+    source = pa.table(
+        {"id": pa.array([1], pa.int32()), "p": ["a"], "to": pa.array([7], pa.int32()), "v": pa.array([5], pa.int64())}
+    )
+    with pytest.raises(fz.InvalidInputError, match="primary key can't be updated"):
+        table.merge(source, when_matched_update={"id": "to", "v": "v"})
+    table.merge(source, when_matched_update={"id": "id", "v": "v"})
+    assert held(table) == {("a", 1): {"id": 1, "name": "a", "v": 5, "p": "a"}}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import inspect
 import os
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ import frazil as fz
 import test_maintain
 from conftest import event_rows
 from frazil.maintain import Compacted, Maintain, RewrittenDeletes
-from frazil.spark.parts import PartsJob
+from frazil.spark.parts import PartRows, PartsJob
 
 pytestmark = pytest.mark.spark
 
@@ -314,3 +315,31 @@ def test_refusals(spark, catalog: fz.Catalog) -> None:
         paimon.maintain.remove_orphan_files(spark=spark)
     with pytest.raises(fz.UnsupportedError, match="by Spark's executors: not with tables of Apache Paimon"):
         paimon.maintain.rewrite_position_deletes(spark=spark)
+
+
+def test_kept_rows_that_are_lost(spark, catalog: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark reads again what an executor took with it. If that fails, live files must not be taken for orphans."""
+    table = many_files(catalog, "t", "2")
+    table.append(event_rows(200, 10))
+    manifests = list(pathlib.Path(table.location, "metadata").glob("*-m*.avro"))
+    kept = PartRows.rows
+
+    @contextlib.contextmanager
+    def lost(self: PartRows, *arguments: Any) -> Iterator[Any]:
+        with kept(self, *arguments) as rows:
+            if self._step == "reachable_part":
+                spark.catalog.clearCache()
+                for manifest in manifests:
+                    manifest.rename(f"{manifest}.away")
+            yield rows
+
+    monkeypatch.setattr(PartRows, "rows", lost)
+    for mode in ("error", "ignore", "delete"):
+        before = on_disk(table)
+        with pytest.raises(fz.StoreError, match="Nothing was changed"):
+            table.maintain.remove_orphan_files(older_than=dt.timedelta(0), prefix_mismatch=mode, spark=spark)
+        assert on_disk(table) == before
+        for manifest in manifests:
+            pathlib.Path(f"{manifest}.away").rename(manifest)
+    monkeypatch.undo()
+    assert table.maintain.remove_orphan_files(older_than=dt.timedelta(0), spark=spark).files == []

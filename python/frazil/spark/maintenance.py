@@ -149,12 +149,13 @@ def remove_orphan_files(
         reading = PartRows(spark, newest, "reachable_part", "prefix")
         with reading.rows(manifests, planned["rows"]) as reachable:
             others, conflicts = reachable.where("prefix is not null"), []
-            if options["prefix_mismatch"] == "error":
-                same = others.join(listed, "key", "left_semi").select("prefix").distinct()
-                conflicts = [row.prefix for row in same.collect()]
             if options["prefix_mismatch"] == "delete":
                 reachable = reachable.where("prefix is null")
-            found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
+            with spark_failures("Nothing was changed"):
+                if options["prefix_mismatch"] == "error":
+                    same = others.join(listed, "key", "left_semi").select("prefix").distinct()
+                    conflicts = [row.prefix for row in same.collect()]
+                found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
     arguments = {**asked, "files": sorted(row.path for row in found), "conflicts": conflicts}
     newest, text = newest.maintain("delete_orphans", json.dumps(arguments))
     return newest, OrphanFiles(**json.loads(text))

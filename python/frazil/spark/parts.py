@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
@@ -133,7 +134,10 @@ class PartRows:
 
     @contextlib.contextmanager
     def rows(self, parts: Sequence[Mapping[str, Any]], more: Sequence[Sequence[str | None]]) -> Iterator[DataFrame]:
-        """The parts' rows and `more`, computed now, once, and kept until the end of the block.
+        """The parts' rows and `more`, computed now, and kept until the end of the block.
+
+        Kept rows may be lost with an executor. Spark computes them again then; a part that fails at that fails the job
+        that needs them: its rows must not be missing.
 
         Raises:
             FrazilError: Of a part that failed; a `StoreError` if Spark gave up.
@@ -148,7 +152,9 @@ class PartRows:
                 error = kept.where("error is not null").select("error").first()
             if error is not None:
                 raise pickle.loads(bytes(error[0]))
-            yield kept.drop("error")
+            lost = f.raise_error(f.lit("rows that were lost could not be read again"))
+            key = f.when(f.col("error").isNull(), f.col("key")).otherwise(lost)
+            yield kept.withColumn("key", key).drop("error")
         finally:
             kept.unpersist()
 

@@ -22,7 +22,7 @@ use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::paimon_table::change::{Rows, unsupported};
 use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind};
-use crate::row_level::{Assigned, Matcher, Merge, MergeRows, placed};
+use crate::row_level::{Assigned, Columns, Matcher, Merge, MergeRows, placed};
 use crate::store::in_parallel;
 use crate::transaction::CommitOptions;
 use crate::types::Field;
@@ -125,6 +125,13 @@ impl PaimonTable {
     /// Refuses what rows of the table's merge engine would not do.
     fn check_merged_by_key(&self, matcher: &Matcher, merge: &Merge) -> Result<()> {
         let schema = self.table_schema();
+        if let Some(Columns::Of(given)) = &merge.update
+            && let Some((name, _)) = given.iter().find(|(to, from)| to != from && schema.primary_keys.contains(to))
+        {
+            return Err(Error::invalid("a column of the primary key can't be updated")
+                .with("column", name)
+                .hint("Delete the rows, and append them with the new key"));
+        }
         let key = |name: &&str| !schema.primary_keys.iter().any(|key| key == name);
         let updated: Vec<(String, Assigned)> =
             matcher.updated_columns().filter(key).map(|name| (name.to_owned(), Assigned::Value(None))).collect();
