@@ -21,7 +21,7 @@ import pytest
 import frazil as fz
 from frazil.spark import merging
 from frazil.spark.changes import PLACES, ChangeJob, ChangeWriter
-from frazil.spark.write import WriteJob
+from frazil.spark.jobs import Job
 
 pytestmark = pytest.mark.spark
 
@@ -181,7 +181,7 @@ def test_two_attempts_of_one_task(catalog: fz.Catalog) -> None:
     """Speculation: both write, one counts."""
     table = created(catalog, "upsert")
     change = {"change": "merge", "on": ["id"], "update": True, "delete": None, "insert": True, "delete-missing": None}
-    job = ChangeJob(table, json.dumps(change), "id >= 20", WriteJob(id=JOB), columns=tuple(SCHEMA.names))
+    job = ChangeJob(table, json.dumps(change), "id >= 20", Job(id=JOB), columns=tuple(SCHEMA.names))
     where = table.scan("id >= 20", select=["id", "_file", "_pos"]).to_arrow()
     source = rows(20, 40).set_column(2, "x", pa.array([-1.0] * 20))
     matched = source.join(where, "id", join_type="left outer").combine_chunks()
@@ -201,7 +201,7 @@ def test_both_attempts_of_one_task_never_count(catalog: fz.Catalog) -> None:
     table = created(catalog, "delete")
     change = json.dumps({"change": "delete", "where": "x >= 10"})
     _, parts = table._core.change_files(change, None)
-    job = ChangeJob(table, change, "x >= 10", WriteJob(id=JOB))
+    job = ChangeJob(table, change, "x >= 10", Job(id=JOB))
     payload = pa.record_batch({"split": [pickle.dumps([path for path, _ in parts])]})
     attempts = [ChangeWriter(job).write(iter([payload])) for _ in range(2)]
     with pytest.raises(fz.InvalidInputError, match="two parts changed the same data file"):

@@ -20,8 +20,8 @@ import frazil as fz
 from conftest import sequences
 from frazil.spark import changes, merging, row_changes
 from frazil.spark.changes import ChangeJob, ChangeWriter
+from frazil.spark.jobs import Job
 from frazil.spark.places import read_placed
-from frazil.spark.write import WriteJob
 
 pytestmark = pytest.mark.spark
 
@@ -296,7 +296,7 @@ def test_parts_are_committed_as_one_change(table: fz.Table) -> None:
     core = table._core
     whole, files = core.change_files(change, None)
     assert (len(files), whole.files) == (3, [])
-    job = ChangeJob(table, change, "id < 20", WriteJob(id="x"), whole)
+    job = ChangeJob(table, change, "id < 20", Job(id="x"), whole)
     payloads = [pa.record_batch({"split": [pickle.dumps([path])]}) for path, _ in files]
     parts = [pickle.loads(pickle.dumps(ChangeWriter(job).write(iter([p])))) for p in payloads]
     messages = [message for part in parts for message in part.messages]

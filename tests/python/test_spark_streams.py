@@ -242,7 +242,7 @@ def test_schemas_of_users_are_checked(source: fz.Table) -> None:
 @needs_arrow
 def test_complete_mode_heeds_what_is_replaced(sink: fz.Table) -> None:
     sink.append(rows(0, 10))
-    job = WriteJob("overwrite", "country = 'NO'")
+    job = WriteJob(operation="overwrite", where="country = 'NO'")
     writer = streaming.stream_writer(sink, {}, job)
     written = writer.write(iter(rows(100, 101).to_batches()))
     written.query = "q"

@@ -211,7 +211,7 @@ def test_columns_that_the_rows_lack(spark, table: fz.Table) -> None:
 
 
 def test_files_go_if_the_commit_certainly_failed(table: fz.Table) -> None:
-    writer = FrazilWriter(table, WriteJob("overwrite", "nobody = 1", id="x"))
+    writer = FrazilWriter(table, WriteJob(operation="overwrite", where="nobody = 1", id="x"))
     before = set(Path(path_of(table)).rglob("*.parquet"))
     written = writer.write(iter(rows(50, 60).to_batches()))
     with pytest.raises(fz.InvalidInputError, match="nobody"):

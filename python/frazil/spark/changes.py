@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 from frazil._core import CommitMessage
 from frazil.exceptions import CommitStateUnknownError, FrazilError
 from frazil.spark.errors import raised_by_workers
-from frazil.spark.write import WriteJob, give_up
+from frazil.spark.jobs import Job, give_up
 from frazil.table import Table
 
 __all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]
@@ -51,7 +51,7 @@ class ChangeJob:
     table: Table
     change: str
     where: str
-    job: WriteJob
+    job: Job
     whole: CommitMessage | None = None
     columns: tuple[str, ...] | None = None
 

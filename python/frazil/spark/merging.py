@@ -26,11 +26,11 @@ from frazil.expr import Predicate, col
 from frazil.schema import Field
 from frazil.spark.changes import PLACES, ChangeJob, change_rows
 from frazil.spark.distribution import partition_columns
+from frazil.spark.jobs import Job
 from frazil.spark.native import quoted
 from frazil.spark.places import Placed, read_placed
 from frazil.spark.planning import setting
 from frazil.spark.types import spark_type
-from frazil.spark.write import WriteJob
 from frazil.table import Table
 
 __all__ = ["BROADCAST_MAX_ROWS", "DRIVER_MAX_BYTES", "DRIVER_MAX_BYTES_DEFAULT", "DRIVER_MAX_ROWS", "merge_rows"]
@@ -130,7 +130,7 @@ class Facts:
     where: Predicate | None
 
 
-def merge_rows(df: DataFrame, table: Table, change: dict[str, Any], job: WriteJob) -> None:
+def merge_rows(df: DataFrame, table: Table, change: dict[str, Any], job: Job) -> None:
     """Merges a DataFrame's rows into a table at the version that it is.
 
     Raises:
@@ -161,11 +161,11 @@ def merge_rows(df: DataFrame, table: Table, change: dict[str, Any], job: WriteJo
         change_rows(clustered, ChangeJob(table, json.dumps(change), where, job, columns=source.names))
 
 
-def _on_driver(rows: pa.Table, table: Table, change: dict[str, Any], job: WriteJob) -> None:
+def _on_driver(rows: pa.Table, table: Table, change: dict[str, Any], job: Job) -> None:
     table._change_rows(change, rows, job.branch, job.members())
 
 
-def _check(df: DataFrame, table: Table, change: dict[str, Any], job: WriteJob) -> None:
+def _check(df: DataFrame, table: Table, change: dict[str, Any], job: Job) -> None:
     """Refuses what does not fit by columns and types, before Spark computes anything."""
     rows = df.limit(0).toArrow()
     for name, type_ in zip(PLACES, (pa.string(), pa.int64(), pa.bool_()), strict=True):
@@ -232,7 +232,7 @@ def _leaf(source: Source, i: int, found: dict[str, Any]) -> Predicate:
     return least & greatest
 
 
-def _is_small(source: Source, facts: Facts, table: Table, where: str, job: WriteJob) -> bool:
+def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) -> bool:
     """Whether the driver is sooner done than a job of Spark's would have begun."""
     spark = source.rows.sparkSession
     if facts.rows > setting(spark, DRIVER_MAX_ROWS, _DRIVER_MAX_ROWS, "rows"):
@@ -253,11 +253,11 @@ def _has_twins(rows: pa.Table, keys: int) -> bool:
     return bool(keyed.group_by(names).aggregate([]).num_rows < keyed.num_rows)
 
 
-def _at(table: Table, job: WriteJob) -> str | None:
+def _at(table: Table, job: Job) -> str | None:
     return job.branch if job.branch is not None and job.branch in table.refs else None
 
 
-def _target(source: Source, table: Table, where: str, job: WriteJob) -> Placed:
+def _target(source: Source, table: Table, where: str, job: Job) -> Placed:
     """The keys and places of the table's rows."""
     select = list(dict.fromkeys(key.name for key in source.keys))
     placed = read_placed(source.rows.sparkSession, table, where, select, _at(table, job))
@@ -271,7 +271,7 @@ def _equal(source: Source) -> Column:
     return reduce(Column.__and__, pairs)
 
 
-def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any], job: WriteJob) -> DataFrame:
+def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any], job: Job) -> DataFrame:
     """The source's columns and the places: a row for each match, each row that is inserted and each that is missing."""
     spark = source.rows.sparkSession
     broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")

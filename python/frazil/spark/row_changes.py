@@ -17,10 +17,11 @@ from frazil._core import CommitMessage
 from frazil.expr import Predicate
 from frazil.row_changes import merge_change, update_change
 from frazil.spark.changes import ChangeJob, change_rows
+from frazil.spark.jobs import Job
 from frazil.spark.lanes import scattered
 from frazil.spark.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
 from frazil.spark.planning import setting
-from frazil.spark.write import WriteJob, job_named, writable
+from frazil.spark.write import writable
 from frazil.table import Table
 
 __all__ = ["delete", "merge", "update", "upsert"]
@@ -72,7 +73,7 @@ def merge(
         when_not_matched_insert,
         when_not_matched_by_source_delete,
     )
-    opened, job = writable(table), job_named("append", None, branch, snapshot_properties, job_id)
+    opened, job = writable(table), Job.named(branch, snapshot_properties, job_id)
     if not job.is_done(opened):
         merge_rows(df, opened, change, job)
 
@@ -138,7 +139,7 @@ def delete(
         InvalidInputError: The filter does not fit the schema.
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
-    job = job_named("append", None, branch, snapshot_properties, job_id)
+    job = Job.named(branch, snapshot_properties, job_id)
     _by_files(spark, writable(table), {"change": "delete", "where": str(where)}, job)
 
 
@@ -168,11 +169,11 @@ def update(
         UnsupportedError: A column is a struct, list or map and is to have a value.
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
-    job = job_named("append", None, branch, snapshot_properties, job_id)
+    job = Job.named(branch, snapshot_properties, job_id)
     _by_files(spark, writable(table), update_change(where, values), job)
 
 
-def _by_files(spark: SparkSession, table: Table, change: dict[str, Any], job: WriteJob) -> None:
+def _by_files(spark: SparkSession, table: Table, change: dict[str, Any], job: Job) -> None:
     """A change of the rows that a filter keeps: each file is a part's."""
     if job.is_done(table):
         return

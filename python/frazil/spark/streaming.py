@@ -21,15 +21,13 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition, Write
 from frazil._core import CommitMessage
 from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
+from frazil.spark.jobs import give_up, history
 from frazil.spark.options import CHANGES, VERSIONS, integer, scan_of
 from frazil.spark.types import arrow_schema, conform
 from frazil.spark.write import (
     WriteJob,
     Written,
-    give_up,
     handle_of,
-    history,
-    job_named,
     writable,
     write_rows,
 )
@@ -125,7 +123,7 @@ def write_stream(
         raise InvalidInputError("the DataFrame is no stream", hint="Write it by frazil.spark.append(df, table)")
     opened = writable(table)
     check_stream_writes()
-    job = job_named("append", None, branch, snapshot_properties, None)
+    job = WriteJob.named(branch, snapshot_properties, None)
     job.check(opened)
     # Batches are committed by a process of the data source, which has to know it.
     from frazil.spark.datasource import register

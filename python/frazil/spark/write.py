@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
 import pyarrow as pa
-import pyspark
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.exceptions import CommitStateUnknownError, FrazilError, InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.distribution import Distribution, distributed
+from frazil.spark.jobs import Job, give_up
 from frazil.spark.native import Engine
 from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
-from frazil.table import Snapshot, Table, open_table
+from frazil.table import Table, open_table
 
 __all__ = [
     "HANDLE",
@@ -35,10 +33,7 @@ __all__ = [
     "Written",
     "append",
     "explain_write",
-    "give_up",
     "handle_of",
-    "history",
-    "job_named",
     "job_of",
     "messages_of",
     "overwrite",
@@ -47,11 +42,6 @@ __all__ = [
     "write_rows",
 ]
 
-
-# The member of a snapshot's summary by which a job knows its own commit again.
-JOB_ID = "frazil.job-id"
-
-_ENGINE = {"engine-name": "spark", "engine-version": pyspark.__version__}
 
 # The option with a table of a catalog, which can't be found by its location.
 HANDLE = "table-token"
@@ -63,15 +53,12 @@ SUMMARY_PREFIX = "snapshot-property."
 Operation = Literal["append", "overwrite", "overwrite-partitions"]
 
 
-@dataclass(frozen=True)
-class WriteJob:
+@dataclass(frozen=True, kw_only=True)
+class WriteJob(Job):
     """What is to be done with the rows of one job."""
 
     operation: Operation = "append"
     where: str | None = None
-    branch: str | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-    id: str = ""
 
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
         """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
@@ -88,14 +75,6 @@ class WriteJob:
             give_up(table, messages)
             raise
 
-    def members(self) -> dict[str, str]:
-        """Members of the snapshot's summary."""
-        return {**self.properties, **_ENGINE, JOB_ID: self.id}
-
-    def is_done(self, table: Table) -> bool:
-        """Whether the branch has the job's snapshot, at this version of the table."""
-        return any(snapshot.summary.get(JOB_ID) == self.id for snapshot in history(table, self.branch))
-
     def check(self, table: Table) -> None:
         """Refuses what can't be committed, before anything is written.
 
@@ -109,28 +88,6 @@ class WriteJob:
                 {"table": table.location},
                 "Append to them, or call the table's own methods on the driver",
             )
-
-
-def history(table: Table, branch: str | None) -> list[Snapshot]:
-    """The snapshots of a branch, newest first; of one that is not there yet, those of `main`, where it will begin."""
-    if table.format == "paimon":
-        return list(table.snapshots)
-    by_id = {snapshot.id: snapshot for snapshot in table.snapshots}
-    if branch is not None and branch in table.refs:
-        head: int | None = table.refs[branch].snapshot_id
-    else:
-        head = table.snapshot.id if table.snapshot else None
-    line = []
-    while head in by_id:
-        line.append(by_id[head])
-        head = by_id[head].parent_id
-    return line
-
-
-def give_up(table: Table, messages: list[CommitMessage]) -> None:
-    """Deletes the files of messages that are certainly in no snapshot; what can't be deleted is an orphan."""
-    with contextlib.suppress(FrazilError):
-        table.refresh().abort(messages)
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
@@ -155,7 +112,8 @@ def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
     named = SUMMARY_PREFIX
     properties = {name[len(named) :]: text for name, text in options.items() if name.lower().startswith(named)}
     properties |= json.loads(given.get("snapshot-properties", "{}"))
-    return WriteJob(operation, where, given.get("branch"), properties, given.get("job-id") or str(uuid.uuid4()))
+    job = WriteJob.named(given.get("branch"), properties, given.get("job-id"))
+    return replace(job, operation=operation, where=where)
 
 
 @dataclass
@@ -170,7 +128,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
     def __init__(self, table: Table, job: WriteJob | None = None) -> None:
         self._table = table
-        self._job = WriteJob(id=str(uuid.uuid4())) if job is None else job
+        self._job = WriteJob() if job is None else job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
@@ -235,7 +193,7 @@ def append(
     Raises:
         InvalidInputError: An argument is wrong. What is wrong with rows Spark raises, from its workers.
     """
-    job = job_named("append", None, branch, snapshot_properties, job_id)
+    job = _job("append", None, branch, snapshot_properties, job_id)
     _run(df, table, job, distribution, engine)
 
 
@@ -266,7 +224,7 @@ def overwrite(
     Raises:
         InvalidInputError: As for `append`.
     """
-    _run(df, table, job_named("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
+    _run(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
 
 
 def overwrite_partitions(
@@ -292,10 +250,10 @@ def overwrite_partitions(
     Raises:
         InvalidInputError: As for `append`.
     """
-    _run(df, table, job_named("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
+    _run(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
 
 
-def job_named(
+def _job(
     operation: Operation,
     where: str | Predicate | None,
     branch: str | None,
@@ -304,7 +262,7 @@ def job_named(
 ) -> WriteJob:
     """The job that arguments describe."""
     text = None if where is None else str(where)
-    return WriteJob(operation, text, branch, arguments.texts(properties), job_id or str(uuid.uuid4()))
+    return replace(WriteJob.named(branch, properties, job_id), operation=operation, where=text)
 
 
 def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: Engine = "auto") -> WriteLane:
