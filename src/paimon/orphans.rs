@@ -42,7 +42,8 @@ type Candidates = HashMap<String, Vec<String>>;
 pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<Vec<String>> {
     let now = now_ms();
     let before = older_than_ms.unwrap_or(now.saturating_sub(DEFAULT_AGE_MS));
-    if before > now {
+    // What has just the age of nothing is of this millisecond.
+    if before > now.saturating_add(1) {
         return Err(Error::invalid("files that are being written would be taken for orphans")
             .hint("older_than= is to be in the past, by more than the longest write takes"));
     }

@@ -21,7 +21,8 @@ pub fn local_time(recorded: &Json) -> Option<i64> {
     let part = |at: usize| parts.get(at).copied().unwrap_or(0);
     let small = |at: usize| u32::try_from(part(at).max(1)).ok();
     let days = days_of_civil(part(0), small(1)?, small(2)?);
-    let seconds = days.checked_mul(86_400)?.checked_add(part(3) * 3600 + part(4) * 60 + part(5))?;
+    let of_day = part(3).checked_mul(3600)?.checked_add(part(4).checked_mul(60)?)?.checked_add(part(5))?;
+    let seconds = days.checked_mul(86_400)?.checked_add(of_day)?;
     seconds.checked_mul(1000)?.checked_add(part(6) / 1_000_000)
 }
 
