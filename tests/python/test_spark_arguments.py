@@ -36,7 +36,7 @@ def test_odd_arguments(spark, table: fz.Table, name: str) -> None:
         "schema": table.schema,
         "tasks": fz.spark.plan(spark, table),
         "where": "id = 1",
-        "set": {"id": "2"},
+        "values": {"id": 1},
     }
     parameters = inspect.signature(function).parameters.values()
     needed = [p.name for p in parameters if p.default is inspect.Parameter.empty]
