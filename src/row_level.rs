@@ -56,6 +56,7 @@ pub(crate) use self::rewrite::NewFiles;
 pub(crate) use self::settle::settle;
 pub use self::update::Assigned;
 pub(crate) use self::update::Assignments;
+pub(crate) use self::update::row_counts;
 use self::view::View;
 
 /// Rows that come in batches.

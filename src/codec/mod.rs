@@ -8,3 +8,4 @@ pub mod orc;
 pub mod puffin;
 pub mod theta;
 pub mod variant;
+pub mod xxhash;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::check_may_delete;
 use super::deletion::Deletion;
+use super::listing::Listing;
 use super::orphans::{OrphanOptions, Spelling, metadata_paths};
 use crate::error::{Result, ResultExt};
 use crate::iceberg::reachable::{Missing, PathKeys, each_live_file, manifests_of};
@@ -54,12 +55,7 @@ impl Table {
         if !options.dry_run {
             check_may_delete(self)?;
         }
-        let found = Mutex::new(Vec::new());
-        let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
-        let folders = listing.below(vec![listing.root.clone()], FOLDERS, go_on, &see)?;
-        let mut spelt = Spelt::new(listing.store);
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let listed = found.into_iter().map(|path| (spelt.of(&path), path)).collect();
+        let (folders, listed) = listed(&listing, vec![listing.root.clone()], FOLDERS, go_on)?;
         // Who lists again later must not find what was made meanwhile. Times of files are rounded down.
         let older_than_ms = listing.older_than_ms.min(now_ms().saturating_add(1));
         Ok(PartedListing { folders, listed, older_than_ms })
@@ -71,12 +67,7 @@ impl Table {
     /// As [`Table::remove_orphan_files`].
     pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>, go_on: GoOn) -> Result<Vec<Listed>> {
         let listing = self.orphan_listing(options)?;
-        let found = Mutex::new(Vec::new());
-        let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
-        listing.below(folders, usize::MAX, go_on, &see)?;
-        let mut spelt = Spelt::new(listing.store);
-        let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(found.into_iter().map(|path| (spelt.of(&path), path)).collect())
+        Ok(listed(&listing, folders, usize::MAX, go_on)?.1)
     }
 
     /// What the newest version leads to, and the manifests that lead to more. Returns that version too.
@@ -139,6 +130,16 @@ impl Table {
         }
         Ok(deletion)
     }
+}
+
+/// The files in folders, and the folders below where there are more than `most`.
+fn listed(listing: &Listing<'_>, folders: Vec<String>, most: usize, go_on: GoOn) -> Result<(Vec<String>, Vec<Listed>)> {
+    let found = Mutex::new(Vec::new());
+    let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    let below = listing.below(folders, most, go_on, &see)?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut spelt = Spelt::new(listing.store);
+    Ok((below, found.into_iter().map(|path| (spelt.of(&path), path)).collect()))
 }
 
 /// One text for all spellings of a path, as [`PathKeys`] has one number.

@@ -45,7 +45,7 @@ mod _core {
     #[pymodule_export]
     use super::transaction::Transaction;
     #[pymodule_export]
-    use super::transforms::transform_array;
+    use super::transforms::{transform_array, xxh64};
     #[pymodule_export]
     use super::variant::{variant_json, variant_objects};
 

@@ -1,8 +1,9 @@
-//! Partition transforms of Arrow columns.
+//! Partition transforms of Arrow columns, and hashes of texts.
 
 use pyo3::prelude::*;
 
 use super::arrow::{Batches, Input};
+use crate::codec::xxhash;
 use crate::data::transform_column;
 use crate::types::Transform;
 
@@ -12,4 +13,10 @@ pub(super) fn transform_array(py: Python<'_>, transform: &str, data: &Bound<'_, 
     let transform = Transform::parse(transform);
     let (schema, batches) = Input::new(data)?.run(py, |rows| transform_column::transform_column(rows, &transform))?;
     Ok(Batches::new(schema, batches))
+}
+
+/// XXH64 of each text's bytes.
+#[pyfunction]
+pub(super) fn xxh64(py: Python<'_>, texts: Vec<String>, seed: u64) -> Vec<u64> {
+    py.detach(|| texts.iter().map(|text| xxhash::xxh64(text.as_bytes(), seed)).collect())
 }

@@ -1,5 +1,7 @@
 //! The clauses of a merge: what a row of the source does to the row that it matches, and which are inserted.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::cmp::not_distinct;
@@ -16,32 +18,31 @@ use crate::task::DataFile;
 use crate::types::{Field, Schema};
 
 /// What rows of the source do to rows that they match.
-pub(super) struct Clauses<'v> {
-    view: &'v View,
+pub(super) struct Clauses {
+    schema: Arc<Schema>,
     /// The source's rows by their number.
     rows: Numbered,
-    updates: Option<(Mapping, Numbered)>,
+    pub updates: Option<(Mapping, Numbered)>,
     /// Rows of the source that delete what they match.
-    deletes: Option<Vec<BooleanBuffer>>,
+    pub deletes: Option<Vec<BooleanBuffer>>,
 }
 
-impl<'v> Clauses<'v> {
+impl Clauses {
     /// Of the rows of a source.
     ///
     /// # Errors
     /// `InvalidInput` if columns and filters do not fit the table and the data.
-    pub fn new(view: &'v View, merge: &Merge, source: &Source) -> Result<Clauses<'v>> {
+    pub fn new(schema: &Arc<Schema>, merge: &Merge, source: &Source) -> Result<Clauses> {
         let updates = match &merge.update {
             None => None,
             Some(columns) => {
-                let columns = mapping(view.table.schema(), source, columns)?;
+                let columns = mapping(schema, source, columns)?;
                 let batches = source.conformed(&columns)?;
                 Some((columns, Numbered::new(batches)))
             }
         };
         let deletes = merge.delete.as_ref().map(|filter| source.matches(filter)).transpose()?;
-        check_insert(view, merge, source)?;
-        Ok(Clauses { view, rows: Numbered::new(source.batches.clone()), updates, deletes })
+        Ok(Clauses { schema: schema.clone(), rows: Numbered::new(source.batches.clone()), updates, deletes })
     }
 
     /// Whether anything happens to what a row of the source matches.
@@ -50,18 +51,21 @@ impl<'v> Clauses<'v> {
     }
 
     /// Whether a row of the source deletes what it matches.
-    fn deletes(&self, row: u32) -> bool {
+    pub fn deletes(&self, row: u32) -> bool {
         let (batch, at) = self.rows.place(row);
         self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
     }
 }
 
 /// What can't be inserted is refused before anything is written.
-fn check_insert(view: &View, merge: &Merge, source: &Source) -> Result<()> {
+///
+/// # Errors
+/// `InvalidInput` if rows to be inserted lack a required column without a default, or have one that the table lacks.
+pub(super) fn check_insert(schema: &Schema, merge: &Merge, source: &Source) -> Result<()> {
     let Some(columns) = &merge.insert else { return Ok(()) };
-    let columns = mapping(view.table.schema(), source, columns)?;
+    let columns = mapping(schema, source, columns)?;
     let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
-    match view.table.schema().fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
+    match schema.fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
         Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
         None => Ok(()),
     }
@@ -126,7 +130,7 @@ pub(super) fn mapping(schema: &Schema, source: &Source, columns: &Columns) -> Re
     }
 }
 
-impl Patch for Clauses<'_> {
+impl Patch for Clauses {
     fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched> {
         let count = rows.num_rows();
         if sources.len() != count {
@@ -137,7 +141,7 @@ impl Patch for Clauses<'_> {
         let old = rows_of(rows, stays.clone())?;
         let places: Vec<(usize, usize)> =
             sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();
-        let (new, equal) = updated(self.view.table.schema(), &old, (columns, numbered), &places)?;
+        let (new, equal) = updated(&self.schema, &old, (columns, numbered), &places)?;
         let mut same = equal.iter();
         let same = BooleanBuffer::collect_bool(count, |i| stays.value(i) && same.next().unwrap_or_default());
         let replaced = &stays & &!&same;

@@ -9,12 +9,12 @@ use arrow::array::RecordBatch;
 use arrow::buffer::BooleanBuffer;
 
 use super::apply::NO_SOURCE;
-use super::clauses::{mapping, updated};
+use super::clauses::{Clauses, mapping, updated};
 use super::key_columns::KeyColumns;
 use super::key_ranges::KeyRanges;
 use super::keys::KeyIndex;
 use super::merge::Merge;
-use super::source::{Mapping, Numbered, Source, renamed, rows_of};
+use super::source::{Mapping, Source, renamed, rows_of};
 use crate::data::filter::matches;
 use crate::data::partition_rows::{column_at, source_path};
 use crate::error::{Error, Result};
@@ -39,15 +39,12 @@ impl MergeRows {
 pub(crate) struct Matcher {
     schema: Arc<Schema>,
     source: Source,
-    numbered: Numbered,
     keys: KeyColumns,
     ranges: Predicate,
     index: KeyIndex,
-    updates: Option<(Mapping, Numbered)>,
+    clauses: Clauses,
     inserts: Option<Mapping>,
-    /// Rows of the data that delete what they match.
-    deletes: Option<Vec<BooleanBuffer>>,
-    /// Whether those rows may be inserted.
+    /// Whether rows of the data that delete what they match may be inserted.
     deletes_all: bool,
     /// Rows without a match go where this is true.
     missing: Option<BoundPredicate>,
@@ -83,31 +80,21 @@ impl Matcher {
         let mut index = KeyIndex::new(&types.unwrap_or_else(Vec::new))?;
         key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
         index.seal();
-        let updates = match &merge.update {
-            None => None,
-            Some(columns) => {
-                let columns = mapping(schema, &source, columns)?;
-                let batches = source.conformed(&columns)?;
-                Some((columns, Numbered::new(batches)))
-            }
-        };
+        let clauses = Clauses::new(schema, merge, &source)?;
         let inserts = merge.insert.as_ref().map(|columns| mapping(schema, &source, columns)).transpose()?;
         if let Some(columns) = &inserts {
             source.conformed(columns)?;
         }
-        let deletes = merge.delete.as_ref().map(|filter| source.matches(filter)).transpose()?;
         let missing = merge.delete_missing.as_ref().map(|filter| bind(filter, schema, true)).transpose()?;
         let count = source.batches.iter().map(RecordBatch::num_rows).sum();
         Ok(Matcher {
             schema: schema.clone(),
-            numbered: Numbered::new(source.batches.clone()),
             source,
             keys,
             ranges,
             index,
-            updates,
+            clauses,
             inserts,
-            deletes,
             deletes_all: merge.delete == Some(Predicate::True),
             missing,
             matched: std::iter::repeat_with(|| AtomicBool::new(false)).take(count).collect(),
@@ -121,7 +108,7 @@ impl Matcher {
 
     /// The columns that updates give values, and those that inserts do.
     pub fn updated_columns(&self) -> impl Iterator<Item = &str> {
-        self.updates.iter().flat_map(|(columns, _)| columns).map(|(field, _)| field.name.as_str())
+        self.clauses.updates.iter().flat_map(|(columns, _)| columns).map(|(field, _)| field.name.as_str())
     }
 
     /// The columns that inserted rows have; `None` if none are inserted.
@@ -131,12 +118,7 @@ impl Matcher {
 
     /// Whether rows may be deleted.
     pub fn may_delete(&self) -> bool {
-        self.deletes.is_some() || self.missing.is_some()
-    }
-
-    fn is_deleting(&self, source: u32) -> bool {
-        let (batch, at) = self.numbered.place(source);
-        self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
+        self.clauses.deletes.is_some() || self.missing.is_some()
     }
 
     /// What becomes of rows, whose first columns are those of the table.
@@ -159,10 +141,10 @@ impl Matcher {
         let source_of = |row: usize| sources.get(row).copied().filter(|source| *source != NO_SOURCE);
         let missing = self.is_missing(&rows)?;
         let deleted = BooleanBuffer::collect_bool(count, |row| match source_of(row) {
-            Some(source) => self.is_deleting(source),
+            Some(source) => self.clauses.deletes(source),
             None => missing.as_ref().is_some_and(|mask| mask.value(row)),
         });
-        let Some((columns, given)) = &self.updates else {
+        let Some((columns, given)) = &self.clauses.updates else {
             let (replaced, rows) = (BooleanBuffer::new_unset(count), rows.slice(0, 0));
             return Ok(Fates { changed: deleted, replaced, rows });
         };
@@ -193,7 +175,7 @@ impl Matcher {
     /// `Internal` for a mask of another length.
     pub fn inserted(&self) -> Result<Vec<RecordBatch>> {
         let Some(columns) = &self.inserts else { return Ok(Vec::new()) };
-        let deletes = self.deletes.as_ref().filter(|_| !self.deletes_all);
+        let deletes = self.clauses.deletes.as_ref().filter(|_| !self.deletes_all);
         let (mut first, mut out) = (0, Vec::new());
         for (number, batch) in self.source.batches.iter().enumerate() {
             let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();

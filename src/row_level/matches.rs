@@ -9,7 +9,7 @@ use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type, Schema as ArrowSchema, SchemaRef};
 
 use super::apply::{Effect, Hits, NO_SOURCE, apply};
-use super::clauses::{Clauses, Inserts};
+use super::clauses::{Clauses, Inserts, check_insert};
 use super::key_columns::KeyColumns;
 use super::parts::tasks_of;
 use super::positions::check_tasks;
@@ -62,7 +62,8 @@ pub(super) fn matches(
         effect.counts.inserted = rows;
     }
     let source = Source::of_batches(schema, std::mem::take(&mut matched.kept));
-    let clauses = Clauses::new(view, merge, &source)?;
+    let clauses = Clauses::new(view.table.schema(), merge, &source)?;
+    check_insert(view.table.schema(), merge, &source)?;
     let (hits, matching) = matched.hits(view, filter, &clauses, go_on)?;
     check_tasks(view, mode, &hits.iter().map(|h| h.task.clone()).collect::<Vec<_>>())?;
     let done = apply(view, mode, hits, &clauses, go_on)?;
@@ -169,7 +170,7 @@ impl Matched {
         self,
         view: &View,
         filter: &Predicate,
-        clauses: &Clauses<'_>,
+        clauses: &Clauses,
         go_on: GoOn,
     ) -> Result<(Vec<Hits>, HashSet<String>)> {
         let wanted: HashSet<&str> = self.files.keys().map(String::as_str).collect();

@@ -11,7 +11,7 @@ use arrow::datatypes::DataType;
 
 use super::RowReader;
 use super::apply::{Hits, NO_SOURCE, apply};
-use super::clauses::{Clauses, Inserts};
+use super::clauses::{Clauses, Inserts, check_insert};
 use super::delete;
 use super::key_columns::KeyColumns;
 use super::key_ranges::KeyRanges;
@@ -71,7 +71,7 @@ struct Plan<'v> {
     source: Source,
     keys: KeyColumns,
     index: KeyIndex,
-    clauses: Clauses<'v>,
+    clauses: Clauses,
     /// Rows of the source that match a row of the table.
     matched: Vec<AtomicBool>,
 }
@@ -129,7 +129,8 @@ impl<'v> Plan<'v> {
         let mut index = KeyIndex::new(&types)?;
         key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
         index.seal();
-        let clauses = Clauses::new(view, merge, &source)?;
+        let clauses = Clauses::new(view.table.schema(), merge, &source)?;
+        check_insert(view.table.schema(), merge, &source)?;
         let rows = source.batches.iter().map(RecordBatch::num_rows).sum();
         let matched = std::iter::repeat_with(|| AtomicBool::new(false)).take(rows).collect();
         Ok(Plan { view, merge, source, keys, index, clauses, matched })

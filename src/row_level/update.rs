@@ -69,7 +69,7 @@ pub(super) fn with_counts(
 }
 
 /// Numbers of rows as members of a summary.
-pub(super) fn row_counts(updated: u64, inserted: u64, deleted: u64) -> [(String, String); 3] {
+pub(crate) fn row_counts(updated: u64, inserted: u64, deleted: u64) -> [(String, String); 3] {
     [("updated", updated), ("inserted", inserted), ("deleted", deleted)]
         .map(|(what, n)| (format!("frazil.rows-{what}"), n.to_string()))
 }

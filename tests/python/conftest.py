@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -123,3 +124,16 @@ def spark():
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def executors(spark) -> Iterator[None]:
+    """Nothing is too small for executors."""
+    from frazil.spark.merging import DRIVER_MAX_BYTES, DRIVER_MAX_ROWS
+
+    names = (DRIVER_MAX_ROWS, DRIVER_MAX_BYTES)
+    for name in names:
+        spark.conf.set(name, "0")
+    yield
+    for name in names:
+        spark.conf.unset(name)

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.spark import merging
 from frazil.spark.changes import PLACES, ChangeJob, ChangeWriter
 from frazil.spark.jobs import Job
 
@@ -105,16 +103,6 @@ def test_tasks_that_die_after_they_have_written(catalog: fz.Catalog) -> None:
         assert left, f"{job}: the attempt has left nothing: did it die before it wrote?"
         sweep(table)
         assert done or files(table) == before[job]
-
-
-@pytest.fixture
-def executors(spark) -> Iterator[None]:
-    names = (merging.DRIVER_MAX_ROWS, merging.DRIVER_MAX_BYTES)
-    for name in names:
-        spark.conf.set(name, "0")
-    yield
-    for name in names:
-        spark.conf.unset(name)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,17 +47,6 @@ def content(table: fz.Table, at: str | None = None) -> list[tuple[Any, ...]]:
 
 def data_files(table: fz.Table) -> set[Path]:
     return {p for p in Path(table.location.removeprefix("file://")).glob("data/**/*") if p.is_file()}
-
-
-@pytest.fixture
-def executors(spark) -> Iterator[None]:
-    """Nothing is too small for executors."""
-    names = (merging.DRIVER_MAX_ROWS, merging.DRIVER_MAX_BYTES)
-    for name in names:
-        spark.conf.set(name, "0")
-    yield
-    for name in names:
-        spark.conf.unset(name)
 
 
 @pytest.fixture

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 from itertools import chain
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from frazil._core import CommitMessage
-from frazil.exceptions import CommitStateUnknownError, FrazilError
 from frazil.spark.errors import raised_by_workers
-from frazil.spark.jobs import Job, give_up
+from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
 from frazil.table import Table
 
 __all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]
@@ -87,13 +85,8 @@ class ChangeJob:
             give_up(newest, messages)
             return
         every = messages if self.whole is None else [self.whole, *messages]
-        try:
+        with unless_committed(lambda: give_up(newest, messages)):
             self.table._core.commit_parts(self.change, self.where, every, self.job.members(), branch=self.job.branch)
-        except CommitStateUnknownError:
-            raise
-        except FrazilError:
-            give_up(newest, messages)
-            raise
 
 
 @dataclass
@@ -111,9 +104,7 @@ class ChangeWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Changed:
         """Does one task's part."""
-        context = TaskContext.get()
-        # Attempts of one task have numbers of their own, so that a second attempt finds no file of the first.
-        return Changed(self._job.write(iterator, 0 if context is None else context.taskAttemptId()))
+        return Changed(self._job.write(iterator, attempt_number()))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Commits the parts of all tasks, unless the job was done before."""

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import pyspark
+from pyspark import TaskContext
 
 from frazil import arguments
 from frazil._core import CommitMessage
-from frazil.exceptions import FrazilError
+from frazil.exceptions import CommitStateUnknownError, FrazilError
 from frazil.table import Snapshot, Table
 
-__all__ = ["Job", "give_up", "history"]
+__all__ = ["Job", "attempt_number", "give_up", "history", "unless_committed"]
 
 # The member of a snapshot's summary by which a job knows its own commit again.
 JOB_ID = "frazil.job-id"
@@ -66,3 +67,21 @@ def give_up(table: Table, messages: list[CommitMessage]) -> None:
     """Deletes the files of messages that are certainly in no snapshot; what can't be deleted is an orphan."""
     with contextlib.suppress(FrazilError):
         table.refresh().abort(messages)
+
+
+@contextlib.contextmanager
+def unless_committed(undo: Callable[[], None]) -> Iterator[None]:
+    """Takes back what was written for a commit that certainly failed; if nobody knows, all stays."""
+    try:
+        yield
+    except CommitStateUnknownError:
+        raise
+    except FrazilError:
+        undo()
+        raise
+
+
+def attempt_number() -> int:
+    """The number of this attempt of a Spark task: a second attempt has another, and finds no file of the first."""
+    context = TaskContext.get()
+    return 0 if context is None else context.taskAttemptId()

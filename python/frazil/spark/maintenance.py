@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from frazil import _core
-from frazil.exceptions import CommitStateUnknownError, FrazilError
+from frazil.exceptions import FrazilError
 from frazil.maintain import Compacted, OrphanFiles, RewrittenDeletes
 from frazil.spark.parts import PartRows, PartsJob, spark_failures
 
@@ -171,13 +171,8 @@ def _commit(
     job: PartsJob, step: str, arguments: Mapping[str, Any], result: Callable[..., _Result]
 ) -> tuple[_core.Table, _Result]:
     """Commits, from the version that was planned: what is assumed is told by that one."""
-    try:
+    with unless_committed(job.give_up):
         table, text = job.table.maintain(step, json.dumps(dict(arguments)))
-    except CommitStateUnknownError:
-        raise
-    except FrazilError:
-        job.give_up()
-        raise
     job.committed()
     return table, result(**json.loads(text))
 

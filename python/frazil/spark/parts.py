@@ -196,12 +196,11 @@ class DoParts:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of the parts' numbers, results and errors."""
         context = TaskContext.get()
-        attempt = 0 if context is None else context.taskAttemptId()
         retried = context is not None and context.attemptNumber() > 0
         for batch in batches:
             for payload in batch.column(batch.schema.get_field_index("split")):
                 number, part = pickle.loads(payload.as_py())
-                yield self._row(number, retried, self._do(part | {"number": number, "attempt": attempt}))
+                yield self._row(number, retried, self._do(part | {"number": number, "attempt": attempt_number()}))
 
     def _do(self, part: dict[str, Any]) -> str | FrazilError:
         try:

@@ -11,15 +11,14 @@ from itertools import chain
 from typing import Literal
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from frazil._core import CommitMessage
-from frazil.exceptions import CommitStateUnknownError, FrazilError, InvalidInputError, UnsupportedError
+from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.spark.distribution import Distribution, distributed
-from frazil.spark.jobs import Job, give_up
+from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
 from frazil.spark.native import Engine
 from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
 from frazil.table import Table, open_table
@@ -63,17 +62,12 @@ class WriteJob(Job):
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
         """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
         members = self.members() if members is None else members
-        try:
+        with unless_committed(lambda: give_up(table, messages)):
             if self.operation == "append":
                 table.commit(messages, members, self.branch)
             else:
                 partitions = self.operation == "overwrite-partitions"
                 table.commit_overwrite(messages, self.where, partitions, self.branch, members)
-        except CommitStateUnknownError:
-            raise
-        except FrazilError:
-            give_up(table, messages)
-            raise
 
     def check(self, table: Table) -> None:
         """Refuses what can't be committed, before anything is written.
@@ -154,9 +148,7 @@ def write_rows(table: Table, rows: Iterator[pa.RecordBatch], branch: str | None 
     if first is None:
         return None
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    context = TaskContext.get()
-    # Attempts of one task have numbers of their own, so that a second attempt finds no file of the first.
-    return table.writer(0 if context is None else context.taskAttemptId(), branch).write(reader)
+    return table.writer(attempt_number(), branch).write(reader)
 
 
 def messages_of(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:

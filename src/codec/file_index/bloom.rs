@@ -3,7 +3,7 @@
 use super::be::Bytes;
 use super::key::{IndexedType, Key};
 use super::rows::Rows;
-use super::xxhash::xxh64;
+use crate::codec::xxhash::xxh64;
 use crate::error::{Error, Result};
 
 /// More than any rate of false positives asks for.
@@ -83,7 +83,7 @@ fn hash(key: &Key) -> u64 {
         Key::Float(v) => mix(i64::from(v.to_bits().cast_signed())),
         Key::Double(v) if v.is_nan() => mix(0x7ff8_0000_0000_0000),
         Key::Double(v) => mix(v.to_bits().cast_signed()),
-        Key::Bytes(v) => xxh64(v),
+        Key::Bytes(v) => xxh64(v, 0),
     }
 }
 

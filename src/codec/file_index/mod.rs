@@ -26,7 +26,6 @@ mod rows;
 #[cfg(test)]
 mod tests;
 mod write;
-mod xxhash;
 
 pub use container::{FileIndex, IndexKind};
 pub use key::IndexedType;

@@ -22,7 +22,7 @@ use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::paimon_table::change::{Rows, unsupported};
 use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind};
-use crate::row_level::{Assigned, Columns, Matcher, Merge, MergeRows, placed};
+use crate::row_level::{Assigned, Columns, Matcher, Merge, MergeRows, placed, row_counts};
 use crate::store::in_parallel;
 use crate::transaction::CommitOptions;
 use crate::types::Field;
@@ -38,8 +38,7 @@ struct Counts {
 
 impl Counts {
     fn properties(self) -> BTreeMap<String, String> {
-        let counts = [("updated", self.updated), ("deleted", self.deleted), ("inserted", self.inserted)];
-        counts.into_iter().map(|(name, n)| (format!("frazil.rows-{name}"), n.to_string())).collect()
+        row_counts(self.updated, self.inserted, self.deleted).into()
     }
 }
 

@@ -1,4 +1,4 @@
-//! XXH64 with seed 0, by which Bloom filters hash text and bytes.
+//! XXH64, by which Bloom filters hash text and bytes (seed 0) and Spark its texts (seed 42).
 //!
 //! Source: xxHash fast digest algorithm, format description.
 
@@ -17,9 +17,10 @@ fn merge(acc: u64, lane: u64) -> u64 {
 }
 
 /// The hash of some bytes.
-pub(super) fn xxh64(bytes: &[u8]) -> u64 {
+#[must_use]
+pub fn xxh64(bytes: &[u8], seed: u64) -> u64 {
     let (stripes, rest) = bytes.as_chunks::<32>();
-    let mut hash = if stripes.is_empty() { P5 } else { long(stripes) };
+    let mut hash = if stripes.is_empty() { seed.wrapping_add(P5) } else { long(stripes, seed) };
     hash = hash.wrapping_add(bytes.len() as u64);
     let (lanes, rest) = rest.as_chunks::<8>();
     for lane in lanes {
@@ -41,8 +42,8 @@ pub(super) fn xxh64(bytes: &[u8]) -> u64 {
 }
 
 /// Four accumulators over stripes of four lanes.
-fn long(stripes: &[[u8; 32]]) -> u64 {
-    let mut acc = [P1.wrapping_add(P2), P2, 0, 0u64.wrapping_sub(P1)];
+fn long(stripes: &[[u8; 32]], seed: u64) -> u64 {
+    let mut acc = [P1.wrapping_add(P2), P2, 0, 0u64.wrapping_sub(P1)].map(|first| seed.wrapping_add(first));
     for stripe in stripes {
         let (lanes, _) = stripe.as_chunks::<8>();
         for (acc, lane) in acc.iter_mut().zip(lanes) {
