@@ -1,8 +1,10 @@
-//! Any bytes as the files of a Paimon table that hold no rows: manifests, indexes, deletion vectors in their frames, sketches.
+//! Any bytes as the files of a Paimon table that hold no rows: manifests, indexes, deletion vectors in their frames, sketches,
+//! bitmaps.
 #![no_main]
 
 use frazil::codec::bitmap::PositionSet;
 use frazil::codec::file_index::FileIndex;
+use frazil::codec::long_bitmap::LongBitmap;
 use frazil::codec::theta::ThetaSketch;
 use frazil::paimon::entries::EntryRequest;
 use frazil::paimon::index_manifest::{decode_hashes, decode_index_manifest};
@@ -37,5 +39,11 @@ fuzz_target!(|bytes: &[u8]| {
     }
     if let Ok(sketch) = ThetaSketch::from_bytes(bytes) {
         assert_eq!(ThetaSketch::from_bytes(&sketch.to_bytes()).expect("it was just written"), sketch);
+    }
+    if let Ok(set) = LongBitmap::from_bytes(bytes) {
+        let again = set.to_bytes();
+        assert!(bytes.starts_with(&again));
+        let united = set.clone().union(set).to_bytes();
+        LongBitmap::from_bytes(&united).expect("it was just written");
     }
 });

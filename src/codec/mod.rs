@@ -4,6 +4,7 @@ pub mod avro;
 pub mod bitmap;
 pub mod columns;
 pub mod file_index;
+pub mod long_bitmap;
 pub mod orc;
 pub mod puffin;
 pub mod theta;

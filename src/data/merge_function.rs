@@ -14,6 +14,7 @@ use super::merge_picks::{Held, Made};
 use super::merge_runs::Loaded;
 use super::merge_sketches::{unite_hll, unite_theta};
 use crate::codec::bitmap::unite_bitmaps;
+use crate::codec::long_bitmap::unite_long_bitmaps;
 use crate::error::{Error, Result};
 use crate::types::java::compare_doubles;
 use crate::types::options::{Options, split_names};
@@ -50,6 +51,7 @@ enum Kind {
         distinct: bool,
     },
     Bitmap,
+    LongBitmap,
     Theta,
     Hll,
     Nested(Nested),
@@ -75,6 +77,7 @@ impl Kind {
                 Kind::Text { delimiter, distinct }
             }
             "rbm32" => Kind::Bitmap,
+            "rbm64" => Kind::LongBitmap,
             "theta_sketch" => Kind::Theta,
             "hll_sketch" => Kind::Hll,
             "collect" => Kind::Nested(Nested::Collect { distinct }),
@@ -87,9 +90,6 @@ impl Kind {
                     Some(n) => n.trim().parse().map_err(|e| Error::invalid("'count-limit' is no number").because(e))?,
                 };
                 Kind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
-            }
-            "rbm64" => {
-                return Err(Error::unsupported(format!("the aggregate function '{name}' cannot be computed yet")));
             }
             _ => return Err(Error::invalid(format!("there is no aggregate function '{name}'"))),
         })
@@ -106,7 +106,7 @@ impl Kind {
             Kind::Max | Kind::Min => !matches!(primitive, None | Some(P::Boolean | P::Variant)),
             Kind::And | Kind::Or => matches!(primitive, Some(P::Boolean)),
             Kind::Text { .. } => matches!(primitive, Some(P::String)),
-            Kind::Bitmap | Kind::Theta | Kind::Hll => matches!(primitive, Some(P::Binary)),
+            Kind::Bitmap | Kind::LongBitmap | Kind::Theta | Kind::Hll => matches!(primitive, Some(P::Binary)),
             Kind::Nested(Nested::Collect { .. }) => matches!(ty, Type::List(_)),
             Kind::Nested(Nested::MergeMap) => matches!(ty, Type::Map(..)),
             _ => true,
@@ -180,8 +180,7 @@ impl Function {
     /// The function that options name.
     ///
     /// # Errors
-    /// `InvalidInput` if there is no such function or it does not take the column's type; `Unsupported` for sketches, whose
-    /// form only Java's library knows.
+    /// `InvalidInput` if there is no such function or it does not take the column's type.
     pub fn new(name: &str, field: &Field, options: &Options<'_>) -> Result<Function> {
         let kind = Kind::new(name, field, options)?;
         if !kind.takes(&field.ty) {
@@ -258,6 +257,7 @@ impl Function {
                 Some(Value::String(joined(a, b, delimiter, *distinct)))
             }
             (Kind::Bitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_bitmaps(a, b)?)),
+            (Kind::LongBitmap, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_long_bitmaps(a, b)?)),
             (Kind::Theta, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_theta(a, b)?)),
             (Kind::Hll, V::Bytes(a), V::Bytes(b)) => Some(Value::Bytes(unite_hll(a, b)?)),
             _ => return Err(wrong()),

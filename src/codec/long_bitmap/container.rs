@@ -1,0 +1,235 @@
+//! Sets of 16-bit numbers, in one of three forms. Which form a union has depends on the forms that it came from, not only on
+//! the set, so the rules of Java's containers are followed one by one.
+
+use super::{Reader, damaged};
+use crate::error::Result;
+
+/// Words of a bitmap.
+const WORDS: usize = 1024;
+
+/// Bytes of a bitmap.
+const BITMAP_BYTES: usize = 8 * WORDS;
+
+/// So many numbers an array has at most.
+const MAX_ARRAY: usize = 4096;
+
+const RUNS: u8 = 0;
+const BITMAP: u8 = 1;
+const ARRAY: u8 = 2;
+
+/// The numbers that share their upper 48 bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Container {
+    /// First numbers of runs, ascending and apart, and how many follow each.
+    Runs(Vec<(u16, u16)>),
+    Bitmap(Bits),
+    /// Ascending.
+    Array(Vec<u16>),
+}
+
+impl Container {
+    /// The next container.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none, or one whose numbers are out of order or others than it says.
+    pub fn read(from: &mut Reader<'_>) -> Result<Container> {
+        let form = from.byte()?;
+        let claimed = from.size()?;
+        let read = match form {
+            RUNS => {
+                let count = usize::from(from.short()?);
+                let (pairs, _) = from.take(4 * count)?.as_chunks::<4>();
+                Container::Runs(pairs.iter().map(|[a, b, c, d]| (le(*a, *b), le(*c, *d))).collect())
+            }
+            BITMAP => {
+                let (words, _) = from.take(BITMAP_BYTES)?.as_chunks::<8>();
+                let mut bits = Bits::default();
+                bits.0.iter_mut().zip(words).for_each(|(to, word)| *to = u64::from_le_bytes(*word));
+                Container::Bitmap(bits)
+            }
+            ARRAY => {
+                let bytes = claimed.checked_mul(2).ok_or_else(|| damaged("it is cut off"))?;
+                let (numbers, _) = from.take(bytes)?.as_chunks::<2>();
+                Container::Array(numbers.iter().map(|[a, b]| le(*a, *b)).collect())
+            }
+            _ => return Err(damaged(&format!("there are no containers of type {form}"))),
+        };
+        if !read.is_ordered() {
+            return Err(damaged("numbers of a container are out of order"));
+        }
+        if read.len() != claimed {
+            return Err(damaged(&format!("a container of {} numbers claims {claimed}", read.len())));
+        }
+        Ok(read)
+    }
+
+    /// The inverse of [`Container::read`].
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let claimed = (self.len() as u32).to_le_bytes();
+        match self {
+            Container::Runs(runs) => {
+                out.push(RUNS);
+                out.extend(claimed);
+                out.extend((runs.len() as u16).to_le_bytes());
+                runs.iter()
+                    .for_each(|(first, more)| out.extend([first.to_le_bytes(), more.to_le_bytes()].as_flattened()));
+            }
+            Container::Bitmap(bits) => {
+                out.push(BITMAP);
+                out.extend(claimed);
+                out.extend(bits.0.iter().flat_map(|word| word.to_le_bytes()));
+            }
+            Container::Array(numbers) => {
+                out.push(ARRAY);
+                out.extend(claimed);
+                out.extend(numbers.iter().flat_map(|n| n.to_le_bytes()));
+            }
+        }
+    }
+
+    fn is_ordered(&self) -> bool {
+        match self {
+            Container::Runs(runs) => {
+                // No run goes beyond the last number there is.
+                let ends = runs.iter().map(|(first, more)| first.checked_add(*more));
+                let next = runs.iter().map(|(first, _)| Some(*first)).skip(1).chain([None]);
+                ends.zip(next).all(|(end, next)| end.is_some_and(|end| next.is_none_or(|next| end < next)))
+            }
+            Container::Bitmap(_) => true,
+            Container::Array(numbers) => numbers.is_sorted_by(|a, b| a < b),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Container::Runs(runs) => runs.iter().map(|(_, more)| usize::from(*more) + 1).sum(),
+            Container::Bitmap(bits) => bits.len(),
+            Container::Array(numbers) => numbers.len(),
+        }
+    }
+
+    fn add_to(&self, bits: &mut Bits) {
+        match self {
+            Container::Runs(runs) => {
+                runs.iter().for_each(|(first, more)| bits.set(*first, first.saturating_add(*more)))
+            }
+            Container::Bitmap(others) => bits.0.iter_mut().zip(others.0.iter()).for_each(|(to, word)| *to |= word),
+            Container::Array(numbers) => numbers.iter().for_each(|n| bits.set(*n, *n)),
+        }
+    }
+
+    pub fn bits(&self) -> Bits {
+        let mut bits = Bits::default();
+        self.add_to(&mut bits);
+        bits
+    }
+
+    /// Adds the numbers of another.
+    pub fn unite(&mut self, other: &Container) {
+        let mut bits = self.bits();
+        other.add_to(&mut bits);
+        let count = bits.len();
+        *self = match (&self, other) {
+            (Container::Bitmap(_), _) | (_, Container::Bitmap(_)) => Container::Bitmap(bits),
+            (Container::Array(_), Container::Array(_)) => Container::smaller(bits, count),
+            // They stay runs where these take as much as another form, which other containers leave only for less.
+            _ if runs_bytes(bits.count_runs()) <= BITMAP_BYTES.min(2 * count + 2) => {
+                Container::Runs(runs(bits.numbers()))
+            }
+            _ => Container::smaller(bits, count),
+        };
+    }
+
+    fn smaller(bits: Bits, count: usize) -> Container {
+        match count {
+            ..=MAX_ARRAY => Container::Array(bits.numbers().collect()),
+            _ => Container::Bitmap(bits),
+        }
+    }
+
+    /// Turns it into runs if they take less. Runs stay: Java's bitmaps of 64 bits look for no better form of them.
+    pub fn optimize(&mut self) {
+        match self {
+            Container::Runs(_) => {}
+            Container::Bitmap(bits) => {
+                if runs_bytes(bits.count_runs()) < BITMAP_BYTES {
+                    *self = Container::Runs(runs(bits.numbers()));
+                }
+            }
+            Container::Array(numbers) => {
+                let apart = |pair: &&[u16]| pair.first().zip(pair.last()).is_some_and(|(a, b)| b - a > 1);
+                let count = numbers.len().min(1) + numbers.windows(2).filter(apart).count();
+                if runs_bytes(count) < 2 * numbers.len() {
+                    *self = Container::Runs(runs(numbers.iter().copied()));
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of so many runs with their number.
+fn runs_bytes(runs: usize) -> usize {
+    2 + 4 * runs
+}
+
+fn le(low: u8, high: u8) -> u16 {
+    u16::from_le_bytes([low, high])
+}
+
+/// A bit for each 16-bit number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Bits(Box<[u64; WORDS]>);
+
+impl Default for Bits {
+    fn default() -> Self {
+        Bits(Box::new([0; WORDS]))
+    }
+}
+
+impl Bits {
+    fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Sets the bits of `first` to `last`.
+    fn set(&mut self, first: u16, last: u16) {
+        let (start, end) = (usize::from(first >> 6), usize::from(last >> 6));
+        let words = self.0.iter_mut().enumerate().skip(start).take(end.saturating_sub(start) + 1);
+        for (i, word) in words {
+            let from = if i == start { u64::MAX << (first & 63) } else { u64::MAX };
+            let to = if i == end { u64::MAX >> (63 - (last & 63)) } else { u64::MAX };
+            *word |= from & to;
+        }
+    }
+
+    /// The numbers, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = u16> + '_ {
+        self.0.iter().enumerate().flat_map(|(i, word)| {
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = left.trailing_zeros();
+                left &= left.checked_sub(1)?;
+                Some((i as u16) << 6 | bit as u16)
+            })
+        })
+    }
+
+    fn count_runs(&self) -> usize {
+        // A run begins where a bit is set after one that is not.
+        let before = std::iter::once(0).chain(self.0.iter().map(|word| word >> 63));
+        let starts = self.0.iter().zip(before).map(|(word, before)| word & !(word << 1 | before));
+        starts.map(|starts| starts.count_ones() as usize).sum()
+    }
+}
+
+/// Ascending numbers as runs, as long as can be.
+fn runs(numbers: impl Iterator<Item = u16>) -> Vec<(u16, u16)> {
+    let mut runs: Vec<(u16, u16)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((first, more)) if u32::from(number - *first) == u32::from(*more) + 1 => *more += 1,
+            _ => runs.push((number, 0)),
+        }
+    }
+    runs
+}
