@@ -197,7 +197,7 @@ fn tags_branches_and_changelogs_keep_what_they_have() {
 #[test]
 fn a_rollback_takes_back_changelogs() {
     let dir = tempfile::tempdir().unwrap();
-    let t = table(&dir, &[("changelog.num-retained.min", "9")]);
+    let t = table(&dir, &[("changelog.num-retained.min", "9"), ("changelog.num-retained.max", "9")]);
     commit(&t, &[], "a");
     t.create_tag("one", None).unwrap();
     ["b", "c", "d"].iter().for_each(|name| commit(&t, &[], name));
@@ -259,12 +259,9 @@ fn all(t: &TableFolder) -> BTreeSet<String> {
     files.filter(|path| !path.ends_with("LATEST") && !path.ends_with("EARLIEST")).collect()
 }
 
-/// A table whose expiry dies after so many changes, and is done again: whether it had come to its end, how many files are needed
-/// then, and how many are not.
-fn dies(options: &[(&str, &str)], changes: i64) -> (bool, usize, usize) {
-    let dir = tempfile::tempdir().unwrap();
-    let store = Arc::new(Dying(AtomicI64::new(i64::MAX)));
-    let t = table_with(&(store.clone() as Arc<dyn Store>), &dir, options);
+/// A table with two snapshots too many, and changelogs; `ab` and `abcd` were made by compactions.
+fn to_expire(dir: &tempfile::TempDir, options: &[(&str, &str)]) {
+    let t = table(dir, options);
     for name in ["a", "b", "c", "d", "e", "f", "g"] {
         if options.len() > 2 {
             logged(&t, name)
@@ -277,7 +274,23 @@ fn dies(options: &[(&str, &str)], changes: i64) -> (bool, usize, usize) {
         }
     }
     compacted(&t, &["ab", "c", "d"], "abcd");
-    store.0.store(changes, Ordering::SeqCst);
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(std::result::Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.path().is_dir() { copy(&entry.path(), &to) } else { drop(std::fs::copy(entry.path(), to).unwrap()) }
+    }
+}
+
+/// Expires a copy of a table, dies after so many changes, and does it again: whether it had come to its end, how many files are
+/// needed then, and how many are not.
+fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
+    let dir = tempfile::tempdir().unwrap();
+    copy(template.path(), dir.path());
+    let store = Arc::new(Dying(AtomicI64::new(changes)));
+    let t = TableFolder::open(store.clone(), &format!("{}/t", dir.path().display())).unwrap();
     let done = expire(&t, &now(2)).is_ok();
     store.0.store(i64::MAX, Ordering::SeqCst);
     // What is there of changelogs is whole, no commit between is lost, and what stays finds its files.
@@ -299,10 +312,12 @@ fn dies(options: &[(&str, &str)], changes: i64) -> (bool, usize, usize) {
 #[test]
 fn an_expiry_that_dies_anywhere_leaves_what_is_needed() {
     for options in [&LONGER[..], &LOGGED] {
-        let (_, needed, orphans) = dies(options, i64::MAX);
+        let template = tempfile::tempdir().unwrap();
+        to_expire(&template, options);
+        let (_, needed, orphans) = dies(&template, i64::MAX);
         assert_eq!(orphans, 0);
         let ended = (0..).find(|changes| {
-            let (done, left, orphans) = dies(options, *changes);
+            let (done, left, orphans) = dies(&template, *changes);
             assert_eq!(left, needed, "{changes}");
             // Those of one changelog at most.
             assert!(orphans <= 8, "{changes}: {orphans}");
