@@ -1,4 +1,4 @@
-"""Change logs of Paimon tables that are kept longer than snapshots: of twin tables, Java's expiry and Frazil's leave the same."""
+"""Change logs of Paimon tables that outlast snapshots: of twin tables, Java's expiry and Frazil's leave the same."""
 
 import datetime as dt
 import shutil

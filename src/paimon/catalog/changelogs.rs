@@ -5,7 +5,7 @@
 //! Source: Java's `ChangelogManager`, `Changelog`, `NextSnapshotFetcher` and `RollbackHelper`.
 
 use super::filesystem::{TableFolder, names_in, numbers_of};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::paimon::snapshot::Snapshot;
 use crate::paimon::tag_times::trimmed;
 use crate::store::in_parallel;
@@ -90,7 +90,11 @@ impl TableFolder {
 
     /// Makes a snapshot a changelog. One of that number is replaced: a rollback may have brought back its snapshot.
     pub(in crate::paimon) fn put_changelog(&self, snapshot: &Snapshot) -> Result<()> {
-        self.store().put(&self.changelog_path(snapshot.id), &trimmed(snapshot).encode())
+        let (path, bytes) = (self.changelog_path(snapshot.id), trimmed(snapshot).encode());
+        match self.store().put_if_absent(&path, &bytes) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => self.store().put(&path, &bytes),
+            put => put,
+        }
     }
 
     /// Says which changelog is the latest; -1 if none is. Java believes it unless there is a next one.
