@@ -71,6 +71,7 @@ class ExpiredSnapshots(NamedTuple):
         statistics_files: Files with statistics of columns or partitions.
         deleted: Whether the files were deleted: not by a dry run, nor with `delete_files=False`.
         failed: Files that could not be deleted, and why. They are left over; `remove_orphan_files` finds them later.
+        changelogs: Of tables of Apache Paimon: numbers of the change logs that had outlasted their snapshots.
     """
 
     snapshots: list[int]
@@ -83,6 +84,7 @@ class ExpiredSnapshots(NamedTuple):
     statistics_files: list[str]
     deleted: bool
     failed: dict[str, str]
+    changelogs: list[int]
 
     @property
     def files(self) -> list[str]:

@@ -274,6 +274,7 @@ pub(crate) fn texts(value: &Json) -> Option<BTreeMap<String, String>> {
 fn expired_json(expired: &Expired) -> Json {
     json!({
         "snapshots": expired.snapshots,
+        "changelogs": [],
         "refs": expired.refs,
         "data_files": expired.data_files,
         "position_delete_files": expired.position_delete_files,

@@ -4,7 +4,10 @@
 //! Files of appends and changelogs are read each for itself, their rows as they are; deletion vectors don't apply. A difference is
 //! taken bucket by bucket, of the files that only one of both states has, as Java does.
 //!
-//! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner` and `SnapshotReaderImpl`.
+//! Commits whose snapshots have expired count as long as their changelogs are kept, for which Java has to read a stream.
+//!
+//! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner`, `SnapshotReaderImpl` and
+//! `NextSnapshotFetcher`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,7 +33,7 @@ use crate::workers::GoOn;
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
 ///
 /// # Errors
-/// As [`super::plan::plan`]; `NotFound` if a snapshot between is gone; `Unsupported` for changes that Java can't tell either.
+/// As [`super::plan::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for changes that Java can't tell either.
 pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: GoOn) -> Result<Plan> {
     let planned = match between.mode {
         ChangeMode::Delta => listed(input, folder, between, &Rules::of_delta(input)?, go_on),
@@ -40,15 +43,16 @@ pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, 
     planned.with("after snapshot", between.start).with("snapshot", between.end.id)
 }
 
-/// The commits whose files count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`].
+/// The commits whose files count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`]. Those
+/// whose snapshots have expired are read by their changelogs, where these are kept longer.
 fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>> {
     let first = between.start.saturating_add(1);
     let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
     let before_end = in_parallel(folder.store().as_ref(), count, |i| {
         folder
-            .snapshot(first.saturating_add(i as i64))
+            .commit_left(first.saturating_add(i as i64))
             .map(Arc::new)
-            .hint("Changes can be told only as far back as snapshots are kept")
+            .hint("Changes can be told only as far back as snapshots or their changelogs are kept")
     })?;
     let counts = |s: &Arc<Snapshot>| match between.mode {
         ChangeMode::Delta => s.commit_kind == "APPEND",

@@ -1,28 +1,33 @@
-//! Snapshot expiry: snapshots go, and with them the files that only they had.
+//! Expiry: snapshots and changelogs go, and with them the files that only they had.
 //!
 //! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it. Files go
 //! first and snapshots last, so that an expiry that was stopped is completed by the next one.
 //!
-//! Source: Java's `ExpireSnapshotsImpl` and `SnapshotDeletion`; stricter than Java in that other branches keep what they have.
+//! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy of its file. What
+//! tells its changes stays: its changelog files, or without a producer the files that writers added, even if they were compacted
+//! meanwhile. A changelog goes before what it leads to: what is left of a stopped expiry is orphaned, and no changelog that is there
+//! lacks a file.
+//!
+//! Source: Java's `ExpireSnapshotsImpl`, `SnapshotDeletion`, `ExpireChangelogImpl` and `ChangelogDeletion`; stricter than Java in that
+//! other branches, tags and changelogs keep what they have.
 
-use std::collections::{HashMap, HashSet};
+mod files;
+mod retention;
+mod roots;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::catalog::filesystem::{MAIN_BRANCH, TableFolder};
+use self::files::{Files, Kind, MadeBy, Parts, Reader, if_there};
+use self::retention::Retention;
+use self::roots::{Root, kept_changelogs, roots};
+use super::catalog::filesystem::TableFolder;
 use super::commit::now_ms;
-use super::entries::{ADD, DELETE, EntryColumns, EntryRequest};
-use super::index_manifest::read_index_manifest;
-use super::live::{
-    changelog_manifests, data_manifests, delta_manifests, live_files, read_manifest, read_manifest_list,
-};
-use super::manifest_list::ManifestFile;
-use super::partition::{Paths, checked_name, manifest_path, partition_of};
 use super::schema::TableSchema;
 use super::snapshot::Snapshot;
 use super::tag_times::{duration_ms, overdue_tags, tag_file};
 use crate::error::{Error, ErrorKind, Result};
-use crate::store::location::join;
-use crate::store::{Store, in_parallel};
+use crate::store::in_parallel;
 use crate::workers::go_on;
 
 /// Which snapshots go. What is not set is taken from the table's options.
@@ -43,6 +48,8 @@ pub struct Expiry {
 pub struct Expired {
     /// Numbers of the snapshots.
     pub snapshots: Vec<i64>,
+    /// Numbers of the changelogs that had outlasted their snapshots.
+    pub changelogs: Vec<i64>,
     /// Tags whose time is over. What only they had goes with them, beside the files told here.
     pub tags: Vec<String>,
     /// Data and changelog files, and what is beside them.
@@ -55,12 +62,10 @@ pub struct Expired {
     pub manifest_lists: Vec<String>,
     /// Files of statistics.
     pub statistics_files: Vec<String>,
-    /// The first snapshot that stays.
-    first_kept: Option<i64>,
 }
 
 impl Expired {
-    /// Paths of all files, but for those of the snapshots.
+    /// Paths of all files, but for those of the snapshots and changelogs.
     pub fn files(&self) -> impl Iterator<Item = &String> {
         let lists =
             [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
@@ -68,133 +73,268 @@ impl Expired {
     }
 }
 
-/// Files that a snapshot leads to, but for data files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Index,
-    Manifest,
-    List,
-    Statistics,
-}
-
-/// Paths of files.
-#[derive(Debug, Default)]
-struct Files {
-    data: HashSet<String>,
-    metadata: HashMap<String, Kind>,
-}
-
-impl Files {
-    /// Leaves out what a snapshot needs, but for its changelog. No more is held than there was: other branches may have many files.
-    fn spare(&mut self, reader: &Reader<'_>, snapshot: &Snapshot) -> Result<()> {
-        reader.live(snapshot, &mut |path| {
-            self.data.remove(&path);
-        })?;
-        self.spare_metadata(reader, snapshot)
-    }
-
-    fn spare_metadata(&mut self, reader: &Reader<'_>, snapshot: &Snapshot) -> Result<()> {
-        let mut needed = Files::default();
-        reader.metadata(snapshot, false, &mut needed)?;
-        self.metadata.retain(|path, _| !needed.metadata.contains_key(path));
-        Ok(())
-    }
-}
-
-/// Expires snapshots of the folder's branch.
+/// Expires snapshots of the folder's branch, and changelogs that outlasted theirs.
 ///
 /// # Errors
 /// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
 pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    let expired = plan_expiry(folder, expiry)?;
-    let store = folder.store().as_ref();
-    // Readers of manifests look for data files, so those go first.
-    let data: Vec<&String> = expired.data_files.iter().collect();
-    let metadata: Vec<&String> = expired.files().skip(data.len()).collect();
-    for paths in [&data, &metadata] {
-        in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path)))?;
+    let plan = Plan::of(folder, expiry)?;
+    // Changelogs that would not come to be again are done with before files that they tell of.
+    if plan.decoupled {
+        plan.snapshots.run(folder, true)?;
+        plan.changelogs.run_on_changelogs(folder, !plan.snapshots.going.is_empty())?;
+    } else {
+        plan.changelogs.run_on_changelogs(folder, false)?;
+        plan.snapshots.run(folder, false)?;
     }
-    for id in &expired.snapshots {
-        store.delete(&folder.snapshot_path(*id))?;
-    }
-    if let Some(first) = expired.first_kept {
-        let _ = folder.hint_earliest(first);
-    }
-    for tag in &expired.tags {
+    for tag in &plan.tags {
         go_on()?;
         if_there(true, drop_tag(folder, tag))?;
     }
-    Ok(expired)
+    Ok(plan.told())
 }
 
-/// What an expiry of snapshots of the folder's branch would take away.
+/// What an expiry of snapshots and changelogs of the folder's branch would take away.
 ///
 /// # Errors
-/// `InvalidInput` for numbers that contradict each other; `Unsupported` if changelogs are to be kept longer than snapshots; those
-/// of the store; `CorruptTable` if a kept snapshot can't be read.
+/// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't be read.
 pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    let tags = overdue_tags(folder, now_ms())?;
-    Ok(Expired { tags, ..plan_snapshots(folder, expiry)? })
+    Ok(Plan::of(folder, expiry)?.told())
 }
 
-fn plan_snapshots(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    let schema = folder.latest_schema()?;
-    let Some(end) = first_kept(folder, &schema, expiry)? else { return Ok(Expired::default()) };
-    let ids = folder.snapshot_ids()?;
-    let going: Vec<i64> = ids.into_iter().filter(|id| *id < end).collect();
-    if going.is_empty() {
-        return Ok(Expired::default());
-    }
-    let gone = |id: &i64| match folder.snapshot(*id) {
-        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        snapshot => snapshot.map(Some),
-    };
-    let going: Vec<Snapshot> = going.iter().filter_map(|id| gone(id).transpose()).collect::<Result<_>>()?;
-    let kept = folder.snapshot(end)?;
-    let reader = Reader {
-        store: folder.store().as_ref(),
-        root: folder.root(),
-        paths: Paths::new(folder.root(), &schema)?,
-        schema,
-    };
-    let mut candidates = Files::default();
-    for snapshot in going.iter().skip(1).chain([&kept]) {
-        go_on()?;
-        candidates.data.extend(reader.taken_out(snapshot)?);
-    }
-    for snapshot in &going {
-        go_on()?;
-        candidates.data.extend(reader.changelog(snapshot, true)?);
-        reader.metadata(snapshot, true, &mut candidates)?;
-    }
-    candidates.spare_metadata(&reader, &kept)?;
-    for root in roots(folder)? {
-        go_on()?;
-        candidates.spare(&reader, &root)?;
-        // Java's expiry removes changelogs of snapshots that tags have.
-        for path in reader.changelog(&root, true)? {
-            candidates.data.remove(&path);
+/// Snapshots or changelogs that go, and what goes with them.
+#[derive(Debug, Default)]
+struct Step {
+    going: Vec<Snapshot>,
+    files: Files,
+    /// The first that stays.
+    first_kept: Option<i64>,
+}
+
+/// What goes.
+#[derive(Debug, Default)]
+struct Plan {
+    tags: Vec<String>,
+    snapshots: Step,
+    changelogs: Step,
+    /// Whether snapshots become changelogs.
+    decoupled: bool,
+}
+
+impl Plan {
+    fn of(folder: &TableFolder, expiry: &Expiry) -> Result<Plan> {
+        let schema = folder.latest_schema()?;
+        let retention = Retention::of(schema.options(), expiry, now_ms())?;
+        let tags = overdue_tags(folder, now_ms())?;
+        let (mut snapshots, kept) = going_snapshots(folder, &retention)?;
+        let mut changelogs = going_changelogs(folder, &retention, &snapshots)?;
+        let planner = Planner { folder, reader: Reader::new(folder, &schema)?, schema, retention };
+        if let Some(kept) = kept.filter(|_| !(snapshots.going.is_empty() && changelogs.going.is_empty())) {
+            let roots = roots(folder)?;
+            snapshots.files = planner.of_snapshots(&snapshots, &changelogs, &kept, &roots)?;
+            changelogs.files = planner.of_changelogs(&changelogs, &kept, &roots)?;
         }
+        Ok(Plan { tags, snapshots, changelogs, decoupled: retention.decoupled })
     }
-    let mut expired = Expired {
-        snapshots: going.iter().map(|s| s.id).collect(),
-        data_files: candidates.data.into_iter().collect(),
-        first_kept: Some(end),
-        ..Expired::default()
-    };
-    expired.data_files.sort_unstable();
-    let mut metadata: Vec<(String, Kind)> = candidates.metadata.into_iter().collect();
-    metadata.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-    for (path, kind) in metadata {
-        let list = match kind {
-            Kind::Index => &mut expired.index_files,
-            Kind::Manifest => &mut expired.manifests,
-            Kind::List => &mut expired.manifest_lists,
-            Kind::Statistics => &mut expired.statistics_files,
+
+    fn told(self) -> Expired {
+        let numbers = |step: &Step| step.going.iter().map(|s| s.id).collect();
+        let mut out = Expired {
+            snapshots: numbers(&self.snapshots),
+            changelogs: numbers(&self.changelogs),
+            tags: self.tags,
+            ..Expired::default()
         };
-        list.push(path);
+        let mut files: Vec<_> =
+            [&self.snapshots, &self.changelogs].iter().flat_map(|step| step.files.sorted()).collect();
+        files.sort_unstable_by(|a, b| (a.0, a.2).cmp(&(b.0, b.2)));
+        files.dedup_by(|a, b| a.2 == b.2);
+        for (kind, _, path) in files {
+            let list = match kind {
+                Kind::Data => &mut out.data_files,
+                Kind::Index => &mut out.index_files,
+                Kind::Manifest => &mut out.manifests,
+                Kind::List => &mut out.manifest_lists,
+                Kind::Statistics => &mut out.statistics_files,
+            };
+            list.push(path.clone());
+        }
+        out
     }
-    Ok(expired)
+}
+
+impl Step {
+    /// Whether there were any to go or stay.
+    fn is_any(&self) -> bool {
+        self.first_kept.is_some() || !self.going.is_empty()
+    }
+
+    /// Takes snapshots away.
+    fn run(&self, folder: &TableFolder, as_changelogs: bool) -> Result<()> {
+        let files = self.files.sorted();
+        // Readers of manifests look for data files, so those go first.
+        let (data, metadata): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == Kind::Data);
+        for files in [data, metadata] {
+            delete(folder, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
+        }
+        for snapshot in &self.going {
+            if as_changelogs {
+                folder.put_changelog(snapshot)?;
+            }
+            folder.store().delete(&folder.snapshot_path(snapshot.id))?;
+        }
+        if let Some(last) = self.going.last().filter(|_| as_changelogs) {
+            let _ = folder.hint_latest_changelog(last.id);
+        }
+        if let Some(first) = self.first_kept.filter(|_| !self.going.is_empty()) {
+            let _ = folder.hint_earliest(first);
+        }
+        Ok(())
+    }
+
+    /// Takes changelogs away, one after the other: each before what no later one has. New ones may have come (`came`).
+    fn run_on_changelogs(&self, folder: &TableFolder, came: bool) -> Result<()> {
+        let mut files: BTreeMap<i64, Vec<&String>> = BTreeMap::new();
+        for (_, of, path) in self.files.sorted() {
+            files.entry(of).or_default().push(path);
+        }
+        for changelog in &self.going {
+            go_on()?;
+            folder.store().delete(&folder.changelog_path(changelog.id))?;
+            delete(folder, files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
+        }
+        let _ = match self.first_kept {
+            _ if self.going.is_empty() && !came => Ok(()),
+            Some(first) => folder.hint_earliest_changelog(first),
+            None => folder.hint_latest_changelog(-1),
+        };
+        Ok(())
+    }
+}
+
+fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
+    let store = folder.store().as_ref();
+    in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
+}
+
+/// The snapshots that go, and the first that stays.
+fn going_snapshots(folder: &TableFolder, retention: &Retention) -> Result<(Step, Option<Snapshot>)> {
+    let ids = folder.snapshot_ids()?;
+    let Some(latest) = ids.last().copied() else { return Ok((Step::default(), None)) };
+    let cap = if retention.consumers_hold_snapshots { consumed(folder)? } else { None };
+    let time_of = |id| Ok(if_left(folder.snapshot(id))?.map(|s| s.time_ms));
+    let first_kept = retention.snapshots.first_kept(&ids, latest, cap.unwrap_or(i64::MAX), &time_of)?;
+    let Some(end) = first_kept else { return Ok((Step::default(), None)) };
+    let going = ids.iter().filter(|id| **id < end).filter_map(|id| if_left(folder.snapshot(*id)).transpose());
+    let step = Step { going: going.collect::<Result<_>>()?, files: Files::default(), first_kept };
+    Ok((step, Some(folder.snapshot(end)?)))
+}
+
+/// The changelogs that go, of those that are there and those that snapshots become.
+fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Step) -> Result<Step> {
+    let mut known: BTreeMap<i64, Option<Snapshot>> = folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
+    if retention.decoupled {
+        known.extend(snapshots.going.iter().map(|s| (s.id, Some(s.clone()))));
+    }
+    let ids: Vec<i64> = known.keys().copied().collect();
+    let (Some(latest), Some(last), Some(snapshot)) =
+        (folder.snapshot_ids()?.last().copied(), ids.last().copied(), snapshots.first_kept)
+    else {
+        return Ok(Step::default());
+    };
+    // As long as there are to be more, Java keeps the latest. What later snapshots may still need is left alone.
+    let cap = if retention.decoupled { last.min(snapshot) } else { snapshot };
+    let cap = cap.min(consumed(folder)?.unwrap_or(i64::MAX));
+    let load = |id: i64| match known.get(&id) {
+        Some(Some(snapshot)) => Ok(Some(snapshot.clone())),
+        _ => folder.changelog(id),
+    };
+    let first_kept = retention.changelogs.first_kept(&ids, latest, cap, &|id| Ok(load(id)?.map(|s| s.time_ms)))?;
+    let end = first_kept.unwrap_or(cap);
+    let going = ids.iter().filter(|id| **id < end).filter_map(|id| load(*id).transpose());
+    Ok(Step { going: going.collect::<Result<_>>()?, files: Files::default(), first_kept })
+}
+
+/// Finds the files that go with snapshots and changelogs.
+struct Planner<'a> {
+    folder: &'a TableFolder,
+    reader: Reader<'a>,
+    schema: Arc<TableSchema>,
+    retention: Retention,
+}
+
+impl Planner<'_> {
+    /// The files that only snapshots had that go; `kept` is the first that stays.
+    fn of_snapshots(&self, step: &Step, changelogs: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
+        let (reader, decoupled) = (&self.reader, self.retention.decoupled);
+        let mut files = Files::default();
+        if step.going.is_empty() {
+            return Ok(files);
+        }
+        // What writers added tells what changed, where nothing else does.
+        let is_log = decoupled && !self.schema.options().produces_changelog();
+        let made_by = if is_log { MadeBy::Compactions } else { MadeBy::Any };
+        for snapshot in step.going.iter().skip(1).chain([kept]) {
+            go_on()?;
+            files.add_data(reader.taken_out(snapshot, made_by)?, snapshot.id);
+        }
+        if let Some(first) = step.going.first().filter(|_| !decoupled && changelogs.is_any()) {
+            // They stayed when it was the first that did.
+            files.add_data(reader.taken_out(first, MadeBy::Writers)?, first.id);
+        }
+        let parts = Parts { data: !is_log, changelog: !decoupled, state: true };
+        for snapshot in &step.going {
+            go_on()?;
+            if !decoupled {
+                files.add_data(reader.changelog(snapshot)?, snapshot.id);
+            }
+            reader.metadata(snapshot, parts, true, &mut files)?;
+        }
+        files.spare_metadata(reader, kept, Parts::ALL, false)?;
+        // Those of the time when changelogs were kept longer.
+        let own = if decoupled { Vec::new() } else { kept_changelogs(self.folder)? };
+        let stays = |root: &&Root| !changelogs.going.iter().any(|going| going.id == root.snapshot.id);
+        self.spare(&mut files, own.iter().filter(stays).chain(roots))?;
+        Ok(files)
+    }
+
+    /// The files that only changelogs had that go; `kept` is the first snapshot that stays.
+    fn of_changelogs(&self, step: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
+        let reader = &self.reader;
+        let mut files = Files::default();
+        for changelog in &step.going {
+            go_on()?;
+            files.add_data(reader.changelog(changelog)?, changelog.id);
+            // Those of compactions went with the snapshot.
+            files.add_data(reader.taken_out(changelog, MadeBy::Writers)?, changelog.id);
+            reader.metadata(changelog, Parts { state: false, ..Parts::ALL }, true, &mut files)?;
+        }
+        if files.is_empty() {
+            return Ok(files);
+        }
+        files.spare_metadata(reader, kept, Parts::ALL, false)?;
+        if let Some(first) = step.first_kept.map(|id| self.folder.commit_left(id)).transpose()? {
+            files.spare_metadata(reader, &first, Parts::ALL, true)?;
+        }
+        self.spare(&mut files, roots)?;
+        Ok(files)
+    }
+
+    fn spare<'r>(&self, files: &mut Files, roots: impl IntoIterator<Item = &'r Root>) -> Result<()> {
+        for root in roots {
+            go_on()?;
+            files.spare(&self.reader, root)?;
+        }
+        Ok(())
+    }
+}
+
+/// None for what is gone.
+fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
 }
 
 /// Removes a tag, and what only it had if its snapshot has expired.
@@ -232,58 +372,18 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     if folder.has_snapshot(tag.id)? {
         return Ok(());
     }
-    let schema = folder.latest_schema()?;
-    let paths = Paths::new(folder.root(), &schema)?;
-    let reader = Reader { store: folder.store().as_ref(), root: folder.root(), paths, schema };
+    let reader = Reader::new(folder, &folder.latest_schema()?)?;
     let mut own = Files::default();
-    reader.live(tag, &mut |path| {
-        own.data.insert(path);
-    })?;
-    reader.metadata(tag, true, &mut own)?;
+    reader.live(tag, &mut |path| own.add(path, Kind::Data, tag.id))?;
+    own.add_data(reader.changelog(tag)?, tag.id);
+    reader.metadata(tag, Parts::ALL, true, &mut own)?;
     // Files that are not in the earliest snapshot are in no later one.
-    let earliest = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?;
-    for root in roots(folder)?.into_iter().chain(earliest) {
+    let earliest = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?.map(Root::state);
+    for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(earliest) {
         go_on()?;
         own.spare(&reader, &root)?;
     }
-    own.data.iter().chain(own.metadata.keys()).try_for_each(|path| reader.store.delete(path))
-}
-
-/// The first snapshot that stays; none if there is none.
-fn first_kept(folder: &TableFolder, schema: &TableSchema, expiry: &Expiry) -> Result<Option<i64>> {
-    let options = schema.options();
-    for key in ["changelog.num-retained.min", "changelog.num-retained.max", "changelog.time-retained"] {
-        if options.get(key).is_some() {
-            return Err(Error::unsupported("snapshots whose changelogs are kept longer can't be expired")
-                .hint(format!("The table has the option '{key}'")));
-        }
-    }
-    let number =
-        |given: Option<i64>, key, default| Ok::<i64, Error>(given.or(options.integer(key)?).unwrap_or(default));
-    let least = number(expiry.retain_min, "snapshot.num-retained.min", 10)?;
-    let most = number(expiry.retain_max, "snapshot.num-retained.max", i64::MAX)?.max(1);
-    let limit = number(expiry.limit, "snapshot.expire.limit", 50)?;
-    if least < 1 || most < least {
-        return Err(Error::invalid(format!("at least {least} and at most {most} snapshots can't be kept")));
-    }
-    let retained = options.duration_ms("snapshot.time-retained")?.unwrap_or(3_600_000);
-    let older_than = expiry.older_than_ms.unwrap_or_else(|| now_ms().saturating_sub(retained));
-    let ids = folder.snapshot_ids()?;
-    let (Some(earliest), Some(latest)) = (ids.first().copied(), ids.last().copied()) else { return Ok(None) };
-    let mut end = latest.saturating_sub(least).saturating_add(1).min(earliest.saturating_add(limit.max(0)));
-    if let Some(next) = consumed(folder)? {
-        end = end.min(next);
-    }
-    let start = latest.saturating_sub(most).saturating_add(1).max(earliest);
-    for id in ids.iter().copied().filter(|id| (start..end).contains(id)) {
-        match folder.snapshot(id) {
-            Ok(snapshot) if snapshot.time_ms >= older_than => return Ok(Some(id)),
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            _ => {}
-        }
-    }
-    // The first that is there: there may be gaps.
-    Ok(ids.into_iter().find(|id| *id >= end))
+    own.sorted().into_iter().try_for_each(|(_, _, path)| reader.delete(path))
 }
 
 /// The least snapshot that a consumer has yet to read.
@@ -309,115 +409,9 @@ pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
     Ok(out)
 }
 
-/// The snapshots outside of the branch's own that need their files: those of tags, and all of other branches.
-fn roots(folder: &TableFolder) -> Result<Vec<Snapshot>> {
-    let mut out: Vec<Snapshot> = folder.tags()?.into_iter().map(|tag| tag.snapshot).collect();
-    let others = folder.branches()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
-    for name in others.filter(|name| name != folder.branch_name()) {
-        let branch = folder.on_branch(&name);
-        out.extend(branch.tags()?.into_iter().map(|tag| tag.snapshot));
-        out.extend(branch.snapshots()?);
-    }
-    // Tags and branches begin as copies.
-    let mut seen = HashSet::new();
-    out.retain(|s| seen.insert((s.base_manifest_list.clone(), s.delta_manifest_list.clone())));
-    Ok(out)
-}
-
-/// Tells which files snapshots have.
-struct Reader<'a> {
-    store: &'a dyn Store,
-    root: &'a str,
-    paths: Paths,
-    schema: Arc<TableSchema>,
-}
-
-/// What is not there was deleted by an expiry before.
-fn if_there<T: Default>(tolerant: bool, result: Result<T>) -> Result<T> {
-    match result {
-        Err(e) if tolerant && e.kind() == ErrorKind::NotFound => Ok(T::default()),
-        other => other,
-    }
-}
-
-impl Reader<'_> {
-    /// A data file's path, and those of files beside it.
-    fn paths_of(&self, columns: &EntryColumns, row: usize, out: &mut Vec<String>) -> Result<()> {
-        let partition = partition_of(&self.schema, columns.partition_row(row))?;
-        let bucket = columns.bucket.get(row).copied().unwrap_or_default();
-        let folder = self.paths.bucket(&partition, bucket)?;
-        let path = self.paths.data_file(&folder, columns.name(row)?, columns.external(row)?)?;
-        for name in columns.extra_files(row)? {
-            out.push(self.paths.beside(&path, name)?);
-        }
-        out.push(path);
-        Ok(())
-    }
-
-    fn entries(&self, manifests: &[ManifestFile], kind: u8, tolerant: bool) -> Result<Vec<String>> {
-        let mut out = Vec::new();
-        for manifest in manifests {
-            let request = EntryRequest { kind: Some(kind), ..EntryRequest::default() };
-            let columns = if_there(tolerant, read_manifest(self.store, self.root, manifest, &request))?;
-            columns.rows().try_for_each(|row| self.paths_of(&columns, row, &mut out))?;
-        }
-        Ok(out)
-    }
-
-    /// The files that a commit took out. Those that only went to another level are still there.
-    fn taken_out(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
-        let manifests = if_there(true, delta_manifests(self.store, self.root, snapshot))?;
-        let moved: HashSet<String> = self.entries(&manifests, ADD, true)?.into_iter().collect();
-        let mut out = self.entries(&manifests, DELETE, true)?;
-        out.retain(|path| !moved.contains(path));
-        Ok(out)
-    }
-
-    fn changelog(&self, snapshot: &Snapshot, tolerant: bool) -> Result<Vec<String>> {
-        let manifests = if_there(tolerant, changelog_manifests(self.store, self.root, snapshot))?;
-        self.entries(&manifests, ADD, tolerant)
-    }
-
-    /// Hands over the data files of a snapshot.
-    fn live(&self, snapshot: &Snapshot, each: &mut dyn FnMut(String)) -> Result<()> {
-        let manifests = data_manifests(self.store, self.root, snapshot)?;
-        let mut paths = Vec::new();
-        for live in live_files(self.store, self.root, &manifests, &EntryRequest::default())? {
-            for row in &live.rows {
-                self.paths_of(&live.columns, *row as usize, &mut paths)?;
-                paths.drain(..).for_each(&mut *each);
-            }
-        }
-        Ok(())
-    }
-
-    /// The files that a snapshot's file leads to, but for data and changelog files.
-    fn metadata(&self, snapshot: &Snapshot, tolerant: bool, out: &mut Files) -> Result<()> {
-        let lists = [(&snapshot.base_manifest_list, tolerant), (&snapshot.delta_manifest_list, tolerant)];
-        let changelog = snapshot.changelog_manifest_list.as_ref().map(|list| (list, true));
-        for (list, tolerant) in lists.into_iter().chain(changelog) {
-            let manifests = if_there(tolerant, read_manifest_list(self.store, self.root, list))?;
-            for manifest in &manifests {
-                out.metadata.insert(manifest_path(self.root, &manifest.file_name)?, Kind::Manifest);
-            }
-            out.metadata.insert(manifest_path(self.root, list)?, Kind::List);
-        }
-        if let Some(name) = &snapshot.index_manifest {
-            for entry in if_there(tolerant, read_index_manifest(self.store, self.root, name))? {
-                let partition = partition_of(&self.schema, &entry.partition)?;
-                let external = entry.external_path.as_deref();
-                let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
-                out.metadata.insert(path, Kind::Index);
-            }
-            out.metadata.insert(manifest_path(self.root, name)?, Kind::Manifest);
-        }
-        if let Some(name) = &snapshot.statistics {
-            out.metadata.insert(join(&join(self.root, "statistics"), checked_name(name)?), Kind::Statistics);
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 #[path = "expire_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod changelog_tests;

@@ -2,24 +2,46 @@
 
 use std::collections::BTreeSet;
 
+use super::roots::Held;
 use super::*;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::catalog::warehouse::create_table;
 use crate::paimon::commit::{Changes, Commit};
 use crate::paimon::data_type::{DataField, TypeKind};
+use crate::paimon::live::read_manifest_list;
+use crate::paimon::partition::manifest_path;
 use crate::paimon::schema::SchemaParts;
+use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::task::{DataFile, FileContent, FileFormat, FileSource, LeveledFile, PaimonNewFile, Partition, RowStats};
 
-fn table(dir: &tempfile::TempDir) -> TableFolder {
-    let store: Arc<dyn Store> = Arc::new(LocalStore);
-    let fields = vec![DataField::new(0, "id", TypeKind::Int.nullable())];
-    let options = [("manifest.merge-min-count".to_owned(), "2".to_owned())].into();
-    let parts = SchemaParts { fields, options, ..SchemaParts::default() };
-    create_table(&store, &format!("{}/t", dir.path().display()), parts).unwrap()
+pub(super) fn table(dir: &tempfile::TempDir) -> TableFolder {
+    table_with(&(Arc::new(LocalStore) as Arc<dyn Store>), dir, &[])
 }
 
-fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
+/// A table with these options.
+pub(super) fn table_with(store: &Arc<dyn Store>, dir: &tempfile::TempDir, more: &[(&str, &str)]) -> TableFolder {
+    let fields = vec![DataField::new(0, "id", TypeKind::Int.nullable())];
+    let base = [("manifest.merge-min-count".to_owned(), "2".to_owned())];
+    let parts = SchemaParts { fields, options: base.into(), ..SchemaParts::default() };
+    let t = create_table(store, &format!("{}/t", dir.path().display()), parts).unwrap();
+    // Options that only tables with keys may have, whose files would need them.
+    set_options(&t, &|options| {
+        options.extend(more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())))
+    });
+    t
+}
+
+/// Another schema, whatever it says.
+pub(super) fn set_options(t: &TableFolder, change: &dyn Fn(&mut BTreeMap<String, String>)) {
+    let mut parts = t.latest_schema().unwrap().parts();
+    parts.id += 1;
+    change(&mut parts.options);
+    let schema = TableSchema::new(parts).unwrap();
+    t.store().put(&t.schema_path(schema.id), &schema.encode()).unwrap();
+}
+
+pub(super) fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
     let path = format!("{}/bucket-0/{name}.parquet", t.root());
     let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
     let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
@@ -49,7 +71,7 @@ fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
 }
 
 /// Replaces files by one other, all of which are really there.
-fn commit(t: &TableFolder, removed: &[&str], added: &str) {
+pub(super) fn commit(t: &TableFolder, removed: &[&str], added: &str) {
     let new = file(t, added);
     for name in [format!("{added}.parquet"), format!("{added}.index")] {
         t.store().put_if_absent(&format!("{}/bucket-0/{name}", t.root()), b"x").unwrap();
@@ -59,27 +81,48 @@ fn commit(t: &TableFolder, removed: &[&str], added: &str) {
     Commit::new(t, changes).run().into_result().unwrap();
 }
 
-fn names(t: &TableFolder) -> BTreeSet<String> {
+pub(super) fn names(t: &TableFolder) -> BTreeSet<String> {
     let files = t.store().list(&format!("{}/bucket-0", t.root())).unwrap();
     let name = |f: crate::store::FileInfo| f.path.rsplit('/').next().unwrap().to_owned();
     files.into_iter().map(name).filter_map(|n| n.strip_suffix(".parquet").map(str::to_owned)).collect()
 }
 
-fn set(names: &[&str]) -> BTreeSet<String> {
+pub(super) fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|n| (*n).to_owned()).collect()
 }
 
 /// Whether every snapshot and tag that is there finds its files.
-fn check_whole(t: &TableFolder) {
-    let schema = t.latest_schema().unwrap();
-    let reader =
-        Reader { store: t.store().as_ref(), root: t.root(), paths: Paths::new(t.root(), &schema).unwrap(), schema };
-    for root in t.snapshots().unwrap().into_iter().chain(roots(t).unwrap()) {
+pub(super) fn check_whole(t: &TableFolder) {
+    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let roots = roots(t).unwrap().into_iter().filter(|root| root.held == Held::State).map(|root| root.snapshot);
+    for root in t.snapshots().unwrap().into_iter().chain(roots) {
         reader.live(&root, &mut |path| assert!(t.store().size(&path).is_ok())).unwrap();
+    }
+    check_logs(t);
+}
+
+/// Whether every changelog that is there finds what tells its changes.
+pub(super) fn check_logs(t: &TableFolder) {
+    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    for root in kept_changelogs(t).unwrap() {
+        let files = match root.held {
+            Held::Delta => {
+                read_manifest_list(t.store().as_ref(), t.root(), &root.snapshot.delta_manifest_list).unwrap();
+                reader.added(&root.snapshot).unwrap()
+            }
+            _ => {
+                let list = root.snapshot.changelog_manifest_list.as_ref().unwrap();
+                let manifests = read_manifest_list(t.store().as_ref(), t.root(), list).unwrap();
+                assert!(!manifests.is_empty());
+                reader.changelog(&root.snapshot).unwrap()
+            }
+        };
+        assert!(!files.is_empty() || root.snapshot.commit_kind != "APPEND", "{}", root.snapshot.id);
+        files.iter().for_each(|path| assert!(t.store().size(path).is_ok(), "changelog {}: {path}", root.snapshot.id));
     }
 }
 
-fn now(retain: i64) -> Expiry {
+pub(super) fn now(retain: i64) -> Expiry {
     Expiry { retain_min: Some(retain), retain_max: Some(retain), older_than_ms: Some(i64::MAX), limit: None }
 }
 

@@ -136,6 +136,11 @@ impl Options<'_> {
         self.bytes("source.split.open-file-cost", 4 << 20)
     }
 
+    /// Whether commits have changelog files: whether `changelog-producer` is not `none`.
+    pub fn produces_changelog(&self) -> bool {
+        !self.get("changelog-producer").is_none_or(|producer| producer.trim().eq_ignore_ascii_case("none"))
+    }
+
     /// `sequence.field`: the columns that say which of two rows is the newer one.
     pub fn sequence_fields(&self) -> Vec<&str> {
         self.list("sequence.field")

@@ -217,9 +217,13 @@ pub fn between(
     }
     let mode = if diff { ChangeMode::Diff } else { change_mode(opts)? };
     let start = id(&first);
-    let load = |place: std::result::Result<Snapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
-    let before = if mode == ChangeMode::Diff { Some(load(first)?) } else { None };
-    Ok(Some(Between { start, before, end: load(last)?, mode }))
+    if mode == ChangeMode::Diff {
+        let load = |place: std::result::Result<Snapshot, i64>| place.or_else(|id| folder.snapshot(id)).map(Arc::new);
+        return Ok(Some(Between { start, before: Some(load(first)?), end: load(last)?, mode }));
+    }
+    // Of a commit that has expired, the changes may be kept.
+    let end = last.or_else(|id| folder.commit_left(id)).map(Arc::new)?;
+    Ok(Some(Between { start, before: None, end, mode }))
 }
 
 fn change_mode(options: Options<'_>) -> Result<ChangeMode> {

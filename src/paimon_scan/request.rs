@@ -142,16 +142,16 @@ fn snapshot_id(folder: &TableFolder, at: &At) -> Result<i64> {
     match at {
         At::Snapshot(id) => Ok(*id),
         At::Ref(name) => folder.tag(name).map(|tag| tag.snapshot.id),
-        At::TimestampMs(ms) => match folder.snapshot_at_time(*ms)? {
-            Some(snapshot) => Ok(snapshot.id),
+        At::TimestampMs(ms) => match folder.commit_at_time(*ms)? {
+            Some(id) => Ok(id),
             None => Err(Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root())),
         },
     }
 }
 
-/// The number before that of the earliest snapshot that is still there.
+/// The number before that of the earliest commit whose changes can still be told.
 fn before_all(folder: &TableFolder) -> Result<i64> {
-    Ok(folder.earliest_snapshot_id()?.map_or(0, |id| id.saturating_sub(1)))
+    Ok(folder.earliest_commit_id()?.map_or(0, |id| id.saturating_sub(1)))
 }
 
 /// The snapshot after which changes begin.

@@ -85,8 +85,10 @@ fn unlike_icebergs(argument: &str, table: &PaimonTable) -> Error {
 }
 
 fn expired_json(expired: &Expired, deleted: bool) -> String {
+    let is_empty = expired.snapshots.is_empty() && expired.changelogs.is_empty() && expired.tags.is_empty();
     let out = json!({
         "snapshots": expired.snapshots,
+        "changelogs": expired.changelogs,
         "refs": expired.tags,
         "data_files": expired.data_files,
         "position_delete_files": expired.index_files,
@@ -94,7 +96,7 @@ fn expired_json(expired: &Expired, deleted: bool) -> String {
         "manifests": expired.manifests,
         "manifest_lists": expired.manifest_lists,
         "statistics_files": expired.statistics_files,
-        "deleted": deleted && !(expired.snapshots.is_empty() && expired.tags.is_empty()),
+        "deleted": deleted && !is_empty,
         "failed": {},
     });
     out.to_string()

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 import frazil as fz
 
@@ -40,3 +41,37 @@ def test_tags_whose_changelog_has_expired(tmp_path: Path) -> None:
     assert table.refresh().scan().count() == 7
     table.refs.drop("kept")
     assert table.scan().count() == 7
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_changes_go_back_over_expired_snapshots(tmp_path: Path, producer: str) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    options = {"bucket": "1", "changelog-producer": producer, "changelog.num-retained.min": "4"}
+    table = catalog.create_table("db.t", SCHEMA, properties=options, format="paimon", identifier_fields=["id"])
+    for i in range(6):
+        table.append(pa.Table.from_pylist([{"id": i, "v": i}], SCHEMA))
+    table.maintain.compact()
+    made = table.snapshots[1].timestamp
+    planned = table.maintain.expire_snapshots(retain_last=2, older_than=AGE, dry_run=True)
+    expired = table.maintain.expire_snapshots(retain_last=2, older_than=AGE)
+    assert expired == planned._replace(deleted=True)
+    assert (expired.snapshots, expired.changelogs) == ([1, 2, 3, 4, 5], [1, 2, 3])
+    table = table.refresh()
+    for since in ({}, {"since": 3}, {"since": made}):
+        log = table.changes(**since).to_arrow().sort_by("id")
+        assert log["id"].to_pylist() == [3, 4, 5], since
+        assert log["_commit_snapshot_id"].to_pylist() == [4, 5, 6]
+    assert table.changes(since=3, at=5).to_arrow()["id"].to_pylist() == [3, 4]
+    with pytest.raises(fz.NotFoundError, match="snapshot 3"):
+        table.changes(since=2).to_arrow()
+    with pytest.raises(fz.NotFoundError):
+        table.scan(at=4).to_arrow()
+    assert table.maintain.remove_orphan_files(older_than=dt.timedelta(0)).files == []
+    assert table.scan().count() == 6
+    assert fz.open_table(table.location).changes().count() == 3
+    # They are told no longer once they are kept no longer.
+    table = table.remove_properties("changelog.num-retained.min")
+    assert table.maintain.expire_snapshots(retain_last=1, older_than=AGE).changelogs == [4, 5]
+    assert table.maintain.remove_orphan_files(older_than=dt.timedelta(0)).files == []
+    assert table.refresh().scan().count() == 6

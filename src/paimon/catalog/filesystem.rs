@@ -56,13 +56,13 @@ fn exists(store: &dyn Store, path: &str) -> Result<bool> {
 }
 
 /// The names of the files in a folder, in no order.
-fn names_in(store: &dyn Store, folder: &str) -> Result<Vec<String>> {
+pub(super) fn names_in(store: &dyn Store, folder: &str) -> Result<Vec<String>> {
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     Ok(store.list(folder)?.iter().map(|file| name(&file.path)).collect())
 }
 
 /// The numbers of files that are named by a prefix and one, ascending.
-fn numbers_of(names: &[String], prefix: &str) -> Vec<i64> {
+pub(super) fn numbers_of(names: &[String], prefix: &str) -> Vec<i64> {
     let number = |name: &String| {
         let digits = name.strip_prefix(prefix).filter(|d| d.bytes().all(|b| b.is_ascii_digit()))?;
         digits.parse::<i64>().ok()
@@ -268,7 +268,11 @@ impl TableFolder {
     }
 
     fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
-        let path = self.snapshot_path(id);
+        self.try_file(self.snapshot_path(id), id)
+    }
+
+    /// The snapshot in a file; `None` if it is not there.
+    pub(super) fn try_file(&self, path: String, id: i64) -> Result<Option<Snapshot>> {
         let bytes = match self.store.get(&path) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),

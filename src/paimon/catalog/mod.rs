@@ -1,6 +1,7 @@
 //! Where tables are found.
 
 pub mod alter;
+pub mod changelogs;
 pub mod filesystem;
 mod new_schema;
 pub mod refs;

@@ -146,6 +146,7 @@ impl TableFolder {
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id >= first.id) {
             self.store().delete(&self.tag_path(&tag.name))?;
         }
+        self.drop_changelogs_from(first.id)?;
         for id in self.snapshot_ids()?.into_iter().rev().filter(|id| *id >= first.id) {
             self.store().delete(&self.snapshot_path(id))?;
         }
@@ -187,6 +188,7 @@ impl TableFolder {
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id > target.id) {
             self.store().delete(&self.tag_path(&tag.name)).with("tag", &tag.name)?;
         }
+        self.drop_changelogs_from(target.id.saturating_add(1))?;
         // The newest first: until the last one is gone, the table is at one of those between.
         for id in self.snapshot_ids()?.into_iter().rev().filter(|id| *id > target.id) {
             self.store().delete(&self.snapshot_path(id))?;

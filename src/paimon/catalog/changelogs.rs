@@ -1,0 +1,119 @@
+//! Changelogs that outlast their snapshots: files `changelog/changelog-N`, copies of the files of snapshots that expired.
+//!
+//! Such a copy leads to what tells the changes of its commit; of the table's state at that time there may be nothing left.
+//!
+//! Source: Java's `ChangelogManager`, `Changelog`, `NextSnapshotFetcher` and `RollbackHelper`.
+
+use super::filesystem::{TableFolder, names_in, numbers_of};
+use crate::error::{ErrorKind, Result};
+use crate::paimon::snapshot::Snapshot;
+use crate::paimon::tag_times::trimmed;
+use crate::store::in_parallel;
+use crate::store::location::join;
+
+const CHANGELOG: &str = "changelog-";
+
+impl TableFolder {
+    /// The file of a changelog that outlasts its snapshot.
+    pub fn changelog_path(&self, id: i64) -> String {
+        join(&self.folder("changelog"), &format!("{CHANGELOG}{id}"))
+    }
+
+    /// The numbers of the branch's changelogs that outlast their snapshots, ascending; there may be gaps.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn changelog_ids(&self) -> Result<Vec<i64>> {
+        Ok(numbers_of(&names_in(self.store().as_ref(), &self.folder("changelog"))?, CHANGELOG))
+    }
+
+    /// A changelog; `None` if there is none with that number.
+    ///
+    /// # Errors
+    /// `CorruptTable`, naming the file; those of the store.
+    pub fn changelog(&self, id: i64) -> Result<Option<Snapshot>> {
+        self.try_file(self.changelog_path(id), id)
+    }
+
+    /// All changelogs, by their numbers.
+    ///
+    /// # Errors
+    /// As [`TableFolder::changelog`].
+    pub fn changelogs(&self) -> Result<Vec<Snapshot>> {
+        let ids = self.changelog_ids()?;
+        let found = in_parallel(self.store().as_ref(), ids.len(), |i| {
+            // One may be expired just now.
+            ids.get(i).map_or(Ok(None), |id| self.changelog(*id))
+        })?;
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// What a commit left: its snapshot, or its changelog if that has expired.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshot`].
+    pub fn commit_left(&self, id: i64) -> Result<Snapshot> {
+        // An expiry writes the one before it takes the other away.
+        if let Some(snapshot) = self.try_file(self.snapshot_path(id), id)? {
+            return Ok(snapshot);
+        }
+        self.changelog(id)?.map_or_else(|| self.snapshot(id), Ok)
+    }
+
+    /// The number of the earliest commit of which all later ones have left something; `None` if there are no snapshots.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn earliest_commit_id(&self) -> Result<Option<i64>> {
+        let Some(mut first) = self.earliest_snapshot_id()? else { return Ok(None) };
+        let before = first;
+        for id in self.changelog_ids()?.into_iter().rev().filter(|id| *id < before) {
+            if id.saturating_add(1) != first {
+                break;
+            }
+            first = id;
+        }
+        Ok(Some(first))
+    }
+
+    /// The number of the latest commit made at a time or before it (milliseconds since the epoch) that has left something;
+    /// `None` if all are younger.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshot`].
+    pub fn commit_at_time(&self, time_ms: i64) -> Result<Option<i64>> {
+        if let Some(snapshot) = self.snapshot_at_time(time_ms)? {
+            return Ok(Some(snapshot.id));
+        }
+        Ok(self.changelogs()?.into_iter().rev().find(|c| c.time_ms <= time_ms).map(|c| c.id))
+    }
+
+    /// Makes a snapshot a changelog. One of that number is replaced: a rollback may have brought back its snapshot.
+    pub(in crate::paimon) fn put_changelog(&self, snapshot: &Snapshot) -> Result<()> {
+        let (path, bytes) = (self.changelog_path(snapshot.id), trimmed(snapshot).encode());
+        match self.store().put_if_absent(&path, &bytes) {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => self.store().put(&path, &bytes),
+            put => put,
+        }
+    }
+
+    /// Says which changelog is the latest; -1 if none is. Java believes it unless there is a next one.
+    pub(in crate::paimon) fn hint_latest_changelog(&self, id: i64) -> Result<()> {
+        self.store().put(&join(&self.folder("changelog"), "LATEST"), id.to_string().as_bytes())
+    }
+
+    /// Says which changelog is the earliest.
+    pub(in crate::paimon) fn hint_earliest_changelog(&self, id: i64) -> Result<()> {
+        self.store().put(&join(&self.folder("changelog"), "EARLIEST"), id.to_string().as_bytes())
+    }
+
+    /// Takes away the changelogs from a number on, which tell of commits that are taken back.
+    pub(super) fn drop_changelogs_from(&self, first: i64) -> Result<()> {
+        let (kept, gone): (Vec<i64>, Vec<i64>) = self.changelog_ids()?.into_iter().partition(|id| *id < first);
+        if gone.is_empty() {
+            return Ok(());
+        }
+        self.hint_latest_changelog(kept.last().copied().unwrap_or(-1))?;
+        gone.iter().rev().try_for_each(|id| self.store().delete(&self.changelog_path(*id)))
+    }
+}

@@ -1,0 +1,65 @@
+//! What beside a branch's own snapshots needs files: tags, other branches, and changelogs that outlast their snapshots.
+
+use std::collections::HashSet;
+
+use crate::error::Result;
+use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
+use crate::paimon::snapshot::Snapshot;
+
+/// What of a snapshot is to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Held {
+    /// The state of the table, and the changelog of its commit.
+    State,
+    /// The changelog of its commit.
+    Changelog,
+    /// The files that its commit added, which tell what changed in tables without a changelog producer.
+    Delta,
+}
+
+/// A snapshot, tag or changelog that needs files.
+#[derive(Clone, Debug)]
+pub(super) struct Root {
+    pub(super) snapshot: Snapshot,
+    pub(super) held: Held,
+}
+
+impl Root {
+    pub(super) fn state(snapshot: Snapshot) -> Root {
+        Root { snapshot, held: Held::State }
+    }
+}
+
+/// Tags, and all of other branches.
+pub(super) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
+    let mut out: Vec<Root> = folder.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)).collect();
+    let others = folder.branches()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
+    for name in others.filter(|name| name != folder.branch_name()) {
+        let branch = folder.on_branch(&name);
+        out.extend(branch.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)));
+        out.extend(branch.snapshots()?.into_iter().map(Root::state));
+        out.extend(kept_changelogs(&branch)?);
+    }
+    // Tags and branches begin as copies.
+    let mut seen = HashSet::new();
+    out.retain(|root| {
+        let Snapshot { base_manifest_list, delta_manifest_list, .. } = &root.snapshot;
+        seen.insert((base_manifest_list.clone(), delta_manifest_list.clone(), root.held))
+    });
+    Ok(out)
+}
+
+/// The changelogs of a branch that outlast their snapshots. In tables without a changelog producer these are the files that commits
+/// added.
+pub(super) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
+    let changelogs = folder.changelogs()?;
+    if changelogs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let held_delta = !folder.latest_schema()?.options().produces_changelog();
+    let held = |snapshot: &Snapshot| match snapshot.changelog_manifest_list {
+        Some(_) => Some(Held::Changelog),
+        None => held_delta.then_some(Held::Delta),
+    };
+    Ok(changelogs.into_iter().filter_map(|snapshot| Some(Root { held: held(&snapshot)?, snapshot })).collect())
+}
