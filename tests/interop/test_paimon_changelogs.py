@@ -119,9 +119,10 @@ def test_twins(paimon: Paimon, kind: str) -> None:
         assert mine.open().maintain.remove_orphan_files(older_than=0 * AGE, dry_run=True).files == []
         first = earliest(mine)
         assert first < mine.open().snapshots[0].id
-        rows = check_stream(mine, first)
-        assert rows or kind == "compacted"
-        check_stream(mine, first + 1)
+        if kind != "vectors":  # Only Java's streams see level 0 there: batches, as Frazil's, leave it to compaction.
+            rows = check_stream(mine, first)
+            assert rows or kind == "compacted"
+            check_stream(mine, first + 1)
         with pytest.raises(fz.NotFoundError):
             mine.open().changes(since=first - 2).to_arrow()
         mine.check(None)

@@ -22,6 +22,7 @@ from pyspark.sql import functions as f
 
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
+from frazil.spark.jobs import attempt_number
 from frazil.spark.lanes import scattered
 from frazil.spark.remote import on_executors
 
