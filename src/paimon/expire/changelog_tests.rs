@@ -280,7 +280,11 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().map(std::result::Result::unwrap) {
         let to = to.join(entry.file_name());
-        if entry.path().is_dir() { copy(&entry.path(), &to) } else { drop(std::fs::copy(entry.path(), to).unwrap()) }
+        if entry.path().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            std::fs::copy(entry.path(), to).map(drop).unwrap()
+        }
     }
 }
 
