@@ -37,6 +37,8 @@ enum Selection {
     Version(Place),
     /// What changed between two versions; `None` if nothing did.
     Changes(Option<Between>),
+    /// What was appended between two versions.
+    Appended(Option<Between>),
 }
 
 impl Selection {
@@ -44,7 +46,7 @@ impl Selection {
     fn snapshot(&self) -> Option<&Arc<Snapshot>> {
         match self {
             Selection::Version(place) => place.snapshot.as_ref(),
-            Selection::Changes(between) => between.as_ref().map(|b| &b.end),
+            Selection::Changes(between) | Selection::Appended(between) => between.as_ref().map(|b| &b.end),
         }
     }
 }
@@ -117,6 +119,20 @@ impl PaimonScan {
         self.shape.of_changes()
     }
 
+    /// Refuses what is only there of a version.
+    ///
+    /// # Errors
+    /// `Unsupported` for what changed or was appended between two.
+    pub(crate) fn check_of_version(&self, what: &str) -> Result<()> {
+        match self.selection {
+            Selection::Version(_) => Ok(()),
+            _ => {
+                let what = format!("what came to a table of Apache Paimon between two versions has no {what}");
+                Err(Error::unsupported(what).hint("Ask for that of a version: table.scan()"))
+            }
+        }
+    }
+
     /// What planning is told.
     pub(crate) fn plan_input(&self) -> PlanInput {
         let metadata = self.table.metadata();
@@ -132,7 +148,7 @@ impl PaimonScan {
             projection: Some(read.collect()),
             files_since_ms: match &self.selection {
                 Selection::Version(place) => place.files_since_ms,
-                Selection::Changes(_) => None,
+                Selection::Changes(_) | Selection::Appended(_) => None,
             },
             every_level: self.every_level,
         }
@@ -143,7 +159,12 @@ impl PaimonScan {
         match &self.selection {
             Selection::Version(_) => plan(&input, go_on),
             Selection::Changes(Some(between)) => plan_changes(&input, self.table.folder(), between, go_on),
-            Selection::Changes(None) => Ok(Plan::default()),
+            Selection::Appended(Some(between)) => {
+                let mut plan = plan_changes(&input, self.table.folder(), between, go_on)?;
+                plan.splits.iter_mut().flat_map(|split| &mut split.tasks).for_each(|task| task.change = None);
+                Ok(plan)
+            }
+            Selection::Changes(None) | Selection::Appended(None) => Ok(Plan::default()),
         }
     }
 
@@ -246,10 +267,7 @@ impl PaimonScan {
     /// # Errors
     /// `Unsupported` for change logs; as [`estimate`].
     pub fn estimate(&self) -> Result<Estimate> {
-        if self.is_of_changes() {
-            return Err(Error::unsupported("a change log has no estimate: not with tables of Apache Paimon")
-                .hint("Ask for that of a version: table.scan()"));
-        }
+        self.check_of_version("estimate")?;
         let found = estimate(&self.plan_input())?;
         Ok(Estimate {
             bytes: found.opened.bytes,

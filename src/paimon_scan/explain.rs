@@ -6,7 +6,7 @@ use std::time::Instant;
 use arrow::record_batch::RecordBatch;
 
 use super::PaimonScan;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::explain::{Clause, DeleteFacts, Explain, Explained, FunnelStage, Judged, encode_judged, manifest_schema};
 use crate::expr::BoundPredicate;
 use crate::paimon::plan::{Plan, PlanCounters, PlannedSplit, Stage};
@@ -21,9 +21,8 @@ impl PaimonScan {
     /// # Errors
     /// As [`crate::paimon::plan::plan`]; `Unsupported` with `files` for scans of what changed.
     pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
-        if files && self.is_of_changes() {
-            return Err(Error::unsupported("what changed in a table of Apache Paimon is not explained file by file")
-                .hint("explain() gives the funnel, plan_table() the files that are kept"));
+        if files {
+            self.check_of_version("explanation file by file")?;
         }
         let began = Instant::now();
         let plan = self.plan(go_on)?;

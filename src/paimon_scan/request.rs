@@ -10,7 +10,7 @@ use crate::expr::BoundPredicate;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::options::Options;
 use crate::paimon::schema::TableSchema;
-use crate::paimon::travel::{Place, between, place};
+use crate::paimon::travel::{Between, Place, between, place};
 use crate::paimon_table::PaimonTable;
 use crate::scan_options::ScanOptions;
 use crate::scan_shape::ScanShape;
@@ -84,8 +84,7 @@ fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTree
 /// A scan of a version.
 fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<String, String>) -> Result<PaimonScan> {
     if request.since.is_some() {
-        return Err(Error::unsupported("rows that were appended since a version: not of tables of Apache Paimon")
-            .hint("table.changes(since=...) gives the rows that changed"));
+        return appended(table, request, options);
     }
     let at = match &request.at {
         Some(At::Snapshot(id)) => Some(("scan.snapshot-id", id.to_string())),
@@ -112,8 +111,32 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
     made(table, schema.clone(), Selection::Version(place), columns.clone(), all, request, options)
 }
 
-/// A scan of what changed between two versions.
-fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, String>) -> Result<PaimonScan> {
+/// A scan of the rows that appends between two versions added: Java's `incremental-between` by `delta`.
+fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<String, String>) -> Result<PaimonScan> {
+    let schema = table.table_schema();
+    if schema.has_primary_key() || Options(&options).data_evolution()? {
+        return Err(Error::unsupported(
+            "rows of Apache Paimon's tables with a primary key, or whose rows have their columns in several \
+            files, are not appended but changed",
+        )
+        .hint("table.changes(since=...) gives the rows that changed"));
+    }
+    if let Some(other) = request.options.keys().find(|key| key.starts_with("scan.")) {
+        return Err(Error::invalid(format!("both since= and the option '{other}' say which version to read"))
+            .hint("Leave out one of them"));
+    }
+    // Between two tags, Java would tell how their states differ.
+    for (key, value) in [("incremental-between-scan-mode", "delta"), ("incremental-between-tag-to-snapshot", "true")] {
+        options.insert(key.to_owned(), value.to_owned());
+    }
+    let between = ends(table, &request, &options)?;
+    let columns = schema.columns();
+    let all = with_fields(columns, more_columns(schema)?.into_iter().filter_map(metadata_column));
+    made(table, schema.clone(), Selection::Appended(between), columns.clone(), all, request, options)
+}
+
+/// The versions between which changes lie; `None` if they are the same.
+fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
     let folder = table.folder();
     let (start, end) = match (&request.since, &request.at) {
         (Some(At::Ref(since)), Some(At::Ref(at))) => (since.clone(), Some(at.clone())),
@@ -124,7 +147,12 @@ fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, 
             (start.to_string(), end.map(|id| id.to_string()))
         }
     };
-    let between = end.map(|end| between(folder, &options, &start, &end)).transpose()?.flatten();
+    Ok(end.map(|end| between(folder, options, &start, &end)).transpose()?.flatten())
+}
+
+/// A scan of what changed between two versions.
+fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, String>) -> Result<PaimonScan> {
+    let between = ends(table, &request, &options)?;
     let columns = table.schema();
     if let Some(taken) =
         CHANGE_COLUMNS.into_iter().filter_map(metadata_column).find(|c| columns.fields.iter().any(|f| f.name == c.name))

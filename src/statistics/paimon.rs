@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use super::column::{ColumnFold, FileFacts, of_constant, partition_value};
 use super::{Coverage, Fact, Statistics, asked_columns, tight};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::expr::bounds::{Bounds, Presence};
 use crate::paimon::entries::{EntryColumns, EntryRequest};
 use crate::paimon::live::{data_manifests, live_files};
@@ -24,10 +24,7 @@ impl PaimonScan {
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those of planning.
     pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
-        if self.is_of_changes() {
-            return Err(Error::unsupported("a change log of Apache Paimon has no statistics")
-                .hint("Ask for those of a version: table.scan()"));
-        }
+        self.check_of_version("statistics")?;
         let mut folds = asked_columns(self.named_columns(), columns)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);
         let mut planned: HashMap<String, Coverage> = HashMap::new();

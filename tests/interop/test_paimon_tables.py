@@ -273,6 +273,10 @@ def test_time_travel_and_branches(paimon: Paimon) -> None:
         for mode in (None, "delta", "diff"):
             if (mode, since) != ("diff", 0):
                 table.check_changes(since, at, mode=mode)
+        appends = {"incremental-between-scan-mode": "delta", "incremental-between-tag-to-snapshot": "true"}
+        told = table.read(("<", "id", 17), {"incremental-between": f"{since},{at}", **appends}).rows
+        mine = table.open().scan("id < 17", since=since, at=at).to_arrow()
+        assert_same_rows(comparable(mine), comparable(told), f"appended between {since} and {at}")
     table.check_changes(1, 4, (">", "id", 9))
     java().createBranch("side", "second")
     table.write(rows(100, 103), branch="side")

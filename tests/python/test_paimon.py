@@ -206,6 +206,30 @@ def test_changes(orders: fz.Table, accounts: fz.Table) -> None:
         orders.changes(since=99).to_arrow()
 
 
+def test_appended_rows(orders: fz.Table, accounts: fz.Table) -> None:
+    """As many as `changes` tells, with the columns of the table; commits that overwrite and deletes do not count."""
+    for since, at in ((1, 3), (0, 2), (2, None), ("two", None), (1, "two"), (2, 2)):
+        scan, changes = orders.scan(since=since, at=at), orders.changes(since=since, at=at)
+        assert scan.to_arrow().schema == orders.scan().to_arrow().schema
+        assert ids(scan) == ids(changes)
+        assert scan.count() == changes.count()
+        assert [task.data_file.path for task in scan.plan_files()] == [t.data_file.path for t in changes.plan_files()]
+        assert pickle.loads(pickle.dumps(scan)).to_arrow() == scan.to_arrow()
+        assert sum(split.to_arrow().num_rows for split in scan.plan()) == scan.count()
+    assert ids(orders.scan("id > 14", since=1, at=2)) == [15, 16, 17, 18, 19]
+    placed = orders.scan(select=["_pos", "id"], since=1, at=2).to_arrow()
+    assert placed.num_rows == 10
+    assert orders.scan(since=1, at=2).plan_table().num_rows == len(list(orders.scan(since=1, at=2).plan_files()))
+    for refused in (
+        lambda: accounts.scan(since=1),
+        lambda: orders.scan(since=1).statistics(),
+        lambda: orders.scan(since=1).estimate(),
+        lambda: orders.scan(since=1).explain(files=True),
+    ):
+        with pytest.raises(fz.UnsupportedError, match="Paimon"):
+            refused()
+
+
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
@@ -216,7 +240,8 @@ def test_changes(orders: fz.Table, accounts: fz.Table) -> None:
         (lambda t: t.scan(options={"merge-engine": "first-row"}), fz.InvalidInputError, "merge-engine"),
         (lambda t: t.scan(options={"scan.snapshot-id": "x"}), fz.InvalidInputError, "snapshot-id"),
         (lambda t: t.scan(options={"incremental-between": "1,2"}), fz.InvalidInputError, "changes"),
-        (lambda t: t.scan(since=1).to_arrow(), fz.UnsupportedError, "changes"),
+        (lambda t: t.scan(since=1, options={"scan.snapshot-id": 2}), fz.InvalidInputError, "since="),
+        (lambda t: t.scan(since=3, at=1), fz.InvalidInputError, "begin"),
         (
             lambda t: t.changes(options={"incremental-between-scan-mode": "odd"}).to_arrow(),
             fz.InvalidInputError,
