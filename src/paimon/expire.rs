@@ -377,9 +377,12 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     reader.live(tag, &mut |path| own.add(path, Kind::Data, tag.id))?;
     own.add_data(reader.changelog(tag)?, tag.id);
     reader.metadata(tag, Parts::ALL, true, &mut own)?;
-    // Files that are not in the earliest snapshot are in no later one.
-    let earliest = folder.earliest_snapshot_id()?.map(|id| folder.snapshot(id)).transpose()?.map(Root::state);
-    for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(earliest) {
+    // What is neither in the snapshot before nor in the one after is in none beyond.
+    let ids = folder.snapshot_ids()?;
+    let (before, after) = ids.split_at(ids.partition_point(|id| *id < tag.id));
+    let beside = before.last().into_iter().chain(after.first()).map(|id| folder.snapshot(*id).map(Root::state));
+    let beside = beside.collect::<Result<Vec<_>>>()?;
+    for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(beside) {
         go_on()?;
         own.spare(&reader, &root)?;
     }

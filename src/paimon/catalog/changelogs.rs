@@ -5,7 +5,7 @@
 //! Source: Java's `ChangelogManager`, `Changelog`, `NextSnapshotFetcher` and `RollbackHelper`.
 
 use super::filesystem::{TableFolder, names_in, numbers_of};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::snapshot::Snapshot;
 use crate::paimon::tag_times::trimmed;
 use crate::store::in_parallel;
@@ -80,12 +80,23 @@ impl TableFolder {
     /// `None` if all are younger.
     ///
     /// # Errors
-    /// As [`TableFolder::snapshot`].
+    /// `InvalidInput` if the commits that followed have left nothing, so that it may have been one of them; as
+    /// [`TableFolder::snapshot`].
     pub fn commit_at_time(&self, time_ms: i64) -> Result<Option<i64>> {
         if let Some(snapshot) = self.snapshot_at_time(time_ms)? {
             return Ok(Some(snapshot.id));
         }
-        Ok(self.changelogs()?.into_iter().rev().find(|c| c.time_ms <= time_ms).map(|c| c.id))
+        let changelogs = self.changelogs()?;
+        let Some(place) = changelogs.iter().rposition(|c| c.time_ms <= time_ms) else { return Ok(None) };
+        let id = changelogs.get(place).map(|c| c.id);
+        let next = match changelogs.get(place + 1) {
+            Some(next) => Some(next.id),
+            None => self.earliest_snapshot_id()?,
+        };
+        match next == id.and_then(|id| id.checked_add(1)) {
+            true => Ok(id),
+            false => Err(Error::invalid("the commits of about that time are not kept").with("path", self.root())),
+        }
     }
 
     /// Makes a snapshot a changelog. One of that number is replaced: a rollback may have brought back its snapshot.

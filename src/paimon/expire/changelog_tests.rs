@@ -252,6 +252,58 @@ fn changelogs_of_former_times_go_once_they_are_kept_no_longer() {
     check_whole(&t);
 }
 
+#[test]
+fn changelogs_of_a_former_producer_tell_both_ways() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir, &LOGGED);
+    ["a", "b", "c", "d"].iter().for_each(|name| logged(&t, name));
+    let longer = |options: &mut BTreeMap<String, String>| {
+        options.insert("changelog-producer".into(), "none".into());
+        options.extend(["min", "max"].map(|key| (format!("changelog.num-retained.{key}"), "100".into())));
+    };
+    set_options(&t, &longer);
+    compacted(&t, &["a", "b", "c", "d"], "abcd");
+    ["e", "f"].iter().for_each(|name| commit(&t, &[], name));
+    expire(&t, &now(2)).unwrap();
+    assert_eq!(t.changelog_ids().unwrap(), [1, 2, 3, 4, 5]);
+    set_options(&t, &|options| options.retain(|key, _| !key.starts_with("changelog.")));
+    let one = expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap();
+    assert_eq!((one.changelogs, t.changelog_ids().unwrap()), (vec![1], vec![2, 3, 4, 5]));
+    assert!(names(&t).is_superset(&set(&["b", "c", "d", "log-b", "log-c", "log-d"])));
+    check_whole(&t);
+}
+
+#[test]
+fn what_a_tag_has_stays_for_the_next_snapshot_across_a_gap() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir, &[]);
+    ["a", "b", "c", "d"].iter().for_each(|name| commit(&t, &[], name));
+    t.create_tag("two", Some(2)).unwrap();
+    for id in [2, 3] {
+        t.store().delete(&t.snapshot_path(id)).unwrap();
+    }
+    drop_tag(&t, "two").unwrap();
+    assert_eq!((t.snapshot_ids().unwrap(), names(&t)), (vec![1, 4], set(&["a", "b", "c", "d"])));
+    check_whole(&t);
+}
+
+#[test]
+fn a_time_in_a_gap_is_that_of_no_commit() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir, &[("changelog.num-retained.min", "9"), ("changelog.num-retained.max", "9")]);
+    for name in ["a", "b", "c", "d", "e"] {
+        commit(&t, &[], name);
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    }
+    expire(&t, &now(1)).unwrap();
+    let time = t.changelog(2).unwrap().unwrap().time_ms;
+    assert_eq!(t.commit_at_time(time).unwrap(), Some(2));
+    t.store().delete(&t.changelog_path(3)).unwrap();
+    assert!(t.commit_at_time(time).unwrap_err().to_string().contains("not kept"));
+    assert_eq!(t.commit_at_time(t.changelog(4).unwrap().unwrap().time_ms).unwrap(), Some(4));
+    assert_eq!(t.commit_at_time(0).unwrap(), None);
+}
+
 /// All files of a table but for hints.
 fn all(t: &TableFolder) -> BTreeSet<String> {
     let folders = ["bucket-0", "manifest", "snapshot", "changelog"].map(|name| format!("{}/{name}", t.root()));

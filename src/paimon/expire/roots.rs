@@ -50,16 +50,17 @@ pub(super) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
 }
 
 /// The changelogs of a branch that outlast their snapshots. In tables without a changelog producer these are the files that commits
-/// added.
+/// added, beside those of a producer that the table once had.
 pub(super) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
     let changelogs = folder.changelogs()?;
     if changelogs.is_empty() {
         return Ok(Vec::new());
     }
     let held_delta = !folder.latest_schema()?.options().produces_changelog();
-    let held = |snapshot: &Snapshot| match snapshot.changelog_manifest_list {
-        Some(_) => Some(Held::Changelog),
-        None => held_delta.then_some(Held::Delta),
+    let held = |snapshot: &Snapshot| {
+        let log = snapshot.changelog_manifest_list.is_some().then_some(Held::Changelog);
+        log.into_iter().chain(held_delta.then_some(Held::Delta))
     };
-    Ok(changelogs.into_iter().filter_map(|snapshot| Some(Root { held: held(&snapshot)?, snapshot })).collect())
+    let root = |snapshot: Snapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
+    Ok(changelogs.into_iter().flat_map(root).collect())
 }
