@@ -37,7 +37,7 @@ pub struct HandOverRequest {
     pub refused: HashSet<String>,
     /// The most files; of a scan with more it gets none.
     pub most_files: usize,
-    /// The most deleted positions, all files together.
+    /// The most deleted positions, all files together. With 0 no file with deletes is given out.
     pub most_positions: u64,
 }
 
@@ -210,6 +210,10 @@ impl<'a> Dealer<'a> {
         }
         if task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes) {
             return Ok(Some("it has equality deletes".into()));
+        }
+        // Neither they nor the file's footer need to be read then.
+        if self.request.most_positions == 0 && !task.deletes.is_empty() {
+            return Ok(Some("it has deletes".into()));
         }
         if *task.residual != BoundPredicate::True
             && let Some(reason) = unsayable(self.scan.bound_filter())

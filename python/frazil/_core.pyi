@@ -1,8 +1,10 @@
 # The compiled half of frazil; the package's own modules wrap and document it.
 from collections.abc import Callable
-from typing import Any, Final, final
+from typing import Any, Final, TypeVar, final
 
 from frazil.expr import Predicate
+
+_Wrapped = TypeVar("_Wrapped")
 
 __version__: Final[str]
 DEBUG_BUILD: Final[bool]
@@ -168,7 +170,7 @@ class PlanPart:
     def most_files(self) -> int: ...
     @property
     def manifest_counts(self) -> tuple[int, int]: ...
-    def splits(self) -> list[Split]: ...
+    def splits(self, wrap: Callable[[Split], _Wrapped]) -> list[_Wrapped]: ...
     def plan_table(self) -> Batches: ...
     @classmethod
     def from_json(cls, text: str) -> PlanPart: ...
@@ -188,10 +190,11 @@ class Scan:
     def plan_table(self) -> Batches: ...
     def splits(
         self,
+        wrap: Callable[[Split], _Wrapped],
         split_size_bytes: int | None = None,
         lookback: int | None = None,
         open_file_cost_bytes: int | None = None,
-    ) -> list[Split]: ...
+    ) -> list[_Wrapped]: ...
     def hand_over(
         self, schemes: list[str], refused: set[str], most_files: int, most_positions: int
     ) -> tuple[Schema, str, Batches, list[Split]]: ...

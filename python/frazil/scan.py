@@ -136,12 +136,12 @@ class Scan:
             lookback: How many open splits are looked at to place a task.
             open_file_cost_bytes: The least weight of a file, so that a split does not get too many small ones.
         """
-        splits = self._core.splits(
+        return self._core.splits(
+            Split,
             split_size_bytes=_optional_count("split_size_bytes", split_size_bytes),
             lookback=_optional_count("lookback", lookback),
             open_file_cost_bytes=_optional_count("open_file_cost_bytes", open_file_cost_bytes),
         )
-        return list(map(Split, splits))
 
     def plan_table(self) -> pa.Table:
         """The tasks as one pyarrow table, without a Python object for each."""
@@ -367,7 +367,7 @@ class PlanPart:
 
     def plan(self) -> list[Split]:
         """The part's tasks, cut and packed into splits."""
-        return list(map(Split, self._core.splits()))
+        return self._core.splits(Split)
 
     def plan_table(self) -> pa.Table:
         """The part's tasks as a pyarrow table: the columns of `Scan.plan_table`, and each task as bytes in `split`."""

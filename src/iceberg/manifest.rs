@@ -78,7 +78,7 @@ impl<'a> Manifest<'a> {
         let schema = container.schema_json()?;
         let layout = match other.filter(|l| l.is_of(schema, spec)) {
             Some(layout) => layout.clone(),
-            None => Arc::new(Layout::new(schema, spec)?),
+            None => Layout::of(schema, spec)?,
         };
         let number = |key: &str| -> Result<Option<i32>> {
             let Some(text) = container.metadata_text(key)? else { return Ok(None) };

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::codec::avro::{Cursor, Logical, Member, Node, Optional, Shape};
+use crate::codec::avro::{Compiled, Cursor, Logical, Member, Node, Optional, Shape};
 use crate::error::{Error, Result};
 use crate::iceberg::manifest_avro::sanitize;
 use crate::iceberg::partition::spec_from_json;
@@ -107,6 +107,8 @@ pub(super) struct Slot {
     pub node: Node,
 }
 
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
 /// How one manifest's entries are laid out. Manifests with the same header text share one.
 #[derive(Debug)]
 pub struct Layout {
@@ -132,7 +134,17 @@ impl Layout {
         self.source.0 == schema && self.source.1.as_deref() == spec
     }
 
-    pub(super) fn new(schema: &str, spec: Option<&str>) -> Result<Layout> {
+    /// The layout of manifests with this header.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it lacks a column that there must be, or is no header; `Unsupported` for partition values of a
+    /// type that Iceberg does not have.
+    pub(super) fn of(schema: &str, spec: Option<&str>) -> Result<Arc<Layout>> {
+        let bytes = schema.len().saturating_add(spec.map_or(0, str::len));
+        LAYOUTS.get(bytes, |layout| layout.is_of(schema, spec), || Layout::new(schema, spec))
+    }
+
+    fn new(schema: &str, spec: Option<&str>) -> Result<Layout> {
         let root = Node::parse(schema)?;
         let members = root.members().ok_or_else(|| Error::corrupt("the manifest's schema is no record"))?;
         let entry = slots(members, ENTRY_COLUMNS)?;

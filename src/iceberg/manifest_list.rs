@@ -3,7 +3,7 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Budget, Codec, Container, ContainerWriter, Cursor, Member, Shape, Step, compile};
+use crate::codec::avro::{Budget, Codec, Compiled, Container, ContainerWriter, Cursor, Node, Shape, Step, compile};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
 
@@ -134,19 +134,23 @@ const SUMMARY_COLUMNS: &[(i32, &str, SummaryColumn)] = &[
 /// unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let container = Container::parse(bytes)?;
-    let schema = container.schema()?;
-    let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
-    let layout = Layout::new(members)?;
+    let schema = container.schema_json()?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
     container.decode_records(|cursor| layout.manifest(cursor))
 }
 
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
 struct Layout {
+    schema: String,
     steps: Vec<Step<Column>>,
     summary: Vec<Step<SummaryColumn>>,
 }
 
 impl Layout {
-    fn new(members: &[Member]) -> Result<Layout> {
+    fn new(schema_json: &str) -> Result<Layout> {
+        let schema = Node::parse(schema_json)?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
         let (mut summary, mut budget) = (Vec::new(), Budget::default());
         for m in members {
             if m.pick(COLUMNS) == Some(Column::Partitions)
@@ -173,7 +177,7 @@ impl Layout {
                 return Err(Error::corrupt(format!("the manifest list's schema lacks '{name}'")));
             }
         }
-        Ok(Layout { steps, summary })
+        Ok(Layout { schema: schema_json.to_owned(), steps, summary })
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {

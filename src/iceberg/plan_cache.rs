@@ -209,7 +209,7 @@ impl CachedManifest {
         let spec = if cursor.long()? == 1 { Some(cursor.string()?) } else { None };
         let layout = match like.filter(|l| l.is_of(schema, spec)) {
             Some(layout) => layout.clone(),
-            None => Arc::new(Layout::new(schema, spec)?),
+            None => Layout::of(schema, spec)?,
         };
         Ok(CachedManifest { path, length_bytes, layout, sections: Sections::decode(&mut cursor)?, source })
     }

@@ -5,7 +5,7 @@
 
 use super::partition::{checked_name, manifest_path};
 use super::stats_decode::require;
-use crate::codec::avro::{Budget, Container, Cursor, Node, Optional, Shape, Step, compile};
+use crate::codec::avro::{Budget, Compiled, Container, Cursor, Node, Optional, Shape, Step, compile};
 use crate::error::{Error, Result, ResultExt};
 use crate::store::Store;
 
@@ -145,7 +145,8 @@ pub fn read_index_manifest(store: &dyn Store, root: &str, name: &str) -> Result<
 /// `CorruptTable` if the bytes are no index manifest; `Unsupported` for an unknown codec.
 pub fn decode_index_manifest(bytes: &[u8]) -> Result<Vec<IndexEntry>> {
     let container = Container::parse(bytes)?;
-    let layout = Layout::new(&container.schema()?)?;
+    let schema = container.schema_json()?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
     container.decode_records(|cursor| layout.entry(cursor))
 }
 
@@ -160,7 +161,10 @@ pub fn decode_hashes(bytes: &[u8]) -> Result<Vec<i32>> {
     }
 }
 
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
 struct Layout {
+    schema: String,
     steps: Vec<Step<Column>>,
     /// Whether items of the list of ranges may be null.
     range: Optional,
@@ -171,7 +175,8 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(schema: &Node) -> Result<Layout> {
+    fn new(schema_json: &str) -> Result<Layout> {
+        let schema = Node::parse(schema_json)?;
         let members = schema.members().ok_or_else(|| Error::corrupt("the index manifest's schema is no record"))?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
@@ -207,7 +212,7 @@ impl Layout {
                 _ => node.is_integer(),
             })?;
         }
-        Ok(Layout { steps, range, ranges, global, field_id })
+        Ok(Layout { schema: schema_json.to_owned(), steps, range, ranges, global, field_id })
     }
 
     fn entry(&self, cursor: &mut Cursor<'_>) -> Result<IndexEntry> {

@@ -13,7 +13,7 @@ use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, NO_NAMES};
 use super::partition::checked_name;
 use super::stats::StatsColumn;
 use super::stats_decode::{RawStats, StatsSteps, is_stats, is_text_list, read_texts, require};
-use crate::codec::avro::{Block, Budget, Container, Cursor, Inflater, Member, Node, Skip, Step, compile};
+use crate::codec::avro::{Block, Budget, Compiled, Container, Cursor, Inflater, Member, Node, Skip, Step, compile};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
 
@@ -140,6 +140,8 @@ impl Program {
     }
 }
 
+static PROGRAMS: Compiled<Program> = Compiled::new();
+
 /// Decodes a manifest: its entries in order, each with what the request wants of it.
 ///
 /// # Errors
@@ -184,7 +186,7 @@ impl Decoder {
         let schema = container.schema_json()?;
         let program = match self.program.take().filter(|p| p.schema == schema) {
             Some(program) => program,
-            None => Arc::new(Program::new(schema)?),
+            None => PROGRAMS.get(schema.len(), |p| p.schema == schema, || Program::new(schema))?,
         };
         self.program = Some(program.clone());
         let entries = |blocks: &[Block]| blocks.iter().fold(0u64, |n, b| n.saturating_add(b.count));

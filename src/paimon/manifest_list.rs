@@ -5,7 +5,7 @@
 use super::partition::checked_name;
 use super::stats::SimpleStats;
 use super::stats_decode::{RawStats, StatsSteps, is_stats, require};
-use crate::codec::avro::{Budget, Container, Cursor, Member, Step, compile};
+use crate::codec::avro::{Budget, Compiled, Container, Cursor, Node, Step, compile};
 use crate::error::{Error, Result};
 
 /// A manifest of a snapshot. A range of `None` is not known: it may hold anything.
@@ -72,13 +72,15 @@ const REQUIRED: usize = 4;
 /// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
     let container = Container::parse(bytes)?;
-    let schema = container.schema()?;
-    let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
-    let layout = Layout::new(members)?;
+    let schema = container.schema_json()?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
     container.decode_records(|cursor| layout.manifest(cursor))
 }
 
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
 struct Layout {
+    schema: String,
     steps: Vec<Step<Column>>,
     stats: StatsSteps,
 }
@@ -94,7 +96,9 @@ impl<T> Ends<T> {
 }
 
 impl Layout {
-    fn new(members: &[Member]) -> Result<Layout> {
+    fn new(schema_json: &str) -> Result<Layout> {
+        let schema = Node::parse(schema_json)?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
         let mut budget = Budget::default();
         let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
             Column::FileName => node.is_prefixed(),
@@ -104,7 +108,7 @@ impl Layout {
         require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "manifest list")?;
         let stats = members.iter().find(|m| m.pick(COLUMNS) == Some(Column::PartitionStats));
         let stats = stats.map(|m| StatsSteps::new(m.node.optional().1, &mut budget)).transpose()?;
-        Ok(Layout { steps, stats: stats.unwrap_or_default() })
+        Ok(Layout { schema: schema_json.to_owned(), steps, stats: stats.unwrap_or_default() })
     }
 
     fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {

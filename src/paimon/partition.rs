@@ -79,8 +79,7 @@ pub fn value_text(value: &Value, ty: &DataType, as_object: bool) -> String {
 /// # Errors
 /// `CorruptTable` if it is empty, `.` or `..`, or has a slash or a NUL.
 pub fn checked_name(name: &str) -> Result<&str> {
-    // Without a branch for each byte; those of characters beyond ASCII are others.
-    let odd = name.bytes().fold(false, |odd, byte| odd | (byte == b'/') | (byte == b'\\') | (byte == 0));
+    let odd = memchr::memchr3(b'/', b'\\', 0, name.as_bytes()).is_some();
     if name.is_empty() || name == "." || name == ".." || odd {
         return Err(Error::corrupt(format!("'{}' is no name of a file", name.escape_debug())));
     }

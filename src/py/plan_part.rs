@@ -1,11 +1,11 @@
 //! Parts of a plan, for planners in other processes.
 
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyList, PyType};
 
 use super::arrow::Batches;
 use super::call::{run, run_attached, run_watched};
-use super::scan::Split;
+use super::scan::wrapped;
 use super::signals::Watch;
 use super::{Pickled, pickle_as_json};
 use crate::plan_parts;
@@ -33,9 +33,8 @@ impl PlanPart {
         self.inner.manifest_counts()
     }
 
-    fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
-        let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(go_on))?;
-        Ok(splits.into_iter().map(Split::from).collect())
+    fn splits<'py>(&self, py: Python<'py>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+        wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(go_on))?, wrap)
     }
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {

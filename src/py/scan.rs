@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyType};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
 use super::call::{run, run_attached, run_watched};
@@ -85,17 +85,17 @@ impl Scan {
         Ok(Batches::new(self.inner.plan_schema(), batches))
     }
 
-    #[pyo3(signature = (split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
-    fn splits(
+    #[pyo3(signature = (wrap, split_size_bytes=None, lookback=None, open_file_cost_bytes=None))]
+    fn splits<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
+        wrap: &Bound<'py, PyAny>,
         split_size_bytes: Option<i64>,
         lookback: Option<usize>,
         open_file_cost_bytes: Option<i64>,
-    ) -> PyResult<Vec<Split>> {
+    ) -> PyResult<Bound<'py, PyList>> {
         let request = SplitRequest { split_size_bytes, lookback, open_file_cost_bytes };
-        let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?;
-        Ok(splits.into_iter().map(|inner| Split { inner: Arc::new(inner) }).collect())
+        wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?, wrap)
     }
 
     /// The wanted columns, the rest as JSON, deleted positions, and the splits that stay ours.
@@ -244,6 +244,37 @@ pub(super) struct Split {
 impl From<task::Split> for Split {
     fn from(inner: task::Split) -> Self {
         Split { inner: Arc::new(inner) }
+    }
+}
+
+/// Splits as Python has them: what `wrap` makes of each.
+pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let _uncollected = Uncollected::new(wrap.py())?;
+    let out = PyList::empty(wrap.py());
+    for split in splits {
+        out.append(wrap.call1((Split::from(split),))?)?;
+    }
+    Ok(out)
+}
+
+/// As long as it lives, Python looks for no garbage: among so many new objects it would look time and again, and find none.
+struct Uncollected<'py>(Option<Bound<'py, PyModule>>);
+
+impl<'py> Uncollected<'py> {
+    fn new(py: Python<'py>) -> PyResult<Uncollected<'py>> {
+        let gc = py.import("gc")?;
+        let collects: bool = gc.call_method0("isenabled")?.extract()?;
+        if collects {
+            gc.call_method0("disable")?;
+        }
+        Ok(Uncollected(collects.then_some(gc)))
+    }
+}
+
+impl Drop for Uncollected<'_> {
+    fn drop(&mut self) {
+        // It takes nothing and can't fail.
+        let _ = self.0.take().map(|gc| gc.call_method0("enable"));
     }
 }
 

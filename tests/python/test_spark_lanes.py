@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql import types as st
 
 import frazil as fz
 from conftest import event_rows
@@ -416,6 +417,9 @@ def test_deleted_rows_leave_by_an_anti_join(spark, catalog: fz.Catalog, version:
     t.append(event_rows(300, 20))
     t.delete("id in (0, 1, 5, 77, 200, 299)")
     t.delete("id between 100 and 120")
+    assert lane_of(spark, t) == [("A", "it has deletes"), ("N", None)]
+    same(spark, t.scan(), "AN")
+    monkeypatch.setattr(native, "_MOST_DELETES", {"auto": 4_000_000, "native": 4_000_000})
     assert {lane for lane, _ in lane_of(spark, t)} == {"N", "ND"}
     for where in (None, "id < 110", "country = 'NO'", "score > 140", "payload.a = 101", "id = 5"):
         same(spark, t.scan(), None, where)
@@ -444,21 +448,25 @@ def test_deletes_that_are_too_many_or_by_key(spark, catalog: fz.Catalog) -> None
     try:
         assert lane_of(spark, t) == [("A", "there are more than 49 deleted rows")]
         same(spark, t.scan(), "A")
+        spark.conf.set(native.MAX_DELETES, "50")
+        same(spark, t.scan(), "ND")
     finally:
         spark.conf.unset(native.MAX_DELETES)
-    same(spark, t.scan(), "ND")
+    same(spark, t.scan(), "A")
+    assert lane_of(spark, t, engine="native") == [("ND", None)]
     message = t.writer().delete_keys(pa.table({"id": pa.array([60, 61], pa.int64())}), on=["id"])
     t.commit([message])
     assert lane_of(spark, t.refresh()) == [("A", "it has equality deletes")]
     same(spark, t.scan(), "A")
 
 
-def test_paths_with_odd_characters_and_deletes(spark, catalog: fz.Catalog) -> None:
+def test_paths_with_odd_characters_and_deletes(spark, catalog: fz.Catalog, monkeypatch) -> None:
     """Spark gives paths in another spelling than it takes them: deleted rows must not come back by that."""
     names = ["a b", "ä/ö", "100%", "x=y&z", "q'\"", "^|`", "+", None]
     rows = pa.table({"k": [n for n in names for _ in range(4)], "id": pa.array(range(32), pa.int64())})
     t = make(catalog, "odd_paths", rows, partition_by=["k"]).append(rows)
     t.delete("id in (1, 5, 9, 13, 17, 21, 25, 29)")
+    monkeypatch.setattr(native, "_MOST_DELETES", {"auto": 100, "native": 100})
     same(spark, t.scan(), "ND")
     assert fz.spark.read(spark, t, engine="native").count() == 24
 
@@ -576,3 +584,21 @@ def test_dealing_out_pickles_and_is_safe_in_threads(events: fz.Table) -> None:
     assert '"op":"gt"' in text.replace(" ", "")
     assert positions.num_rows == 0
     assert rest == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "known"),
+    [
+        ("id bigint not null comment 'key', x struct<a: int not null, b: array<string>>, m map<string, date>", True),
+        ("v variant, n void, t timestamp_ntz, z timestamp, d decimal(38, 9), b binary", True),
+        ("i interval", False),
+        ("", True),
+    ],
+)
+def test_spark_sees_that_there_are_no_rows(spark, fields: str, known: bool) -> None:
+    schema = st._parse_datatype_string(fields) if fields else st.StructType([])
+    nothing = lanes.no_rows(spark, schema)
+    assert nothing.schema == schema
+    assert nothing.count() == 0
+    assert ("LocalTableScan <empty>" in explained(nothing)) == known
+    assert nothing.unionAll(spark.createDataFrame([], schema)).schema == schema

@@ -11,8 +11,10 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from frazil.scan import Split
@@ -22,6 +24,7 @@ from frazil.spark.types import arrow_schema, conform
 __all__ = [
     "SplitSource",
     "arrow_lane",
+    "no_rows",
     "read_splits",
     "rows_of",
     "scattered",
@@ -32,9 +35,17 @@ __all__ = [
 def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
     """Reads splits with Frazil's reader, one Spark task each."""
     if not splits:
-        return spark.createDataFrame([], schema)
+        return no_rows(spark, schema)
     rows = scattered(spark, [pickle.dumps(split) for split in splits]).mapInArrow(_READ_SPLITS, schema)
     return with_unknown_size(spark, rows, schema)
+
+
+def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
+    """No rows. Spark sees that an Arrow table has none and starts no task for it; of Python's it makes an RDD."""
+    try:
+        return spark.createDataFrame(to_arrow_schema(schema).empty_table(), schema)
+    except PySparkException:  # types that this version has no Arrow type for
+        return spark.createDataFrame([], schema)
 
 
 def scattered(spark: SparkSession, payloads: list[bytes]) -> DataFrame:

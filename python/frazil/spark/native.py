@@ -54,7 +54,7 @@ Engine: TypeAlias = Literal["auto", "native", "arrow"]
 SCHEMES = "spark.frazil.native.schemes"
 """Spark setting: where Spark may read and write itself, with commas between; `s3=s3a`: `s3a:` for `s3:`."""
 MAX_DELETES = "spark.frazil.native.max-deletes"
-"""Spark setting: the most deleted positions that are broadcast. Default 4,000,000."""
+"""Spark setting: the most deleted positions that are broadcast. Default 4,000,000 where only Spark shall read; else none."""
 MAX_FILES = "spark.frazil.native.max-files"
 """Spark setting: the most files of which the driver reads the footers. Default 10,000."""
 
@@ -62,7 +62,8 @@ MAX_FILES = "spark.frazil.native.max-files"
 _CHANGED: dict[tuple[int, str], tuple[str | None, int]] = {}
 _CHANGING = threading.Lock()
 
-_MAX_DELETES = 4_000_000
+# To look each row up among the deleted ones costs Spark more than to get the rows from Frazil.
+_MOST_DELETES = {"native": 4_000_000, "auto": 0}
 _MAX_FILES = 10_000
 # Of files with deletes. Up to so many numbers Spark looks for one by a switch; and the fewer there are, the sooner
 # their hashes have bits that tell all apart.
@@ -131,8 +132,15 @@ def all_to_arrow(scan: Scan, reason: str) -> Dealt:
     )
 
 
-def deal(spark: SparkSession, scan: Scan, engine: Engine) -> Dealt:
+def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) -> Dealt:
     """Which lane reads which file.
+
+    Args:
+        spark: The session.
+        scan: What is read.
+        engine: Who may read.
+        places: Whether rows shall say where they are: Spark's reader has that for nothing, and Frazil's sends a text of
+            each row.
 
     Raises:
         UnsupportedError: `engine` is `native`, and Spark's reader can't read some file as Frazil does.
@@ -144,7 +152,8 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine) -> Dealt:
     if scan._table.format != "iceberg" and engine == "auto":
         return all_to_arrow(scan, "the table is of Apache Paimon")
     schemes = _schemes(spark)
-    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, _MAX_DELETES)
+    most_deletes = _MOST_DELETES["native" if places else engine]
+    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
     refused: set[str] = set()
     while True:
         schema, text, positions, rest = scan._core.hand_over(list(schemes), refused, *most)

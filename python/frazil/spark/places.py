@@ -68,7 +68,7 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     parts = deal_out(spark, with_places, "auto")
     if parts is not None:
         return Placed(read_parts(spark, with_places, parts))
-    dealt = deal(spark, table.scan(filter, list(select), at=at), "auto")
+    dealt = deal(spark, table.scan(filter, list(select), at=at), "auto", places=True)
     rest = list(dict.fromkeys(path for path, _ in dealt.reasons))
     if not dealt.groups or len(rest) > _MOST_NAMED:
         return Placed(_by_arrow(spark, with_places))

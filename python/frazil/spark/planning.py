@@ -19,7 +19,7 @@ from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
-from frazil.spark.lanes import rows_of, scattered, with_unknown_size
+from frazil.spark.lanes import no_rows, rows_of, scattered, with_unknown_size
 from frazil.spark.remote import on_executors
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
@@ -108,7 +108,7 @@ def plan(
     fields = [st.StructField(name, type_, name == "sequence_number") for name, type_ in _TASK_TYPES.items()]
     schema = st.StructType([*fields, st.StructField("split", st.BinaryType(), False, facts)])
     if not parts:
-        return spark.createDataFrame([], schema)
+        return no_rows(spark, schema)
     return scattered(spark, [pickle.dumps(part) for part in parts]).mapInArrow(
         on_executors(PlanTasksOnExecutors(), "PlanTasksOnExecutors"), schema
     )
@@ -156,7 +156,7 @@ def read_parts(spark: SparkSession, scan: Scan, parts: Sequence[PlanPart]) -> Da
     """The rows of a scan, planned and read by executors."""
     schema = spark_schema(scan.schema)
     if not parts:
-        return spark.createDataFrame([], schema)
+        return no_rows(spark, schema)
     plan_them = on_executors(PlanOnExecutors(), "PlanOnExecutors")
     splits = scattered(spark, [pickle.dumps(part) for part in parts]).mapInArrow(plan_them, "split binary")
     return _read(spark, splits, Split(scan._core.reader()), readers_of(scan, parts))
@@ -196,7 +196,7 @@ class PlanOnExecutors:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of `split`: the tasks of a split without what all have in common."""
         for part in _parts(batches):
-            payloads = [split.tasks_to_json().encode() for split in part._core.splits()]
+            payloads = [split._core.tasks_to_json().encode() for split in part.plan()]
             yield pa.record_batch([pa.array(payloads, pa.binary())], schema=_SPLIT_ARROW)
 
 

@@ -20,6 +20,7 @@
 //!
 //! Source: Apache Avro 1.12 specification.
 
+pub mod compiled;
 pub mod container;
 pub mod decode;
 pub mod encode;
@@ -27,6 +28,7 @@ pub mod primitive;
 pub mod record;
 pub mod schema;
 
+pub use compiled::Compiled;
 pub use container::{Block, Codec, Container, Inflater};
 pub use decode::{Budget, Cursor, Run, Skip};
 pub use encode::ContainerWriter;

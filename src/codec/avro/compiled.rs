@@ -1,0 +1,106 @@
+//! What was compiled of the schemas seen last, for all threads: the manifests of a table mostly have one schema, and to
+//! compile it is much of the work for a small plan.
+
+use std::sync::{Arc, Mutex, TryLockError};
+
+use crate::error::Result;
+
+/// Schemas kept: a few tables with a few kinds of manifests and lists.
+const MOST: usize = 16;
+
+/// Text of a schema above which it is not kept, so that a hostile one is forgotten with its file.
+const MOST_BYTES: usize = 128 << 10;
+
+/// Compiled schemas, the last one used first.
+#[derive(Debug)]
+pub struct Compiled<T>(Mutex<Vec<Arc<T>>>);
+
+impl<T> Compiled<T> {
+    /// None yet.
+    pub const fn new() -> Compiled<T> {
+        Compiled(Mutex::new(Vec::new()))
+    }
+
+    /// The one that `is_it` knows again, or what `compile` makes of `bytes` bytes of schema.
+    ///
+    /// # Errors
+    /// Those of `compile`.
+    pub fn get(&self, bytes: usize, is_it: impl Fn(&T) -> bool, compile: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let found = self.with(|known| {
+            let place = known.iter().position(|one| is_it(one))?;
+            known[..=place].rotate_right(1);
+            known.first().cloned()
+        });
+        if let Some(found) = found.flatten() {
+            return Ok(found);
+        }
+        let made = Arc::new(compile()?);
+        if bytes <= MOST_BYTES {
+            self.with(|known| {
+                known.truncate(MOST - 1);
+                known.insert(0, made.clone());
+            });
+        }
+        Ok(made)
+    }
+
+    /// Without waiting: in a forked process a thread that is not there any more may hold the lock for ever.
+    fn with<O>(&self, work: impl FnOnce(&mut Vec<Arc<T>>) -> O) -> Option<O> {
+        match self.0.try_lock() {
+            Ok(mut known) => Some(work(&mut known)),
+            Err(TryLockError::Poisoned(known)) => Some(work(&mut known.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    fn get(known: &Compiled<String>, text: &str, compiled: &mut u32) -> Arc<String> {
+        let make = || {
+            *compiled += 1;
+            Ok(text.to_owned())
+        };
+        known.get(text.len(), |one| one == text, make).unwrap()
+    }
+
+    #[test]
+    fn the_last_ones_used_stay() {
+        let (known, mut compiled) = (Compiled::new(), 0);
+        for i in 0..MOST {
+            get(&known, &i.to_string(), &mut compiled);
+        }
+        assert_eq!(compiled, MOST as u32);
+        assert_eq!(*get(&known, "0", &mut compiled), "0");
+        assert_eq!(compiled, MOST as u32);
+        // One more goes in the place of the one that was not used for longest.
+        get(&known, "more", &mut compiled);
+        get(&known, "0", &mut compiled);
+        assert_eq!(compiled, MOST as u32 + 1);
+        get(&known, "1", &mut compiled);
+        assert_eq!((compiled, known.0.lock().unwrap().len()), (MOST as u32 + 2, MOST));
+    }
+
+    #[test]
+    fn what_is_too_large_or_wrong_is_not_kept() {
+        let (known, mut compiled) = (Compiled::new(), 0);
+        let large = "x".repeat(MOST_BYTES + 1);
+        (0..2).for_each(|_| drop(get(&known, &large, &mut compiled)));
+        assert!(known.get(1, |_| false, || Err(Error::corrupt("bad"))).is_err());
+        assert_eq!((compiled, known.0.lock().unwrap().len()), (2, 0));
+    }
+
+    #[test]
+    fn nobody_waits_for_it() {
+        let (known, mut compiled) = (Compiled::new(), 0);
+        get(&known, "a", &mut compiled);
+        let held = known.0.lock().unwrap();
+        get(&known, "a", &mut compiled);
+        drop(held);
+        get(&known, "a", &mut compiled);
+        assert_eq!(compiled, 2);
+    }
+}
