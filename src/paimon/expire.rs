@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use self::files::{Files, Kind, MadeBy, Parts, Reader, if_there};
 use self::retention::Retention;
-use self::roots::{Root, half_expired, kept_changelogs, roots};
+use self::roots::{Held, Root, half_expired, kept_changelogs, roots};
 use super::catalog::filesystem::TableFolder;
 use super::commit::now_ms;
 use super::schema::TableSchema;
@@ -332,8 +332,9 @@ impl Planner<'_> {
             reader.metadata(snapshot, parts, true, &mut files)?;
         }
         files.spare_metadata(reader, kept, Parts::ALL, false)?;
-        // Those of the time when changelogs were kept longer.
-        let own = if decoupled { Vec::new() } else { kept_changelogs(self.folder)? };
+        // Those of the time when changelogs were kept longer, or when there was no producer.
+        let is_needed = |root: &Root| !decoupled || (!is_log && root.held == Held::Delta);
+        let own: Vec<Root> = kept_changelogs(self.folder)?.into_iter().filter(is_needed).collect();
         let stays = |root: &&Root| !changelogs.going.iter().any(|going| going.id == root.snapshot.id);
         self.spare(&mut files, own.iter().filter(stays).chain(roots))?;
         Ok(files)

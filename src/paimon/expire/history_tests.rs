@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::roots::Held;
 use super::tests::{file, now, set_options, table_with};
 use super::*;
 use crate::paimon::catalog::filesystem::MAIN_BRANCH;
@@ -303,7 +302,11 @@ impl History {
             Upkeep::DropBranch(name) => assert!(lost.is_empty() && (!done || !after.contains_key(name))),
             Upkeep::RollBack(to) => {
                 let (id, state) = match to {
-                    RollbackTo::Snapshot(id) => (*id, was.snapshots.get(id).cloned()),
+                    RollbackTo::Snapshot(id) => {
+                        // One that is being expired may have a tag.
+                        let tagged = was.tags.values().find(|tag| tag.0 == *id).map(|tag| tag.1.clone());
+                        (*id, was.snapshots.get(id).cloned().or(tagged))
+                    }
                     RollbackTo::Tag(name) => (was.tags[name].0, Some(was.tags[name].1.clone())),
                 };
                 assert!(lost.iter().all(|name| was.tags[*name].0 > id));

@@ -188,6 +188,34 @@ fn changes_are_told_from_where_a_former_producer_left_what_was_added() {
 }
 
 #[test]
+fn what_commits_added_before_there_was_a_producer_stays_for_their_changelogs() {
+    let kept = [("changelog.num-retained.min", "9"), ("changelog.num-retained.max", "9")];
+    let (_dir, _, t) = table(&kept);
+    ["a", "b"].iter().for_each(|name| commit(&t, &[], name));
+    expire(&t, &now(1)).unwrap();
+    let producer = |producer: &'static str| {
+        set_options(&t, &|options| drop(options.insert("changelog-producer".into(), producer.into())));
+    };
+    producer("input");
+    compacted(&t, &["a", "b"], "ab");
+    logged(&t, "c");
+    expire(&t, &now(1)).unwrap();
+    // The second expired when there was a producer already, and has no changelog of it.
+    assert_eq!((t.changelog_ids().unwrap(), names(&t)), (vec![1, 2, 3], set(&["a", "ab", "c", "log-c"])));
+    producer("none");
+    check_logs_that_tell(&t);
+    assert_eq!(earliest_told(&t, ChangeMode::Delta, 1).unwrap(), Some(1));
+    assert_eq!(earliest_told(&t, ChangeMode::Delta, 4).unwrap(), Some(3));
+}
+
+fn check_logs_that_tell(t: &TableFolder) {
+    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    for root in kept_changelogs(t).unwrap().iter().filter(|root| root.held == Held::Delta) {
+        reader.added(&root.snapshot).unwrap().iter().for_each(|path| assert!(t.store().size(path).is_ok(), "{path}"));
+    }
+}
+
+#[test]
 fn a_tag_stands_for_its_snapshot_though_that_has_expired() {
     let (_dir, _, t) = table(&[]);
     commit(&t, &[], "a");

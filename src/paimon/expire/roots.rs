@@ -58,18 +58,19 @@ pub(super) fn half_expired(snapshots: Vec<Snapshot>) -> impl Iterator<Item = Roo
     snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))
 }
 
-/// The changelogs of a branch that outlast their snapshots. In tables without a changelog producer these are the files that commits
-/// added, beside those of a producer that the table once had.
+/// The changelogs of a branch that outlast their snapshots. Where there is no changelog of a producer these are the files that commits
+/// added, as far as a producer of later times has not let go of them.
 pub(super) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
     let changelogs = folder.changelogs()?;
     if changelogs.is_empty() {
         return Ok(Vec::new());
     }
     // A branch that is half removed has no schema to tell.
-    let held_delta = !folder.is_made()? || !folder.latest_schema()?.options().produces_changelog();
+    let by_delta = !folder.is_made()? || !folder.latest_schema()?.options().produces_changelog();
     let held = |snapshot: &Snapshot| {
-        let log = snapshot.changelog_manifest_list.is_some().then_some(Held::Changelog);
-        log.into_iter().chain(held_delta.then_some(Held::Delta))
+        let has_log = snapshot.changelog_manifest_list.is_some();
+        let log = has_log.then_some(Held::Changelog);
+        log.into_iter().chain((by_delta || !has_log).then_some(Held::Delta))
     };
     let root = |snapshot: Snapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
     Ok(changelogs.into_iter().flat_map(root).collect())
