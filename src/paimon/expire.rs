@@ -335,7 +335,9 @@ impl Planner<'_> {
         // Those of the time when changelogs were kept longer, or when there was no producer.
         let is_needed = |root: &Root| !decoupled || (!is_log && root.held == Held::Delta);
         let own: Vec<Root> = kept_changelogs(self.folder)?.into_iter().filter(is_needed).collect();
-        let stays = |root: &&Root| !changelogs.going.iter().any(|going| going.id == root.snapshot.id);
+        // Changelogs go before the files of snapshots, unless some are still to be made.
+        let goes = |id: i64| !decoupled && changelogs.going.iter().any(|going| going.id == id);
+        let stays = |root: &&Root| !goes(root.snapshot.id);
         self.spare(&mut files, own.iter().filter(stays).chain(roots))?;
         Ok(files)
     }
