@@ -1,7 +1,6 @@
 //! How commits end when the store fails: known, certainly not, or unknown.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{Int64Array, RecordBatch, RecordBatchIterator};
@@ -14,8 +13,9 @@ use crate::iceberg::catalog::filesystem;
 use crate::iceberg::commit::{Assumptions, Operation};
 use crate::iceberg::expire::Expiry;
 use crate::maintain::ExpireOptions;
+use crate::store::Store;
 use crate::store::local::LocalStore;
-use crate::store::{FileInfo, Store, StoreWriter};
+use crate::store::testing::{Change, Hooked, Hooks};
 use crate::table::ScanRequest;
 use crate::types::{Field, PrimitiveType, Schema};
 
@@ -36,7 +36,6 @@ pub(crate) enum Fault {
 /// Local files; the next publication of metadata goes wrong.
 #[derive(Debug)]
 pub(crate) struct Faulty {
-    files: LocalStore,
     pub fault: Mutex<Fault>,
 }
 
@@ -57,15 +56,16 @@ fn one_row(table: &Table, id: i64) -> Box<dyn RecordBatchReader + Send> {
     Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
 }
 
-impl Store for Faulty {
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let publishes = path.ends_with(".metadata.json");
-        let fault =
-            if publishes { std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) } else { Fault::None };
-        match fault {
-            Fault::None | Fault::Expired => self.files.put_if_absent(path, bytes),
+impl Hooks for Faulty {
+    fn change(&self, change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Change::PutIfAbsent(path) = change else { return work() };
+        if !path.ends_with(".metadata.json") {
+            return work();
+        }
+        match std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) {
+            Fault::None | Fault::Expired => work(),
             Fault::LostReply => {
-                self.files.put_if_absent(path, bytes)?;
+                work()?;
                 Err(Error::store("the connection was reset"))
             }
             Fault::Timeout => Err(Error::store("no answer")),
@@ -74,8 +74,8 @@ impl Store for Faulty {
                 // The version before, under the next name.
                 let version: u32 = path.rsplit("/v").next().unwrap().split('.').next().unwrap().parse().unwrap();
                 let before = path.replace(&format!("/v{version}."), &format!("/v{}.", version - 1));
-                self.files.put_if_absent(path, &self.files.get(&before)?)?;
-                self.files.put_if_absent(path, bytes)
+                LocalStore.put_if_absent(path, &LocalStore.get(&before)?)?;
+                work()
             }
         }
     }
@@ -84,59 +84,19 @@ impl Store for Faulty {
         error.kind() == ErrorKind::PermissionDenied
     }
 
-    fn get(&self, path: &str) -> Result<Vec<u8>> {
+    fn before_get(&self, path: &str) -> Result<()> {
         let expires = path.contains("/snap-") && *self.fault.lock().unwrap() == Fault::Expired;
-        if expires {
-            *self.fault.lock().unwrap() = Fault::None;
-            self.expire(path)?;
+        if !expires {
+            return Ok(());
         }
-        self.files.get(path)
-    }
-
-    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.files.get_range(path, offset, length)
-    }
-
-    fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
-        self.files.get_ranges(path, ranges)
-    }
-
-    fn size(&self, path: &str) -> Result<u64> {
-        self.files.size(path)
-    }
-
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.files.put(path, bytes)
-    }
-
-    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
-        self.files.create(path)
-    }
-
-    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
-        self.files.list(folder)
-    }
-
-    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
-        self.files.list_folders(folder)
-    }
-
-    fn make_folder(&self, folder: &str) -> Result<()> {
-        self.files.make_folder(folder)
-    }
-
-    fn delete(&self, path: &str) -> Result<()> {
-        self.files.delete(path)
-    }
-
-    fn delete_folder(&self, folder: &str) -> Result<()> {
-        self.files.delete_folder(folder)
+        *self.fault.lock().unwrap() = Fault::None;
+        self.expire(path)
     }
 }
 
 pub(crate) struct Setup {
     _folder: tempfile::TempDir,
-    pub store: Arc<Faulty>,
+    pub store: Arc<Hooked<Faulty>>,
     pub table: Table,
 }
 
@@ -148,7 +108,7 @@ impl Setup {
         catalog.create_namespace("db", false).unwrap();
         let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
         let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
-        let store = Arc::new(Faulty { files: LocalStore, fault: Mutex::new(Fault::None) });
+        let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
         let (metadata, found) = filesystem::load(store.as_ref(), &table.inner.root).unwrap();
         let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
         Setup { _folder: folder, store, table }

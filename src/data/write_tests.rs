@@ -1,8 +1,9 @@
 use super::super::file_write::tests::LEAVES;
 use super::*;
 use crate::error::ErrorKind;
+use crate::store::StoreWriter;
 use crate::store::local::LocalStore;
-use crate::store::{FileInfo, StoreWriter};
+use crate::store::testing::{Hooked, Hooks};
 use crate::types::{Field, PartitionField, PrimitiveType as P, SortField, Transform, Type};
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema as ArrowSchema};
@@ -48,42 +49,12 @@ impl Drop for WatchedWriter {
     }
 }
 
-impl Store for Watched {
-    fn get(&self, path: &str) -> Result<Vec<u8>> {
-        LocalStore.get(path)
-    }
-    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        LocalStore.get_range(path, offset, length)
-    }
-    fn size(&self, path: &str) -> Result<u64> {
-        LocalStore.size(path)
-    }
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        LocalStore.put_if_absent(path, bytes)
-    }
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        LocalStore.put(path, bytes)
-    }
+impl Hooks for Watched {
     fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
         let now = self.open.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_open.fetch_max(now, Ordering::SeqCst);
         let inner = Some(LocalStore.create(path)?);
         Ok(Box::new(WatchedWriter { inner, open: self.open.clone(), full: self.full.clone() }))
-    }
-    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
-        LocalStore.list(folder)
-    }
-    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
-        LocalStore.list_folders(folder)
-    }
-    fn make_folder(&self, folder: &str) -> Result<()> {
-        LocalStore.make_folder(folder)
-    }
-    fn delete(&self, path: &str) -> Result<()> {
-        LocalStore.delete(path)
-    }
-    fn delete_folder(&self, folder: &str) -> Result<()> {
-        LocalStore.delete_folder(folder)
     }
 }
 
@@ -321,7 +292,7 @@ fn files_roll_over_at_their_target_size() {
 #[test]
 fn many_partitions_hold_few_files_open_and_little_memory() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Arc::new(Watched::default());
+    let store = Arc::new(Hooked::<Watched>::default());
     let mut w = DataWriter::new(store.clone(), context(&dir, schema(), by_bucket(50), &[])).unwrap();
     w.limits = Limits { open_files: 8, waiting_bytes: 40_000, buffered_bytes: 50_000 };
     for i in 0..30 {
@@ -341,7 +312,7 @@ fn clustered_rows_make_the_fewest_files() {
     let truncated =
         PartitionField { source_id: 1, field_id: 1000, name: "t".into(), transform: Transform::Truncate(100) };
     let spec = PartitionSpec { id: 1, fields: vec![truncated] };
-    let store = Arc::new(Watched::default());
+    let store = Arc::new(Hooked::<Watched>::default());
     let mut w = DataWriter::new(store.clone(), context(&dir, schema(), spec, &[])).unwrap();
     w.limits = Limits { open_files: 4, waiting_bytes: 1, buffered_bytes: 1 << 20 };
     for i in 0..100 {
@@ -367,7 +338,7 @@ fn aborted_dropped_and_failed_writers_leave_nothing() {
     drop(begin(&dir, Arc::new(LocalStore)));
     assert!(files_below(dir.path()).is_empty());
 
-    let store = Arc::new(Watched::default());
+    let store = Arc::new(Hooked::<Watched>::default());
     let mut w = begin(&dir, store.clone());
     store.full.store(true, Ordering::SeqCst);
     let e = w.write(&ids(0..50_000)).unwrap_err();

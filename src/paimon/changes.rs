@@ -18,6 +18,7 @@ use super::deletes::DeletionVectors;
 use super::entries::{DELETE, EntryRequest};
 use super::live::{Judge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use super::manifest_list::ManifestFile;
+use super::partition::manifest_path;
 use super::plan::{Buckets, Entry, Plan, PlanCounters, PlanInput, PlannedSplit, count, files_of, live_files};
 use super::plan_files::{BatchJudge, Judged, Pruner};
 use super::plan_index::drop_by_index_files;
@@ -25,7 +26,7 @@ use super::plan_rules::Rules;
 use super::plan_splits::Splitter;
 use super::snapshot::Snapshot;
 use super::travel::{Between, ChangeMode};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::store::in_parallel;
 use crate::task::{Change, ChangeOperation, ScanTask};
 use crate::workers::GoOn;
@@ -43,22 +44,55 @@ pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, 
     planned.with("after snapshot", between.start).with("snapshot", between.end.id)
 }
 
-/// The commits whose files count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`]. Those
-/// whose snapshots have expired are read by their changelogs, where these are kept longer.
+/// What to do about a commit that is gone.
+const KEPT: &str = "Changes can be told only as far back as snapshots or their changelogs are kept, and what commits added only where \
+                    the table had no changelog producer when they expired; without since= all that are kept are told";
+
+/// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept longer.
 fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>> {
     let first = between.start.saturating_add(1);
     let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
     let before_end = in_parallel(folder.store().as_ref(), count, |i| {
-        folder
-            .commit_left(first.saturating_add(i as i64))
-            .map(Arc::new)
-            .hint("Changes can be told only as far back as snapshots or their changelogs are kept")
+        folder.commit_left(first.saturating_add(i as i64)).map(Arc::new).hint(KEPT)
     })?;
-    let counts = |s: &Arc<Snapshot>| match between.mode {
-        ChangeMode::Delta => s.commit_kind == "APPEND",
-        _ => s.commit_kind != "OVERWRITE",
-    };
-    Ok(before_end.into_iter().chain([between.end.clone()]).filter(counts).collect())
+    Ok(before_end.into_iter().chain([between.end.clone()]).filter(|s| counts(between.mode, s)).collect())
+}
+
+/// Whether the files of a commit count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`].
+fn counts(mode: ChangeMode, commit: &Snapshot) -> bool {
+    match mode {
+        ChangeMode::Delta => commit.commit_kind == "APPEND",
+        _ => commit.commit_kind != "OVERWRITE",
+    }
+}
+
+/// The number of the earliest commit from which on all up to `end` can be told; `None` if that has left nothing. What a commit
+/// added may have gone while the table had a changelog producer, though its changelog is kept.
+///
+/// # Errors
+/// Those of the store.
+pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result<Option<i64>> {
+    let lasting = folder.lasting_from()?;
+    let snapshots: HashSet<i64> = folder.snapshot_ids()?.into_iter().filter(|id| *id >= lasting).collect();
+    let changelogs = folder.changelogs()?;
+    let told = in_parallel(folder.store().as_ref(), changelogs.len(), |i| {
+        let Some(commit) = changelogs.get(i) else { return Ok(None) };
+        let list = match mode {
+            ChangeMode::Delta => Some(&commit.delta_manifest_list),
+            _ => commit.changelog_manifest_list.as_ref(),
+        };
+        let Some(list) = list.filter(|_| counts(mode, commit)) else { return Ok(Some(commit.id)) };
+        match folder.store().size(&manifest_path(folder.root(), list)?) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            size => size.map(|_| Some(commit.id)),
+        }
+    })?;
+    let told: HashSet<i64> = told.into_iter().flatten().chain(snapshots).collect();
+    let mut first = end;
+    while told.contains(&first.saturating_sub(1)) {
+        first = first.saturating_sub(1);
+    }
+    Ok(told.contains(&end).then_some(first))
 }
 
 /// The files of commits, one commit after the other.
@@ -66,10 +100,19 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Ru
     let began = Instant::now();
     let store = input.store.as_ref();
     let commits = commits(folder, between)?;
-    let lists = in_parallel(store, commits.len(), |i| match commits.get(i) {
-        Some(commit) if between.mode == ChangeMode::Changelog => changelog_manifests(store, &input.root, commit),
-        Some(commit) => delta_manifests(store, &input.root, commit),
-        None => Ok(Vec::new()),
+    let lists = in_parallel(store, commits.len(), |i| {
+        let Some(commit) = commits.get(i) else { return Ok(Vec::new()) };
+        let found = match between.mode {
+            ChangeMode::Changelog => changelog_manifests(store, &input.root, commit),
+            _ => delta_manifests(store, &input.root, commit),
+        };
+        found.map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                let error = Error::not_found(format!("what snapshot {} changed has expired", commit.id));
+                error.with("path", &input.root).hint(KEPT).because(e)
+            }
+            _ => e,
+        })
     })?;
     let pruner = Pruner::new(input, rules)?;
     let mut counters = PlanCounters::default();

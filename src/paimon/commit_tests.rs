@@ -14,8 +14,8 @@ use crate::paimon::entries::EntryRequest;
 use crate::paimon::live::live_files;
 use crate::paimon::partition::partition_of;
 use crate::paimon::schema::SchemaParts;
-use crate::store::local::LocalStore;
-use crate::store::{FileInfo, Store, StoreWriter};
+use crate::store::testing::{Change, Hooked, Hooks};
+use crate::store::{FileInfo, Store};
 use crate::task::{FileContent, FileFormat, FileSource, LeveledFile, RowStats};
 
 /// What happens to the write whose turn it is.
@@ -32,13 +32,19 @@ enum Fault {
 /// A local store whose n-th change (put, hint, deletion) goes wrong.
 #[derive(Debug)]
 struct Faulty {
-    files: LocalStore,
     calls: AtomicUsize,
     fault: Mutex<Option<(usize, Fault)>>,
 }
 
 impl Faulty {
-    fn change(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    fn fail_at(&self, fault: Option<(usize, Fault)>) {
+        self.calls.store(0, Atomic::SeqCst);
+        *self.fault.lock().unwrap() = fault;
+    }
+}
+
+impl Hooks for Faulty {
+    fn change(&self, _: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
         let turn = self.calls.fetch_add(1, Atomic::SeqCst);
         match *self.fault.lock().unwrap() {
             Some((n, Fault::Refused)) if n == turn => Err(Error::denied("not allowed")),
@@ -51,65 +57,14 @@ impl Faulty {
         }
     }
 
-    fn fail_at(&self, fault: Option<(usize, Fault)>) {
-        self.calls.store(0, Atomic::SeqCst);
-        *self.fault.lock().unwrap() = fault;
-    }
-}
-
-impl Store for Faulty {
-    fn get(&self, path: &str) -> Result<Vec<u8>> {
-        self.files.get(path)
-    }
-
-    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        self.files.get_range(path, offset, length)
-    }
-
-    fn size(&self, path: &str) -> Result<u64> {
-        self.files.size(path)
-    }
-
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.change(|| self.files.put_if_absent(path, bytes))
-    }
-
     fn refused(&self, error: &Error) -> bool {
         error.kind() == ErrorKind::PermissionDenied
-    }
-
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.change(|| self.files.put(path, bytes))
-    }
-
-    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
-        self.files.create(path)
-    }
-
-    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
-        self.files.list(folder)
-    }
-
-    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
-        self.files.list_folders(folder)
-    }
-
-    fn make_folder(&self, folder: &str) -> Result<()> {
-        self.files.make_folder(folder)
-    }
-
-    fn delete(&self, path: &str) -> Result<()> {
-        self.change(|| self.files.delete(path))
-    }
-
-    fn delete_folder(&self, folder: &str) -> Result<()> {
-        self.files.delete_folder(folder)
     }
 }
 
 struct Setup {
     _dir: tempfile::TempDir,
-    store: Arc<Faulty>,
+    store: Arc<Hooked<Faulty>>,
     folder: TableFolder,
     schema: Arc<TableSchema>,
 }
@@ -117,7 +72,7 @@ struct Setup {
 /// A table of columns `id` and `p`, parted by `p`; with a primary key if `keyed`.
 fn setup(keyed: bool, options: &[(&str, &str)]) -> Setup {
     let dir = tempfile::tempdir().unwrap();
-    let store = Arc::new(Faulty { files: LocalStore, calls: AtomicUsize::new(0), fault: Mutex::new(None) });
+    let store = Arc::new(Hooked(Faulty { calls: AtomicUsize::new(0), fault: Mutex::new(None) }));
     let names = |keys: &[&str]| keys.iter().map(|k| (*k).to_owned()).collect();
     let fields =
         vec![DataField::new(0, "id", TypeKind::Int.nullable()), DataField::new(0, "p", TypeKind::Int.nullable())];

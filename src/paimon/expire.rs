@@ -1,7 +1,8 @@
 //! Expiry: snapshots and changelogs go, and with them the files that only they had.
 //!
 //! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it. Files go
-//! first and snapshots last, so that an expiry that was stopped is completed by the next one.
+//! first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots last is said before
+//! (the hint `EARLIEST`), and no other is tagged, gone back to or needed from then on.
 //!
 //! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy of its file. What
 //! tells its changes stays: its changelog files, or without a producer the files that writers added, even if they were compacted
@@ -15,12 +16,12 @@ mod files;
 mod retention;
 mod roots;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use self::files::{Files, Kind, MadeBy, Parts, Reader, if_there};
 use self::retention::Retention;
-use self::roots::{Root, kept_changelogs, roots};
+use self::roots::{Held, Root, half_expired, kept_changelogs, roots};
 use super::catalog::filesystem::TableFolder;
 use super::commit::now_ms;
 use super::schema::TableSchema;
@@ -78,7 +79,7 @@ impl Expired {
 /// # Errors
 /// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
 pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    let plan = Plan::of(folder, expiry)?;
+    let plan = Plan::of(folder, expiry, true)?;
     // Changelogs that would not come to be again are done with before files that they tell of.
     if plan.decoupled {
         plan.snapshots.run(folder, true)?;
@@ -99,7 +100,7 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
 /// # Errors
 /// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't be read.
 pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
-    Ok(Plan::of(folder, expiry)?.told())
+    Ok(Plan::of(folder, expiry, false)?.told())
 }
 
 /// Snapshots or changelogs that go, and what goes with them.
@@ -109,6 +110,25 @@ struct Step {
     files: Files,
     /// The first that stays.
     first_kept: Option<i64>,
+    /// Those that become no changelogs, since an expiry that was stopped has removed what told their changes.
+    untold: BTreeSet<i64>,
+}
+
+/// The table as an expiry finds it.
+struct View {
+    /// The numbers of the snapshots.
+    ids: Vec<i64>,
+    /// The first of them on which no expiry has begun; 0 if none has.
+    lasting: i64,
+    /// The least snapshot that a consumer has yet to read.
+    consumed: Option<i64>,
+}
+
+impl View {
+    fn of(folder: &TableFolder) -> Result<View> {
+        let lasting = folder.lasting_from()?;
+        Ok(View { ids: folder.snapshot_ids()?, lasting, consumed: consumed(folder)? })
+    }
 }
 
 /// What goes.
@@ -122,14 +142,22 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(folder: &TableFolder, expiry: &Expiry) -> Result<Plan> {
+    /// Plans, and says which snapshots last if it `begins`: before it looks at what tags need, so that none is made meanwhile.
+    fn of(folder: &TableFolder, expiry: &Expiry, begins: bool) -> Result<Plan> {
         let schema = folder.latest_schema()?;
         let retention = Retention::of(schema.options(), expiry, now_ms())?;
         let tags = overdue_tags(folder, now_ms())?;
-        let (mut snapshots, kept) = going_snapshots(folder, &retention)?;
-        let mut changelogs = going_changelogs(folder, &retention, &snapshots)?;
+        let view = View::of(folder)?;
+        let (mut snapshots, kept) = going_snapshots(folder, &retention, &view)?;
         let planner = Planner { folder, reader: Reader::new(folder, &schema)?, schema, retention };
+        if retention.decoupled {
+            snapshots.untold = planner.untold(&snapshots, view.lasting)?;
+        }
+        let mut changelogs = going_changelogs(folder, &retention, &snapshots, &view)?;
         if let Some(kept) = kept.filter(|_| !(snapshots.going.is_empty() && changelogs.going.is_empty())) {
+            if begins && !snapshots.going.is_empty() && kept.id > view.lasting {
+                folder.hint_earliest(kept.id)?;
+            }
             let roots = roots(folder)?;
             snapshots.files = planner.of_snapshots(&snapshots, &changelogs, &kept, &roots)?;
             changelogs.files = planner.of_changelogs(&changelogs, &kept, &roots)?;
@@ -164,6 +192,11 @@ impl Plan {
 }
 
 impl Step {
+    /// The snapshots that may become changelogs.
+    fn told(&self) -> impl DoubleEndedIterator<Item = &Snapshot> {
+        self.going.iter().filter(|snapshot| !self.untold.contains(&snapshot.id))
+    }
+
     /// Whether there were any to go or stay.
     fn is_any(&self) -> bool {
         self.first_kept.is_some() || !self.going.is_empty()
@@ -178,16 +211,13 @@ impl Step {
             delete(folder, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
         }
         for snapshot in &self.going {
-            if as_changelogs {
+            if as_changelogs && !self.untold.contains(&snapshot.id) {
                 folder.put_changelog(snapshot)?;
             }
             folder.store().delete(&folder.snapshot_path(snapshot.id))?;
         }
-        if let Some(last) = self.going.last().filter(|_| as_changelogs) {
+        if let Some(last) = self.told().last().filter(|_| as_changelogs) {
             let _ = folder.hint_latest_changelog(last.id);
-        }
-        if let Some(first) = self.first_kept.filter(|_| !self.going.is_empty()) {
-            let _ = folder.hint_earliest(first);
         }
         Ok(())
     }
@@ -217,34 +247,33 @@ fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
     in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
 }
 
-/// The snapshots that go, and the first that stays.
-fn going_snapshots(folder: &TableFolder, retention: &Retention) -> Result<(Step, Option<Snapshot>)> {
-    let ids = folder.snapshot_ids()?;
-    let Some(latest) = ids.last().copied() else { return Ok((Step::default(), None)) };
-    let cap = if retention.consumers_hold_snapshots { consumed(folder)? } else { None };
+/// The snapshots that go, and the first that stays. What an expiry has begun is done whatever options say now.
+fn going_snapshots(folder: &TableFolder, retention: &Retention, view: &View) -> Result<(Step, Option<Snapshot>)> {
+    let Some(latest) = view.ids.last().copied() else { return Ok((Step::default(), None)) };
+    let cap = view.consumed.filter(|_| retention.consumers_hold_snapshots).unwrap_or(i64::MAX);
     let time_of = |id| Ok(if_left(folder.snapshot(id))?.map(|s| s.time_ms));
-    let first_kept = retention.snapshots.first_kept(&ids, latest, cap.unwrap_or(i64::MAX), &time_of)?;
-    let Some(end) = first_kept else { return Ok((Step::default(), None)) };
-    let going = ids.iter().filter(|id| **id < end).filter_map(|id| if_left(folder.snapshot(*id)).transpose());
-    let step = Step { going: going.collect::<Result<_>>()?, files: Files::default(), first_kept };
+    let first_kept = retention.snapshots.first_kept(&view.ids, latest, cap, &time_of)?;
+    let Some(end) = first_kept.map(|id| id.max(view.lasting)) else { return Ok((Step::default(), None)) };
+    let going = view.ids.iter().filter(|id| **id < end).filter_map(|id| if_left(folder.snapshot(*id)).transpose());
+    let step = Step { going: going.collect::<Result<_>>()?, first_kept: Some(end), ..Step::default() };
     Ok((step, Some(folder.snapshot(end)?)))
 }
 
 /// The changelogs that go, of those that are there and those that snapshots become.
-fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Step) -> Result<Step> {
+fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Step, view: &View) -> Result<Step> {
     let mut known: BTreeMap<i64, Option<Snapshot>> = folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
     if retention.decoupled {
-        known.extend(snapshots.going.iter().map(|s| (s.id, Some(s.clone()))));
+        known.extend(snapshots.told().map(|s| (s.id, Some(s.clone()))));
     }
     let ids: Vec<i64> = known.keys().copied().collect();
     let (Some(latest), Some(last), Some(snapshot)) =
-        (folder.snapshot_ids()?.last().copied(), ids.last().copied(), snapshots.first_kept)
+        (view.ids.last().copied(), ids.last().copied(), snapshots.first_kept)
     else {
         return Ok(Step::default());
     };
     // As long as there are to be more, Java keeps the latest. What later snapshots may still need is left alone.
     let cap = if retention.decoupled { last.min(snapshot) } else { snapshot };
-    let cap = cap.min(consumed(folder)?.unwrap_or(i64::MAX));
+    let cap = cap.min(view.consumed.unwrap_or(i64::MAX));
     let load = |id: i64| match known.get(&id) {
         Some(Some(snapshot)) => Ok(Some(snapshot.clone())),
         _ => folder.changelog(id),
@@ -252,7 +281,7 @@ fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Ste
     let first_kept = retention.changelogs.first_kept(&ids, latest, cap, &|id| Ok(load(id)?.map(|s| s.time_ms)))?;
     let end = first_kept.unwrap_or(cap);
     let going = ids.iter().filter(|id| **id < end).filter_map(|id| load(*id).transpose());
-    Ok(Step { going: going.collect::<Result<_>>()?, files: Files::default(), first_kept })
+    Ok(Step { going: going.collect::<Result<_>>()?, first_kept, ..Step::default() })
 }
 
 /// Finds the files that go with snapshots and changelogs.
@@ -264,6 +293,18 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// The snapshots of which an expiry that was stopped, under whatever options, has removed what tells their changes.
+    fn untold(&self, step: &Step, lasting: i64) -> Result<BTreeSet<i64>> {
+        let by_delta = !self.schema.options().produces_changelog();
+        let mut out = BTreeSet::new();
+        for snapshot in step.going.iter().filter(|snapshot| snapshot.id < lasting) {
+            if !self.reader.is_told(snapshot, by_delta)? {
+                out.insert(snapshot.id);
+            }
+        }
+        Ok(out)
+    }
+
     /// The files that only snapshots had that go; `kept` is the first that stays.
     fn of_snapshots(&self, step: &Step, changelogs: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
         let (reader, decoupled) = (&self.reader, self.retention.decoupled);
@@ -291,9 +332,12 @@ impl Planner<'_> {
             reader.metadata(snapshot, parts, true, &mut files)?;
         }
         files.spare_metadata(reader, kept, Parts::ALL, false)?;
-        // Those of the time when changelogs were kept longer.
-        let own = if decoupled { Vec::new() } else { kept_changelogs(self.folder)? };
-        let stays = |root: &&Root| !changelogs.going.iter().any(|going| going.id == root.snapshot.id);
+        // Those of the time when changelogs were kept longer, or when there was no producer.
+        let is_needed = |root: &Root| !decoupled || (!is_log && root.held == Held::Delta);
+        let own: Vec<Root> = kept_changelogs(self.folder)?.into_iter().filter(is_needed).collect();
+        // Changelogs go before the files of snapshots, unless some are still to be made.
+        let goes = |id: i64| !decoupled && changelogs.going.iter().any(|going| going.id == id);
+        let stays = |root: &&Root| !goes(root.snapshot.id);
         self.spare(&mut files, own.iter().filter(stays).chain(roots))?;
         Ok(files)
     }
@@ -353,6 +397,7 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
 /// As [`drop_tag`].
 pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &Snapshot) -> Result<()> {
     let before = folder.tag(name)?;
+    folder.check_lasts(snapshot)?;
     let retained_ms = before.time_retained.as_ref().and_then(duration_ms);
     folder.store().put(&folder.tag_path(name), &tag_file(snapshot, retained_ms, now_ms()))?;
     release(folder, &before.snapshot)
@@ -377,11 +422,13 @@ fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
     reader.live(tag, &mut |path| own.add(path, Kind::Data, tag.id))?;
     own.add_data(reader.changelog(tag)?, tag.id);
     reader.metadata(tag, Parts::ALL, true, &mut own)?;
-    // What is neither in the snapshot before nor in the one after is in none beyond.
-    let ids = folder.snapshot_ids()?;
-    let (before, after) = ids.split_at(ids.partition_point(|id| *id < tag.id));
-    let beside = before.last().into_iter().chain(after.first()).map(|id| folder.snapshot(*id).map(Root::state));
-    let beside = beside.collect::<Result<Vec<_>>>()?;
+    // What is neither in the snapshot before nor in the one after is in none beyond. Those that an expiry has begun on don't count:
+    // they are never read again, but for their changes.
+    let lasting = folder.lasting_from()?;
+    let (going, last): (Vec<Snapshot>, Vec<Snapshot>) = folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
+    let place = last.partition_point(|s| s.id < tag.id);
+    let beside = last.get(place.saturating_sub(1)..last.len().min(place + 1)).unwrap_or_default();
+    let beside = beside.iter().cloned().map(Root::state).chain(half_expired(going));
     for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(beside) {
         go_on()?;
         own.spare(&reader, &root)?;
@@ -418,3 +465,9 @@ mod tests;
 
 #[cfg(test)]
 mod changelog_tests;
+
+#[cfg(test)]
+mod history_tests;
+
+#[cfg(test)]
+mod interrupted_tests;

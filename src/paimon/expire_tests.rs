@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::roots::Held;
 use super::*;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::catalog::warehouse::create_table;
@@ -104,8 +103,14 @@ pub(super) fn check_whole(t: &TableFolder) {
 /// Whether every changelog that is there finds what tells its changes.
 pub(super) fn check_logs(t: &TableFolder) {
     let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let lets_go = t.latest_schema().unwrap().options().produces_changelog();
+    let list_path = |name: &str| manifest_path(t.root(), name).unwrap();
     for root in kept_changelogs(t).unwrap() {
         let files = match root.held {
+            // A producer lets go of what commits added, even of those that have no changelog of it.
+            Held::Delta if lets_go && t.store().size(&list_path(&root.snapshot.delta_manifest_list)).is_err() => {
+                continue;
+            }
             Held::Delta => {
                 read_manifest_list(t.store().as_ref(), t.root(), &root.snapshot.delta_manifest_list).unwrap();
                 reader.added(&root.snapshot).unwrap()

@@ -38,7 +38,7 @@ type Candidates = HashMap<String, Vec<String>>;
 ///
 /// # Errors
 /// `InvalidInput` for a time to come; `CorruptTable` or `NotFound` if metadata of a snapshot that is there can't be read, or a
-/// branch has no schema; those of the store.
+/// branch has not all of its schemas; those of the store.
 pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<Vec<String>> {
     let now = now_ms();
     let before = older_than_ms.unwrap_or(now.saturating_sub(DEFAULT_AGE_MS));
@@ -60,15 +60,15 @@ pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<
     Ok(out)
 }
 
-/// All branches. One without a schema may be about to be made or removed: what it has can't be told.
+/// All branches. One without all schemas may be about to be made or removed: what it has can't be told.
 fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
-    let names = folder.branches()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
+    let names = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
     let branches: Vec<TableFolder> = names.map(|name| folder.on_branch(&name)).collect();
     for branch in &branches {
-        if branch.schema_ids()?.is_empty() {
-            return Err(Error::corrupt("a branch has no schema, so what it needs can't be told")
+        if !branch.is_made()? {
+            return Err(Error::corrupt("a branch has not all of its schemas, so what it needs can't be told")
                 .with("branch", branch.branch_name())
-                .hint("Look at it, and remove its folder if it is left over"));
+                .hint("If its making or its removal was interrupted, drop the branch"));
         }
     }
     Ok(branches)
@@ -143,8 +143,10 @@ impl Used<'_> {
     fn take_out(&self) -> Result<()> {
         let branch = self.branch;
         let mut manifests = BTreeMap::new();
+        let lasting = branch.lasting_from()?;
         for id in branch.snapshot_ids()? {
-            self.root(&branch.snapshot_path(id), Lasts::All, &mut manifests).with("snapshot", id)?;
+            let lasts = if id < lasting { Lasts::Changes } else { Lasts::All };
+            self.root(&branch.snapshot_path(id), lasts, &mut manifests).with("snapshot", id)?;
         }
         for name in branch.tag_names()? {
             self.root(&branch.tag_path(&name), Lasts::Data, &mut manifests).with("tag", name)?;

@@ -183,31 +183,48 @@ fn from_creation(folder: &TableFolder, millis: i64) -> Result<Place> {
     }
 }
 
-/// The changes after `start` up to `end`, each a snapshot's number or a tag. `None` if both are the same.
+/// One end of what changed: a snapshot by its number, which may be gone, or a tag by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// A number.
+    Snapshot(i64),
+    /// A tag; its snapshot may have expired.
+    Tag(String),
+}
+
+impl End {
+    fn load(&self, folder: &TableFolder) -> Result<std::result::Result<Snapshot, i64>> {
+        match self {
+            End::Snapshot(id) => Ok(Err(*id)),
+            End::Tag(name) => folder.tag(name).map(|tag| Ok(tag.snapshot)),
+        }
+    }
+}
+
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Snapshot(id) => write!(f, "{id}"),
+            End::Tag(name) => f.write_str(name),
+        }
+    }
+}
+
+/// The changes after `start` up to `end`. `None` if both are the same. Between two tags, their states are compared; Java knows of no
+/// changes between a tag and a number, and here a tag then stands for its snapshot, be that expired.
 ///
 /// # Errors
-/// `InvalidInput` if they are in the wrong order or neither two tags nor two numbers; `NotFound` if they are not there.
+/// `InvalidInput` if they are in the wrong order; `NotFound` if they are not there.
 pub fn between(
     folder: &TableFolder,
     options: &BTreeMap<String, String>,
-    start: &str,
-    end: &str,
+    start: &End,
+    end: &End,
 ) -> Result<Option<Between>> {
-    let tags = folder.tag_names()?;
-    let is_tag = |name: &str| tags.iter().any(|t| t == name);
     let opts = Options(options);
-    let (first, last, diff) = if is_tag(start) && is_tag(end) {
-        let (first, last) = (folder.tag(start)?.snapshot, folder.tag(end)?.snapshot);
-        let by_ids = opts.boolean("incremental-between-tag-to-snapshot", false)?;
-        (Ok(first), Ok(last), !by_ids)
-    } else {
-        let parse = |text: &str| {
-            text.parse::<i64>().map_err(|_| {
-                Error::invalid(format!("'{start}' and '{end}' are neither two tags nor the numbers of two snapshots"))
-            })
-        };
-        (Err(parse(start)?), Err(parse(end)?), false)
-    };
+    let (first, last) = (start.load(folder)?, end.load(folder)?);
+    let by_ids = opts.boolean("incremental-between-tag-to-snapshot", false)?;
+    let diff = first.is_ok() && last.is_ok() && !by_ids;
     let id = |place: &std::result::Result<Snapshot, i64>| place.as_ref().map_or_else(|id| *id, |s| s.id);
     if id(&first) > id(&last) {
         return Err(Error::invalid(format!("changes can't begin at '{start}' and end before it, at '{end}'")));
@@ -226,7 +243,11 @@ pub fn between(
     Ok(Some(Between { start, before: None, end, mode }))
 }
 
-fn change_mode(options: Options<'_>) -> Result<ChangeMode> {
+/// How changes are found by these options, unless between two tags.
+///
+/// # Errors
+/// `InvalidInput` if they say nothing that is known.
+pub fn change_mode(options: Options<'_>) -> Result<ChangeMode> {
     let mode = options.get("incremental-between-scan-mode").unwrap_or("auto").to_ascii_lowercase();
     Ok(match mode.as_str() {
         "delta" => ChangeMode::Delta,

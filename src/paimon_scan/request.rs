@@ -8,9 +8,10 @@ use crate::changes::{with_columns, with_fields};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
 use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::changes::earliest_told;
 use crate::paimon::options::Options;
 use crate::paimon::schema::TableSchema;
-use crate::paimon::travel::{Between, Place, between, place};
+use crate::paimon::travel::{Between, ChangeMode, End, Place, between, change_mode, place};
 use crate::paimon_table::PaimonTable;
 use crate::scan_options::ScanOptions;
 use crate::scan_shape::ScanShape;
@@ -138,16 +139,18 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
 /// The versions between which changes lie; `None` if they are the same.
 fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
     let folder = table.folder();
-    let (start, end) = match (&request.since, &request.at) {
-        (Some(At::Ref(since)), Some(At::Ref(at))) => (since.clone(), Some(at.clone())),
-        (since, at) => {
-            let start = since.as_ref().map_or_else(|| before_all(folder), |since| started(folder, since))?;
-            let end = at.as_ref().map(|at| snapshot_id(folder, at)).transpose()?;
-            let end = end.or(table.metadata().snapshot.as_ref().map(|s| s.id));
-            (start.to_string(), end.map(|id| id.to_string()))
-        }
+    let mode = change_mode(Options(options))?;
+    let latest = table.metadata().snapshot.as_ref().map(|s| End::Snapshot(s.id));
+    let Some(end) = request.at.as_ref().map(|at| end_of(folder, at)).transpose()?.or(latest) else { return Ok(None) };
+    let all = || before_all(folder, mode, &end);
+    let start = match &request.since {
+        None => all()?,
+        Some(since) => match end_of(folder, since) {
+            Err(e) if e.kind() == ErrorKind::NotFound && matches!(since, At::TimestampMs(_)) => all()?,
+            start => start?,
+        },
     };
-    Ok(end.map(|end| between(folder, options, &start, &end)).transpose()?.flatten())
+    between(folder, options, &start, &end)
 }
 
 /// A scan of what changed between two versions.
@@ -165,29 +168,25 @@ fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, 
     made(table, table.table_schema().clone(), Selection::Changes(between), all.clone(), all, request, options)
 }
 
-/// The snapshot that a time, tag or number names as the last one.
-fn snapshot_id(folder: &TableFolder, at: &At) -> Result<i64> {
+/// The end of changes that a time, tag or number names.
+fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
     match at {
-        At::Snapshot(id) => Ok(*id),
-        At::Ref(name) => folder.tag(name).map(|tag| tag.snapshot.id),
+        At::Snapshot(id) => Ok(End::Snapshot(*id)),
+        At::Ref(name) => Ok(End::Tag(name.clone())),
         At::TimestampMs(ms) => match folder.commit_at_time(*ms)? {
-            Some(id) => Ok(id),
+            Some(id) => Ok(End::Snapshot(id)),
             None => Err(Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root())),
         },
     }
 }
 
-/// The number before that of the earliest commit whose changes can still be told.
-fn before_all(folder: &TableFolder) -> Result<i64> {
-    Ok(folder.earliest_commit_id()?.map_or(0, |id| id.saturating_sub(1)))
-}
-
-/// The snapshot after which changes begin.
-fn started(folder: &TableFolder, since: &At) -> Result<i64> {
-    match (since, snapshot_id(folder, since)) {
-        (At::TimestampMs(_), Err(e)) if e.kind() == ErrorKind::NotFound => before_all(folder),
-        (_, found) => found,
-    }
+/// What comes before the earliest commit from which on all changes up to `end` can be told.
+fn before_all(folder: &TableFolder, mode: ChangeMode, end: &End) -> Result<End> {
+    let end = match end {
+        End::Snapshot(id) => *id,
+        End::Tag(name) => folder.tag(name)?.snapshot.id,
+    };
+    Ok(End::Snapshot(earliest_told(folder, mode, end)?.unwrap_or(end).saturating_sub(1)))
 }
 
 /// The columns that rows have besides those of their table. Rows that are merged are in no one file.

@@ -16,6 +16,8 @@ mod place;
 mod put_once;
 mod ranges;
 mod runtime;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use std::collections::BTreeMap;
 use std::ops::Range;

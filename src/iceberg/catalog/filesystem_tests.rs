@@ -6,6 +6,7 @@ use crate::iceberg::metadata::tests::fixture;
 use crate::iceberg::metadata::{Snapshot, parse_metadata};
 use crate::iceberg::metadata_build::new_table;
 use crate::store::local::LocalStore;
+use crate::store::testing::{Change, Hooked, Hooks};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder};
 
 struct Table {
@@ -392,50 +393,12 @@ fn dropping_takes_the_folder_and_nothing_else() {
 #[derive(Debug)]
 struct Meddled;
 
-impl Store for Meddled {
-    fn get(&self, path: &str) -> Result<Vec<u8>> {
-        LocalStore.get(path)
-    }
-
-    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        LocalStore.get_range(path, offset, length)
-    }
-
-    fn size(&self, path: &str) -> Result<u64> {
-        LocalStore.size(path)
-    }
-
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        LocalStore.put_if_absent(&path.replace(".metadata.json", ".gz.metadata.json"), &gzipped(7))?;
-        LocalStore.put_if_absent(path, bytes)
-    }
-
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        LocalStore.put(path, bytes)
-    }
-
-    fn create(&self, path: &str) -> Result<Box<dyn crate::store::StoreWriter>> {
-        LocalStore.create(path)
-    }
-
-    fn list(&self, folder: &str) -> Result<Vec<crate::store::FileInfo>> {
-        LocalStore.list(folder)
-    }
-
-    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
-        LocalStore.list_folders(folder)
-    }
-
-    fn make_folder(&self, folder: &str) -> Result<()> {
-        LocalStore.make_folder(folder)
-    }
-
-    fn delete(&self, path: &str) -> Result<()> {
-        LocalStore.delete(path)
-    }
-
-    fn delete_folder(&self, folder: &str) -> Result<()> {
-        LocalStore.delete_folder(folder)
+impl Hooks for Meddled {
+    fn change(&self, change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        if let Change::PutIfAbsent(path) = change {
+            LocalStore.put_if_absent(&path.replace(".metadata.json", ".gz.metadata.json"), &gzipped(7))?;
+        }
+        work()
     }
 }
 
@@ -443,7 +406,7 @@ impl Store for Meddled {
 fn a_version_that_appears_under_another_name_wins() {
     let dir = tempfile::tempdir().unwrap();
     let location = dir.path().display().to_string();
-    let e = publish(&Meddled, &location, 1, &empty_table(&location), None).unwrap_err();
+    let e = publish(&Hooked(Meddled), &location, 1, &empty_table(&location), None).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::CommitConflict);
     assert_eq!(load(&LocalStore, &location).unwrap().0.last_sequence_number, 7);
     assert!(!dir.path().join("metadata/v1.metadata.json").exists());

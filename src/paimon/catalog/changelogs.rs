@@ -60,22 +60,6 @@ impl TableFolder {
         self.changelog(id)?.map_or_else(|| self.snapshot(id), Ok)
     }
 
-    /// The number of the earliest commit of which all later ones have left something; `None` if there are no snapshots.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub fn earliest_commit_id(&self) -> Result<Option<i64>> {
-        let Some(mut first) = self.earliest_snapshot_id()? else { return Ok(None) };
-        let before = first;
-        for id in self.changelog_ids()?.into_iter().rev().filter(|id| *id < before) {
-            if id.saturating_add(1) != first {
-                break;
-            }
-            first = id;
-        }
-        Ok(Some(first))
-    }
-
     /// The number of the latest commit made at a time or before it (milliseconds since the epoch) that has left something;
     /// `None` if all are younger.
     ///

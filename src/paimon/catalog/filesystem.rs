@@ -119,7 +119,7 @@ impl TableFolder {
     pub fn branch(&self, name: &str) -> Result<TableFolder> {
         let branch = given_name(name, "branch")?.to_owned();
         let folder = TableFolder { store: self.store.clone(), root: self.root.clone(), branch };
-        if name != MAIN_BRANCH && folder.schema_ids()?.is_empty() {
+        if name != MAIN_BRANCH && !folder.is_made()? {
             let hint = format!("Branches: {}", some_of(self.branches()?));
             return Err(Error::not_found(format!("the table has no branch '{name}'"))
                 .with("path", &self.root)
@@ -131,6 +131,19 @@ impl TableFolder {
     /// The same table on a branch that need not be there.
     pub(in crate::paimon) fn on_branch(&self, name: &str) -> TableFolder {
         TableFolder { branch: name.to_owned(), ..self.clone() }
+    }
+
+    /// Whether the branch has all of its schemas. It gets the lowest last and loses it first, so one of which the making or the
+    /// removal was interrupted has not.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(in crate::paimon) fn is_made(&self) -> Result<bool> {
+        match self.schema_ids()?.first() {
+            None => Ok(false),
+            Some(0) => Ok(true),
+            Some(first) => Ok(self.on_branch(MAIN_BRANCH).schema_ids()?.first().is_none_or(|lowest| first <= lowest)),
+        }
     }
 
     /// The store that the table is in.
@@ -257,7 +270,7 @@ impl TableFolder {
         self.store.put(&join(&self.folder("snapshot"), "LATEST"), id.to_string().as_bytes())
     }
 
-    /// Says which snapshot is the earliest, to save others a listing.
+    /// Says which snapshot is the earliest, to save others a listing. Those before it are being expired.
     pub(in crate::paimon) fn hint_earliest(&self, id: i64) -> Result<()> {
         self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
     }
@@ -265,6 +278,33 @@ impl TableFolder {
     /// Removes what says which snapshot is the latest.
     pub(super) fn forget_latest(&self) -> Result<()> {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
+    }
+
+    /// Makes a snapshot that is there one of those that last, where the hint says that they begin later.
+    pub(super) fn begin_at(&self, id: i64) -> Result<()> {
+        match self.hint("EARLIEST")?.is_some_and(|first| first > id) {
+            true => self.hint_earliest(id),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes the snapshots from a number on of which an expiry has begun, before the table goes back to those.
+    pub(super) fn drop_half_expired_from(&self, first: i64) -> Result<()> {
+        let lasting = self.lasting_from()?;
+        let mut half = self.snapshot_ids()?.into_iter().filter(|id| (first..lasting).contains(id));
+        half.try_for_each(|id| self.store.delete(&self.snapshot_path(id)))
+    }
+
+    /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the next one
+    /// will end it. 0 if it is not known of any.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(in crate::paimon) fn lasting_from(&self) -> Result<i64> {
+        match self.hint("EARLIEST")? {
+            Some(id) if self.has_snapshot(id)? => Ok(id),
+            _ => Ok(0),
+        }
     }
 
     fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
@@ -455,6 +495,12 @@ impl TableFolder {
     /// # Errors
     /// Those of the store.
     pub fn branches(&self) -> Result<Vec<String>> {
+        let made = |name: String| self.on_branch(&name).is_made().map(|made| made.then_some(name));
+        self.branch_folders()?.into_iter().filter_map(|name| made(name).transpose()).collect()
+    }
+
+    /// The names of what has the folder of a branch: also what is left where the making or the removal of one was interrupted.
+    pub(in crate::paimon) fn branch_folders(&self) -> Result<Vec<String>> {
         let folders = self.store.list_folders(&join(&self.root, "branch"))?;
         let mut names: Vec<String> = folders.iter().filter_map(|n| n.strip_prefix(BRANCH)).map(str::to_owned).collect();
         names.sort();

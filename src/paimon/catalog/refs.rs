@@ -5,6 +5,8 @@
 //!
 //! Source: Java's `TagManager`, `FileSystemBranchManager`, `RollbackHelper`.
 
+use std::collections::BTreeSet;
+
 use super::filesystem::{MAIN_BRANCH, TableFolder};
 use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -49,16 +51,38 @@ impl TableFolder {
             Some(id) => self.snapshot(id)?,
             None => self.latest_snapshot()?.ok_or_else(none)?,
         };
+        let is_held = self.is_tagged(&snapshot)?;
+        self.check_lasts(&snapshot)?;
         self.store().put_if_absent(&path, &tag_file(&snapshot, retained_ms, now_ms())).map_err(|e| match e.kind() {
             ErrorKind::AlreadyExists => Error::already_exists(format!("there is a tag '{name}' already")),
             _ => e,
         })?;
-        // It keeps the files of a snapshot that may have expired just now, before there was a tag.
-        if !self.has_snapshot(snapshot.id)? {
+        // It keeps the files of a snapshot that may have expired just now, before there was a tag. An expiry says what it takes
+        // before it looks at tags.
+        if !self.has_snapshot(snapshot.id)? || (!is_held && snapshot.id < self.lasting_from()?) {
             let _ = self.store().delete(&path);
             return Err(Error::not_found(format!("snapshot {} expired before it was tagged", snapshot.id)));
         }
         Ok(())
+    }
+
+    /// Whether a tag keeps the files of a snapshot.
+    fn is_tagged(&self, snapshot: &Snapshot) -> Result<bool> {
+        Ok(self.tags()?.iter().any(|tag| is_same_commit(&tag.snapshot, snapshot)))
+    }
+
+    /// Refuses a snapshot of which files may be gone already.
+    ///
+    /// # Errors
+    /// `NotFound` if its expiry has begun, and no tag keeps it; those of the store.
+    pub(in crate::paimon) fn check_lasts(&self, snapshot: &Snapshot) -> Result<()> {
+        let first = self.lasting_from()?;
+        if snapshot.id >= first || self.is_tagged(snapshot)? {
+            return Ok(());
+        }
+        Err(Error::not_found(format!("snapshot {} is being expired, its files may be gone", snapshot.id))
+            .with("path", self.snapshot_path(snapshot.id))
+            .hint(format!("Snapshots from {first} on are whole, and those that tags name")))
     }
 
     /// Gives a tag another name.
@@ -87,8 +111,12 @@ impl TableFolder {
         if name == MAIN_BRANCH || name.bytes().all(|b| b.is_ascii_digit()) {
             return Err(Error::invalid(format!("'{name}' can't be the name of a branch")));
         }
-        if self.branches()?.iter().any(|branch| branch == name) {
-            return Err(Error::already_exists(format!("there is a branch '{name}' already")));
+        if self.branch_folders()?.iter().any(|branch| branch == name) {
+            let there = self.on_branch(name);
+            if there.is_made()? {
+                return Err(Error::already_exists(format!("there is a branch '{name}' already")));
+            }
+            there.remove_branch_folder()?;
         }
         let tag = tag.map(|tag| self.tag(tag)).transpose()?;
         let branch = self.on_branch(name);
@@ -103,7 +131,7 @@ impl TableFolder {
                     .store()
                     .put_if_absent(&branch.snapshot_path(tag.snapshot.id), &trimmed(&tag.snapshot).encode())?;
             }
-            // Last: a branch is there once it has a schema. The highest first, since it is the one that counts.
+            // Last: a branch is there once it has its lowest schema.
             for id in self.schema_ids()?.into_iter().rev().filter(|id| *id <= last_schema) {
                 copy(self, &self.schema_path(id), &branch.schema_path(id))?;
             }
@@ -117,6 +145,10 @@ impl TableFolder {
     }
 
     fn remove_branch_folder(&self) -> Result<()> {
+        // From here on it is not there.
+        if let Some(lowest) = self.schema_ids()?.first() {
+            self.store().delete(&self.schema_path(*lowest))?;
+        }
         remove_below(self.store().as_ref(), &self.branch_root(), |path| path.contains("/schema/"))
     }
 
@@ -128,10 +160,17 @@ impl TableFolder {
         if name == MAIN_BRANCH {
             return Err(Error::invalid("the main branch can't be dropped"));
         }
-        self.branch(name)?.remove_branch_folder()
+        // One of which the making or the removal was interrupted is no branch, but has a folder.
+        let is_left = self.branch_folders()?.iter().any(|branch| branch == name);
+        let branch = if is_left { self.on_branch(name) } else { self.branch(name)? };
+        branch.remove_branch_folder()
     }
 
-    /// Makes this branch what another is: what it has from that one's first snapshot on is replaced.
+    /// Makes this branch what another is: what it has since their last common commit is replaced, and its tags from the other's
+    /// first snapshot on.
+    ///
+    /// Interrupted, it is at one of its own snapshots or of the other's, unless both have other schemas and no commit in common:
+    /// then it may be without one. Done again it comes to its end.
     ///
     /// # Errors
     /// `NotFound` if there is no such branch; `InvalidInput` if it has no snapshot, or is this one; those of the store.
@@ -141,60 +180,145 @@ impl TableFolder {
         }
         let branch = self.branch(to)?;
         let none = || Error::invalid(format!("the branch '{to}' has no snapshot"));
-        let first = branch.snapshot(branch.earliest_snapshot_id()?.ok_or_else(none)?)?;
-        let _ = self.forget_latest();
-        for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id >= first.id) {
+        let first = branch.earliest_snapshot_id()?.ok_or_else(none)?;
+        let common = self.common_with(&branch)?;
+        let replaced = first.min(common.saturating_add(1));
+        self.forget_latest()?;
+        let theirs = branch.tags()?;
+        for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id >= replaced && !theirs.contains(tag)) {
             self.store().delete(&self.tag_path(&tag.name))?;
         }
-        self.drop_changelogs_from(first.id)?;
-        for id in self.snapshot_ids()?.into_iter().rev().filter(|id| *id >= first.id) {
-            self.store().delete(&self.snapshot_path(id))?;
+        self.drop_changelogs_from(replaced)?;
+        let ids: Vec<i64> = branch.snapshot_ids()?.into_iter().filter(|id| *id >= first).collect();
+        let put = |end: i64| -> Result<()> {
+            for id in ids.iter().copied().filter(|id| *id < end) {
+                // The file of a common commit may have been written twice.
+                if id > common || !self.has_snapshot(id)? {
+                    copy(self, &branch.snapshot_path(id), &self.snapshot_path(id))?;
+                }
+            }
+            Ok(())
+        };
+        self.drop_half_expired_from(first)?;
+        // Files are read with the schemas of their snapshots, of which no two may have the same number.
+        let fits = self.schemas_fit(&branch)?;
+        self.take_back(&self.snapshots_after(common)?, &|last| match fits {
+            true => self.follow_schemas(&branch).and_then(|()| put(last)).and_then(|()| self.begin_at(first)),
+            false => Ok(()),
+        })?;
+        self.follow_schemas(&branch)?;
+        put(i64::MAX)?;
+        self.begin_at(first)?;
+        for tag in theirs {
+            self.store().put(&self.tag_path(&tag.name), &branch.store().get(&branch.tag_path(&tag.name))?)?;
         }
-        for id in self.schema_ids()?.into_iter().rev().filter(|id| *id > first.schema_id) {
+        Ok(())
+    }
+
+    /// The number of the last commit that both branches have had; 0 if none can be told.
+    fn common_with(&self, branch: &TableFolder) -> Result<i64> {
+        let known = |folder: &TableFolder| -> Result<Vec<Snapshot>> {
+            let tagged = folder.tags()?.into_iter().map(|tag| tag.snapshot);
+            Ok(folder.snapshots()?.into_iter().chain(tagged).chain(folder.changelogs()?).collect())
+        };
+        let theirs = known(branch)?;
+        let is_theirs = |own: &&Snapshot| theirs.iter().any(|their| is_same_commit(own, their));
+        Ok(known(self)?.iter().filter(is_theirs).map(|s| s.id).max().unwrap_or(0))
+    }
+
+    /// The lowest of the schemas of either branch that the other has not, or not so.
+    fn first_other_schema(&self, branch: &TableFolder) -> Result<Option<i64>> {
+        let (own, theirs) = (self.schema_ids()?, branch.schema_ids()?);
+        for id in own.iter().chain(&theirs).copied().collect::<BTreeSet<i64>>() {
+            let both = own.contains(&id) && theirs.contains(&id);
+            if !both || self.store().get(&self.schema_path(id))? != self.store().get(&branch.schema_path(id))? {
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether this branch has no schema that the other has not.
+    fn schemas_fit(&self, branch: &TableFolder) -> Result<bool> {
+        let last = self.schema_ids()?.last().copied();
+        Ok(self.first_other_schema(branch)?.is_none_or(|first| last.is_some_and(|last| first > last)))
+    }
+
+    /// Takes over the schemas of another branch. At any time the latest is one that the snapshots below can be read with.
+    fn follow_schemas(&self, branch: &TableFolder) -> Result<()> {
+        let Some(first) = self.first_other_schema(branch)? else { return Ok(()) };
+        for id in self.schema_ids()?.into_iter().rev().filter(|id| *id >= first) {
             self.store().delete(&self.schema_path(id))?;
         }
-        for id in branch.schema_ids()? {
+        for id in branch.schema_ids()?.into_iter().filter(|id| *id >= first) {
             copy(self, &branch.schema_path(id), &self.schema_path(id))?;
-        }
-        for id in branch.snapshot_ids()? {
-            copy(self, &branch.snapshot_path(id), &self.snapshot_path(id))?;
-        }
-        for name in branch.tag_names()? {
-            copy(self, &branch.tag_path(&name), &self.tag_path(&name))?;
-        }
-        if let Some(latest) = self.snapshot_ids()?.last() {
-            let _ = self.hint_latest(*latest);
         }
         Ok(())
     }
 
     /// Takes back all commits after a snapshot, and the tags of what is taken back. A tag's snapshot that has expired comes back.
     ///
+    /// Interrupted, the table is at the snapshot or at one of those after it, and goes on from there. What others commit while it
+    /// goes on is taken back, or stays in view.
+    ///
     /// # Errors
-    /// `NotFound` if there is no such snapshot or tag; those of the store.
+    /// `NotFound` if there is no such snapshot or tag, or it is being expired; those of the store.
     pub fn roll_back(&self, to: &RollbackTo) -> Result<Snapshot> {
         let target = match to {
             RollbackTo::Snapshot(id) => self.snapshot(*id)?,
             RollbackTo::Tag(name) => trimmed(&self.tag(name)?.snapshot),
         };
-        let path = self.snapshot_path(target.id);
-        if !self.has_snapshot(target.id)? {
-            match self.store().put_if_absent(&path, &target.encode()) {
-                Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
-                _ => drop(self.hint_earliest(target.id)),
-            }
+        if self.has_snapshot(target.id)? {
+            self.check_lasts(&target)?;
         }
-        let _ = self.hint_latest(target.id);
+        // A hint that names what is gone is an error, and one that names the target hides what is beyond a gap.
+        self.forget_latest()?;
         for tag in self.tags()?.into_iter().filter(|tag| tag.snapshot.id > target.id) {
             self.store().delete(&self.tag_path(&tag.name)).with("tag", &tag.name)?;
         }
         self.drop_changelogs_from(target.id.saturating_add(1))?;
-        // The newest first: until the last one is gone, the table is at one of those between.
-        for id in self.snapshot_ids()?.into_iter().rev().filter(|id| *id > target.id) {
-            self.store().delete(&self.snapshot_path(id))?;
+        self.drop_half_expired_from(target.id.saturating_add(1))?;
+        self.take_back(&self.snapshots_after(target.id)?, &|_| {
+            if !self.has_snapshot(target.id)? {
+                self.store().put_if_absent(&self.snapshot_path(target.id), &target.encode())?;
+            }
+            self.begin_at(target.id)
+        })?;
+        loop {
+            let late = self.snapshots_after(target.id)?;
+            // What follows the target was committed to that; anything else to a snapshot that is gone.
+            if late.first().is_none_or(|first| *first == target.id.saturating_add(1)) {
+                return Ok(target);
+            }
+            self.take_back(&late, &|_| Ok(()))?;
         }
-        Ok(target)
     }
+
+    /// The numbers of the snapshots after one.
+    fn snapshots_after(&self, id: i64) -> Result<Vec<i64>> {
+        Ok(self.snapshot_ids()?.into_iter().filter(|later| *later > id).collect())
+    }
+
+    /// Removes the last snapshots, the newest first: whenever it stops, the table is at one of them or at the one before. What
+    /// takes their place is put there before the last of them goes (`put`, which is told its number).
+    ///
+    /// No hint says then which is the latest: it would hide what somebody has just committed to a snapshot that is gone.
+    fn take_back(&self, going: &[i64], put: &dyn Fn(i64) -> Result<()>) -> Result<()> {
+        self.forget_latest()?;
+        let Some((lowest, above)) = going.split_first() else { return put(i64::MAX) };
+        for id in above.iter().rev() {
+            self.store().delete(&self.snapshot_path(*id))?;
+        }
+        put(*lowest)?;
+        self.store().delete(&self.snapshot_path(*lowest))?;
+        // A commit that came in between has written another hint.
+        self.forget_latest()
+    }
+}
+
+/// Whether two files tell of one commit.
+fn is_same_commit(a: &Snapshot, b: &Snapshot) -> bool {
+    (a.id, &a.base_manifest_list, &a.delta_manifest_list) == (b.id, &b.base_manifest_list, &b.delta_manifest_list)
 }
 
 /// Copies a file; one that is there already is the same.

@@ -7,6 +7,7 @@ use crate::paimon::data_type::{DataField, TypeKind};
 use crate::paimon::schema::SchemaParts;
 use crate::store::Store;
 use crate::store::local::LocalStore;
+use crate::store::testing::{Change, Hooked, Hooks};
 
 fn table(dir: &tempfile::TempDir) -> TableFolder {
     let store: Arc<dyn Store> = Arc::new(LocalStore);
@@ -65,6 +66,41 @@ fn a_rollback_takes_commits_back() {
     assert_eq!(t.earliest_snapshot_id().unwrap(), Some(2));
     commit(&t, &[9]);
     assert_eq!(latest(&t), (3, Some(9)));
+}
+
+/// Somebody commits to snapshot 3 just before it goes.
+#[derive(Debug)]
+struct Late;
+
+impl Hooks for Late {
+    fn change(&self, change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        if let Change::Delete(path) = change
+            && let Some(folder) = path.strip_suffix("snapshot-3")
+        {
+            let own = Snapshot::parse(&LocalStore.get(path)?)?;
+            LocalStore.put_if_absent(&format!("{folder}snapshot-4"), &Snapshot { id: 4, ..own }.encode())?;
+            LocalStore.put(&format!("{folder}LATEST"), b"4")?;
+        }
+        work()
+    }
+}
+
+#[test]
+fn what_comes_while_a_rollback_goes_on_is_taken_back_too() {
+    for to in [RollbackTo::Snapshot(2), RollbackTo::Tag("one".to_owned())] {
+        let dir = tempfile::tempdir().unwrap();
+        let t = table(&dir);
+        commit(&t, &[1, 2, 3]);
+        t.create_tag("one", Some(1)).unwrap();
+        t.store().delete(&t.snapshot_path(1)).unwrap();
+        let late = TableFolder::open(Arc::new(Hooked(Late)), t.root()).unwrap();
+        let target = late.roll_back(&to).unwrap();
+        assert_eq!((latest(&t).0, t.snapshot_ids().unwrap().last().copied()), (target.id, Some(target.id)));
+        // A hint would hide what comes later still.
+        assert!(t.store().get(&format!("{}/snapshot/LATEST", t.root())).is_err());
+        commit(&t, &[9]);
+        assert_eq!(latest(&t), (target.id + 1, Some(9)));
+    }
 }
 
 #[test]

@@ -1,78 +1,17 @@
 //! Expiry of tables whose changelogs outlast their snapshots. What Java leaves is in tests/interop.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::tests::{check_logs, check_whole, commit, file, names, now, set, set_options, table_with};
 use super::*;
 use crate::paimon::catalog::refs::RollbackTo;
+use crate::paimon::changes::earliest_told;
 use crate::paimon::commit::{Changes, Commit};
+use crate::paimon::travel::ChangeMode;
+use crate::store::Store;
 use crate::store::local::LocalStore;
-use crate::store::{FileInfo, Store, StoreWriter};
+use crate::store::testing::Dying;
 use crate::task::{FileSource, PaimonNewFile};
-
-/// A local store of which after so many changes nothing changes any more.
-#[derive(Debug)]
-struct Dying(AtomicI64);
-
-impl Dying {
-    fn change(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
-        match self.0.fetch_sub(1, Ordering::SeqCst) {
-            left if left > 0 => work(),
-            _ => Err(Error::denied("it is dead")),
-        }
-    }
-}
-
-impl Store for Dying {
-    fn get(&self, path: &str) -> Result<Vec<u8>> {
-        LocalStore.get(path)
-    }
-
-    fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
-        LocalStore.get_range(path, offset, length)
-    }
-
-    fn size(&self, path: &str) -> Result<u64> {
-        LocalStore.size(path)
-    }
-
-    fn put_if_absent(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.change(|| LocalStore.put_if_absent(path, bytes))
-    }
-
-    fn put(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        self.change(|| LocalStore.put(path, bytes))
-    }
-
-    fn create(&self, path: &str) -> Result<Box<dyn StoreWriter>> {
-        LocalStore.create(path)
-    }
-
-    fn list(&self, folder: &str) -> Result<Vec<FileInfo>> {
-        LocalStore.list(folder)
-    }
-
-    fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
-        LocalStore.list_folders(folder)
-    }
-
-    fn make_folder(&self, folder: &str) -> Result<()> {
-        LocalStore.make_folder(folder)
-    }
-
-    fn delete(&self, path: &str) -> Result<()> {
-        self.change(|| LocalStore.delete(path))
-    }
-
-    fn delete_folder(&self, folder: &str) -> Result<()> {
-        LocalStore.delete_folder(folder)
-    }
-
-    fn at_once(&self) -> usize {
-        1
-    }
-}
 
 const LONGER: [(&str, &str); 2] = [("changelog.num-retained.min", "4"), ("changelog.num-retained.max", "5")];
 const LOGGED: [(&str, &str); 3] = [LONGER[0], LONGER[1], ("changelog-producer", "input")];
@@ -82,7 +21,7 @@ fn table(dir: &tempfile::TempDir, options: &[(&str, &str)]) -> TableFolder {
 }
 
 /// A file that a compaction made of others, all of which are really there.
-fn compacted(t: &TableFolder, removed: &[&str], added: &str) {
+pub(super) fn compacted(t: &TableFolder, removed: &[&str], added: &str) {
     let new = PaimonNewFile { source: FileSource::Compact, ..put(t, added) };
     let removed = removed.iter().map(|name| file(t, name).file).collect();
     let changes = Changes { added: vec![new], removed, ..Changes::default() };
@@ -90,7 +29,7 @@ fn compacted(t: &TableFolder, removed: &[&str], added: &str) {
 }
 
 /// A file and its changelog.
-fn logged(t: &TableFolder, name: &str) {
+pub(super) fn logged(t: &TableFolder, name: &str) {
     let changes =
         Changes { added: vec![put(t, name)], changelog: vec![put(t, &format!("log-{name}"))], ..Changes::default() };
     Commit::new(t, changes).run().into_result().unwrap();
@@ -136,7 +75,9 @@ fn without_a_producer_the_files_that_writers_added_stay() {
     assert_eq!(names(&t), set(&["c", "abc", "d", "e"]));
     assert_eq!((t.changelog_ids().unwrap(), orphans(&t)), (vec![4, 5, 6], vec![]));
     check_whole(&t);
-    assert_eq!((t.earliest_commit_id().unwrap(), t.commit_left(4).unwrap().id), (Some(4), 4));
+    let latest = t.snapshot_ids().unwrap()[0];
+    assert_eq!(earliest_told(&t, ChangeMode::Delta, latest).unwrap(), Some(4));
+    assert_eq!(t.commit_left(4).unwrap().id, 4);
     assert!(t.commit_left(3).is_err());
 }
 
@@ -345,10 +286,10 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 fn dies(template: &tempfile::TempDir, changes: i64) -> (bool, usize, usize) {
     let dir = tempfile::tempdir().unwrap();
     copy(template.path(), dir.path());
-    let store = Arc::new(Dying(AtomicI64::new(changes)));
+    let store = Dying::after(changes);
     let t = TableFolder::open(store.clone(), &format!("{}/t", dir.path().display())).unwrap();
     let done = expire(&t, &now(2)).is_ok();
-    store.0.store(i64::MAX, Ordering::SeqCst);
+    store.revive();
     // What is there of changelogs is whole, no commit between is lost, and what stays finds its files.
     check_logs(&t);
     let earliest = t.changelog_ids().unwrap().first().copied().unwrap();

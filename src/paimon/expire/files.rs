@@ -202,6 +202,48 @@ impl<'a> Reader<'a> {
         self.entries(&manifests, ADD, MadeBy::Any)
     }
 
+    /// Whether all is there that tells the changes of a commit: its changelog, or without a producer what it added. Where that
+    /// went with a former producer, the changelog will do.
+    pub(super) fn is_told(&self, snapshot: &Snapshot, by_delta: bool) -> Result<bool> {
+        let log = &snapshot.changelog_manifest_list;
+        if let Some(list) = log
+            && !self.is_whole(list, MadeBy::Any)?
+        {
+            return Ok(false);
+        }
+        let delta = &snapshot.delta_manifest_list;
+        if !by_delta || (log.is_some() && !self.is_there(&manifest_path(self.root, delta)?)?) {
+            return Ok(true);
+        }
+        self.is_whole(delta, MadeBy::Writers)
+    }
+
+    /// Whether a manifest list is there, its manifests, and the files that were added by these.
+    fn is_whole(&self, list: &str, made_by: MadeBy) -> Result<bool> {
+        if !self.is_there(&manifest_path(self.root, list)?)? {
+            return Ok(false);
+        }
+        let manifests = if_there(true, read_manifest_list(self.store, self.root, list))?;
+        for manifest in &manifests {
+            if !self.is_there(&manifest_path(self.root, &manifest.file_name)?)? {
+                return Ok(false);
+            }
+        }
+        for path in self.entries(&manifests, ADD, made_by)? {
+            if !self.is_there(&path)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_there(&self, path: &str) -> Result<bool> {
+        match self.store.size(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            size => size.map(|_| true),
+        }
+    }
+
     /// Hands over the data files of a snapshot.
     pub(super) fn live(&self, snapshot: &Snapshot, each: &mut dyn FnMut(String)) -> Result<()> {
         let manifests = data_manifests(self.store, self.root, snapshot)?;

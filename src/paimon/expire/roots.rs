@@ -30,14 +30,17 @@ impl Root {
     }
 }
 
-/// Tags, and all of other branches.
+/// Tags, and all of other branches, be these half made or half removed.
 pub(super) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     let mut out: Vec<Root> = folder.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)).collect();
-    let others = folder.branches()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
+    let others = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
     for name in others.filter(|name| name != folder.branch_name()) {
         let branch = folder.on_branch(&name);
         out.extend(branch.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)));
-        out.extend(branch.snapshots()?.into_iter().map(Root::state));
+        let lasting = branch.lasting_from()?;
+        let (going, last): (Vec<_>, Vec<_>) = branch.snapshots()?.into_iter().partition(|s| s.id < lasting);
+        out.extend(last.into_iter().map(Root::state));
+        out.extend(half_expired(going));
         out.extend(kept_changelogs(&branch)?);
     }
     // Tags and branches begin as copies.
@@ -49,17 +52,25 @@ pub(super) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
     Ok(out)
 }
 
-/// The changelogs of a branch that outlast their snapshots. In tables without a changelog producer these are the files that commits
-/// added, beside those of a producer that the table once had.
+/// What is needed of snapshots of which an expiry has begun: they may become changelogs.
+pub(super) fn half_expired(snapshots: Vec<Snapshot>) -> impl Iterator<Item = Root> {
+    let held = [Held::Changelog, Held::Delta];
+    snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))
+}
+
+/// The changelogs of a branch that outlast their snapshots. Where there is no changelog of a producer these are the files that commits
+/// added, as far as a producer of later times has not let go of them.
 pub(super) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
     let changelogs = folder.changelogs()?;
     if changelogs.is_empty() {
         return Ok(Vec::new());
     }
-    let held_delta = !folder.latest_schema()?.options().produces_changelog();
+    // A branch that is half removed has no schema to tell.
+    let by_delta = !folder.is_made()? || !folder.latest_schema()?.options().produces_changelog();
     let held = |snapshot: &Snapshot| {
-        let log = snapshot.changelog_manifest_list.is_some().then_some(Held::Changelog);
-        log.into_iter().chain(held_delta.then_some(Held::Delta))
+        let has_log = snapshot.changelog_manifest_list.is_some();
+        let log = has_log.then_some(Held::Changelog);
+        log.into_iter().chain((by_delta || !has_log).then_some(Held::Delta))
     };
     let root = |snapshot: Snapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
     Ok(changelogs.into_iter().flat_map(root).collect())
