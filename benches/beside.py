@@ -157,7 +157,7 @@ def in_turns(
     """Asks each, round by round: its last answer with the medians of what is measured (all under `runs`), or its error.
 
     The warming answers do not count, but the last of them says how many rounds the asked one takes part in, which
-    are `least` if there are so many.
+    are `least` if there are so many. If it would be one, that answer is it.
     """
     out: dict[Key, Answer] = {}
     taken: dict[Key, list[Answer]] = {key: [] for key in asks}
@@ -168,6 +168,9 @@ def in_turns(
             if "error" in out[key]:
                 break
         wanted[key] = max(rounds_of(out[key].get("seconds", 0), rounds), min(least, rounds))
+        if wanted[key] == 1 < rounds and "error" not in out[key]:
+            # What takes so long is not helped by warming.
+            wanted[key], taken[key] = 0, [dict(out[key])]
     for number in range(rounds):
         for key, ask in asks.items():
             if number < wanted[key] and "error" not in out[key]:

@@ -1,8 +1,8 @@
 //! Expiry: snapshots and changelogs go, and with them the files that only they had.
 //!
 //! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it. Files go
-//! first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots last is said before
-//! (the hint `EARLIEST`), and no other is tagged, gone back to or needed from then on.
+//! first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots go is said before
+//! (`catalog/expiring.rs`), and none of them is tagged, gone back to or needed from then on.
 //!
 //! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy of its file. What
 //! tells its changes stays: its changelog files, or without a producer the files that writers added, even if they were compacted
@@ -88,6 +88,9 @@ pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
         plan.changelogs.run_on_changelogs(folder, false)?;
         plan.snapshots.run(folder, false)?;
     }
+    if plan.begun {
+        folder.end_expiry()?;
+    }
     for tag in &plan.tags {
         go_on()?;
         if_there(true, drop_tag(folder, tag))?;
@@ -139,6 +142,8 @@ struct Plan {
     changelogs: Step,
     /// Whether snapshots become changelogs.
     decoupled: bool,
+    /// Whether it is said that an expiry is at work, by this one or by one that was stopped.
+    begun: bool,
 }
 
 impl Plan {
@@ -155,14 +160,22 @@ impl Plan {
         }
         let mut changelogs = going_changelogs(folder, &retention, &snapshots, &view)?;
         if let Some(kept) = kept.filter(|_| !(snapshots.going.is_empty() && changelogs.going.is_empty())) {
-            if begins && !snapshots.going.is_empty() && kept.id > view.lasting {
-                folder.hint_earliest(kept.id)?;
+            let begins = begins && !snapshots.going.is_empty() && kept.id > view.lasting;
+            if begins {
+                folder.begin_expiry(&kept)?;
             }
-            let roots = roots(folder)?;
-            snapshots.files = planner.of_snapshots(&snapshots, &changelogs, &kept, &roots)?;
-            changelogs.files = planner.of_changelogs(&changelogs, &kept, &roots)?;
+            let found = planner.files(&mut snapshots, &mut changelogs, &kept);
+            if found.is_err() && begins {
+                // As it was: nothing is gone yet.
+                let _ = match view.lasting {
+                    0 => folder.end_expiry(),
+                    lasting => folder.snapshot(lasting).and_then(|before| folder.begin_expiry(&before)),
+                };
+            }
+            found?;
         }
-        Ok(Plan { tags, snapshots, changelogs, decoupled: retention.decoupled })
+        let begun = view.lasting > 0 || !snapshots.going.is_empty();
+        Ok(Plan { tags, snapshots, changelogs, decoupled: retention.decoupled, begun })
     }
 
     fn told(self) -> Expired {
@@ -218,6 +231,9 @@ impl Step {
         }
         if let Some(last) = self.told().last().filter(|_| as_changelogs) {
             let _ = folder.hint_latest_changelog(last.id);
+        }
+        if let Some(first) = self.first_kept.filter(|_| !self.going.is_empty()) {
+            let _ = folder.hint_earliest(first);
         }
         Ok(())
     }
@@ -305,6 +321,14 @@ impl Planner<'_> {
         Ok(out)
     }
 
+    /// Finds the files that go with either.
+    fn files(&self, snapshots: &mut Step, changelogs: &mut Step, kept: &Snapshot) -> Result<()> {
+        let roots = roots(self.folder)?;
+        snapshots.files = self.of_snapshots(snapshots, changelogs, kept, &roots)?;
+        changelogs.files = self.of_changelogs(changelogs, kept, &roots)?;
+        Ok(())
+    }
+
     /// The files that only snapshots had that go; `kept` is the first that stays.
     fn of_snapshots(&self, step: &Step, changelogs: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
         let (reader, decoupled) = (&self.reader, self.retention.decoupled);
@@ -333,8 +357,9 @@ impl Planner<'_> {
         }
         files.spare_metadata(reader, kept, Parts::ALL, false)?;
         // Those of the time when changelogs were kept longer, or when there was no producer.
-        let is_needed = |root: &Root| !decoupled || (!is_log && root.held == Held::Delta);
-        let own: Vec<Root> = kept_changelogs(self.folder)?.into_iter().filter(is_needed).collect();
+        let is_needed = |root: &Root| !decoupled || root.held == Held::Delta;
+        let kept = if decoupled && is_log { Vec::new() } else { kept_changelogs(self.folder)? };
+        let own: Vec<Root> = kept.into_iter().filter(is_needed).collect();
         // Changelogs go before the files of snapshots, unless some are still to be made.
         let goes = |id: i64| !decoupled && changelogs.going.iter().any(|going| going.id == id);
         let stays = |root: &&Root| !goes(root.snapshot.id);
@@ -397,9 +422,16 @@ pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
 /// As [`drop_tag`].
 pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &Snapshot) -> Result<()> {
     let before = folder.tag(name)?;
-    folder.check_lasts(snapshot)?;
     let retained_ms = before.time_retained.as_ref().and_then(duration_ms);
-    folder.store().put(&folder.tag_path(name), &tag_file(snapshot, retained_ms, now_ms()))?;
+    let path = folder.tag_path(name);
+    let old = folder.store().get(&path)?;
+    folder.tag_lasting(
+        snapshot,
+        || folder.store().put(&path, &tag_file(snapshot, retained_ms, now_ms())),
+        || {
+            let _ = folder.store().put(&path, &old);
+        },
+    )?;
     release(folder, &before.snapshot)
 }
 

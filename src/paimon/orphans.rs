@@ -81,7 +81,7 @@ fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result
     for branch in branches {
         for (name, prefix) in [("snapshot", "snapshot-"), ("changelog", "changelog-")] {
             let old = old_files(store, &branch.folder(name), before)?;
-            let is_known = |name: &str| name.starts_with(prefix) || name == "EARLIEST" || name == "LATEST";
+            let is_known = |name: &str| name.starts_with(prefix) || ["EARLIEST", "LATEST", "EXPIRING"].contains(&name);
             out.extend(old.into_iter().filter(|(name, _)| !is_known(name)).map(|(_, path)| path));
         }
     }

@@ -172,7 +172,11 @@ fn changes(table: &PaimonTable, request: ScanRequest, options: BTreeMap<String, 
 fn end_of(folder: &TableFolder, at: &At) -> Result<End> {
     match at {
         At::Snapshot(id) => Ok(End::Snapshot(*id)),
-        At::Ref(name) => Ok(End::Tag(name.clone())),
+        At::Ref(name) => match name.parse() {
+            // As Java's options have them; a tag goes first.
+            Ok(id) if !folder.tag_names()?.contains(name) => Ok(End::Snapshot(id)),
+            _ => Ok(End::Tag(name.clone())),
+        },
         At::TimestampMs(ms) => match folder.commit_at_time(*ms)? {
             Some(id) => Ok(End::Snapshot(id)),
             None => Err(Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root())),

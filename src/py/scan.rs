@@ -247,9 +247,12 @@ impl From<task::Split> for Split {
     }
 }
 
+/// So many new objects make Python look through old ones as well.
+const MANY: usize = 10_000;
+
 /// Splits as Python has them: what `wrap` makes of each.
 pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-    let _uncollected = Uncollected::new(wrap.py())?;
+    let _uncollected = (splits.len() >= MANY).then(|| Uncollected::new(wrap.py())).transpose()?;
     let out = PyList::empty(wrap.py());
     for split in splits {
         out.append(wrap.call1((Split::from(split),))?)?;
@@ -257,7 +260,8 @@ pub(super) fn wrapped<'py>(splits: Vec<task::Split>, wrap: &Bound<'py, PyAny>) -
     Ok(out)
 }
 
-/// As long as it lives, Python looks for no garbage: among so many new objects it would look time and again, and find none.
+/// As long as it lives, Python looks for no garbage: among so many new objects it would look time and again, and find none. Other
+/// threads may run meanwhile, so it is not for few objects.
 struct Uncollected<'py>(Option<Bound<'py, PyModule>>);
 
 impl<'py> Uncollected<'py> {

@@ -477,7 +477,7 @@ def test_a_file_without_number_stops_the_query(spark, catalog: fz.Catalog, monke
     t.delete("id = 3")
     monkeypatch.setattr(native, "spellings", lambda spark, path: ["somewhere else"])
     with pytest.raises(Exception, match="gave this file no number"):
-        fz.spark.read(spark, t).collect()
+        fz.spark.read(spark, t, engine="native").collect()
 
 
 # ---------------------------------------------------------------- lanes

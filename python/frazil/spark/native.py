@@ -54,7 +54,7 @@ Engine: TypeAlias = Literal["auto", "native", "arrow"]
 SCHEMES = "spark.frazil.native.schemes"
 """Spark setting: where Spark may read and write itself, with commas between; `s3=s3a`: `s3a:` for `s3:`."""
 MAX_DELETES = "spark.frazil.native.max-deletes"
-"""Spark setting: the most deleted positions that are broadcast. Default 4,000,000 where only Spark shall read; else none."""
+"""Spark setting: the most deleted positions that are broadcast. Default 4,000,000 if only Spark may read, else 0."""
 MAX_FILES = "spark.frazil.native.max-files"
 """Spark setting: the most files of which the driver reads the footers. Default 10,000."""
 

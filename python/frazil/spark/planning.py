@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as st
 
+from frazil import _core
 from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
@@ -196,7 +197,7 @@ class PlanOnExecutors:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of `split`: the tasks of a split without what all have in common."""
         for part in _parts(batches):
-            payloads = [split._core.tasks_to_json().encode() for split in part.plan()]
+            payloads = [text.encode() for text in part._core.splits(_core.Split.tasks_to_json)]
             yield pa.record_batch([pa.array(payloads, pa.binary())], schema=_SPLIT_ARROW)
 
 

@@ -17,6 +17,7 @@ pub struct Compiled<T>(Mutex<Vec<Arc<T>>>);
 
 impl<T> Compiled<T> {
     /// None yet.
+    #[allow(clippy::new_without_default)] // a static can't be made of a default
     pub const fn new() -> Compiled<T> {
         Compiled(Mutex::new(Vec::new()))
     }

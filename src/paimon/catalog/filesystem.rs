@@ -238,7 +238,7 @@ impl TableFolder {
     // ---------------------------------------------------------------- snapshots
 
     /// The number in a hint; `None` if there is none that can be read.
-    fn hint(&self, name: &str) -> Result<Option<i64>> {
+    pub(super) fn hint(&self, name: &str) -> Result<Option<i64>> {
         match self.store.get(&join(&self.folder("snapshot"), name)) {
             Ok(bytes) => Ok(std::str::from_utf8(&bytes).ok().and_then(|t| t.trim().parse().ok()).filter(|id| *id > 0)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
@@ -270,7 +270,7 @@ impl TableFolder {
         self.store.put(&join(&self.folder("snapshot"), "LATEST"), id.to_string().as_bytes())
     }
 
-    /// Says which snapshot is the earliest, to save others a listing. Those before it are being expired.
+    /// Says which snapshot is the earliest, to save others a listing.
     pub(in crate::paimon) fn hint_earliest(&self, id: i64) -> Result<()> {
         self.store.put(&join(&self.folder("snapshot"), "EARLIEST"), id.to_string().as_bytes())
     }
@@ -280,34 +280,8 @@ impl TableFolder {
         self.store.delete(&join(&self.folder("snapshot"), "LATEST"))
     }
 
-    /// Makes a snapshot that is there one of those that last, where the hint says that they begin later.
-    pub(super) fn begin_at(&self, id: i64) -> Result<()> {
-        match self.hint("EARLIEST")?.is_some_and(|first| first > id) {
-            true => self.hint_earliest(id),
-            false => Ok(()),
-        }
-    }
-
-    /// Removes the snapshots from a number on of which an expiry has begun, before the table goes back to those.
-    pub(super) fn drop_half_expired_from(&self, first: i64) -> Result<()> {
-        let lasting = self.lasting_from()?;
-        let mut half = self.snapshot_ids()?.into_iter().filter(|id| (first..lasting).contains(id));
-        half.try_for_each(|id| self.store.delete(&self.snapshot_path(id)))
-    }
-
-    /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the next one
-    /// will end it. 0 if it is not known of any.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub(in crate::paimon) fn lasting_from(&self) -> Result<i64> {
-        match self.hint("EARLIEST")? {
-            Some(id) if self.has_snapshot(id)? => Ok(id),
-            _ => Ok(0),
-        }
-    }
-
-    fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
+    /// A snapshot; `None` if it is not there.
+    pub(super) fn try_snapshot(&self, id: i64) -> Result<Option<Snapshot>> {
         self.try_file(self.snapshot_path(id), id)
     }
 

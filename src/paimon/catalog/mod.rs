@@ -2,6 +2,7 @@
 
 pub mod alter;
 pub mod changelogs;
+mod expiring;
 pub mod filesystem;
 mod new_schema;
 pub mod refs;

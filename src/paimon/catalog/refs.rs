@@ -48,22 +48,52 @@ impl TableFolder {
         let path = self.tag_path(new_name(name, "tag")?);
         let none = || Error::not_found("the table has no snapshot to tag").with("path", self.root());
         let snapshot = match snapshot {
-            Some(id) => self.snapshot(id)?,
+            Some(id) => self.snapshot_or_tagged(id)?,
             None => self.latest_snapshot()?.ok_or_else(none)?,
         };
-        let is_held = self.is_tagged(&snapshot)?;
-        self.check_lasts(&snapshot)?;
-        self.store().put_if_absent(&path, &tag_file(&snapshot, retained_ms, now_ms())).map_err(|e| match e.kind() {
+        let taken = |e: Error| match e.kind() {
             ErrorKind::AlreadyExists => Error::already_exists(format!("there is a tag '{name}' already")),
             _ => e,
-        })?;
-        // It keeps the files of a snapshot that may have expired just now, before there was a tag. An expiry says what it takes
-        // before it looks at tags.
-        if !self.has_snapshot(snapshot.id)? || (!is_held && snapshot.id < self.lasting_from()?) {
-            let _ = self.store().delete(&path);
+        };
+        let bytes = tag_file(&snapshot, retained_ms, now_ms());
+        let make = || self.store().put_if_absent(&path, &bytes).map_err(taken);
+        self.tag_lasting(&snapshot, make, || drop(self.store().delete(&path)))
+    }
+
+    /// Makes (`make`) a tag of a snapshot that has all its files. A tag keeps those from then on, but an expiry may have begun just
+    /// before: it says what it takes before it looks at tags, so that is looked at once more, and the tag is undone (`undo`).
+    ///
+    /// # Errors
+    /// `NotFound` if the snapshot has expired or is about to; those of `make` and of the store.
+    pub(in crate::paimon) fn tag_lasting(
+        &self,
+        snapshot: &Snapshot,
+        make: impl FnOnce() -> Result<()>,
+        undo: impl FnOnce(),
+    ) -> Result<()> {
+        let lasts = || Ok(snapshot.id >= self.lasting_from()? && self.has_snapshot(snapshot.id)?);
+        let by_itself = lasts()?;
+        if !by_itself {
+            self.check_lasts(snapshot)?;
+        }
+        make()?;
+        if by_itself && !lasts()? {
+            undo();
             return Err(Error::not_found(format!("snapshot {} expired before it was tagged", snapshot.id)));
         }
         Ok(())
+    }
+
+    /// A snapshot by its number, also one that has expired and that a tag keeps.
+    fn snapshot_or_tagged(&self, id: i64) -> Result<Snapshot> {
+        let found = self.snapshot(id);
+        match found {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let tagged = self.tags()?.into_iter().find(|tag| tag.snapshot.id == id);
+                tagged.map(|tag| trimmed(&tag.snapshot)).ok_or(e)
+            }
+            found => found,
+        }
     }
 
     /// Whether a tag keeps the files of a snapshot.
@@ -265,7 +295,7 @@ impl TableFolder {
     /// `NotFound` if there is no such snapshot or tag, or it is being expired; those of the store.
     pub fn roll_back(&self, to: &RollbackTo) -> Result<Snapshot> {
         let target = match to {
-            RollbackTo::Snapshot(id) => self.snapshot(*id)?,
+            RollbackTo::Snapshot(id) => self.snapshot_or_tagged(*id)?,
             RollbackTo::Tag(name) => trimmed(&self.tag(name)?.snapshot),
         };
         if self.has_snapshot(target.id)? {
@@ -279,18 +309,21 @@ impl TableFolder {
         self.drop_changelogs_from(target.id.saturating_add(1))?;
         self.drop_half_expired_from(target.id.saturating_add(1))?;
         self.take_back(&self.snapshots_after(target.id)?, &|_| {
-            if !self.has_snapshot(target.id)? {
-                self.store().put_if_absent(&self.snapshot_path(target.id), &target.encode())?;
+            match self.has_snapshot(target.id)? {
+                // An expiry may have begun meanwhile.
+                true => self.check_lasts(&target)?,
+                false => self.store().put_if_absent(&self.snapshot_path(target.id), &target.encode())?,
             }
             self.begin_at(target.id)
         })?;
         loop {
             let late = self.snapshots_after(target.id)?;
-            // What follows the target was committed to that; anything else to a snapshot that is gone.
-            if late.first().is_none_or(|first| *first == target.id.saturating_add(1)) {
-                return Ok(target);
+            // What follows the target without a gap was committed to that; anything else to a snapshot that is gone.
+            let follows = late.iter().zip(target.id.saturating_add(1)..).take_while(|(id, next)| *id == next).count();
+            match late.get(follows..) {
+                None | Some([]) => return Ok(target),
+                Some(lost) => self.take_back(lost, &|_| Ok(()))?,
             }
-            self.take_back(&late, &|_| Ok(()))?;
         }
     }
 

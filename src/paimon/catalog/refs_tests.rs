@@ -68,6 +68,20 @@ fn a_rollback_takes_commits_back() {
     assert_eq!(latest(&t), (3, Some(9)));
 }
 
+#[test]
+fn an_expired_snapshot_that_a_tag_keeps_has_its_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[1, 2, 3]);
+    t.create_tag("one", Some(1)).unwrap();
+    t.store().delete(&t.snapshot_path(1)).unwrap();
+    t.create_tag("again", Some(1)).unwrap();
+    assert_eq!(t.tag("again").unwrap().snapshot.watermark, Some(1));
+    assert_eq!(kind(t.create_tag("none", Some(7))), ErrorKind::NotFound);
+    t.roll_back(&RollbackTo::Snapshot(1)).unwrap();
+    assert_eq!((latest(&t), t.snapshot_ids().unwrap()), ((1, Some(1)), vec![1]));
+}
+
 /// Somebody commits to snapshot 3 just before it goes.
 #[derive(Debug)]
 struct Late;

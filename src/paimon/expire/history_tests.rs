@@ -289,7 +289,11 @@ impl History {
                 assert!(!done || is.tags.contains_key(name));
             }
             Upkeep::DropTag(name) => assert!(lost.iter().all(|n| *n == name) && (!done || !is.tags.contains_key(name))),
-            Upkeep::Expire(_) => assert!(lost.iter().all(|n| n.starts_with("over"))),
+            Upkeep::Expire(expiry) => {
+                assert!(lost.iter().all(|n| n.starts_with("over")));
+                let kept = expiry.retain_min.unwrap_or_default() as usize;
+                assert!(was.snapshots.iter().rev().take(kept).all(|(id, key)| is.snapshots.get(id) == Some(key)));
+            }
             Upkeep::CreateBranch(name, tag) => {
                 assert!(lost.is_empty() && (!done || after.contains_key(name)));
                 if let (Some(made), None) = (after.get(name), before.get(name)) {
@@ -312,6 +316,8 @@ impl History {
                 assert!(lost.iter().all(|name| was.tags[*name].0 > id));
                 assert!(!done || (lost.len() == was.tags.values().filter(|tag| tag.0 > id).count()));
                 assert!(!done || state.is_none() || is.latest == state);
+                // What came before stays.
+                assert!(was.snapshots.range(..id).all(|(id, key)| is.snapshots.get(id) == Some(key)));
                 let later = was.snapshots.range(id..).map(|(_, key)| key);
                 assert!(is.latest == state || later.chain(&was.latest).any(|key| is.latest.as_ref() == Some(key)));
                 return;

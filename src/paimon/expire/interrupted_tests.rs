@@ -5,6 +5,7 @@ use super::tests::{check_logs, check_whole, commit, names, now, set, set_options
 use super::*;
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::changes::earliest_told;
+use crate::paimon::partition::manifest_path;
 use crate::paimon::travel::{ChangeMode, End, between};
 use crate::store::Store;
 use crate::store::testing::{Dying, Hooked};
@@ -74,6 +75,60 @@ fn half_expired(options: &[(&str, &str)], changes: i64) -> (tempfile::TempDir, A
     dies(&store, changes, || expire(&t, &now(2)));
     assert_eq!((t.snapshot_ids().unwrap(), t.lasting_from().unwrap()), (vec![1, 2, 3, 4, 5], 4));
     (dir, store, t)
+}
+
+#[test]
+fn an_expiry_that_fails_before_it_removes_anything_takes_nothing_away() {
+    let (_dir, _, t) = table(&[]);
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
+    let kept = t.latest_snapshot().unwrap().unwrap();
+    t.store().delete(&manifest_path(t.root(), &kept.base_manifest_list).unwrap()).unwrap();
+    assert_eq!(expire(&t, &now(1)).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!((t.snapshot_ids().unwrap(), t.lasting_from().unwrap()), (vec![1, 2, 3, 4, 5], 0));
+    // What went wrong is mended by going back.
+    t.create_tag("four", Some(4)).unwrap();
+    t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
+    expire(&t, &now(1)).unwrap();
+    assert_eq!(t.snapshot_ids().unwrap(), [4]);
+    check_whole(&t);
+}
+
+#[test]
+fn snapshots_before_javas_hint_are_whole() {
+    let (_dir, _, t) = table(&[]);
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
+    // As Java's fast-forward leaves it, which copies the branch's hints.
+    t.hint_earliest(4).unwrap();
+    assert!(plan_expiry(&t, &now(9)).unwrap().snapshots.is_empty());
+    t.create_tag("two", Some(2)).unwrap();
+    t.roll_back(&RollbackTo::Snapshot(3)).unwrap();
+    assert_eq!((t.snapshot_ids().unwrap(), t.earliest_snapshot_id().unwrap()), (vec![1, 2, 3], Some(3)));
+    check_whole(&t);
+}
+
+#[test]
+fn what_one_expiry_said_is_not_true_of_other_commits() {
+    let (_dir, _, t) = half_expired(&[], 4);
+    // Java goes back to a tag, and others commit.
+    for id in [3, 4, 5] {
+        t.store().delete(&t.snapshot_path(id)).unwrap();
+    }
+    t.hint_latest(2).unwrap();
+    ["x", "y", "z"].iter().for_each(|name| commit(&t, &[], name));
+    assert_eq!((latest(&t), t.lasting_from().unwrap()), (5, 0));
+    t.create_tag("three", Some(3)).unwrap();
+    t.roll_back(&RollbackTo::Snapshot(3)).unwrap();
+    assert_eq!(latest(&t), 3);
+}
+
+#[test]
+fn what_can_not_be_read_of_an_expiry_is_an_error() {
+    let (_dir, _, t) = half_expired(&[], 4);
+    for text in ["", "{}", "{\"firstKept\": 4}", "4"] {
+        t.store().put(&format!("{}/snapshot/EXPIRING", t.root()), text.as_bytes()).unwrap();
+        let e = t.create_tag("three", Some(3)).unwrap_err();
+        assert!(e.kind() == ErrorKind::CorruptTable && e.to_string().contains("EXPIRING"), "{e}");
+    }
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Which snapshots an expiry has begun to remove. `snapshot/EXPIRING` says it, a file of Frazil's own that is there while one is at
+//! work, and is left by one that died. Others take no notice of it.
+//!
+//! The hint `EARLIEST` says nothing of that: Java leaves whole snapshots before it, where a branch was merged.
+
+use serde_json::{Value as Json, json};
+
+use super::filesystem::TableFolder;
+use crate::error::{Error, ErrorKind, Result};
+use crate::paimon::snapshot::Snapshot;
+use crate::store::location::join;
+
+/// The number of the first snapshot that stays.
+const FIRST_KEPT: &str = "firstKept";
+
+/// Its manifest list, since the number may come to be another commit's.
+const DELTA_MANIFEST_LIST: &str = "deltaManifestList";
+
+impl TableFolder {
+    fn expiring_path(&self) -> String {
+        join(&self.folder("snapshot"), "EXPIRING")
+    }
+
+    /// Says that the snapshots before one are being expired.
+    pub(in crate::paimon) fn begin_expiry(&self, kept: &Snapshot) -> Result<()> {
+        let said = json!({FIRST_KEPT: kept.id, DELTA_MANIFEST_LIST: kept.delta_manifest_list});
+        self.store().put(&self.expiring_path(), said.to_string().as_bytes())
+    }
+
+    /// Says that no expiry is at work any more.
+    pub(in crate::paimon) fn end_expiry(&self) -> Result<()> {
+        self.store().delete(&self.expiring_path())
+    }
+
+    /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the next one
+    /// will end it. 0 if none has begun.
+    ///
+    /// # Errors
+    /// `CorruptTable` if what an expiry has said can't be read; those of the store.
+    pub(in crate::paimon) fn lasting_from(&self) -> Result<i64> {
+        let path = self.expiring_path();
+        let bytes = match self.store().get(&path) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(0),
+            Err(e) => return Err(e),
+        };
+        let said: Json = serde_json::from_slice(&bytes).unwrap_or_default();
+        let (Some(id), Some(list)) = (said[FIRST_KEPT].as_i64(), said[DELTA_MANIFEST_LIST].as_str()) else {
+            return Err(Error::corrupt("it can't be read which snapshots are being expired")
+                .with("path", path)
+                .hint("Remove the file; the oldest snapshots may lack files then"));
+        };
+        let kept = self.try_snapshot(id)?;
+        Ok(kept.filter(|kept| kept.delta_manifest_list == list).map_or(0, |kept| kept.id))
+    }
+
+    /// Makes a snapshot that is there one of those that last, and the earliest if others would begin later.
+    pub(super) fn begin_at(&self, id: i64) -> Result<()> {
+        if self.lasting_from()? > id {
+            self.begin_expiry(&self.snapshot(id)?)?;
+        }
+        match self.hint("EARLIEST")?.is_some_and(|first| first > id) {
+            true => self.hint_earliest(id),
+            false => Ok(()),
+        }
+    }
+
+    /// Removes the snapshots from a number on of which an expiry has begun, before the table goes back to those.
+    pub(super) fn drop_half_expired_from(&self, first: i64) -> Result<()> {
+        let lasting = self.lasting_from()?;
+        let mut half = self.snapshot_ids()?.into_iter().filter(|id| (first..lasting).contains(id));
+        half.try_for_each(|id| self.store().delete(&self.snapshot_path(id)))
+    }
+}
