@@ -16,6 +16,7 @@ use std::time::Instant;
 use super::catalog::filesystem::TableFolder;
 use super::deletes::DeletionVectors;
 use super::entries::{DELETE, EntryRequest};
+use super::expire::is_still_told;
 use super::live::{Judge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use super::manifest_list::ManifestFile;
 use super::partition::manifest_path;
@@ -73,7 +74,8 @@ fn counts(mode: ChangeMode, commit: &Snapshot) -> bool {
 /// Those of the store.
 pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result<Option<i64>> {
     let lasting = folder.lasting_from()?;
-    let snapshots: HashSet<i64> = folder.snapshot_ids()?.into_iter().filter(|id| *id >= lasting).collect();
+    let (half, whole): (Vec<i64>, Vec<i64>) = folder.snapshot_ids()?.into_iter().partition(|id| *id < lasting);
+    let half = half_told(folder, mode, &half)?;
     let changelogs = folder.changelogs()?;
     let told = in_parallel(folder.store().as_ref(), changelogs.len(), |i| {
         let Some(commit) = changelogs.get(i) else { return Ok(None) };
@@ -87,12 +89,27 @@ pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result
             size => size.map(|_| Some(commit.id)),
         }
     })?;
-    let told: HashSet<i64> = told.into_iter().flatten().chain(snapshots).collect();
+    let told: HashSet<i64> = told.into_iter().flatten().chain(half).chain(whole).collect();
     let mut first = end;
     while told.contains(&first.saturating_sub(1)) {
         first = first.saturating_sub(1);
     }
     Ok(told.contains(&end).then_some(first))
+}
+
+/// Those of the snapshots on which an expiry has begun whose changes can still be told: they may be about to become changelogs.
+fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<i64>> {
+    let mut out = Vec::new();
+    for id in ids {
+        let commit = match folder.commit_left(*id) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            commit => commit?,
+        };
+        if !counts(mode, &commit) || is_still_told(folder, &commit, mode == ChangeMode::Delta)? {
+            out.push(*id);
+        }
+    }
+    Ok(out)
 }
 
 /// The files of commits, one commit after the other.

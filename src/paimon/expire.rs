@@ -406,6 +406,14 @@ fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
     }
 }
 
+/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its changelog.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` for manifests that can't be read.
+pub(super) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+    Reader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
+}
+
 /// Removes a tag, and what only it had if its snapshot has expired.
 ///
 /// # Errors

@@ -24,8 +24,36 @@ use crate::types::metadata_columns::{CHANGE_COLUMNS, FILE, LINEAGE_COLUMNS, POS,
 /// Options of Frazil's own.
 const OWN_OPTIONS: [&str; 2] = ["batch-rows", "case-sensitive"];
 
-/// What the options of Paimon begin with that a scan may override: which version is read, and how it is planned.
-const SCAN_OPTIONS: [&str; 4] = ["scan.", "incremental-between", "source.split.", "file-index.read."];
+/// The options of Paimon that a scan may override: which version is read, and how it is planned. One that is misspelt must not
+/// pass for none.
+const SCAN_OPTIONS: [&str; 26] = [
+    "scan.mode",
+    "scan.snapshot-id",
+    "scan.tag-name",
+    "scan.version",
+    "scan.timestamp",
+    "scan.timestamp-millis",
+    "scan.watermark",
+    "scan.creation-time-millis",
+    "scan.file-creation-time-millis",
+    "scan.bounded.watermark",
+    "scan.fallback-branch",
+    "scan.fallback-delta-branch",
+    "scan.fallback-snapshot-branch",
+    "scan.primary-branch",
+    "scan.ignore-corrupt-files",
+    "scan.ignore-lost-files",
+    "scan.manifest.parallelism",
+    "scan.max-splits-per-task",
+    "scan.plan-sort-partition",
+    "incremental-between",
+    "incremental-between-scan-mode",
+    "incremental-between-tag-to-snapshot",
+    "incremental-between-timestamp",
+    "source.split.target-size",
+    "source.split.open-file-cost",
+    "file-index.read.enabled",
+];
 
 /// What names a version, or a start that implies one.
 const PLACES: [&str; 2] = ["scan.", "incremental-between"];
@@ -69,10 +97,10 @@ pub(super) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonSc
 
 /// The table's options, overridden by those of the scan.
 fn merged(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
-    let known = |key: &str| OWN_OPTIONS.contains(&key) || SCAN_OPTIONS.iter().any(|start| key.starts_with(start));
+    let known = |key: &str| OWN_OPTIONS.contains(&key) || SCAN_OPTIONS.contains(&key);
     if let Some(odd) = given.keys().find(|key| !known(key)) {
         return Err(Error::invalid(format!("there is no scan option '{odd}'")).hint(format!(
-            "There are {}, and those of Paimon that begin with {}",
+            "There are {}, and of Paimon {}",
             OWN_OPTIONS.join(", "),
             SCAN_OPTIONS.join(", ")
         )));

@@ -218,6 +218,15 @@ impl<'a> Reader<'a> {
         self.is_whole(delta, MadeBy::Writers)
     }
 
+    /// Whether all is there that a commit added by writers, or else its changelog, if it has one.
+    pub(super) fn tells(&self, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+        match &commit.changelog_manifest_list {
+            _ if by_delta => self.is_whole(&commit.delta_manifest_list, MadeBy::Writers),
+            Some(list) => self.is_whole(list, MadeBy::Any),
+            None => Ok(true),
+        }
+    }
+
     /// Whether a manifest list is there, its manifests, and the files that were added by these.
     fn is_whole(&self, list: &str, made_by: MadeBy) -> Result<bool> {
         if !self.is_there(&manifest_path(self.root, list)?)? {

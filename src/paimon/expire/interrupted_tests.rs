@@ -132,6 +132,32 @@ fn what_can_not_be_read_of_an_expiry_is_an_error() {
 }
 
 #[test]
+fn changes_of_what_is_being_expired_are_told_as_long_as_they_are_there() {
+    let kept = [("changelog.num-retained.min", "100"), ("changelog.num-retained.max", "200")];
+    for changes in 1.. {
+        let (_dir, store, t) = table(&kept);
+        ["a", "b", "c", "d", "e", "f", "g", "h"].iter().for_each(|name| commit(&t, &[], name));
+        expire(&t, &now(5)).unwrap();
+        t.create_tag("five", Some(5)).unwrap();
+        assert_eq!(earliest_told(&t, ChangeMode::Delta, 8).unwrap(), Some(1));
+        store.die_after(changes);
+        let done = expire(&t, &now(2)).is_ok();
+        store.revive();
+        assert_eq!(earliest_told(&t, ChangeMode::Delta, 8).unwrap(), Some(1), "{changes}");
+        t.roll_back(&RollbackTo::Tag("five".into())).unwrap();
+        commit(&t, &[], "x");
+        assert_eq!(earliest_told(&t, ChangeMode::Delta, 6).unwrap(), Some(1), "{changes}");
+        if done {
+            assert!(changes > 6, "{changes}");
+            break;
+        }
+    }
+    // What is gone is not told: the file of the first commit. The next ones take files out, and so have nothing to tell by delta.
+    let (_dir, _, t) = half_expired(&[], 11);
+    assert_eq!(earliest_told(&t, ChangeMode::Delta, 5).unwrap(), Some(2));
+}
+
+#[test]
 fn what_is_half_expired_is_not_gone_back_to_and_goes_whatever_options_say_later() {
     let (_dir, _, t) = half_expired(&[], 4);
     assert_eq!(names(&t), set(&["b", "c", "d", "e"]));
