@@ -246,15 +246,29 @@ impl Catalog {
         let no =
             || Error::unsupported("only file-system catalogs have tables of Apache Paimon").with("catalog", &self.name);
         let paimon = self.paimon.as_ref().ok_or_else(no)?;
-        match self.load_table(identifier) {
-            Ok(_) => return Err(Error::already_exists(format!("there is a table {ident}"))),
-            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
-            Err(_) => {}
-        }
+        self.check_no_iceberg_table(&ident)?;
         if !self.paimon_databases()?.iter().any(|name| [name.as_str()] == ident.namespace[..]) {
             self.tables.check_namespace(&ident.namespace)?;
         }
         paimon.create(&ident, schema, request).map(either::Table::Paimon)
+    }
+
+    /// Refuses a name that a table of Iceberg has.
+    fn check_no_iceberg_table(&self, ident: &TableIdent) -> Result<()> {
+        match self.tables.load(ident) {
+            Ok(_) => Err(Error::already_exists(format!("there is a table {ident}, of Apache Iceberg"))),
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Refuses a name that a table of Paimon has.
+    fn check_no_paimon_table(&self, ident: &TableIdent) -> Result<()> {
+        match self.paimon.as_ref().map(|paimon| paimon.load(ident)) {
+            Some(Ok(_)) => Err(Error::already_exists(format!("there is a table {ident}, of Apache Paimon"))),
+            Some(Err(e)) if e.kind() != ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
     }
 
     fn paimon_databases(&self) -> Result<Vec<String>> {
@@ -269,6 +283,7 @@ impl Catalog {
     pub fn create_table(&self, identifier: &str, schema: &Schema, request: NewTable) -> Result<Table> {
         let ident = TableIdent::parse(identifier)?;
         self.tables.check_namespace(&ident.namespace)?;
+        self.check_no_paimon_table(&ident)?;
         let location = match request.location {
             Some(location) => store::location::absolute(location.trim_end_matches('/'))?,
             None => self.tables.new_location(&ident)?,
@@ -313,6 +328,7 @@ impl Catalog {
     pub fn register_table(&self, identifier: &str, metadata_location: &str) -> Result<Table> {
         let ident = TableIdent::parse(identifier)?;
         self.tables.check_namespace(&ident.namespace)?;
+        self.check_no_paimon_table(&ident)?;
         Table::of_catalog(self.tables.register(&ident, &store::location::absolute(metadata_location)?)?)
     }
 
@@ -325,7 +341,10 @@ impl Catalog {
     pub fn rename_table(&self, identifier: &str, to: &str) -> Result<()> {
         let (ident, to) = (TableIdent::parse(identifier)?, TableIdent::parse(to)?);
         match (&self.paimon, self.load(identifier)) {
-            (Some(paimon), Ok(either::Table::Paimon(_))) => paimon.rename(&ident, &to),
+            (Some(paimon), Ok(either::Table::Paimon(_))) => {
+                self.check_no_iceberg_table(&to)?;
+                paimon.rename(&ident, &to)
+            }
             (Some(_), Err(e)) if e.kind() == ErrorKind::NotFound => Err(e),
             _ => self.tables.rename(&ident, &to),
         }

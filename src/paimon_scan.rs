@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 
 use crate::batch_stream::{BatchStream, StreamRequest};
 use crate::data::read_ahead::{TaskReader, TaskSource};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::expr::{BoundPredicate, Predicate};
 use crate::iceberg::estimate::Estimate;
 use crate::paimon::changes::plan_changes;
@@ -140,6 +140,7 @@ impl PaimonScan {
         PlanInput {
             store: metadata.folder.store().clone(),
             root: metadata.folder.root().to_owned(),
+            kept: self.table.kept_manifests().clone(),
             schemas: Arc::new(metadata.schemas.clone()),
             snapshot: self.selection.snapshot().cloned(),
             schema: self.schema.clone(),
@@ -155,17 +156,35 @@ impl PaimonScan {
     }
 
     fn plan(&self, go_on: GoOn) -> Result<Plan> {
+        self.planned(go_on).map_err(|e| self.expired(e))
+    }
+
+    /// Says why files may be missing.
+    fn expired(&self, e: Error) -> Error {
+        if let Selection::Version(Place { snapshot: Some(snapshot), .. }) = &self.selection
+            && e.kind() == ErrorKind::NotFound
+            && matches!(self.table.folder().is_whole(snapshot.id), Ok(false))
+        {
+            return e.advise(format!("Snapshot {} has expired, or an expiry of it has begun: read a later one", snapshot.id));
+        }
+        e
+    }
+
+    fn planned(&self, go_on: GoOn) -> Result<Plan> {
         let input = self.plan_input();
-        match &self.selection {
+        let mut plan = match &self.selection {
             Selection::Version(_) => plan(&input, go_on),
-            Selection::Changes(Some(between)) => plan_changes(&input, self.table.folder(), between, go_on),
-            Selection::Appended(Some(between)) => {
-                let mut plan = plan_changes(&input, self.table.folder(), between, go_on)?;
-                plan.splits.iter_mut().flat_map(|split| &mut split.tasks).for_each(|task| task.change = None);
-                Ok(plan)
+            Selection::Changes(Some(between)) | Selection::Appended(Some(between)) => {
+                plan_changes(&input, self.table.folder(), between, go_on)
             }
             Selection::Changes(None) | Selection::Appended(None) => Ok(Plan::default()),
+        }?;
+        // Rows of a table with a key say themselves whether they came or went; what is read of all others came.
+        if matches!(self.selection, Selection::Appended(_)) && !self.schema.has_primary_key() {
+            plan.splits.iter_mut().flat_map(|split| &mut split.tasks).for_each(|task| task.change = None);
         }
+        input.kept.end_round();
+        Ok(plan)
     }
 
     /// The tasks as readers take them: files that have to be merged are one.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::codec::avro::KeptFiles;
 use crate::error::{Error, Result};
 use crate::iceberg::evolve::Retention;
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
@@ -37,6 +38,8 @@ struct Inner {
     schema: Arc<TableSchema>,
     schema_path: String,
     storage_options: BTreeMap<String, String>,
+    /// Manifests that scans of this table read, of its other versions and branches too.
+    kept: Arc<KeptFiles>,
 }
 
 impl From<&Snapshot> for SnapshotInfo {
@@ -76,17 +79,24 @@ impl PaimonTable {
         storage_options: &BTreeMap<String, String>,
     ) -> Result<Option<PaimonTable>> {
         let folder = TableFolder::find(store.clone(), root)?;
-        folder.map(|folder| PaimonTable::of(folder, storage_options.clone())).transpose()
+        let opened = |folder| PaimonTable::at(TableMetadata::load(folder)?, storage_options.clone(), Arc::default());
+        folder.map(opened).transpose()
     }
 
-    fn of(folder: TableFolder, storage_options: BTreeMap<String, String>) -> Result<PaimonTable> {
-        PaimonTable::at(TableMetadata::load(folder)?, storage_options)
+    /// The newest version of the same table, in its folder or that of a branch.
+    fn newest(&self, folder: TableFolder) -> Result<PaimonTable> {
+        let inner = &self.inner;
+        PaimonTable::at(TableMetadata::load(folder)?, inner.storage_options.clone(), inner.kept.clone())
     }
 
-    fn at(metadata: TableMetadata, storage_options: BTreeMap<String, String>) -> Result<PaimonTable> {
+    fn at(
+        metadata: TableMetadata,
+        storage_options: BTreeMap<String, String>,
+        kept: Arc<KeptFiles>,
+    ) -> Result<PaimonTable> {
         let schema = metadata.schema()?.clone();
         let schema_path = metadata.folder.schema_path(schema.id);
-        Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, metadata }) })
+        Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, kept, metadata }) })
     }
 
     /// The same version with another schema, for what is written.
@@ -98,6 +108,7 @@ impl PaimonTable {
                 schema: Arc::new(schema),
                 schema_path: inner.schema_path.clone(),
                 storage_options: inner.storage_options.clone(),
+                kept: inner.kept.clone(),
             }),
         }
     }
@@ -107,7 +118,7 @@ impl PaimonTable {
     /// # Errors
     /// `NotFound` if there is no such branch; as [`TableMetadata::load`].
     pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
-        PaimonTable::of(self.folder().branch(name)?, self.inner.storage_options.clone())
+        self.newest(self.folder().branch(name)?)
     }
 
     /// Its folder.
@@ -117,6 +128,11 @@ impl PaimonTable {
 
     pub(crate) fn metadata(&self) -> &TableMetadata {
         &self.inner.metadata
+    }
+
+    /// What scans keep of its manifests.
+    pub(crate) fn kept_manifests(&self) -> &Arc<KeptFiles> {
+        &self.inner.kept
     }
 
     /// The current schema, as Paimon has it.
@@ -214,7 +230,7 @@ impl PaimonTable {
     /// # Errors
     /// As [`TableMetadata::load`].
     pub fn refresh(&self) -> Result<PaimonTable> {
-        PaimonTable::of(self.folder().clone(), self.inner.storage_options.clone())
+        self.newest(self.folder().clone())
     }
 
     /// The version that a commit of this process led to.
@@ -264,7 +280,7 @@ impl PaimonTable {
         let last = id("schema-id").ok_or_else(wrong)?;
         schemas.retain(|id, _| *id <= last);
         let snapshot = id("snapshot-id").map(|id| folder.snapshot(id)).transpose()?.map(Arc::new);
-        PaimonTable::at(TableMetadata { folder, schemas, snapshot }, options)
+        PaimonTable::at(TableMetadata { folder, schemas, snapshot }, options, Arc::default())
     }
 
     /// A lazy scan.

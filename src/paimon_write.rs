@@ -570,7 +570,7 @@ pub(crate) fn hash_indexes(table: &PaimonTable) -> Result<HashIndexes> {
     let folder = table.folder();
     let manifest = table.metadata().snapshot.as_ref().and_then(|s| s.index_manifest.as_deref());
     let entries = match manifest {
-        Some(name) => read_index_manifest(folder.store().as_ref(), folder.root(), name)?,
+        Some(name) => read_index_manifest(folder.manifests(), name)?,
         None => Vec::new(),
     };
     HashIndexes::new(folder.store().clone(), folder.root(), table.table_schema(), &entries)

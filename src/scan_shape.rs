@@ -62,11 +62,15 @@ impl ScanShape {
     pub fn filter(&self, predicate: Predicate) -> Result<ScanShape> {
         let predicate = self.predicate.clone().and(predicate);
         let bound = bind(&predicate, &self.all, self.case_sensitive)?;
-        let (filter, change_filter) = match self.of_changes {
-            true => changes::split_filter(bound)?,
-            false => (bound, BoundPredicate::True),
+        let mut context = self.context.as_ref().clone();
+        let filter = match self.of_changes {
+            true => {
+                let (filter, change_filter) = changes::split_filter(bound)?;
+                context.change_filter = Arc::new(change_filter);
+                filter
+            }
+            false => bound,
         };
-        let context = ReadContext { change_filter: Arc::new(change_filter), ..self.context.as_ref().clone() };
         let shape = ScanShape { predicate, filter: Arc::new(filter), ..self.clone() };
         match &self.select {
             Some(columns) => shape.with_context(context).select(columns),

@@ -631,6 +631,8 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | N
     if time is None:
         return None
     if isinstance(time, dt.timedelta):
+        if time < dt.timedelta(0):
+            raise InvalidInputError(f"{what}= is an age, which is not below 0: {time}")
         try:
             # Times of files and snapshots are whole milliseconds, rounded down: this one counts as past.
             time = dt.datetime.now(dt.timezone.utc) - time + dt.timedelta(milliseconds=1)

@@ -3,7 +3,7 @@
 //! Source: Iceberg specification, "Manifest Lists".
 
 use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Budget, Codec, Compiled, Container, ContainerWriter, Cursor, Node, Shape, Step, compile};
+use crate::codec::avro::{Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, Shape, Step, compile};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest_avro::manifest_list_schema;
 
@@ -133,10 +133,11 @@ const SUMMARY_COLUMNS: &[(i32, &str, SummaryColumn)] = &[
 /// `CorruptTable` if the bytes are no manifest list or a required value is missing or impossible; `Unsupported` for an
 /// unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
-    let container = Container::parse(bytes)?;
-    let schema = container.schema_json()?;
+    let file = OpenFile::parse(bytes)?;
+    let head = file.head()?;
+    let schema = head.schema_json()?;
     let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
-    container.decode_records(|cursor| layout.manifest(cursor))
+    file.decode_records(|cursor| layout.manifest(cursor))
 }
 
 static LAYOUTS: Compiled<Layout> = Compiled::new();

@@ -3,6 +3,7 @@ use proptest::prelude::*;
 use serde_json::Value as Json;
 
 use super::*;
+use crate::codec::avro::Container;
 use crate::error::ErrorKind;
 use crate::types::value::unhex;
 

@@ -120,8 +120,8 @@ fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Ru
     let lists = in_parallel(store, commits.len(), |i| {
         let Some(commit) = commits.get(i) else { return Ok(Vec::new()) };
         let found = match between.mode {
-            ChangeMode::Changelog => changelog_manifests(store, &input.root, commit),
-            _ => delta_manifests(store, &input.root, commit),
+            ChangeMode::Changelog => changelog_manifests(input.manifests(), commit),
+            _ => delta_manifests(input.manifests(), commit),
         };
         found.map_err(|e| match e.kind() {
             ErrorKind::NotFound => {
@@ -191,7 +191,7 @@ fn added_files(input: &PlanInput, pruner: &Pruner<'_>, manifests: &[ManifestFile
     in_parallel(store, manifests.len(), |i| {
         go_on()?;
         let Some(file) = manifests.get(i) else { return Ok(Judged::default()) };
-        let columns = read_manifest(store, &input.root, file, &request)?;
+        let columns = read_manifest(input.manifests(), file, &request)?;
         if columns.kind.contains(&DELETE) {
             return Err(Error::unsupported("changes can't be told of a commit that appends and deletes files")
                 .with("manifest", &file.file_name));
@@ -224,12 +224,12 @@ fn difference(input: &PlanInput, between: &Between, go_on: GoOn) -> Result<Plan>
     let pruner = Pruner::new(input, &rules)?;
     let mut counters = PlanCounters::default();
     let [old, new] = [before, &between.end].map(|snapshot| -> Result<_> {
-        let manifests = data_manifests(input.store.as_ref(), &input.root, snapshot)?;
+        let manifests = data_manifests(input.manifests(), snapshot)?;
         let manifests = pruner.manifests(manifests, &mut counters)?;
         let files = live_files(input, &pruner, &manifests, &mut counters, go_on)?;
         let buckets = Buckets::of(&pruner, &files)?;
         let deletes = match rules.deletion_vectors {
-            true => DeletionVectors::load(input.store.as_ref(), &input.root, snapshot, &buckets.keys())?,
+            true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
             false => DeletionVectors::default(),
         };
         Ok((files, buckets, deletes))

@@ -386,9 +386,8 @@ impl Commit {
         let changelog = asked.added(&self.changes.changelog)?;
         let index = asked.index(index_base, &added)?;
         let checks = self.checks_appends || self.kind != CommitKind::Append;
-        let (store, root) = (self.folder.store().as_ref(), self.folder.root());
         let live = match &base.latest {
-            Some(latest) if checks => asked.base(store, root, latest, &added)?,
+            Some(latest) if checks => asked.base(self.folder.manifests(), latest, &added)?,
             _ => Vec::new(),
         };
         let delta = asked.delta(&live, added)?;
@@ -410,7 +409,7 @@ impl Commit {
         let (store, root) = (self.folder.store().clone(), self.folder.root().to_owned());
         let (schema, latest, files) = (&*base.schema, base.latest.as_ref(), &mut self.files);
         let layout = Layout::of(schema)?;
-        let before = latest.map(|s| data_manifests(store.as_ref(), &root, s)).transpose()?.unwrap_or_default();
+        let before = latest.map(|s| data_manifests(self.folder.manifests(), s)).transpose()?.unwrap_or_default();
         let merger = Merger { store: store.as_ref(), root: &root, schema, layout: &layout };
         let before = merger.merge(files, before)?;
         let base_list = files.write_list(&before, &layout)?;
@@ -496,7 +495,7 @@ impl Attempts for Commit {
         }
         let (schema, latest) = (&base.schema, base.latest.as_ref());
         let index_base = match latest.and_then(|s| s.index_manifest.as_deref()) {
-            Some(name) => read_index_manifest(self.folder.store().as_ref(), self.folder.root(), name)?,
+            Some(name) => read_index_manifest(self.folder.manifests(), name)?,
             None => Vec::new(),
         };
         let (mut delta, changelog, index) = self.entries(base, &index_base)?;

@@ -138,9 +138,8 @@ impl Setup {
 
     fn entries(&self) -> Vec<FileEntry> {
         let Some(latest) = self.folder.latest_snapshot().unwrap() else { return Vec::new() };
-        let store = self.folder.store().as_ref();
-        let manifests = data_manifests(store, self.folder.root(), &latest).unwrap();
-        let live = live_files(store, self.folder.root(), &manifests, &EntryRequest::default()).unwrap();
+        let manifests = data_manifests(self.folder.manifests(), &latest).unwrap();
+        let live = live_files(self.folder.manifests(), &manifests, &EntryRequest::default()).unwrap();
         live.iter().flat_map(|l| l.rows.iter().map(|r| l.columns.entry(*r as usize).unwrap())).collect()
     }
 
@@ -157,7 +156,7 @@ impl Setup {
             let lists = [Some(s.base_manifest_list.clone()), Some(s.delta_manifest_list.clone())];
             let lists = lists.into_iter().chain([s.changelog_manifest_list.clone()]).flatten();
             for list in lists {
-                let manifests = crate::paimon::live::read_manifest_list(store, root, &list).unwrap();
+                let manifests = crate::paimon::live::read_manifest_list(self.folder.manifests(), &list).unwrap();
                 needed.extend(manifests.into_iter().map(|m| m.file_name));
                 needed.insert(list);
             }
@@ -339,7 +338,7 @@ fn deletion_vectors_go_with_their_files() {
     with(vec![vectors("v2", &["a", "b"], DELETE), vectors("v3", &["b"], ADD)], &["a"]).into_result().unwrap();
     let latest = t.append(&["c"]).into_result().unwrap();
     let name = latest.index_manifest.unwrap();
-    let index = read_index_manifest(t.folder.store().as_ref(), t.folder.root(), &name).unwrap();
+    let index = read_index_manifest(t.folder.manifests(), &name).unwrap();
     assert_eq!(index, [vectors("v3", &["b"], ADD)]);
     assert!(t.orphans().is_empty());
 }

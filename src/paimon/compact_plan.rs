@@ -58,7 +58,7 @@ pub fn bucket_files(
     expiry: Option<&RecordExpiry>,
 ) -> Result<Vec<BucketFiles>> {
     let Some(snapshot) = &metadata.snapshot else { return Ok(Vec::new()) };
-    let (store, root) = (metadata.folder.store().as_ref(), metadata.folder.root());
+    let (from, root) = (metadata.folder.manifests(), metadata.folder.root());
     let judged: Mutex<HashMap<Vec<u8>, bool>> = Mutex::new(HashMap::new());
     let keep = |row: &[u8], _: i32, _: i32| {
         let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,9 +69,9 @@ pub fn bucket_files(
         };
         *judged.entry(row.to_vec()).or_insert_with(wanted)
     };
-    let manifests = data_manifests(store, root, snapshot)?;
+    let manifests = data_manifests(from, snapshot)?;
     let request = EntryRequest { keep: Some(&keep), value_stats: expiry.is_some(), ..EntryRequest::default() };
-    let live = live_files(store, root, &manifests, &request)?;
+    let live = live_files(from, &manifests, &request)?;
     let paths = Paths::new(root, schema)?;
     let mut buckets: IndexMap<(Arc<[u8]>, i32), BucketFiles> = IndexMap::new();
     for part in &live {
@@ -110,7 +110,7 @@ pub fn bucket_files(
     if schema.options().deletion_vectors()? {
         let wanted: HashSet<_> =
             buckets.keys().map(|(row, bucket)| (row.to_vec().into_boxed_slice(), *bucket)).collect();
-        let vectors = DeletionVectors::load(store, root, snapshot, &wanted)?;
+        let vectors = DeletionVectors::load(from, snapshot, &wanted)?;
         for bucket in buckets.values_mut() {
             let of_files = vectors.of_bucket(&bucket.partition_row, bucket.bucket);
             for (task, file) in bucket.tasks.iter_mut().zip(&bucket.files) {

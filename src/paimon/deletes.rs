@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use super::entries::ADD;
 use super::index_manifest::{DELETION_VECTORS, IndexEntry, read_index_manifest};
+use super::manifest_folder::ManifestFolder;
 use super::partition::Paths;
 use super::snapshot::Snapshot;
 use crate::error::Result;
-use crate::store::Store;
 use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, Partition};
 
 /// A number of deleted rows that was not recorded.
@@ -30,15 +30,10 @@ impl DeletionVectors {
     ///
     /// # Errors
     /// As [`read_index_manifest`].
-    pub fn load(
-        store: &dyn Store,
-        root: &str,
-        snapshot: &Snapshot,
-        wanted: &HashSet<BucketKey>,
-    ) -> Result<DeletionVectors> {
+    pub fn load(from: ManifestFolder<'_>, snapshot: &Snapshot, wanted: &HashSet<BucketKey>) -> Result<DeletionVectors> {
         let mut out = DeletionVectors::default();
         let Some(manifest) = snapshot.index_manifest.as_ref().filter(|_| !wanted.is_empty()) else { return Ok(out) };
-        for entry in read_index_manifest(store, root, manifest)? {
+        for entry in read_index_manifest(from, manifest)? {
             if entry.kind != ADD || entry.index_type != DELETION_VECTORS {
                 continue;
             }

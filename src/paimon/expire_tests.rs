@@ -112,12 +112,12 @@ pub(super) fn check_logs(t: &TableFolder) {
                 continue;
             }
             Held::Delta => {
-                read_manifest_list(t.store().as_ref(), t.root(), &root.snapshot.delta_manifest_list).unwrap();
+                read_manifest_list(t.manifests(), &root.snapshot.delta_manifest_list).unwrap();
                 reader.added(&root.snapshot).unwrap()
             }
             _ => {
                 let list = root.snapshot.changelog_manifest_list.as_ref().unwrap();
-                let manifests = read_manifest_list(t.store().as_ref(), t.root(), list).unwrap();
+                let manifests = read_manifest_list(t.manifests(), list).unwrap();
                 assert!(!manifests.is_empty());
                 reader.changelog(&root.snapshot).unwrap()
             }

@@ -3,11 +3,11 @@
 //!
 //! Source: Paimon specification, "Index Manifest"; Java's `IndexManifestEntry`.
 
-use super::partition::{checked_name, manifest_path};
+use super::manifest_folder::ManifestFolder;
+use super::partition::checked_name;
 use super::stats_decode::require;
-use crate::codec::avro::{Budget, Compiled, Container, Cursor, Node, Optional, Shape, Step, compile};
-use crate::error::{Error, Result, ResultExt};
-use crate::store::Store;
+use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Optional, Shape, Step, compile};
+use crate::error::{Error, Result};
 
 /// The kind of index files that hold hashes of keys.
 pub const HASH: &str = "HASH";
@@ -134,9 +134,8 @@ const GLOBAL_COLUMNS: &[(i32, &str, GlobalColumn)] = &[
 ///
 /// # Errors
 /// Those of the store; as [`decode_index_manifest`], naming the manifest.
-pub fn read_index_manifest(store: &dyn Store, root: &str, name: &str) -> Result<Vec<IndexEntry>> {
-    let path = manifest_path(root, name)?;
-    decode_index_manifest(&store.get(&path)?).with("index manifest", &path)
+pub fn read_index_manifest(from: ManifestFolder<'_>, name: &str) -> Result<Vec<IndexEntry>> {
+    from.read("index manifest", name, |file| decode_entries(file))
 }
 
 /// Reads an index manifest: its entries in order.
@@ -144,10 +143,18 @@ pub fn read_index_manifest(store: &dyn Store, root: &str, name: &str) -> Result<
 /// # Errors
 /// `CorruptTable` if the bytes are no index manifest; `Unsupported` for an unknown codec.
 pub fn decode_index_manifest(bytes: &[u8]) -> Result<Vec<IndexEntry>> {
-    let container = Container::parse(bytes)?;
-    let schema = container.schema_json()?;
+    decode_entries(&OpenFile::parse(bytes)?)
+}
+
+/// As [`decode_index_manifest`].
+///
+/// # Errors
+/// As [`decode_index_manifest`].
+pub(super) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<IndexEntry>> {
+    let head = file.head()?;
+    let schema = head.schema_json()?;
     let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
-    container.decode_records(|cursor| layout.entry(cursor))
+    file.decode_records(|cursor| layout.entry(cursor))
 }
 
 /// The hashes of keys that an index file of kind [`HASH`] holds.

@@ -2,7 +2,7 @@ use serde_json::Value as Json;
 
 use super::*;
 use crate::codec::avro::encode::{put_bytes, put_int, put_items, put_long, put_optional};
-use crate::codec::avro::{Codec, ContainerWriter};
+use crate::codec::avro::{Codec, Container, ContainerWriter};
 use crate::paimon::testing::{expected, schema, shown_row, table};
 use crate::store::local::LocalStore;
 
@@ -83,7 +83,7 @@ fn entries_say_what_java_says() {
     let folder = std::fs::read_dir(format!("{root}/manifest")).unwrap();
     let names = folder.map(|f| f.unwrap().file_name().to_string_lossy().into_owned());
     let name = names.into_iter().find(|name| name.starts_with("index-manifest-")).unwrap();
-    let found = read_index_manifest(&LocalStore, &root, &name).unwrap();
+    let found = read_index_manifest(ManifestFolder::new(&LocalStore, &root), &name).unwrap();
     let expected = expected("pk_dv_part");
     let wanted = expected["index_entries"].as_array().unwrap();
     assert_eq!(found.len(), wanted.len());

@@ -11,12 +11,11 @@ use std::sync::Arc;
 
 use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, Identity};
 use super::manifest::Decoder;
-use super::manifest_list::{ManifestFile, decode_manifest_list};
-use super::partition::manifest_path;
+use super::manifest_folder::ManifestFolder;
+use super::manifest_list::{ManifestFile, decode_entries};
 use super::snapshot::Snapshot;
-use crate::codec::avro::{Block, Container};
-use crate::error::{Result, ResultExt};
-use crate::store::Store;
+use crate::codec::avro::OpenFile;
+use crate::error::Result;
 use crate::workers::{go_on, in_stages, threads};
 
 /// An entry among those of a list of manifests: by manifest, then by its place there.
@@ -96,8 +95,7 @@ impl DeletedFiles {
     /// # Errors
     /// As [`read_manifest`].
     pub fn read(
-        store: &dyn Store,
-        root: &str,
+        from: ManifestFolder<'_>,
         manifests: &[ManifestFile],
         request: &EntryRequest<'_>,
     ) -> Result<DeletedFiles> {
@@ -105,7 +103,7 @@ impl DeletedFiles {
             manifests.iter().enumerate().filter(|(_, m)| m.deleted_files > 0).map(|(i, _)| i).collect();
         let wanted = EntryRequest { kind: Some(DELETE), keep: request.keep, ..EntryRequest::default() };
         let files: Vec<&ManifestFile> = deleting.iter().filter_map(|m| manifests.get(*m)).collect();
-        let batches = read_parts(store, root, &files, &wanted, |_| Ok(Everything(|columns| columns)))?;
+        let batches = read_parts(from, &files, &wanted, |_| Ok(Everything(|columns| columns)))?;
         let mut out = DeletedFiles::default();
         for (manifest, columns) in deleting.iter().zip(&batches) {
             columns.iter().for_each(|part| out.add(*manifest, part));
@@ -144,8 +142,7 @@ impl DeletedFiles {
     /// As [`read_manifest`]; those of `work`.
     pub fn live_parts<T: Send>(
         &self,
-        store: &dyn Store,
-        root: &str,
+        from: ManifestFolder<'_>,
         manifests: &[ManifestFile],
         request: &EntryRequest<'_>,
         work: impl Fn(usize, LiveEntries) -> Result<T> + Sync,
@@ -157,7 +154,7 @@ impl DeletedFiles {
                 work(manifest, LiveEntries { columns, rows })
             }))
         };
-        let parts = self.judged_parts(store, root, manifests, request, judge)?;
+        let parts = self.judged_parts(from, manifests, request, judge)?;
         parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
     }
 
@@ -168,8 +165,7 @@ impl DeletedFiles {
     /// As [`read_manifest`]; those of the judges.
     pub fn judged_parts<J: Judge>(
         &self,
-        store: &dyn Store,
-        root: &str,
+        from: ManifestFolder<'_>,
         manifests: &[ManifestFile],
         request: &EntryRequest<'_>,
         judge: impl Fn(usize) -> Result<J> + Sync,
@@ -178,7 +174,7 @@ impl DeletedFiles {
             manifests.iter().enumerate().filter(|(_, m)| m.added_files > 0).map(|(i, _)| i).collect();
         let files: Vec<&ManifestFile> = adding.iter().filter_map(|m| manifests.get(*m)).collect();
         let wanted = EntryRequest { kind: Some(ADD), ..*request };
-        read_parts(store, root, &files, &wanted, |i| {
+        read_parts(from, &files, &wanted, |i| {
             let manifest = adding.get(i).copied().unwrap_or_default();
             Ok(OfLive { deleted: self, manifest, judge: judge(manifest)? })
         })
@@ -224,27 +220,25 @@ impl<J: Judge> Judge for OfLive<'_, J> {
 /// # Errors
 /// As [`read_manifest`].
 pub fn live_files(
-    store: &dyn Store,
-    root: &str,
+    from: ManifestFolder<'_>,
     manifests: &[ManifestFile],
     request: &EntryRequest<'_>,
 ) -> Result<Vec<LiveEntries>> {
-    let deleted = DeletedFiles::read(store, root, manifests, request)?;
-    let parts = deleted.live_parts(store, root, manifests, request, |_, entries| Ok(entries))?;
+    let deleted = DeletedFiles::read(from, manifests, request)?;
+    let parts = deleted.live_parts(from, manifests, request, |_, entries| Ok(entries))?;
     Ok(parts.into_iter().flatten().collect())
 }
 
 /// Blocks of a manifest that one thread decodes at a time: some hundred entries of a small manifest, thousands of a large one.
 const BLOCKS_AT_ONCE: RangeInclusive<usize> = 4..=16;
 
-/// The bytes of a manifest, all its blocks, and some of them.
-type ManifestPart = (Arc<Vec<u8>>, Arc<[Block]>, Range<usize>);
+/// A manifest, and some of its blocks.
+type ManifestPart = (Arc<OpenFile>, Range<usize>);
 
 /// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for the
 /// manifest at a place in the list.
 fn read_parts<J: Judge>(
-    store: &dyn Store,
-    root: &str,
+    from: ManifestFolder<'_>,
     manifests: &[&ManifestFile],
     request: &EntryRequest<'_>,
     judge: impl Fn(usize) -> Result<J> + Sync,
@@ -252,26 +246,21 @@ fn read_parts<J: Judge>(
     if manifests.is_empty() {
         return Ok(Vec::new());
     }
-    let path_of = |i: usize| manifests.get(i).map_or(Ok(String::new()), |m| manifest_path(root, &m.file_name));
+    let name_of = |i: usize| manifests.get(i).map(|m| m.file_name.as_str()).unwrap_or_default();
     let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
         go_on()?;
-        let path = path_of(i)?;
-        let bytes = Arc::new(store.get(&path)?);
-        let blocks: Arc<[Block]> = Container::parse(&bytes).with("manifest", &path)?.blocks.into();
-        let (count, (least, most)) = (blocks.len(), BLOCKS_AT_ONCE.into_inner());
+        let file = from.read("manifest", name_of(i), |file| Ok(file.clone()))?;
+        let (count, (least, most)) = (file.blocks().len(), BLOCKS_AT_ONCE.into_inner());
         let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);
-        let part = |start: usize| (bytes.clone(), blocks.clone(), start..start.saturating_add(at_once).min(count));
+        let part = |start: usize| (file.clone(), start..start.saturating_add(at_once).min(count));
         Ok((0..count).step_by(at_once).map(part).collect())
     };
-    in_stages(store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (bytes, blocks, part)| {
+    in_stages(from.store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (file, part)| {
         go_on()?;
         let mut judge = judge(i)?;
         let mut wants = |columns: &EntryColumns, row| judge.wants(columns, row);
-        let columns = Container::head(&bytes).and_then(|mut container| {
-            container.blocks = blocks.to_vec();
-            decoder.decode_blocks(&container, part, request, &mut wants)
-        });
-        let columns = columns.map_err(|e| path_of(i).map_or_else(|e| e, |path| e.with("manifest", path)))?;
+        let columns = decoder.decode_blocks(&file, part, request, &mut wants);
+        let columns = columns.map_err(|e| from.path(name_of(i)).map_or_else(|e| e, |path| e.with("manifest", path)))?;
         Ok(judge.end(columns))
     })
 }
@@ -281,32 +270,29 @@ fn read_parts<J: Judge>(
 /// # Errors
 /// Those of the store; as [`super::manifest::decode_manifest`], naming the manifest.
 pub fn read_manifest(
-    store: &dyn Store,
-    root: &str,
+    from: ManifestFolder<'_>,
     manifest: &ManifestFile,
     request: &EntryRequest<'_>,
 ) -> Result<EntryColumns> {
     go_on()?;
-    let path = manifest_path(root, &manifest.file_name)?;
-    Decoder::default().decode(&store.get(&path)?, request).with("manifest", &path)
+    from.read("manifest", &manifest.file_name, |file| Decoder::default().decode(file, request))
 }
 
 /// Reads a manifest list by its name.
 ///
 /// # Errors
-/// Those of the store; as [`decode_manifest_list`], naming the list.
-pub fn read_manifest_list(store: &dyn Store, root: &str, name: &str) -> Result<Vec<ManifestFile>> {
-    let path = manifest_path(root, name)?;
-    decode_manifest_list(&store.get(&path)?).with("manifest list", &path)
+/// Those of the store; as [`super::manifest_list::decode_manifest_list`], naming the list.
+pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<ManifestFile>> {
+    from.read("manifest list", name, |file| decode_entries(file))
 }
 
 /// The manifests of the files that a snapshot has, in order: those of all commits before, then those of its own.
 ///
 /// # Errors
 /// As [`read_manifest_list`].
-pub fn data_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-    let mut out = read_manifest_list(store, root, &snapshot.base_manifest_list)?;
-    out.extend(read_manifest_list(store, root, &snapshot.delta_manifest_list)?);
+pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    let mut out = read_manifest_list(from, &snapshot.base_manifest_list)?;
+    out.extend(read_manifest_list(from, &snapshot.delta_manifest_list)?);
     Ok(out)
 }
 
@@ -314,17 +300,17 @@ pub fn data_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Res
 ///
 /// # Errors
 /// As [`read_manifest_list`].
-pub fn delta_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
-    read_manifest_list(store, root, &snapshot.delta_manifest_list)
+pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    read_manifest_list(from, &snapshot.delta_manifest_list)
 }
 
 /// The manifests of a snapshot's changelog files; none if it has none.
 ///
 /// # Errors
 /// As [`read_manifest_list`].
-pub fn changelog_manifests(store: &dyn Store, root: &str, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+pub fn changelog_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
     match &snapshot.changelog_manifest_list {
-        Some(name) => read_manifest_list(store, root, name),
+        Some(name) => read_manifest_list(from, name),
         None => Ok(Vec::new()),
     }
 }

@@ -144,7 +144,7 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
         // Deleted and added once more within one manifest, in blocks that different threads decode.
         file("c", (0..40).map(|i| (u8::from(i < 20), name(i % 20 + 100))).chain([(DELETE, name(119))]).collect()),
     ];
-    let live = live_files(&LocalStore, root, &manifests, &EntryRequest::default()).unwrap();
+    let live = live_files(ManifestFolder::new(&LocalStore, root), &manifests, &EntryRequest::default()).unwrap();
     assert!(live.len() > manifests.len());
     let found: Vec<String> = live
         .iter()
@@ -152,15 +152,18 @@ fn manifests_of_many_blocks_are_put_together_in_order() {
         .collect();
     let wanted: Vec<String> = (0..50).filter(|i| i % 3 != 0).chain(100..119).map(name).collect();
     assert_eq!(found, wanted);
-    let deleted = DeletedFiles::read(&LocalStore, root, &manifests, &EntryRequest::default()).unwrap();
-    let parts = deleted.live_parts(&LocalStore, root, &manifests, &EntryRequest::default(), |manifest, live| {
-        Ok(if manifest == 2 { live.columns.place } else { Vec::new() })
-    });
+    let deleted =
+        DeletedFiles::read(ManifestFolder::new(&LocalStore, root), &manifests, &EntryRequest::default()).unwrap();
+    let parts = deleted.live_parts(
+        ManifestFolder::new(&LocalStore, root),
+        &manifests,
+        &EntryRequest::default(),
+        |manifest, live| Ok(if manifest == 2 { live.columns.place } else { Vec::new() }),
+    );
     let places: Vec<u32> = parts.unwrap().into_iter().flatten().flatten().collect();
     assert_eq!(places, (20..39).collect::<Vec<_>>());
     let error = live_files(
-        &LocalStore,
-        root,
+        ManifestFolder::new(&LocalStore, root),
         &[ManifestFile { file_name: "d".into(), added_files: 1, ..ManifestFile::default() }],
         &EntryRequest::default(),
     );

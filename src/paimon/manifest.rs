@@ -13,7 +13,7 @@ use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, NO_NAMES};
 use super::partition::checked_name;
 use super::stats::StatsColumn;
 use super::stats_decode::{RawStats, StatsSteps, is_stats, is_text_list, read_texts, require};
-use crate::codec::avro::{Block, Budget, Compiled, Container, Cursor, Inflater, Member, Node, Skip, Step, compile};
+use crate::codec::avro::{Block, Budget, Compiled, Cursor, Inflater, Member, Node, OpenFile, Skip, Step, compile};
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result, ResultExt};
 
@@ -147,8 +147,7 @@ static PROGRAMS: Compiled<Program> = Compiled::new();
 /// # Errors
 /// `CorruptTable` with the number of the block if the bytes are no manifest; `Unsupported` for an unknown codec.
 pub fn decode_manifest(bytes: &[u8], request: &EntryRequest<'_>) -> Result<EntryColumns> {
-    let mut decoder = Decoder::default();
-    decoder.decode(bytes, request)
+    Decoder::default().decode(&OpenFile::parse(bytes)?, request)
 }
 
 /// Whether the entry in a row, which is the last one, is wanted.
@@ -166,8 +165,8 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`decode_manifest`].
-    pub fn decode(&mut self, bytes: &[u8], request: &EntryRequest<'_>) -> Result<EntryColumns> {
-        self.decode_blocks(&Container::parse(bytes)?, 0..usize::MAX, request, &mut |_, _| Ok(true))
+    pub fn decode<B: AsRef<[u8]>>(&mut self, file: &OpenFile<B>, request: &EntryRequest<'_>) -> Result<EntryColumns> {
+        self.decode_blocks(file, 0..usize::MAX, request, &mut |_, _| Ok(true))
     }
 
     /// As [`Decoder::decode`], of some blocks of a manifest: threads can share one. Each entry that the request keeps is the
@@ -175,29 +174,30 @@ impl Decoder {
     ///
     /// # Errors
     /// As [`decode_manifest`]; those of `wants`.
-    pub fn decode_blocks(
+    pub fn decode_blocks<B: AsRef<[u8]>>(
         &mut self,
-        container: &Container<'_>,
+        file: &OpenFile<B>,
         blocks: Range<usize>,
         request: &EntryRequest<'_>,
         wants: Wants<'_>,
     ) -> Result<EntryColumns> {
-        let blocks = blocks.start..blocks.end.min(container.blocks.len());
-        let schema = container.schema_json()?;
+        let blocks = blocks.start..blocks.end.min(file.blocks().len());
+        let schema = file.head()?;
+        let schema = schema.schema_json()?;
         let program = match self.program.take().filter(|p| p.schema == schema) {
             Some(program) => program,
             None => PROGRAMS.get(schema.len(), |p| p.schema == schema, || Program::new(schema))?,
         };
         self.program = Some(program.clone());
         let entries = |blocks: &[Block]| blocks.iter().fold(0u64, |n, b| n.saturating_add(b.count));
-        let wanted = container.blocks.get(blocks.clone()).unwrap_or_default();
+        let wanted = file.blocks().get(blocks.clone()).unwrap_or_default();
         let compressed: usize = wanted.iter().map(|b| b.range.len()).sum();
-        let mut place = entries(container.blocks.get(..blocks.start).unwrap_or_default());
+        let mut place = entries(file.blocks().get(..blocks.start).unwrap_or_default());
         let mut sink = Sink::new(wants);
         // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
         sink.columns.reserve(usize::try_from(entries(wanted)).unwrap_or(usize::MAX).min(compressed / 16));
         for (i, block) in blocks.zip(wanted) {
-            let data = self.inflater.inflate(container.codec, container.block_data(i)?).with("block", i)?;
+            let data = file.block(i, &mut self.inflater).with("block", i)?;
             decode_block(data, block.count, place, (&program, request), &mut sink).with("block", i)?;
             place = place.saturating_add(block.count);
         }

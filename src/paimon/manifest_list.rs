@@ -5,7 +5,7 @@
 use super::partition::checked_name;
 use super::stats::SimpleStats;
 use super::stats_decode::{RawStats, StatsSteps, is_stats, require};
-use crate::codec::avro::{Budget, Compiled, Container, Cursor, Node, Step, compile};
+use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Step, compile};
 use crate::error::{Error, Result};
 
 /// A manifest of a snapshot. A range of `None` is not known: it may hold anything.
@@ -71,10 +71,18 @@ const REQUIRED: usize = 4;
 /// # Errors
 /// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
 pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
-    let container = Container::parse(bytes)?;
-    let schema = container.schema_json()?;
+    decode_entries(&OpenFile::parse(bytes)?)
+}
+
+/// As [`decode_manifest_list`].
+///
+/// # Errors
+/// As [`decode_manifest_list`].
+pub(super) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<ManifestFile>> {
+    let head = file.head()?;
+    let schema = head.schema_json()?;
     let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
-    container.decode_records(|cursor| layout.manifest(cursor))
+    file.decode_records(|cursor| layout.manifest(cursor))
 }
 
 static LAYOUTS: Compiled<Layout> = Compiled::new();

@@ -1,6 +1,7 @@
 use serde_json::Value as Json;
 
 use super::*;
+use crate::codec::avro::Container;
 use crate::paimon::testing::{expected, schema, shown_row, table};
 
 fn list(name: &str, ending: &str) -> Vec<u8> {

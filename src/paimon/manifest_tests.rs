@@ -1,7 +1,9 @@
 use serde_json::Value as Json;
 
 use super::*;
+use crate::codec::avro::Container;
 use crate::paimon::live::{data_manifests, live_files, read_manifest};
+use crate::paimon::manifest_folder::ManifestFolder;
 use crate::paimon::snapshot::Snapshot;
 use crate::paimon::stats::StatsRef;
 use crate::paimon::testing::{expected, schema, shown_row, table};
@@ -26,8 +28,8 @@ fn entries_say_what_java_says() {
         [("pk_dv_part", 5), ("manifest_codec_deflate", 1), ("manifest_codec_null", 1), ("manifest_codec_snappy", 1)]
     {
         let (root, schema, expected) = (table(name), schema(name, 0), expected(name));
-        let manifests = data_manifests(&LocalStore, &root, &snapshot(name, id)).unwrap();
-        let live = live_files(&LocalStore, &root, &manifests, &ALL).unwrap();
+        let manifests = data_manifests(ManifestFolder::new(&LocalStore, &root), &snapshot(name, id)).unwrap();
+        let live = live_files(ManifestFolder::new(&LocalStore, &root), &manifests, &ALL).unwrap();
         let wanted = expected["entries"].as_array().unwrap();
         assert_eq!(live.iter().map(|l| l.rows.len()).sum::<usize>(), wanted.len(), "{name}");
         let types: Vec<_> = schema.fields.iter().map(|f| f.ty.clone()).collect();
@@ -76,10 +78,10 @@ fn entries_say_what_java_says() {
 fn raw_entries_come_in_the_order_of_the_file() {
     let (root, lists) = (table("pk_dv_part"), &expected("pk_dv_part")["manifests"]);
     let wanted = lists["base"].as_array().unwrap().iter().chain(lists["delta"].as_array().unwrap());
-    let manifests = data_manifests(&LocalStore, &root, &snapshot("pk_dv_part", 5)).unwrap();
+    let manifests = data_manifests(ManifestFolder::new(&LocalStore, &root), &snapshot("pk_dv_part", 5)).unwrap();
     let mut deletions = 0;
     for (manifest, wanted) in manifests.iter().zip(wanted) {
-        let c = read_manifest(&LocalStore, &root, manifest, &EntryRequest::default()).unwrap();
+        let c = read_manifest(ManifestFolder::new(&LocalStore, &root), manifest, &EntryRequest::default()).unwrap();
         for (row, w) in wanted["entries"].as_array().unwrap().iter().enumerate() {
             assert_eq!((c.kind[row] == DELETE, c.place[row] as usize), (w[0] == "DELETE", row));
             assert_eq!((Json::from(c.name(row).unwrap()), Json::from(c.level[row])), (w[3].clone(), w[4].clone()));
@@ -94,7 +96,8 @@ fn raw_entries_come_in_the_order_of_the_file() {
 
 fn one_manifest() -> Vec<u8> {
     let root = table("manifest_codec_null");
-    let manifests = data_manifests(&LocalStore, &root, &snapshot("manifest_codec_null", 1)).unwrap();
+    let manifests =
+        data_manifests(ManifestFolder::new(&LocalStore, &root), &snapshot("manifest_codec_null", 1)).unwrap();
     std::fs::read(format!("{root}/manifest/{}", manifests[0].file_name)).unwrap()
 }
 

@@ -25,6 +25,7 @@ pub mod index_manifest;
 pub mod live;
 pub mod manifest;
 pub mod manifest_encode;
+pub mod manifest_folder;
 pub mod manifest_list;
 pub mod metadata;
 pub mod options;

@@ -173,7 +173,7 @@ impl Used<'_> {
         manifests: &mut BTreeMap<String, (ManifestFile, Vec<String>)>,
     ) -> Result<()> {
         go_on()?;
-        let (store, root) = (self.branch.store().as_ref(), self.branch.root());
+        let store = self.branch.store().as_ref();
         let Some(bytes) = if_there(store.get(path))? else { return Ok(()) };
         let snapshot = Snapshot::parse(&bytes).with("path", path)?;
         let expired = |e: Error, is_needed: bool| match e.kind() {
@@ -187,7 +187,7 @@ impl Used<'_> {
         let changes = snapshot.changelog_manifest_list.as_ref().map(|list| (list, has_all));
         for (list, is_needed) in lists.into_iter().chain(changes) {
             self.keep(list);
-            match read_manifest_list(store, root, list) {
+            match read_manifest_list(self.branch.manifests(), list) {
                 Ok(found) => {
                     for manifest in found {
                         self.keep(&manifest.file_name);
@@ -203,7 +203,7 @@ impl Used<'_> {
         }
         if let Some(name) = &snapshot.index_manifest {
             self.keep(name);
-            match read_index_manifest(store, root, name) {
+            match read_index_manifest(self.branch.manifests(), name) {
                 Ok(entries) => entries.iter().for_each(|entry| self.keep(&entry.file_name)),
                 Err(e) => expired(e, has_data)?,
             }
@@ -214,8 +214,8 @@ impl Used<'_> {
 
     /// The data files that a manifest speaks of.
     fn manifest(&self, manifest: &ManifestFile, of: &[String]) -> Result<()> {
-        let (store, root) = (self.branch.store().as_ref(), self.branch.root());
-        match read_manifest(store, root, manifest, &EntryRequest::default()) {
+        let store = self.branch.store().as_ref();
+        match read_manifest(self.branch.manifests(), manifest, &EntryRequest::default()) {
             Ok(columns) => columns.rows().try_for_each(|row| {
                 self.keep(columns.name(row)?);
                 columns.extra_files(row)?.iter().for_each(|name| self.keep(name));

@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use super::deletes::{BucketKey, DeletionVectors};
 use super::entries::EntryRequest;
 use super::live::{DeletedFiles, data_manifests};
+use super::manifest_folder::ManifestFolder;
 use super::manifest_list::ManifestFile;
 use super::partition::Paths;
 use super::plan_files::{BatchJudge, Group, Judged, Pruner};
@@ -24,6 +25,7 @@ use super::plan_rules::Rules;
 use super::plan_splits::Splitter;
 use super::schema::TableSchema;
 use super::snapshot::Snapshot;
+use crate::codec::avro::KeptFiles;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::store::Store;
@@ -38,6 +40,8 @@ pub struct PlanInput {
     pub store: Arc<dyn Store>,
     /// The table's folder.
     pub root: String,
+    /// Manifests that former plans read.
+    pub kept: Arc<KeptFiles>,
     /// The schemas of the branch, by their numbers.
     pub schemas: Arc<BTreeMap<i64, Arc<TableSchema>>>,
     /// The version; `None` for an empty table.
@@ -54,6 +58,13 @@ pub struct PlanInput {
     pub files_since_ms: Option<i64>,
     /// Whether files of level 0 are seen in tables that hide them, and merged with the others.
     pub every_level: bool,
+}
+
+impl PlanInput {
+    /// Where manifests are read from.
+    pub fn manifests(&self) -> ManifestFolder<'_> {
+        ManifestFolder::new(self.store.as_ref(), &self.root).keeping(&self.kept)
+    }
 }
 
 /// Manifests and their length.
@@ -176,7 +187,7 @@ pub fn plan(input: &PlanInput, go_on: GoOn) -> Result<Plan> {
 fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: GoOn) -> Result<Plan> {
     let began = Instant::now();
     let mut counters = PlanCounters::default();
-    let manifests = data_manifests(input.store.as_ref(), &input.root, snapshot)?;
+    let manifests = data_manifests(input.manifests(), snapshot)?;
     let pruner = Pruner::new(input, rules)?;
     let kept = pruner.manifests(manifests, &mut counters)?;
     counters.list_ms = millis_since(began);
@@ -186,7 +197,7 @@ fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: GoOn
     let split = Instant::now();
     let buckets = Buckets::of(&pruner, &files)?;
     let deletes = match rules.deletion_vectors {
-        true => DeletionVectors::load(input.store.as_ref(), &input.root, snapshot, &buckets.keys())?,
+        true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
         false => DeletionVectors::default(),
     };
     let splits = splits(input, rules, &files, (&buckets, &deletes), &mut counters, go_on)?;
@@ -262,12 +273,11 @@ pub(super) fn live_files(
     counters: &mut PlanCounters,
     go_on: GoOn,
 ) -> Result<Vec<Judged>> {
-    let store = input.store.as_ref();
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
-    let deleted = DeletedFiles::read(store, &input.root, manifests, &request)?;
+    let deleted = DeletedFiles::read(input.manifests(), manifests, &request)?;
     let judge = |_| go_on().map(|()| BatchJudge::new(pruner));
-    let parts = deleted.judged_parts(store, &input.root, manifests, &request, judge)?;
+    let parts = deleted.judged_parts(input.manifests(), manifests, &request, judge)?;
     let files: Vec<Judged> = parts.into_iter().flatten().collect();
     files.iter().for_each(|judged| judged.count(counters));
     Ok(files)

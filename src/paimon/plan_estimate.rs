@@ -29,7 +29,7 @@ pub fn estimate(input: &PlanInput) -> Result<PlanEstimate> {
     let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
     let rules = Rules::of_state(input)?;
     let pruner = Pruner::new(input, &rules)?;
-    let listed = data_manifests(input.store.as_ref(), &input.root, snapshot)?;
+    let listed = data_manifests(input.manifests(), snapshot)?;
     let all = ManifestCount::of(&listed);
     let kept = pruner.manifests(listed, &mut super::plan::PlanCounters::default())?;
     Ok(PlanEstimate {

@@ -60,6 +60,7 @@ fn input(kind: Kind, buckets: i32, filter: BoundPredicate, split_bytes: i64) -> 
     PlanInput {
         store: open_store("/nowhere", &BTreeMap::new()).unwrap(),
         root: "/nowhere".to_owned(),
+        kept: Arc::default(),
         schemas: Arc::new(BTreeMap::from([(0, schema.clone())])),
         snapshot: None,
         schema,

@@ -101,6 +101,7 @@ fn input_of(table: &str, read: &Json) -> Result<(PlanInput, TableFolder)> {
     let input = PlanInput {
         store: metadata.folder.store().clone(),
         root: metadata.folder.root().to_owned(),
+        kept: Arc::default(),
         schemas: Arc::new(metadata.schemas.clone()),
         snapshot: place.snapshot,
         filter: Arc::new(bind(&predicate(&read["filter"], &schema), schema.columns(), true)?),

@@ -40,16 +40,15 @@ pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: GoOn) -> Result<Vec<Fi
     let kept: HashSet<&str> =
         planned.splits.iter().flat_map(|s| s.files()).map(|t| t.data_file.path.as_str()).collect();
     let pruner = Pruner::new(input, &rules)?;
-    let store = input.store.as_ref();
-    let manifests = data_manifests(store, &input.root, snapshot)?;
+    let manifests = data_manifests(input.manifests(), snapshot)?;
     let mut of_manifests = Vec::with_capacity(manifests.len());
     for manifest in &manifests {
         of_manifests.push(pruner.why_no_manifest(manifest).with("manifest", &manifest.file_name)?);
     }
     let request = EntryRequest { keep: None, ..pruner.request() };
-    let deleted = DeletedFiles::read(store, &input.root, &manifests, &request)?;
+    let deleted = DeletedFiles::read(input.manifests(), &manifests, &request)?;
     let judge = Judge { pruner: &pruner, paths: paths(input)?, kept: &kept };
-    let parts = deleted.live_parts(store, &input.root, &manifests, &request, |at, live| {
+    let parts = deleted.live_parts(input.manifests(), &manifests, &request, |at, live| {
         go_on()?;
         let name = manifests.get(at).map(|m| m.file_name.as_str()).unwrap_or_default();
         let reason = of_manifests.get(at).and_then(Option::as_deref);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{PaimonScan, Selection};
 use crate::changes::{with_columns, with_fields};
 use crate::error::{Error, ErrorKind, Result};
-use crate::expr::BoundPredicate;
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::changes::earliest_told;
 use crate::paimon::options::Options;
@@ -18,8 +18,8 @@ use crate::scan_shape::ScanShape;
 use crate::store::Location;
 use crate::table::{At, ScanRequest};
 use crate::task::{PaimonContext, ReadContext};
-use crate::types::Schema;
-use crate::types::metadata_columns::{CHANGE_COLUMNS, FILE, LINEAGE_COLUMNS, POS, metadata_column};
+use crate::types::metadata_columns::{CHANGE_COLUMNS, CHANGE_TYPE, FILE, LINEAGE_COLUMNS, POS, metadata_column};
+use crate::types::{Schema, Value};
 
 /// Options of Frazil's own.
 const OWN_OPTIONS: [&str; 2] = ["batch-rows", "case-sensitive"];
@@ -140,13 +140,13 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
     made(table, schema.clone(), Selection::Version(place), columns.clone(), all, request, options)
 }
 
-/// A scan of the rows that appends between two versions added: Java's `incremental-between` by `delta`.
+/// A scan of the rows that came between two versions: Java's `incremental-between`. Append tables have them by `delta`, tables with
+/// a primary key by their changelog if there is one; of these, rows that were taken back or deleted are not among them.
 fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<String, String>) -> Result<PaimonScan> {
     let schema = table.table_schema();
-    if schema.has_primary_key() || Options(&options).data_evolution()? {
+    if Options(&options).data_evolution()? {
         return Err(Error::unsupported(
-            "rows of Apache Paimon's tables with a primary key, or whose rows have their columns in several \
-            files, are not appended but changed",
+            "rows of Apache Paimon's tables that have their columns in several files are not appended but changed",
         )
         .hint("table.changes(since=...) gives the rows that changed"));
     }
@@ -154,14 +154,24 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
         return Err(Error::invalid(format!("both since= and the option '{other}' say which version to read"))
             .hint("Leave out one of them"));
     }
-    // Between two tags, Java would tell how their states differ.
-    for (key, value) in [("incremental-between-scan-mode", "delta"), ("incremental-between-tag-to-snapshot", "true")] {
-        options.insert(key.to_owned(), value.to_owned());
+    if !schema.has_primary_key() {
+        options.insert("incremental-between-scan-mode".to_owned(), "delta".to_owned());
     }
+    // Between two tags, Java would tell how their states differ.
+    options.insert("incremental-between-tag-to-snapshot".to_owned(), "true".to_owned());
     let between = ends(table, &request, &options)?;
     let columns = schema.columns();
     let all = with_fields(columns, more_columns(schema)?.into_iter().filter_map(metadata_column));
     made(table, schema.clone(), Selection::Appended(between), columns.clone(), all, request, options)
+}
+
+/// Rows as a change left them.
+fn left_by_changes() -> Result<BoundPredicate> {
+    let column = metadata_column(CHANGE_TYPE);
+    let term = column.as_ref().and_then(|column| BoundTerm::of_column(&[column]));
+    let term = term.ok_or_else(|| Error::internal("the type of a change is no column"))?;
+    let values = ["insert", "update_after"].map(|kind| Value::String(kind.into()));
+    Ok(BoundPredicate::Leaf(BoundLeaf { term, op: Op::In, values: values.into() }))
 }
 
 /// The versions between which changes lie; `None` if they are the same.
@@ -254,7 +264,10 @@ fn made(
         schema: schema.columns().clone(),
         projection: columns,
         dropped: [].into(),
-        change_filter: Arc::new(BoundPredicate::True),
+        change_filter: Arc::new(match selection {
+            Selection::Appended(_) if schema.has_primary_key() => left_by_changes()?,
+            _ => BoundPredicate::True,
+        }),
         snapshot_id: selection.snapshot().map(|s| s.id),
         location: Location::recorded(),
         storage_options: table.storage_options().clone(),

@@ -38,11 +38,11 @@ impl WrittenBuckets {
     pub fn read(metadata: &TableMetadata) -> Result<WrittenBuckets> {
         let mut out = WrittenBuckets::default();
         let Some(snapshot) = &metadata.snapshot else { return Ok(out) };
-        let (store, root) = (metadata.folder.store().as_ref(), metadata.folder.root());
-        let manifests = data_manifests(store, root, snapshot)?;
+        let from = metadata.folder.manifests();
+        let manifests = data_manifests(from, snapshot)?;
         let request = EntryRequest::default();
-        let deleted = DeletedFiles::read(store, root, &manifests, &request)?;
-        let parts = deleted.judged_parts(store, root, &manifests, &request, |_| Ok(Greatest::default()))?;
+        let deleted = DeletedFiles::read(from, &manifests, &request)?;
+        let parts = deleted.judged_parts(from, &manifests, &request, |_| Ok(Greatest::default()))?;
         for part in parts.into_iter().flatten() {
             out.totals.extend(part.totals);
             for (bucket, sequence) in part.sequence {

@@ -58,11 +58,11 @@ impl PaimonScan {
     fn fold(&self, planned: &HashMap<String, Coverage>, folds: &mut [ColumnFold], go_on: GoOn) -> Result<()> {
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let folder = self.table().folder();
-        let (store, root, schema) = (folder.store().as_ref(), folder.root(), self.table_schema());
-        let paths = Paths::new(root, schema)?;
+        let (from, schema) = (folder.manifests(), self.table_schema());
+        let paths = Paths::new(folder.root(), schema)?;
         let input = self.plan_input();
         let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
-        for live in live_files(store, root, &data_manifests(store, root, snapshot)?, &request)? {
+        for live in live_files(from, &data_manifests(from, snapshot)?, &request)? {
             go_on()?;
             let (columns, mut mappings) = (&live.columns, Mappings::default());
             for row in live.rows.iter().map(|row| *row as usize) {

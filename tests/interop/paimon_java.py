@@ -521,7 +521,7 @@ class PaimonTable:
             assert sum(t.num_rows for split in scan.plan() for t in [split.to_arrow()]) == java.rows.num_rows, told
 
     def check_changes(self, since: Any, at: Any, filter_: Filter | None = None, mode: str | None = None) -> list[str]:
-        """Frazil tells the changes that Java tells; gives their kinds."""
+        """Frazil tells the changes that Java tells, and of keys the rows that came by them; gives their kinds."""
         options: dict[str, object] = {"incremental-between": f"{since},{at}"}
         mine: dict[str, object] = {}
         if mode is not None:
@@ -534,6 +534,11 @@ class PaimonTable:
         mine_rows = rows.select(java.rows.column_names).append_column("kind", pa.array(kinds, pa.string()))
         java_rows = java.rows.append_column("kind", pa.array(java.kinds, pa.string()))
         assert_same_rows(comparable(mine_rows), comparable(java_rows), told)
+        if isinstance(since, int) and not self.load().primaryKeys().isEmpty():
+            came = self.open().scan(text, since=since, at=at, options=mine or None)
+            left = java.rows.filter(pa.array([kind in ("+I", "+U") for kind in java.kinds], pa.bool_()))
+            assert_same_rows(comparable(came.to_arrow()), comparable(left), told)
+            assert came.count() == left.num_rows, told
         return kinds
 
 

@@ -199,6 +199,26 @@ def test_renaming_and_registering(catalog: fz.Catalog) -> None:
         catalog.register_table("db.again", newest)
 
 
+def test_a_name_is_of_one_table_whatever_its_format(tmp_path: pathlib.Path) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    schema = pa.schema([("id", pa.int64())])
+    other = {"iceberg": "paimon", "paimon": "iceberg"}
+    for format in other:
+        catalog.create_table(f"db.{format}", schema, format=format)
+    for format in other:
+        for taken in ("iceberg", "paimon"):
+            with pytest.raises(fz.AlreadyExistsError, match=f"db.{taken}"):
+                catalog.create_table(f"db.{taken}", schema, format=format)
+    with pytest.raises(fz.AlreadyExistsError, match=r"db\.iceberg"):
+        catalog.rename_table("db.paimon", "db.iceberg")
+    metadata = catalog.load_table("db.iceberg").metadata_location
+    with pytest.raises(fz.AlreadyExistsError, match=r"db\.paimon"):
+        catalog.register_table("db.paimon", metadata)
+    for format in other:
+        assert catalog.load_table(f"db.{format}").format == format
+
+
 @pytest.mark.parametrize("kind", ["sql", "memory"])
 def test_metadata_files(catalog: fz.Catalog, tmp_path: pathlib.Path) -> None:
     catalog.create_namespace("db")

@@ -221,13 +221,39 @@ def test_appended_rows(orders: fz.Table, accounts: fz.Table) -> None:
     assert placed.num_rows == 10
     assert orders.scan(since=1, at=2).plan_table().num_rows == len(list(orders.scan(since=1, at=2).plan_files()))
     for refused in (
-        lambda: accounts.scan(since=1),
         lambda: orders.scan(since=1).statistics(),
         lambda: orders.scan(since=1).estimate(),
         lambda: orders.scan(since=1).explain(files=True),
     ):
         with pytest.raises(fz.UnsupportedError, match="Paimon"):
             refused()
+
+
+def test_rows_that_came_by_key(accounts: fz.Table) -> None:
+    """What `changes` tells as inserted or updated, with the columns of the table."""
+    for since, at, options in (
+        (0, None, {}),
+        (1, 3, {}),
+        (2, None, {}),
+        (2, 2, {}),
+        (1, 3, {"incremental-between-scan-mode": "diff"}),
+    ):
+        scan = accounts.scan(since=since, at=at, options=options)
+        changes = accounts.changes("_change_type in ('insert', 'update_after')", since=since, at=at, options=options)
+        assert scan.to_arrow().schema == accounts.scan().to_arrow().schema
+        assert scan.to_arrow() == changes.to_arrow().select(scan.arrow_schema.names)
+        assert scan.count() == changes.count() == scan.to_arrow().num_rows
+        assert scan.limit(1).to_arrow().num_rows == min(1, scan.count())
+        assert pickle.loads(pickle.dumps(scan)).to_arrow() == scan.to_arrow()
+        assert sum(split.to_arrow().num_rows for split in scan.plan()) == scan.count()
+        assert scan.plan_table().num_rows == len(list(scan.plan_files()))
+        assert scan.plan_table().schema == accounts.scan().plan_table().schema
+    gone = accounts.changes("_change_type = 'delete'", since=2).to_arrow().column("id").to_pylist()
+    assert gone == [2]
+    assert ids(accounts.scan(since=2)) == ids(accounts.scan("id >= 5", since=2)) == [5]
+    assert accounts.scan("id = 2", since=2).count() == 0
+    with pytest.raises(fz.InvalidInputError, match="_change_type"):
+        accounts.scan("_change_type = 'delete'", since=2)
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,38 @@ def test_changes_go_back_over_expired_snapshots(tmp_path: Path, producer: str) -
     assert table.maintain.expire_snapshots(retain_last=1, older_than=AGE).changelogs == [4, 5]
     assert table.maintain.remove_orphan_files(older_than=dt.timedelta(0)).files == []
     assert table.refresh().scan().count() == 6
+
+
+def test_ages_are_not_below_0(tmp_path: Path) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    for format in ("paimon", "iceberg"):
+        table = catalog.create_table(f"db.{format}", SCHEMA, format=format)
+        table.append(pa.Table.from_pylist([{"id": 1, "v": 1}], SCHEMA))
+        for upkeep in (table.maintain.expire_snapshots, table.maintain.remove_orphan_files):
+            with pytest.raises(fz.InvalidInputError, match="older_than= is an age"):
+                upkeep(older_than=dt.timedelta(days=-1))
+
+
+def test_a_version_that_expires_meanwhile(tmp_path: Path) -> None:
+    """The version's manifests are gone, before its snapshot or with it: the error says why, and what to do."""
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, format="paimon")
+    for i in range(3):
+        table.append(pa.Table.from_pylist([{"id": i, "v": i}], SCHEMA))
+    old = fz.open_table(table.location).scan(at=1)
+    snapshot = json.loads((Path(table.location) / "snapshot" / "snapshot-1").read_text())
+    kept = table.scan(at=1)
+    assert kept.count() == 1
+    table.maintain.expire_snapshots(retain_last=1, older_than=AGE)
+    assert not (Path(table.location) / "manifest" / snapshot["deltaManifestList"]).exists()
+    with pytest.raises(fz.NotFoundError, match="Snapshot 1 has expired") as error:
+        old.plan()
+    assert "read a later one" in str(error.value)
+    # What is in memory plans; its files are gone all the same, or kept by later versions.
+    assert kept.to_arrow().column("id").to_pylist() == [0]
+    with pytest.raises(fz.NotFoundError, match="no snapshot 1"):
+        table.scan(at=1)
+    with pytest.raises(fz.NotFoundError, match="Branches besides main: none"):
+        table.scan(at="nope")

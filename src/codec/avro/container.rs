@@ -9,7 +9,7 @@ use zstd::zstd_safe::{self, DCtx};
 
 use super::decode::Cursor;
 use super::schema::Node;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, Result};
 
 /// First bytes of a container.
 pub const MAGIC: &[u8; 4] = b"Obj\x01";
@@ -159,29 +159,6 @@ impl<'a> Container<'a> {
     pub fn block_data(&self, index: usize) -> Result<&'a [u8]> {
         (self.blocks.get(index).and_then(|b| self.bytes.get(b.range.clone())))
             .ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))
-    }
-
-    /// Every record of every block in order, as `read` reads one.
-    ///
-    /// # Errors
-    /// `CorruptTable` if a block cannot be decompressed or holds more than its records; those of `read`, naming the block.
-    pub fn decode_records<T>(&self, mut read: impl FnMut(&mut Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
-        let mut inflater = Inflater::default();
-        let mut out = Vec::new();
-        for (i, block) in self.blocks.iter().enumerate() {
-            let mut read_block = || -> Result<()> {
-                let mut cursor = Cursor::new(inflater.inflate(self.codec, self.block_data(i)?)?);
-                for _ in 0..block.count {
-                    out.push(read(&mut cursor)?);
-                }
-                match cursor.rest() {
-                    [] => Ok(()),
-                    _ => Err(Error::corrupt("the block holds more than its records")),
-                }
-            };
-            read_block().with("block", i)?;
-        }
-        Ok(out)
     }
 }
 

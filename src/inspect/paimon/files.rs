@@ -70,12 +70,12 @@ impl Sums {
 impl<'t> Version<'t> {
     fn listed(&self) -> Result<Vec<ManifestFile>> {
         let folder = self.table.folder();
-        self.snapshot.map_or(Ok(Vec::new()), |s| data_manifests(folder.store().as_ref(), folder.root(), s))
+        self.snapshot.map_or(Ok(Vec::new()), |s| data_manifests(folder.manifests(), s))
     }
 
     fn live(&self, request: &EntryRequest<'_>) -> Result<Vec<LiveEntries>> {
         let folder = self.table.folder();
-        live_files(folder.store().as_ref(), folder.root(), &self.listed()?, request)
+        live_files(folder.manifests(), &self.listed()?, request)
     }
 
     fn partition_types(&self) -> impl Iterator<Item = &DataType> {
@@ -100,7 +100,7 @@ impl<'t> Version<'t> {
         for manifest in self.listed()? {
             go_on()?;
             let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
-            let columns = read_manifest(folder.store().as_ref(), folder.root(), &manifest, &request)?;
+            let columns = read_manifest(folder.manifests(), &manifest, &request)?;
             let mut mappings = Mappings::default();
             for row in columns.rows() {
                 out.add(&columns, row, &mut mappings)?;
@@ -120,7 +120,7 @@ impl<'t> Version<'t> {
         let folder = self.table.folder();
         let mut all = self.listed()?;
         if let Some(snapshot) = self.snapshot {
-            all.extend(changelog_manifests(folder.store().as_ref(), folder.root(), snapshot)?);
+            all.extend(changelog_manifests(folder.manifests(), snapshot)?);
         }
         let text = |row: &[u8]| row_text(row, self.partition_types());
         let bounds = |of: &dyn Fn(&ManifestFile) -> Result<String>| all.iter().map(of).collect::<Result<Vec<_>>>();
@@ -189,7 +189,7 @@ impl<'t> Version<'t> {
     fn indexes(&self) -> Result<Rows> {
         let folder = self.table.folder();
         let all = match self.snapshot.and_then(|s| s.index_manifest.as_deref()) {
-            Some(name) => read_index_manifest(folder.store().as_ref(), folder.root(), name)?,
+            Some(name) => read_index_manifest(folder.manifests(), name)?,
             None => Vec::new(),
         };
         let partitions = all.iter().map(|e| row_text(&e.partition, self.partition_types()));

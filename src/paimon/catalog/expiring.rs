@@ -32,6 +32,14 @@ impl TableFolder {
         self.store().delete(&self.expiring_path())
     }
 
+    /// Whether a snapshot is there as a whole: neither has it expired nor has an expiry begun to remove its files.
+    ///
+    /// # Errors
+    /// As [`TableFolder::lasting_from`].
+    pub(crate) fn is_whole(&self, id: i64) -> Result<bool> {
+        Ok(self.lasting_from()? <= id && self.try_snapshot(id)?.is_some())
+    }
+
     /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the next one
     /// will end it. 0 if none has begun.
     ///

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::paimon::manifest_folder::ManifestFolder;
 use crate::paimon::partition::checked_name;
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::{Snapshot, Tag};
@@ -120,7 +121,8 @@ impl TableFolder {
         let branch = given_name(name, "branch")?.to_owned();
         let folder = TableFolder { store: self.store.clone(), root: self.root.clone(), branch };
         if name != MAIN_BRANCH && !folder.is_made()? {
-            let hint = format!("Branches: {}", some_of(self.branches()?));
+            let (branches, tags) = (some_of(self.branches()?), some_of(self.tag_names()?));
+            let hint = format!("Branches besides main: {branches}. Tags: {tags}");
             return Err(Error::not_found(format!("the table has no branch '{name}'"))
                 .with("path", &self.root)
                 .hint(hint));
@@ -154,6 +156,11 @@ impl TableFolder {
     /// The table's folder, without a slash at its end. Data files and manifests of all branches are below it.
     pub fn root(&self) -> &str {
         &self.root
+    }
+
+    /// The manifests of all branches.
+    pub fn manifests(&self) -> ManifestFolder<'_> {
+        ManifestFolder::new(self.store.as_ref(), &self.root)
     }
 
     /// The branch's name.

@@ -14,10 +14,10 @@ use crate::paimon::entries::{ADD, APPEND, DELETE, EntryRequest};
 use crate::paimon::file_entry::{FileEntry, partition_row};
 use crate::paimon::index_manifest::{DELETION_VECTORS, IndexEntry};
 use crate::paimon::live::{data_manifests, live_files};
+use crate::paimon::manifest_folder::ManifestFolder;
 use crate::paimon::partition::{checked_name, partition_of};
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::Snapshot;
-use crate::store::Store;
 use crate::task::{DataFile, PaimonNewFile, Partition};
 use crate::types::Value;
 
@@ -86,8 +86,7 @@ impl<'a> Asked<'a> {
     /// Of the store; `CorruptTable` if the snapshot's manifests are.
     pub(super) fn base(
         &mut self,
-        store: &dyn Store,
-        root: &str,
+        from: ManifestFolder<'_>,
         latest: &Snapshot,
         added: &[FileEntry],
     ) -> Result<Vec<FileEntry>> {
@@ -105,8 +104,8 @@ impl<'a> Asked<'a> {
         };
         let takes_out = self.replaced.is_some() || !self.changes.removed.is_empty() || !self.changes.moved.is_empty();
         let request = if takes_out { ALL } else { EntryRequest::default() };
-        let manifests = data_manifests(store, root, latest)?;
-        let live = live_files(store, root, &manifests, &EntryRequest { keep: Some(&keep), ..request })?;
+        let manifests = data_manifests(from, latest)?;
+        let live = live_files(from, &manifests, &EntryRequest { keep: Some(&keep), ..request })?;
         let entries = live.iter().flat_map(|l| l.rows.iter().map(|row| l.columns.entry(*row as usize)));
         entries.collect()
     }

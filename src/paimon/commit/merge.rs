@@ -15,6 +15,7 @@ use crate::paimon::data_type::DataType;
 use crate::paimon::entries::{ADD, DELETE, EntryRequest};
 use crate::paimon::file_entry::FileEntry;
 use crate::paimon::live::read_manifest;
+use crate::paimon::manifest_folder::ManifestFolder;
 use crate::paimon::manifest_list::ManifestFile;
 use crate::paimon::schema::TableSchema;
 use crate::store::{Store, in_parallel};
@@ -71,7 +72,7 @@ impl Merger<'_> {
     fn entries(&self, manifests: &[ManifestFile], request: &EntryRequest<'_>) -> Result<Vec<Vec<FileEntry>>> {
         in_parallel(self.store, manifests.len(), |i| {
             let Some(manifest) = manifests.get(i) else { return Ok(Vec::new()) };
-            let columns = read_manifest(self.store, self.root, manifest, request)?;
+            let columns = read_manifest(ManifestFolder::new(self.store, self.root), manifest, request)?;
             columns.rows().map(|row| columns.entry(row)).collect()
         })
     }

@@ -11,6 +11,7 @@ use crate::paimon::index_manifest::read_index_manifest;
 use crate::paimon::live::{
     changelog_manifests, data_manifests, delta_manifests, live_files, read_manifest, read_manifest_list,
 };
+use crate::paimon::manifest_folder::ManifestFolder;
 use crate::paimon::manifest_list::ManifestFile;
 use crate::paimon::partition::{Paths, checked_name, manifest_path, partition_of};
 use crate::paimon::schema::TableSchema;
@@ -155,6 +156,10 @@ impl<'a> Reader<'a> {
         Ok(Reader { store, root, paths: Paths::new(root, schema)?, schema: schema.clone() })
     }
 
+    fn manifests(&self) -> ManifestFolder<'a> {
+        ManifestFolder::new(self.store, self.root)
+    }
+
     /// A data file's path, and those of files beside it.
     fn paths_of(&self, columns: &EntryColumns, row: usize, out: &mut Vec<String>) -> Result<()> {
         let partition = partition_of(&self.schema, columns.partition_row(row))?;
@@ -173,7 +178,7 @@ impl<'a> Reader<'a> {
         let mut out = Vec::new();
         for manifest in manifests {
             let request = EntryRequest { kind: Some(kind), ..EntryRequest::default() };
-            let columns = if_there(true, read_manifest(self.store, self.root, manifest, &request))?;
+            let columns = if_there(true, read_manifest(self.manifests(), manifest, &request))?;
             let source = |row: &usize| columns.file_source.get(*row).copied().flatten();
             let mut rows = columns.rows().filter(|row| made_by.is(source(row)));
             rows.try_for_each(|row| self.paths_of(&columns, row, &mut out))?;
@@ -183,7 +188,7 @@ impl<'a> Reader<'a> {
 
     /// The files that a commit took out. Those that only went to another level are still there.
     pub(super) fn taken_out(&self, snapshot: &Snapshot, made_by: MadeBy) -> Result<Vec<String>> {
-        let manifests = if_there(true, delta_manifests(self.store, self.root, snapshot))?;
+        let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
         let moved: HashSet<String> = self.entries(&manifests, ADD, MadeBy::Any)?.into_iter().collect();
         let mut out = self.entries(&manifests, DELETE, made_by)?;
         out.retain(|path| !moved.contains(path));
@@ -192,13 +197,13 @@ impl<'a> Reader<'a> {
 
     /// The files that writers added by a commit.
     pub(super) fn added(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
-        let manifests = if_there(true, delta_manifests(self.store, self.root, snapshot))?;
+        let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
         self.entries(&manifests, ADD, MadeBy::Writers)
     }
 
     /// The changelog files of a commit.
     pub(super) fn changelog(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
-        let manifests = if_there(true, changelog_manifests(self.store, self.root, snapshot))?;
+        let manifests = if_there(true, changelog_manifests(self.manifests(), snapshot))?;
         self.entries(&manifests, ADD, MadeBy::Any)
     }
 
@@ -232,7 +237,7 @@ impl<'a> Reader<'a> {
         if !self.is_there(&manifest_path(self.root, list)?)? {
             return Ok(false);
         }
-        let manifests = if_there(true, read_manifest_list(self.store, self.root, list))?;
+        let manifests = if_there(true, read_manifest_list(self.manifests(), list))?;
         for manifest in &manifests {
             if !self.is_there(&manifest_path(self.root, &manifest.file_name)?)? {
                 return Ok(false);
@@ -255,9 +260,9 @@ impl<'a> Reader<'a> {
 
     /// Hands over the data files of a snapshot.
     pub(super) fn live(&self, snapshot: &Snapshot, each: &mut dyn FnMut(String)) -> Result<()> {
-        let manifests = data_manifests(self.store, self.root, snapshot)?;
+        let manifests = data_manifests(self.manifests(), snapshot)?;
         let mut paths = Vec::new();
-        for live in live_files(self.store, self.root, &manifests, &EntryRequest::default())? {
+        for live in live_files(self.manifests(), &manifests, &EntryRequest::default())? {
             for row in &live.rows {
                 self.paths_of(&live.columns, *row as usize, &mut paths)?;
                 paths.drain(..).for_each(&mut *each);
@@ -272,7 +277,7 @@ impl<'a> Reader<'a> {
         let of_data = of_data.into_iter().filter(|_| parts.data).map(|list| (list, tolerant));
         let changelog = snapshot.changelog_manifest_list.iter().filter(|_| parts.changelog).map(|list| (list, true));
         for (list, tolerant) in of_data.chain(changelog) {
-            let manifests = if_there(tolerant, read_manifest_list(self.store, self.root, list))?;
+            let manifests = if_there(tolerant, read_manifest_list(self.manifests(), list))?;
             for manifest in &manifests {
                 out.add(manifest_path(self.root, &manifest.file_name)?, Kind::Manifest, snapshot.id);
             }
@@ -282,7 +287,7 @@ impl<'a> Reader<'a> {
             return Ok(());
         }
         if let Some(name) = &snapshot.index_manifest {
-            for entry in if_there(tolerant, read_index_manifest(self.store, self.root, name))? {
+            for entry in if_there(tolerant, read_index_manifest(self.manifests(), name))? {
                 let partition = partition_of(&self.schema, &entry.partition)?;
                 let external = entry.external_path.as_deref();
                 let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;

@@ -233,7 +233,6 @@ impl History {
     /// What is said to be told of changes can be read.
     fn check_changes(&self, t: &TableFolder, latest: Option<&Snapshot>) {
         let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
-        let (store, root) = (t.store().as_ref(), t.root());
         let Some(latest) = latest else { return };
         for mode in [ChangeMode::Delta, ChangeMode::Changelog] {
             let first = earliest_told(t, mode, latest.id).unwrap().unwrap();
@@ -241,11 +240,11 @@ impl History {
             for commit in (first..=latest.id).map(|id| t.commit_left(id).unwrap()) {
                 let files = match mode {
                     ChangeMode::Delta if commit.commit_kind == "APPEND" => {
-                        delta_manifests(store, root, &commit).unwrap();
+                        delta_manifests(t.manifests(), &commit).unwrap();
                         reader.added(&commit).unwrap()
                     }
                     ChangeMode::Changelog if commit.commit_kind != "OVERWRITE" => {
-                        changelog_manifests(store, root, &commit).unwrap();
+                        changelog_manifests(t.manifests(), &commit).unwrap();
                         reader.changelog(&commit).unwrap()
                     }
                     _ => Vec::new(),

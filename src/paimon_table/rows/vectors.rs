@@ -55,9 +55,9 @@ pub(crate) fn changes(
     go_on: GoOn,
 ) -> Result<Vec<IndexEntry>> {
     let (folder, schema) = (table.folder(), table.table_schema());
-    let (store, root) = (folder.store().as_ref(), folder.root());
+    let root = folder.root();
     let before: Vec<IndexEntry> = match snapshot.and_then(|s| s.index_manifest.as_deref()) {
-        Some(manifest) => read_index_manifest(store, root, manifest)?,
+        Some(manifest) => read_index_manifest(folder.manifests(), manifest)?,
         None if deleted.is_empty() => return Ok(Vec::new()),
         None => Vec::new(),
     };

@@ -1,0 +1,302 @@
+//! Containers that threads share, and those among them that stay in memory once they were read: a table that is planned
+//! again neither loads nor decompresses what its last plan did.
+//!
+//! What is kept is never looked at but by name, so it serves only files that never change, as manifests do.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, TryLockError};
+
+use super::container::{Block, Codec, Container, Inflater};
+use super::decode::Cursor;
+use crate::error::{Error, Result, ResultExt};
+
+/// Bytes that a table keeps by default: the manifests of some 50,000 files.
+const MOST_BYTES: usize = 64 << 20;
+
+/// A container and its blocks.
+#[derive(Debug)]
+pub struct OpenFile<B = Vec<u8>> {
+    bytes: B,
+    codec: Codec,
+    blocks: Vec<Block>,
+    kept: Option<Kept>,
+}
+
+/// Blocks that were decompressed before.
+#[derive(Debug)]
+struct Kept {
+    blocks: Vec<OnceLock<Box<[u8]>>>,
+    room: Arc<Room>,
+    /// What this file takes of the room.
+    bytes: AtomicUsize,
+}
+
+impl<B: AsRef<[u8]>> OpenFile<B> {
+    /// A container of which nothing is kept.
+    ///
+    /// # Errors
+    /// As [`Container::parse`].
+    pub fn parse(bytes: B) -> Result<OpenFile<B>> {
+        let container = Container::parse(bytes.as_ref())?;
+        let (codec, blocks) = (container.codec, container.blocks);
+        Ok(OpenFile { bytes, codec, blocks, kept: None })
+    }
+
+    /// What its header says.
+    ///
+    /// # Errors
+    /// As [`Container::head`].
+    pub fn head(&self) -> Result<Container<'_>> {
+        Container::head(self.bytes.as_ref())
+    }
+
+    /// In the order of the file.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The decompressed bytes of a block, which the inflater may hold.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such block; as [`Inflater::inflate`].
+    pub fn block<'b>(&'b self, index: usize, inflater: &'b mut Inflater) -> Result<&'b [u8]> {
+        let place = self.kept.as_ref().and_then(|kept| kept.blocks.get(index));
+        if let Some(block) = place.and_then(OnceLock::get) {
+            return Ok(block);
+        }
+        let data = self.blocks.get(index).and_then(|b| self.bytes.as_ref().get(b.range.clone()));
+        let data = data.ok_or_else(|| Error::invalid(format!("the Avro file has no block {index}")))?;
+        let block = inflater.inflate(self.codec, data)?;
+        if let (Some(kept), Some(place)) = (&self.kept, place)
+            && self.codec != Codec::Null
+            && kept.takes(block.len())
+            && place.set(block.into()).is_err()
+        {
+            kept.gives_back(block.len()); // another thread was faster
+        }
+        Ok(block)
+    }
+
+    /// Every record of every block in order, as `read` reads one.
+    ///
+    /// # Errors
+    /// `CorruptTable` if a block cannot be decompressed or holds more than its records; those of `read`, naming the block.
+    pub fn decode_records<T>(&self, mut read: impl FnMut(&mut Cursor<'_>) -> Result<T>) -> Result<Vec<T>> {
+        let mut inflater = Inflater::default();
+        let mut out = Vec::new();
+        for (i, block) in self.blocks.iter().enumerate() {
+            let mut read_block = || -> Result<()> {
+                let mut cursor = Cursor::new(self.block(i, &mut inflater)?);
+                for _ in 0..block.count {
+                    out.push(read(&mut cursor)?);
+                }
+                match cursor.rest() {
+                    [] => Ok(()),
+                    _ => Err(Error::corrupt("the block holds more than its records")),
+                }
+            };
+            read_block().with("block", i)?;
+        }
+        Ok(out)
+    }
+}
+
+impl Kept {
+    fn takes(&self, bytes: usize) -> bool {
+        let taken = self.room.takes(bytes);
+        if taken {
+            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn gives_back(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.room.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.room.used.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+    }
+}
+
+/// Bytes that all kept files share.
+#[derive(Debug)]
+struct Room {
+    most: usize,
+    used: AtomicUsize,
+    /// Whether something found no place since it was last asked.
+    short: AtomicBool,
+}
+
+impl Room {
+    fn takes(&self, bytes: usize) -> bool {
+        let more = |used: usize| used.checked_add(bytes).filter(|all| *all <= self.most);
+        let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if !taken {
+            self.short.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+}
+
+/// Files, and the last round in which each was asked for.
+type ByPath = HashMap<Box<str>, (Arc<OpenFile>, u64)>;
+
+/// Files that stay in memory for the next plan. Bounded: what finds no room is loaded and decompressed each time.
+#[derive(Debug)]
+pub struct KeptFiles {
+    room: Arc<Room>,
+    files: Mutex<ByPath>,
+    /// The number of the current round.
+    round: AtomicU64,
+}
+
+impl Default for KeptFiles {
+    fn default() -> KeptFiles {
+        KeptFiles::new(MOST_BYTES)
+    }
+}
+
+impl KeptFiles {
+    /// Room for so many bytes, of files as they are and of their decompressed blocks.
+    pub fn new(most_bytes: usize) -> KeptFiles {
+        let room = Room { most: most_bytes, used: AtomicUsize::new(0), short: AtomicBool::new(false) };
+        KeptFiles { room: Arc::new(room), files: Mutex::default(), round: AtomicU64::new(0) }
+    }
+
+    /// The file at a path, which must never change; `load` gives its bytes if it is not here.
+    ///
+    /// # Errors
+    /// Those of `load`; as [`Container::parse`].
+    pub fn open(&self, path: &str, load: impl FnOnce() -> Result<Vec<u8>>) -> Result<Arc<OpenFile>> {
+        let round = self.round.load(Ordering::Relaxed);
+        let found = self.with(|files| {
+            files.get_mut(path).map(|(file, last)| {
+                *last = round;
+                file.clone()
+            })
+        });
+        if let Some(found) = found.flatten() {
+            return Ok(found);
+        }
+        let mut file = OpenFile::parse(load()?)?;
+        let size = file.bytes.len();
+        if self.room.takes(size) {
+            let blocks = file.blocks.iter().map(|_| OnceLock::new()).collect();
+            file.kept = Some(Kept { blocks, room: self.room.clone(), bytes: AtomicUsize::new(size) });
+            let file = Arc::new(file);
+            self.with(|files| files.insert(path.into(), (file.clone(), round)));
+            return Ok(file);
+        }
+        Ok(Arc::new(file))
+    }
+
+    /// Ends a round: if something found no room in it, what it did not ask for goes.
+    pub fn end_round(&self) {
+        let round = self.round.fetch_add(1, Ordering::Relaxed);
+        if self.room.short.swap(false, Ordering::Relaxed) {
+            self.with(|files| files.retain(|_, (_, last)| *last >= round));
+        }
+    }
+
+    /// Without waiting: in a forked process a thread that is not there any more may hold the lock for ever.
+    fn with<O>(&self, work: impl FnOnce(&mut ByPath) -> O) -> Option<O> {
+        match self.files.try_lock() {
+            Ok(mut files) => Some(work(&mut files)),
+            Err(TryLockError::Poisoned(files)) => Some(work(&mut files.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::avro::{ContainerWriter, encode};
+
+    const SCHEMA: &str = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}"#;
+
+    /// A file of zeros, which decompresses to so many bytes.
+    fn file(codec: Codec, zeros: usize) -> Vec<u8> {
+        let mut writer = ContainerWriter::new(SCHEMA, &[], codec);
+        (0..zeros).for_each(|_| writer.record(|out| encode::put_long(out, 0)));
+        writer.finish().unwrap()
+    }
+
+    /// All of a file's blocks one after another, and how often it was loaded.
+    fn read(files: &KeptFiles, path: &str, bytes: &[u8]) -> (Vec<u8>, usize) {
+        let mut loaded = 0;
+        let load = || {
+            loaded += 1;
+            Ok(bytes.to_vec())
+        };
+        let open = files.open(path, load).unwrap();
+        let mut inflater = Inflater::default();
+        let mut all = Vec::new();
+        (0..open.blocks().len()).for_each(|i| all.extend_from_slice(open.block(i, &mut inflater).unwrap()));
+        (all, loaded)
+    }
+
+    #[test]
+    fn files_are_loaded_and_decompressed_once() {
+        for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
+            let (files, bytes) = (KeptFiles::default(), file(codec, 200_000));
+            assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 1));
+            let used = files.room.used.load(Ordering::Relaxed);
+            let blocks = if codec == Codec::Null { 0 } else { 200_000 };
+            assert_eq!(used, bytes.len() + blocks);
+            assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 0));
+            assert_eq!(files.room.used.load(Ordering::Relaxed), used);
+            // From memory alone: the compressed bytes are not looked at again.
+            let open = files.open("a", || unreachable!()).unwrap();
+            assert!(codec == Codec::Null || open.kept.as_ref().unwrap().blocks.iter().all(|b| b.get().is_some()));
+            drop(open);
+            files.files.lock().unwrap().clear();
+            assert_eq!(files.room.used.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_is_read_each_time_until_others_go() {
+        let bytes = file(Codec::Zstd, 100_000);
+        let files = KeptFiles::new(100_000 + 2 * bytes.len());
+        for _ in 0..3 {
+            assert_eq!(read(&files, "a", &bytes).0, vec![0; 100_000]);
+            assert_eq!(read(&files, "b", &bytes).0, vec![0; 100_000]);
+            assert_eq!(read(&files, "c", &bytes), (vec![0; 100_000], 1));
+            files.end_round();
+            // The first ones stay as long as they are asked for.
+            assert_eq!(read(&files, "a", &bytes).1, 0);
+        }
+        assert!(files.room.used.load(Ordering::Relaxed) <= files.room.most);
+        read(&files, "c", &bytes);
+        files.end_round();
+        assert_eq!((read(&files, "c", &bytes).1, read(&files, "c", &bytes).1), (1, 0));
+        assert!(files.room.used.load(Ordering::Relaxed) <= files.room.most);
+    }
+
+    #[test]
+    fn errors_are_not_kept() {
+        let (files, bytes) = (KeptFiles::default(), file(Codec::Deflate, 10));
+        assert!(files.open("a", || Err(Error::not_found("gone"))).is_err());
+        assert!(files.open("a", || Ok(bytes[..20].to_vec())).is_err());
+        assert_eq!(read(&files, "a", &bytes), (vec![0; 10], 1));
+        assert!(files.open("a", || unreachable!()).unwrap().block(9, &mut Inflater::default()).is_err());
+        let torn = [&bytes[..], &[0; 40]].concat();
+        assert!(files.open("b", || Ok(torn)).is_err());
+    }
+
+    #[test]
+    fn nobody_waits_for_it() {
+        let (files, bytes) = (KeptFiles::default(), file(Codec::Zstd, 10));
+        let held = files.files.lock().unwrap();
+        assert_eq!(read(&files, "a", &bytes), (vec![0; 10], 1));
+        drop(held);
+        assert_eq!(read(&files, "a", &bytes).1, 1);
+        assert_eq!(read(&files, "a", &bytes).1, 0);
+    }
+}
