@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import pickle
 from pathlib import Path
 
 import pyarrow as pa
@@ -280,15 +282,99 @@ def test_wrong_values(source: fz.Table, options: dict[str, str], says: str) -> N
         data_source.streamReader(fz.spark.spark_schema(source.schema))
 
 
-def test_paimon_is_refused_at_once(tmp_path: Path) -> None:
-    catalog = fz.catalog("p", type="filesystem", warehouse=tmp_path)
+@pytest.fixture
+def paimon(tmp_path: Path) -> fz.Catalog:
+    catalog = fz.catalog("p", type="filesystem", warehouse=tmp_path / "paimon")
     catalog.create_namespace("db")
-    table = catalog.create_table("db.t", SCHEMA, format="paimon").append(rows(0, 1))
-    data_source = FrazilDataSource({"path": path_of(table)})
-    with pytest.raises(fz.UnsupportedError, match="as streams"):
-        data_source.streamReader(data_source.schema())
+    return catalog
+
+
+KEYED = pa.schema([pa.field("id", pa.int64(), nullable=False), ("country", pa.string())])
+AGE = dt.timedelta(milliseconds=1)
+
+
+def reader_of(table: fz.Table, **options: str) -> streaming._Reader:
+    data_source = FrazilDataSource({"path": path_of(table), **options})
+    reader = data_source.streamReader(data_source.schema())
+    assert isinstance(reader, streaming._Reader)
+    return reader
+
+
+def came(reader: streaming._Reader, start: int, end: int) -> list[tuple[int, str]]:
+    parts = reader.partitions({"snapshot-id": str(start)}, {"snapshot-id": str(end)})
+    found = [
+        row for part in parts for batch in reader.read(pickle.loads(pickle.dumps(part))) for row in batch.to_pylist()
+    ]
+    return sorted((row["id"], row["country"]) for row in found)
+
+
+@needs_arrow
+def test_from_paimon_to_both_formats(spark, paimon: fz.Catalog, sink: fz.Table, tmp_path: Path) -> None:
+    source = paimon.create_table("db.source", SCHEMA, format="paimon").append(rows(0, 10)).append(rows(10, 20))
+    keyed = paimon.create_table("db.sink", KEYED, format="paimon", identifier_fields=["id"])
+    for target in (sink, keyed):
+        run(spark, source, target, tmp_path / target.format)
+        assert ids(target) == list(range(20))
+    source.append(rows(20, 25)).maintain.compact(options={"compaction.min.file-num": 2})
+    source.append(rows(25, 30))
+    source.maintain.expire_snapshots(retain_last=3, older_than=AGE)
+    for target in (sink, keyed):
+        run(spark, source, target, tmp_path / target.format, filter="id <> 22")
+        assert ids(target) == [*range(22), *range(23, 30)]
+        run(spark, source, target, tmp_path / target.format)
+        assert ids(target) == [*range(22), *range(23, 30)]
+
+
+@pytest.mark.parametrize("producer", ["none", "input"])
+def test_keys_of_paimon(paimon: fz.Catalog, producer: str) -> None:
+    """Rows that are inserted or updated come, with Paimon's change log or without it; rows that go do not."""
+    options = {"bucket": "2", "changelog-producer": producer}
+    table = paimon.create_table("db.t", KEYED, properties=options, format="paimon", identifier_fields=["id"])
+    assert reader_of(table).newest() == {"snapshot-id": "-1"}
+    for step in (rows(0, 3), rows(2, 4).set_column(1, "country", [["FI", "FI"]])):
+        table.upsert(step)
+    table.delete_keys(pa.table({"id": pa.array([0], pa.int64())}))
+    table.maintain.compact()
+    table.upsert(rows(9, 10))
+    last = table.snapshot.id
+    reader = reader_of(table)
+    assert reader.initialOffset() == {"snapshot-id": "-1"}
+    assert reader.newest() == {"snapshot-id": str(last)}
+    assert came(reader, -1, last) == [(1, "SE"), (2, "FI"), (3, "FI"), (9, "SE")]
+    assert came(reader, 0, last) == [(0, "NO"), (1, "SE"), (2, "FI"), (2, "NO"), (3, "FI"), (9, "SE")]
+    assert came(reader, 1, 2) == [(2, "FI"), (3, "FI")]
+    assert came(reader, 2, last) == [(9, "SE")]
+    began = reader_of(table, **{"stream-from-timestamp": str(round(table.snapshots[1].timestamp.timestamp() * 1000))})
+    assert int(began.initialOffset()["snapshot-id"]) in (0, 1)
+    table.maintain.expire_snapshots(retain_last=1, older_than=AGE)
+    assert came(reader, last - 1, last) == [(9, "SE")]
+    for gone in (1, last + 1):
+        with pytest.raises(fz.NotFoundError, match=f"snapshot {gone}.*begin a new query"):
+            came(reader, gone, last)
+
+
+def test_what_is_no_append_to_paimon(paimon: fz.Catalog) -> None:
+    table = paimon.create_table("db.t", SCHEMA, format="paimon").append(rows(0, 2)).append(rows(2, 4))
+    table.overwrite(rows(7, 8)).append(rows(8, 9))
+    with pytest.raises(fz.UnsupportedError, match=r"snapshot 3 is no append.*streaming-skip-overwrite-snapshots"):
+        came(reader_of(table), 1, 4)
+    skipping = reader_of(table, **{"streaming-skip-overwrite-snapshots": "true"})
+    assert came(skipping, 1, 4) == [(2, "NO"), (3, "SE"), (8, "NO")]
+    for option, value in (("branch", "main"), ("streaming-max-files-per-micro-batch", "1")):
+        with pytest.raises(fz.UnsupportedError, match=option):
+            reader_of(table, **{option: value})
+    hiding = {"deletion-vectors.enabled": "true", "bucket": "1"}
+    hidden = paimon.create_table("db.h", KEYED, properties=hiding, format="paimon", identifier_fields=["id"])
+    with pytest.raises(fz.UnsupportedError, match=r"hidden until they are compacted.*lookup"):
+        reader_of(hidden)
+    if LIMITS:
+        limited = reader_of(table, **{"streaming-max-rows-per-micro-batch": "3"})
+        ends, end = [], {"snapshot-id": "0"}
+        while (after := limited.latestOffset(end, limited.getDefaultReadLimit())) != end:  # type: ignore[attr-defined]
+            ends.append(end := after)
+        assert [int(end["snapshot-id"]) for end in ends] == [1, 4]
     with pytest.raises(fz.UnsupportedError, match="overwritten"):
-        data_source.writer(data_source.schema(), True)
+        FrazilDataSource({"path": path_of(table)}).writer(fz.spark.spark_schema(table.schema), True)
 
 
 def test_catalogs_in_databases(spark, tmp_path: Path) -> None:

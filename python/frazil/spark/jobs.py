@@ -50,7 +50,7 @@ class Job:
 def history(table: Table, branch: str | None) -> list[Snapshot]:
     """The snapshots of a branch, newest first; of one that is not there yet, those of `main`, where it will begin."""
     if table.format == "paimon":
-        return list(table.snapshots)
+        return list(table.snapshots)[::-1]
     by_id = {snapshot.id: snapshot for snapshot in table.snapshots}
     if branch is not None and branch in table.refs:
         head: int | None = table.refs[branch].snapshot_id

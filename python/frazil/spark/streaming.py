@@ -1,8 +1,8 @@
 """Streams: a table's appended rows as they come, and rows of a stream into a table, each batch exactly once.
 
-A query that begins reads the table as it is, then what each later snapshot appends. A query that writes names itself
-and each batch in the snapshot's summary, as Iceberg's Spark connector does, so that a batch which Spark runs again
-after a failure is recognised.
+A query that begins reads the table as it is, then what each later snapshot appends; of Paimon's tables with a primary
+key, the rows that it inserts or updates. A query that writes names itself and each batch in the snapshot's summary, as
+Iceberg's Spark connector does, so that a batch which Spark runs again after a failure is recognised.
 """
 
 from __future__ import annotations
@@ -58,6 +58,9 @@ STREAM_OPTIONS = (_FROM, *_SKIP.values(), _MAX_FILES, _MAX_ROWS)
 # Members of a snapshot's summary, as Iceberg's connector names them.
 _QUERY, _BATCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
+# By these properties scans of a table of Paimon with a primary key leave out what was not compacted yet.
+_HIDING = (("deletion-vectors.enabled", "true"), ("merge-engine", "first-row"), ("bucket", "-2"))
+
 # In place of a snapshot's id: nothing was read, and the table comes first as it is; or the first snapshot's rows do.
 _NOTHING, _BEGINNING = "-1", "0"
 
@@ -80,14 +83,10 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
 
     Raises:
         InvalidInputError: An option is wrong.
-        UnsupportedError: An option needs a newer PySpark; the table is one of Apache Paimon.
+        UnsupportedError: An option needs a newer PySpark, or is not there for tables of Apache Paimon.
     """
-    if table.format != "iceberg":
-        raise UnsupportedError(
-            "tables of Apache Paimon can't be read as streams yet",
-            {"table": table.location},
-            "Read what changed since a snapshot: table.changes(since=...)",
-        )
+    if table.format == "paimon":
+        _check_paimon(table, given)
     limited = [name for name in (_MAX_FILES, _MAX_ROWS) if name in given]
     if limits is None:
         if limited:
@@ -97,6 +96,25 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
             )
         return _UnlimitedReader(table, scan, given)
     return _limited()(table, scan, given)
+
+
+def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
+    unfit = [name for name in ("branch", _MAX_FILES) if name in given]
+    if unfit:
+        raise UnsupportedError(
+            f"streams out of tables of Apache Paimon have no option '{unfit[0]}'",
+            {"table": table.location},
+            f"They are of the main branch, and option '{_MAX_ROWS}' limits a batch",
+        )
+    if table.properties.get("changelog-producer", "none").lower() in ("lookup", "full-compaction"):
+        return
+    keyed = table.inspect.schemas()["primary_keys"][-1].as_py() != "[]"
+    if keyed and any(table.properties.get(name, "").lower() == value for name, value in _HIDING):
+        raise UnsupportedError(
+            "the table's rows are hidden until they are compacted, and nothing tells when they are",
+            {"table": table.location},
+            "A stream out of it needs 'changelog-producer' = 'lookup' or 'full-compaction'",
+        )
 
 
 def write_stream(
@@ -162,6 +180,67 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
     return writer
 
 
+class _Commits:
+    """The commits of a branch, as a stream reads them one after another."""
+
+    numbered = False
+    """Whether snapshots are numbered from 1, so that what the first one brought came since 0."""
+
+    def __init__(self, branch: str | None) -> None:
+        self._branch = branch
+
+    def line(self, table: Table) -> list[Snapshot]:
+        """The snapshots, oldest first."""
+        return history(table, self._branch)[::-1]
+
+    def after(self, table: Table, start: str) -> list[Snapshot]:
+        """The snapshots after one, oldest first.
+
+        Raises:
+            NotFoundError: Some of them are gone.
+        """
+        line = self.line(table)
+        if start in (_NOTHING, _BEGINNING):
+            return line
+        at = self._place(line, start)
+        if at is None:
+            raise NotFoundError(
+                f"snapshot {start}, up to which the stream has read, is not in the table's history any more",
+                {"table": table.location},
+                "It has expired or was rolled back: begin a new query with a checkpoint of its own, and with option "
+                f"'{_FROM}' if it shall not read the whole table again",
+            )
+        return line[at:]
+
+    def _place(self, line: list[Snapshot], start: str) -> int | None:
+        """Where the snapshots after one begin."""
+        return next((i + 1 for i, s in enumerate(line) if str(s.id) == start), None)
+
+    def brought(self, snapshot: Snapshot) -> tuple[int, int]:
+        """How many files and rows a stream has of a commit."""
+        if snapshot.operation != "append":
+            return 0, 0
+        return int(snapshot.summary.get("added-data-files", 0)), int(snapshot.summary.get("added-records", 0))
+
+
+class _PaimonCommits(_Commits):
+    """Those of a table of Apache Paimon. The snapshot that was read last may have expired, if the next is there."""
+
+    numbered = True
+
+    def _place(self, line: list[Snapshot], start: str) -> int | None:
+        last = int(start)
+        if not line or not line[0].id - 1 <= last <= line[-1].id:
+            return None
+        return next((i for i, s in enumerate(line) if s.id > last), len(line))
+
+    def brought(self, snapshot: Snapshot) -> tuple[int, int]:
+        """Rows alone: those of its change log, else those that it added."""
+        told = int(snapshot.summary.get("changelog-records", 0))
+        added = int(snapshot.summary.get("delta-records", 0)) if snapshot.operation == "append" else 0
+        return 0, max(told, added)
+
+
 @dataclass
 class _Rows(InputPartition):
     split: Split
@@ -174,7 +253,7 @@ class _Reader(DataSourceStreamReader):
         self._table = table
         self._schema = scan.schema
         self._options = {name: value for name, value in options.items() if name not in (*STREAM_OPTIONS, "path")}
-        self._branch = options.get("branch")
+        self._commits = _Commits(options.get("branch")) if table.format == "iceberg" else _PaimonCommits(None)
         self._from_ms = _least(options, _FROM, 0)
         self._skipped = {kind for kind, name in _SKIP.items() if _truth(options, name)}
         self._max_files, self._max_rows = _least(options, _MAX_FILES, 1), _least(options, _MAX_ROWS, 1)
@@ -183,7 +262,7 @@ class _Reader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, str]:
         """Before everything, or before the first snapshot from a time on."""
-        line = self._line(self._table.refresh())
+        line = self._commits.line(self._table.refresh())
         if self._from_ms is None or not line:
             return {"snapshot-id": _NOTHING}
         before = [s for s in line if s.timestamp.timestamp() * 1000 < self._from_ms]
@@ -199,7 +278,7 @@ class _Reader(DataSourceStreamReader):
 
     def newest(self) -> dict[str, str]:
         """The newest snapshot."""
-        line = self._line(self._table.refresh())
+        line = self._commits.line(self._table.refresh())
         return {"snapshot-id": str(line[-1].id) if line else _NOTHING}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
@@ -223,32 +302,13 @@ class _Reader(DataSourceStreamReader):
             names = [field.name for field in target]
             yield conform(pa.RecordBatch.from_arrays(arrays, names), target)
 
-    def _line(self, table: Table) -> list[Snapshot]:
-        """The snapshots of the branch, oldest first."""
-        return history(table, self._branch)[::-1]
-
-    def _after(self, table: Table, start: str) -> list[Snapshot]:
-        """The snapshots after one, oldest first."""
-        line = self._line(table)
-        if start in (_NOTHING, _BEGINNING):
-            return line
-        at = [i for i, s in enumerate(line) if str(s.id) == start]
-        if not at:
-            raise NotFoundError(
-                f"snapshot {start}, up to which the stream has read, is not in the table's history any more",
-                {"table": self._table.location},
-                "It has expired or was rolled back: begin a new query with a checkpoint of its own, and with option "
-                f"'{_FROM}' if it shall not read the whole table again",
-            )
-        return line[at[0] + 1 :]
-
     def _scans(self, table: Table, start: str, end: str) -> list[Scan]:
         if start == _NOTHING:
             return [self._scan(table, {"snapshot-id": end})]
         scans = []
-        for snapshot in self._after(table, start):
+        for snapshot in self._commits.after(table, start):
             self._check(snapshot)
-            if start == _BEGINNING:
+            if start == _BEGINNING and not self._commits.numbered:
                 # What the first snapshot has is what it appended.
                 start = str(snapshot.id)
                 scans.append(self._scan(table, {"snapshot-id": start}))
@@ -314,10 +374,9 @@ def _limited() -> type[_Reader]:
             if isinstance(limit, limits.ReadAllAvailable) or start["snapshot-id"] in (_NOTHING, last["snapshot-id"]):
                 return last
             end, files, rows = start["snapshot-id"], 0, 0
-            for snapshot in self._after(self._table.refresh(), end):
-                if snapshot.operation == "append":
-                    files += int(snapshot.summary.get("added-data-files", 0))
-                    rows += int(snapshot.summary.get("added-records", 0))
+            for snapshot in self._commits.after(self._table.refresh(), end):
+                more_files, more_rows = self._commits.brought(snapshot)
+                files, rows = files + more_files, rows + more_rows
                 beyond = files > (self._max_files or files) or rows > (self._max_rows or rows)
                 if beyond and end != start["snapshot-id"]:
                     break

@@ -23,10 +23,12 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<Kept>,
 }
 
-/// Blocks that were decompressed before.
+/// What is kept of a file besides its bytes: blocks that were decompressed before, from the second time on that it is asked for. A
+/// plan that is made once has nothing of them.
 #[derive(Debug)]
 struct Kept {
     blocks: Vec<OnceLock<Box<[u8]>>>,
+    asked_again: AtomicBool,
     room: Arc<Room>,
     /// What this file takes of the room.
     bytes: AtomicUsize,
@@ -70,6 +72,7 @@ impl<B: AsRef<[u8]>> OpenFile<B> {
         let block = inflater.inflate(self.codec, data)?;
         if let (Some(kept), Some(place)) = (&self.kept, place)
             && self.codec != Codec::Null
+            && kept.asked_again.load(Ordering::Relaxed)
             && kept.takes(block.len())
             && place.set(block.into()).is_err()
         {
@@ -177,6 +180,7 @@ impl KeptFiles {
         let found = self.with(|files| {
             files.get_mut(path).map(|(file, last)| {
                 *last = round;
+                file.kept.iter().for_each(|kept| kept.asked_again.store(true, Ordering::Relaxed));
                 file.clone()
             })
         });
@@ -187,7 +191,8 @@ impl KeptFiles {
         let size = file.bytes.len();
         if self.room.takes(size) {
             let blocks = file.blocks.iter().map(|_| OnceLock::new()).collect();
-            file.kept = Some(Kept { blocks, room: self.room.clone(), bytes: AtomicUsize::new(size) });
+            let asked_again = AtomicBool::new(false);
+            file.kept = Some(Kept { blocks, asked_again, room: self.room.clone(), bytes: AtomicUsize::new(size) });
             let file = Arc::new(file);
             self.with(|files| files.insert(path.into(), (file.clone(), round)));
             return Ok(file);
@@ -246,6 +251,8 @@ mod tests {
         for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
             let (files, bytes) = (KeptFiles::default(), file(codec, 200_000));
             assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 1));
+            assert_eq!(files.room.used.load(Ordering::Relaxed), bytes.len());
+            assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 0));
             let used = files.room.used.load(Ordering::Relaxed);
             let blocks = if codec == Codec::Null { 0 } else { 200_000 };
             assert_eq!(used, bytes.len() + blocks);
