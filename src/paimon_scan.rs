@@ -165,7 +165,10 @@ impl PaimonScan {
             && e.kind() == ErrorKind::NotFound
             && matches!(self.table.folder().is_whole(snapshot.id), Ok(false))
         {
-            return e.advise(format!("Snapshot {} has expired, or an expiry of it has begun: read a later one", snapshot.id));
+            return e.advise(format!(
+                "Snapshot {} has expired, or an expiry of it has begun: read a later one",
+                snapshot.id
+            ));
         }
         e
     }

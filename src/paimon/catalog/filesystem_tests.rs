@@ -147,7 +147,10 @@ fn tags_and_branches_are_listed_and_opened() {
     assert!(empty.snapshot.is_none() && empty.schema().unwrap().id == 0);
     assert_eq!(folder.branch("main").unwrap().snapshot_ids().unwrap().len(), 5);
     let error = folder.branch("nope").unwrap_err();
-    assert_eq!((error.kind(), error.hint_text()), (ErrorKind::NotFound, Some("Branches besides main: b_empty, b_tag. Tags: v2, v4")));
+    assert_eq!(
+        (error.kind(), error.hint_text()),
+        (ErrorKind::NotFound, Some("Branches besides main: b_empty, b_tag. Tags: v2, v4"))
+    );
 }
 
 #[test]
