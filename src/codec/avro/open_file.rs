@@ -250,13 +250,14 @@ mod tests {
     fn files_are_loaded_and_decompressed_once() {
         for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
             let (files, bytes) = (KeptFiles::default(), file(codec, 200_000));
-            assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 1));
+            // The blocks are kept from the second time on.
+            assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 1));
             assert_eq!(files.room.used.load(Ordering::Relaxed), bytes.len());
-            assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 0));
+            assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 0));
             let used = files.room.used.load(Ordering::Relaxed);
             let blocks = if codec == Codec::Null { 0 } else { 200_000 };
             assert_eq!(used, bytes.len() + blocks);
-            assert_eq!(read(&files, "a", &bytes), (vec![0; 200_000], 0));
+            assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 0));
             assert_eq!(files.room.used.load(Ordering::Relaxed), used);
             // From memory alone: the compressed bytes are not looked at again.
             let open = files.open("a", || unreachable!()).unwrap();
@@ -272,9 +273,10 @@ mod tests {
         let bytes = file(Codec::Zstd, 100_000);
         let files = KeptFiles::new(100_000 + 2 * bytes.len());
         for _ in 0..3 {
-            assert_eq!(read(&files, "a", &bytes).0, vec![0; 100_000]);
-            assert_eq!(read(&files, "b", &bytes).0, vec![0; 100_000]);
-            assert_eq!(read(&files, "c", &bytes), (vec![0; 100_000], 1));
+            for name in ["a", "a", "b"] {
+                assert!(read(&files, name, &bytes).0 == vec![0; 100_000]);
+            }
+            assert!(read(&files, "c", &bytes) == (vec![0; 100_000], 1));
             files.end_round();
             // The first ones stay as long as they are asked for.
             assert_eq!(read(&files, "a", &bytes).1, 0);
