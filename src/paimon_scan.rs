@@ -163,7 +163,7 @@ impl PaimonScan {
     fn expired(&self, e: Error) -> Error {
         if let Selection::Version(Place { snapshot: Some(snapshot), .. }) = &self.selection
             && e.kind() == ErrorKind::NotFound
-            && matches!(self.table.folder().is_whole(snapshot.id), Ok(false))
+            && matches!(self.table.folder().has_expired(snapshot.id), Ok(true))
         {
             return e.advise(format!(
                 "Snapshot {} has expired, or an expiry of it has begun: read a later one",
@@ -175,18 +175,19 @@ impl PaimonScan {
 
     fn planned(&self, go_on: GoOn) -> Result<Plan> {
         let input = self.plan_input();
-        let mut plan = match &self.selection {
+        let planned = match &self.selection {
             Selection::Version(_) => plan(&input, go_on),
             Selection::Changes(Some(between)) | Selection::Appended(Some(between)) => {
                 plan_changes(&input, self.table.folder(), between, go_on)
             }
             Selection::Changes(None) | Selection::Appended(None) => Ok(Plan::default()),
-        }?;
+        };
+        input.kept.end_round();
+        let mut plan = planned?;
         // Rows of a table with a key say themselves whether they came or went; what is read of all others came.
         if matches!(self.selection, Selection::Appended(_)) && !self.schema.has_primary_key() {
             plan.splits.iter_mut().flat_map(|split| &mut split.tasks).for_each(|task| task.change = None);
         }
-        input.kept.end_round();
         Ok(plan)
     }
 

@@ -115,6 +115,9 @@ impl ScanShape {
 
     /// The filter as text.
     pub fn filter_text(&self) -> String {
-        BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string()
+        match self.of_changes {
+            true => BoundPredicate::all([(*self.filter).clone(), (*self.context.change_filter).clone()]).to_string(),
+            false => self.filter.to_string(),
+        }
     }
 }

@@ -260,8 +260,7 @@ fn read_parts<J: Judge>(
         let mut judge = judge(i)?;
         let mut wants = |columns: &EntryColumns, row| judge.wants(columns, row);
         let columns = decoder.decode_blocks(&file, part, request, &mut wants);
-        let columns = columns.map_err(|e| from.path(name_of(i)).map_or_else(|e| e, |path| e.with("manifest", path)))?;
-        Ok(judge.end(columns))
+        Ok(judge.end(columns.map_err(|e| from.unread_manifest(e, name_of(i)))?))
     })
 }
 

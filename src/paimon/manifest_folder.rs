@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::partition::manifest_path;
 use crate::codec::avro::{KeptFiles, OpenFile};
-use crate::error::{Result, ResultExt};
+use crate::error::{Error, Result};
 use crate::store::Store;
 
 /// The folder of a table's manifests. None of its files ever changes, so those that were read may be kept.
@@ -47,6 +47,20 @@ impl<'m> ManifestFolder<'m> {
             Some(kept) => kept.open(&path, load),
             None => load().and_then(OpenFile::parse).map(Arc::new),
         };
-        file.and_then(|file| read(&file)).with(what, &path)
+        file.and_then(|file| read(&file)).map_err(|e| self.unread(e, what, &path))
+    }
+
+    /// An error of a file, which is `what`. It is loaded anew when it is asked for the next time.
+    fn unread(&self, e: Error, what: &'static str, path: &str) -> Error {
+        self.kept.iter().for_each(|kept| kept.forget(path));
+        e.with(what, path)
+    }
+
+    /// An error of a manifest that was read by parts.
+    pub(super) fn unread_manifest(&self, e: Error, name: &str) -> Error {
+        match self.path(name) {
+            Ok(path) => self.unread(e, "manifest", &path),
+            Err(_) => e,
+        }
     }
 }

@@ -155,10 +155,13 @@ fn appended(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Str
             .hint("Leave out one of them"));
     }
     if !schema.has_primary_key() {
-        options.insert("incremental-between-scan-mode".to_owned(), "delta".to_owned());
+        // Between two tags, Java would tell how their states differ.
+        for (key, value) in
+            [("incremental-between-scan-mode", "delta"), ("incremental-between-tag-to-snapshot", "true")]
+        {
+            options.insert(key.to_owned(), value.to_owned());
+        }
     }
-    // Between two tags, Java would tell how their states differ.
-    options.insert("incremental-between-tag-to-snapshot".to_owned(), "true".to_owned());
     let between = ends(table, &request, &options)?;
     let columns = schema.columns();
     let all = with_fields(columns, more_columns(schema)?.into_iter().filter_map(metadata_column));
@@ -180,11 +183,19 @@ fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, S
     let mode = change_mode(Options(options))?;
     let latest = table.metadata().snapshot.as_ref().map(|s| End::Snapshot(s.id));
     let Some(end) = request.at.as_ref().map(|at| end_of(folder, at)).transpose()?.or(latest) else { return Ok(None) };
-    let all = || before_all(folder, mode, &end);
     let start = match &request.since {
-        None => all()?,
+        None => before_all(folder, mode, &end)?,
         Some(since) => match end_of(folder, since) {
-            Err(e) if e.kind() == ErrorKind::NotFound && matches!(since, At::TimestampMs(_)) => all()?,
+            Err(e) if e.kind() == ErrorKind::NotFound && matches!(since, At::TimestampMs(_)) => {
+                match before_all(folder, mode, &end)? {
+                    // From the table's beginning on. Java begins later in silence if that has expired.
+                    start @ End::Snapshot(0) => start,
+                    first => {
+                        let left = "changes without since= are all that are kept";
+                        return Err(e.advise(format!("Commits up to snapshot {first} have expired; {left}")));
+                    }
+                }
+            }
             start => start?,
         },
     };

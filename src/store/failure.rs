@@ -8,6 +8,10 @@ use object_store::client::{HttpError, HttpErrorKind};
 
 use crate::error::{Error, ErrorKind};
 
+/// What to do about a file that is gone.
+pub(super) const GONE: &str =
+    "Check the path; if the table was copied, open it with moved=True; an old version may have expired";
+
 /// Text of an answer that is shown at most.
 const MOST_TEXT: usize = 300;
 
@@ -123,7 +127,7 @@ pub(super) fn failure<'s>(action: &str, path: &str, e: StoreError, secrets: impl
     let error = Error::new(kind, message).with("path", path);
     let error = match kind {
         ErrorKind::NotFound if no_bucket => error.hint("Check the location, and the endpoint and region of the store"),
-        ErrorKind::NotFound => error.hint("Check the path; if the table was copied, open it with moved=True"),
+        ErrorKind::NotFound => error.hint(GONE),
         ErrorKind::PermissionDenied => {
             error.hint("Check the credentials in storage_options or the environment, and what they may do")
         }

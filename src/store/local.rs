@@ -8,6 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use super::failure::GONE;
 use super::location::{local_path, normalise};
 use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
@@ -64,7 +65,7 @@ fn io_error(action: &str, path: &str, e: io::Error) -> Error {
     };
     let error = Error::new(kind, format!("cannot {action} the file")).with("path", path);
     let error = match kind {
-        ErrorKind::NotFound => error.hint("Check the path; if the table was copied, open it with moved=True"),
+        ErrorKind::NotFound => error.hint(GONE),
         ErrorKind::PermissionDenied => error.hint("Check the permissions of the file and its folders"),
         _ => error,
     };

@@ -300,8 +300,9 @@ def reader_of(table: fz.Table, **options: str) -> streaming._Reader:
     return reader
 
 
-def came(reader: streaming._Reader, start: int, end: int) -> list[tuple[int, str]]:
-    parts = reader.partitions({"snapshot-id": str(start)}, {"snapshot-id": str(end)})
+def came(reader: streaming._Reader, start: int | dict[str, str], end: int) -> list[tuple[int, str]]:
+    offset = start if isinstance(start, dict) else {"snapshot-id": str(start)}
+    parts = reader.partitions(offset, {"snapshot-id": str(end)})
     found = [
         row for part in parts for batch in reader.read(pickle.loads(pickle.dumps(part))) for row in batch.to_pylist()
     ]
@@ -339,7 +340,7 @@ def test_keys_of_paimon(paimon: fz.Catalog, producer: str) -> None:
     last = table.snapshot.id
     reader = reader_of(table)
     assert reader.initialOffset() == {"snapshot-id": "-1"}
-    assert reader.newest() == {"snapshot-id": str(last)}
+    assert reader.newest()["snapshot-id"] == str(last)
     assert came(reader, -1, last) == [(1, "SE"), (2, "FI"), (3, "FI"), (9, "SE")]
     assert came(reader, 0, last) == [(0, "NO"), (1, "SE"), (2, "FI"), (2, "NO"), (3, "FI"), (9, "SE")]
     assert came(reader, 1, 2) == [(2, "FI"), (3, "FI")]
@@ -363,18 +364,87 @@ def test_what_is_no_append_to_paimon(paimon: fz.Catalog) -> None:
     for option, value in (("branch", "main"), ("streaming-max-files-per-micro-batch", "1")):
         with pytest.raises(fz.UnsupportedError, match=option):
             reader_of(table, **{option: value})
-    hiding = {"deletion-vectors.enabled": "true", "bucket": "1"}
-    hidden = paimon.create_table("db.h", KEYED, properties=hiding, format="paimon", identifier_fields=["id"])
-    with pytest.raises(fz.UnsupportedError, match=r"hidden until they are compacted.*lookup"):
-        reader_of(hidden)
     if LIMITS:
         limited = reader_of(table, **{"streaming-max-rows-per-micro-batch": "3"})
-        ends, end = [], {"snapshot-id": "0"}
+        ends: list[dict[str, str]] = []
+        end = {"snapshot-id": "0"}
         while (after := limited.latestOffset(end, limited.getDefaultReadLimit())) != end:  # type: ignore[attr-defined]
             ends.append(end := after)
         assert [int(end["snapshot-id"]) for end in ends] == [1, 4]
     with pytest.raises(fz.UnsupportedError, match="overwritten"):
         FrazilDataSource({"path": path_of(table)}).writer(fz.spark.spark_schema(table.schema), True)
+
+
+@pytest.mark.parametrize(
+    ("properties", "says"),
+    [
+        ({"deletion-vectors.enabled": "true"}, "hidden until they are compacted"),
+        ({"merge-engine": "first-row"}, "hidden until they are compacted"),
+        ({"bucket": "-2"}, "hidden until they are compacted"),
+        ({"merge-engine": "partial-update"}, "part of a row"),
+        ({"merge-engine": "aggregation", "changelog-producer": "input"}, "part of a row"),
+        ({"changelog-producer": "lookup"}, "tell rows again.*stream-from-timestamp"),
+        ({"changelog-producer": "full-compaction"}, "tell rows again"),
+        ({"changelog-producer": "lookup", "deletion-vectors.enabled": "true"}, None),
+    ],
+)
+def test_keys_that_a_stream_would_tell_wrongly(
+    paimon: fz.Catalog, properties: dict[str, str], says: str | None
+) -> None:
+    options = {"bucket": "1", **properties}
+    table = paimon.create_table("db.t", KEYED, properties=options, format="paimon", identifier_fields=["id"])
+    if says is None:
+        assert reader_of(table).newest() == {"snapshot-id": "-1"}
+        return
+    with pytest.raises(fz.UnsupportedError, match=says):
+        reader_of(table)
+    if "tell rows again" in says:
+        reader = reader_of(table, **{"stream-from-timestamp": "0"})
+        assert reader.initialOffset() == reader.newest() == {"snapshot-id": "0"}
+        table.upsert(rows(0, 1))
+        table.maintain.compact()
+        assert came(reader, 0, table.snapshot.id) == [(0, "NO")]
+
+
+def test_rows_with_columns_in_several_files(paimon: fz.Catalog) -> None:
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+    table = paimon.create_table("db.t", SCHEMA, properties=options, format="paimon")
+    with pytest.raises(fz.UnsupportedError, match="columns in several files"):
+        reader_of(table)
+
+
+def test_numbers_that_come_again(paimon: fz.Catalog) -> None:
+    """After a rollback, and in a table that was made anew, snapshots have numbers that a stream has read before."""
+    table = paimon.create_table("db.t", SCHEMA, format="paimon")
+    for i in range(4):
+        table.append(rows(i, i + 1))
+    read = reader_of(table).newest()
+    table.rollback(to=2)
+    with pytest.raises(fz.NotFoundError, match=r"snapshot 4.*begin a new query"):
+        came(reader_of(table), read, 2)
+    for i in range(20, 23):
+        table.append(rows(i, i + 1))
+    with pytest.raises(fz.NotFoundError, match=r"snapshot 4.*begin a new query"):
+        came(reader_of(table), read, 5)
+    again = reader_of(table).newest()
+    table.append(rows(23, 24))
+    assert came(reader_of(table), again, 6) == [(23, "SE")]
+
+
+def test_options_that_change_meanwhile(paimon: fz.Catalog) -> None:
+    options = {"bucket": "1"}
+    table = paimon.create_table("db.t", KEYED, properties=options, format="paimon", identifier_fields=["id"])
+    table.upsert(rows(1, 2))
+    read = reader_of(table).newest()
+    table.upsert(rows(2, 3))
+    table.set_properties({"snapshot.num-retained.max": "100"})
+    table.upsert(rows(3, 4))
+    assert came(reader_of(table), read, 3) == [(2, "NO"), (3, "SE")]
+    table.set_properties({"changelog-producer": "input"})
+    table.upsert(rows(4, 5))
+    with pytest.raises(fz.UnsupportedError, match="snapshot 2 was written under other options"):
+        came(reader_of(table), read, 4)
+    assert came(reader_of(table), 3, 4) == [(4, "NO")]
 
 
 def test_catalogs_in_databases(spark, tmp_path: Path) -> None:

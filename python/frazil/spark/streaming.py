@@ -58,9 +58,6 @@ STREAM_OPTIONS = (_FROM, *_SKIP.values(), _MAX_FILES, _MAX_ROWS)
 # Members of a snapshot's summary, as Iceberg's connector names them.
 _QUERY, _BATCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
-# By these properties scans of a table of Paimon with a primary key leave out what was not compacted yet.
-_HIDING = (("deletion-vectors.enabled", "true"), ("merge-engine", "first-row"), ("bucket", "-2"))
-
 # In place of a snapshot's id: nothing was read, and the table comes first as it is; or the first snapshot's rows do.
 _NOTHING, _BEGINNING = "-1", "0"
 
@@ -99,21 +96,28 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
 
 
 def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
-    unfit = [name for name in ("branch", _MAX_FILES) if name in given]
-    if unfit:
+    """Refuses streams out of a table of Paimon that would lose rows, or have them twice or in halves."""
+    for name, instead in (("branch", "They are of the main branch"), (_MAX_FILES, f"Option '{_MAX_ROWS}' is there")):
+        if name in given:
+            raise UnsupportedError(
+                f"streams out of tables of Apache Paimon have no option '{name}'", {"table": table.location}, instead
+            )
+    kind = _Kind.of(table.inspect.schemas().to_pylist()[-1])
+    said = None
+    if kind.evolving:
+        said = "rows have their columns in several files, so that they are not appended but changed"
+    elif kind.keyed and kind.merged and not kind.told_late:
+        said = "a change is part of a row, and nothing tells what it makes of it"
+    elif kind.hidden and not kind.told_late:
+        said = "rows are hidden until they are compacted, and nothing tells when they are"
+    elif kind.keyed and kind.told_late and not (kind.hidden and kind.producer == "lookup") and _FROM not in given:
+        said = f"after the table as it is, the changelog would tell rows again; begin with it by option '{_FROM}'"
+    if said is not None:
         raise UnsupportedError(
-            f"streams out of tables of Apache Paimon have no option '{unfit[0]}'",
+            f"the table can't be read as a stream: {said}",
             {"table": table.location},
-            f"They are of the main branch, and option '{_MAX_ROWS}' limits a batch",
-        )
-    if table.properties.get("changelog-producer", "none").lower() in ("lookup", "full-compaction"):
-        return
-    keyed = table.inspect.schemas()["primary_keys"][-1].as_py() != "[]"
-    if keyed and any(table.properties.get(name, "").lower() == value for name, value in _HIDING):
-        raise UnsupportedError(
-            "the table's rows are hidden until they are compacted, and nothing tells when they are",
-            {"table": table.location},
-            "A stream out of it needs 'changelog-producer' = 'lookup' or 'full-compaction'",
+            "A stream needs a table without a primary key; or with one, that of 'merge-engine' = 'deduplicate', or of "
+            "'changelog-producer' = 'lookup'",
         )
 
 
@@ -180,6 +184,39 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
     return writer
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """What decides which rows a stream has of a commit to a table of Apache Paimon."""
+
+    keyed: bool
+    producer: str
+    """Of changelogs."""
+    merged: bool
+    """Whether rows are put together of several."""
+    hidden: bool
+    """Whether scans leave out what was not compacted yet."""
+    evolving: bool
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any]) -> _Kind:
+        """That of a schema, as `Table.inspect.schemas` tells it."""
+        options = {name: value.lower() for name, value in json.loads(schema["options"]).items()}
+        keyed, engine = bool(json.loads(schema["primary_keys"])), options.get("merge-engine", "deduplicate")
+        hiding = options.get("deletion-vectors.enabled") == "true" or engine == "first-row"
+        return cls(
+            keyed=keyed,
+            producer=options.get("changelog-producer", "none"),
+            merged=engine in ("partial-update", "aggregation"),
+            hidden=keyed and (hiding or options.get("bucket") == "-2"),
+            evolving=options.get("data-evolution.enabled") == "true",
+        )
+
+    @property
+    def told_late(self) -> bool:
+        """Whether compactions write the changelog."""
+        return self.producer in ("lookup", "full-compaction")
+
+
 class _Commits:
     """The commits of a branch, as a stream reads them one after another."""
 
@@ -193,28 +230,38 @@ class _Commits:
         """The snapshots, oldest first."""
         return history(table, self._branch)[::-1]
 
-    def after(self, table: Table, start: str) -> list[Snapshot]:
-        """The snapshots after one, oldest first.
+    def offset(self, snapshot: Snapshot) -> dict[str, str]:
+        """What there was after a snapshot."""
+        return {"snapshot-id": str(snapshot.id)}
+
+    def after(self, table: Table, start: Mapping[str, str]) -> list[Snapshot]:
+        """The snapshots after an offset, oldest first.
 
         Raises:
             NotFoundError: Some of them are gone.
+            UnsupportedError: They can't be read one after another.
         """
         line = self.line(table)
-        if start in (_NOTHING, _BEGINNING):
+        if start["snapshot-id"] in (_NOTHING, _BEGINNING):
             return line
         at = self._place(line, start)
         if at is None:
             raise NotFoundError(
-                f"snapshot {start}, up to which the stream has read, is not in the table's history any more",
+                f"snapshot {start['snapshot-id']}, up to which the stream has read, is not in the table's history any "
+                "more",
                 {"table": table.location},
                 "It has expired or was rolled back: begin a new query with a checkpoint of its own, and with option "
                 f"'{_FROM}' if it shall not read the whole table again",
             )
+        self._check(table, line[max(at - 1, 0) : at], line[at:])
         return line[at:]
 
-    def _place(self, line: list[Snapshot], start: str) -> int | None:
-        """Where the snapshots after one begin."""
-        return next((i + 1 for i, s in enumerate(line) if str(s.id) == start), None)
+    def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
+        """Refuses snapshots that can't be read after the last one, which may be gone."""
+
+    def _place(self, line: list[Snapshot], start: Mapping[str, str]) -> int | None:
+        """Where the snapshots after an offset begin."""
+        return next((i + 1 for i, s in enumerate(line) if str(s.id) == start["snapshot-id"]), None)
 
     def brought(self, snapshot: Snapshot) -> tuple[int, int]:
         """How many files and rows a stream has of a commit."""
@@ -224,21 +271,50 @@ class _Commits:
 
 
 class _PaimonCommits(_Commits):
-    """Those of a table of Apache Paimon. The snapshot that was read last may have expired, if the next is there."""
+    """Those of a table of Apache Paimon. The snapshot that was read last may have expired, if the next is there.
+
+    After a rollback numbers come again, so an offset has the time of its commit too.
+    """
 
     numbered = True
 
-    def _place(self, line: list[Snapshot], start: str) -> int | None:
-        last = int(start)
+    def offset(self, snapshot: Snapshot) -> dict[str, str]:
+        return {**super().offset(snapshot), "time-ms": _time_ms(snapshot)}
+
+    def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
+        kinds = {schema["schema_id"]: _Kind.of(schema) for schema in table.inspect.schemas().to_pylist()}
+        now = kinds[max(kinds)]
+
+        def of(snapshot: Snapshot) -> _Kind:
+            return now if snapshot.schema_id is None else kinds.get(snapshot.schema_id, now)
+
+        # What compactions did not tell yet of earlier rows, they won't tell any more.
+        other = [s for s in found if of(s) != now] + [s for s in last if of(s).told_late and of(s) != now]
+        if other:
+            raise UnsupportedError(
+                f"snapshot {other[0].id} was written under other options, by which a stream reads other files",
+                {"table": table.location},
+                "Begin a new query with a checkpoint of its own",
+            )
+
+    def _place(self, line: list[Snapshot], start: Mapping[str, str]) -> int | None:
+        last = int(start["snapshot-id"])
         if not line or not line[0].id - 1 <= last <= line[-1].id:
             return None
-        return next((i for i, s in enumerate(line) if s.id > last), len(line))
+        place = next((i for i, s in enumerate(line) if s.id > last), len(line))
+        there = place > 0 and line[place - 1].id == last
+        same = not there or start.get("time-ms", _time_ms(line[place - 1])) == _time_ms(line[place - 1])
+        return place if same else None
 
     def brought(self, snapshot: Snapshot) -> tuple[int, int]:
         """Rows alone: those of its change log, else those that it added."""
         told = int(snapshot.summary.get("changelog-records", 0))
         added = int(snapshot.summary.get("delta-records", 0)) if snapshot.operation == "append" else 0
         return 0, max(told, added)
+
+
+def _time_ms(snapshot: Snapshot) -> str:
+    return str(round(snapshot.timestamp.timestamp() * 1000))
 
 
 @dataclass
@@ -264,10 +340,10 @@ class _Reader(DataSourceStreamReader):
         """Before everything, or before the first snapshot from a time on."""
         line = self._commits.line(self._table.refresh())
         if self._from_ms is None or not line:
-            return {"snapshot-id": _NOTHING}
+            return self._empty()
         before = [s for s in line if s.timestamp.timestamp() * 1000 < self._from_ms]
         if before:
-            return {"snapshot-id": str(before[-1].id)}
+            return self._commits.offset(before[-1])
         if line[0].parent_id is not None:
             raise NotFoundError(
                 f"the snapshots before the time of option '{_FROM}' have expired, so nobody can tell what came since",
@@ -279,13 +355,17 @@ class _Reader(DataSourceStreamReader):
     def newest(self) -> dict[str, str]:
         """The newest snapshot."""
         line = self._commits.line(self._table.refresh())
-        return {"snapshot-id": str(line[-1].id) if line else _NOTHING}
+        return self._commits.offset(line[-1]) if line else self._empty()
+
+    def _empty(self) -> dict[str, str]:
+        """Before everything; if times count, so that the table's first snapshot comes as what it brought."""
+        return {"snapshot-id": _NOTHING if self._from_ms is None or not self._commits.numbered else _BEGINNING}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
         """The splits of what was appended after `start`, up to `end`."""
         if start == end:
             return []
-        scans = self._scans(self._table.refresh(), start["snapshot-id"], end["snapshot-id"])
+        scans = self._scans(self._table.refresh(), start, end["snapshot-id"])
         return [_Rows(split) for scan in scans for split in scan.plan()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -302,11 +382,12 @@ class _Reader(DataSourceStreamReader):
             names = [field.name for field in target]
             yield conform(pa.RecordBatch.from_arrays(arrays, names), target)
 
-    def _scans(self, table: Table, start: str, end: str) -> list[Scan]:
+    def _scans(self, table: Table, offset: Mapping[str, str], end: str) -> list[Scan]:
+        start = offset["snapshot-id"]
         if start == _NOTHING:
             return [self._scan(table, {"snapshot-id": end})]
         scans = []
-        for snapshot in self._commits.after(table, start):
+        for snapshot in self._commits.after(table, offset):
             self._check(snapshot)
             if start == _BEGINNING and not self._commits.numbered:
                 # What the first snapshot has is what it appended.
@@ -371,19 +452,19 @@ def _limited() -> type[_Reader]:
 
         def latestOffset(self, start: dict[str, str], limit: Any) -> dict[str, str]:  # type: ignore[override, unused-ignore]
             last = self._last or self.newest()
-            if isinstance(limit, limits.ReadAllAvailable) or start["snapshot-id"] in (_NOTHING, last["snapshot-id"]):
+            if isinstance(limit, limits.ReadAllAvailable) or start["snapshot-id"] == _NOTHING or start == last:
                 return last
-            end, files, rows = start["snapshot-id"], 0, 0
-            for snapshot in self._commits.after(self._table.refresh(), end):
+            end, files, rows = start, 0, 0
+            for snapshot in self._commits.after(self._table.refresh(), start):
                 more_files, more_rows = self._commits.brought(snapshot)
                 files, rows = files + more_files, rows + more_rows
                 beyond = files > (self._max_files or files) or rows > (self._max_rows or rows)
-                if beyond and end != start["snapshot-id"]:
+                if beyond and end != start:
                     break
-                end = str(snapshot.id)
-                if end == last["snapshot-id"]:
+                end = self._commits.offset(snapshot)
+                if end == last:
                     break
-            return {"snapshot-id": end}
+            return end
 
     return LimitedReader
 

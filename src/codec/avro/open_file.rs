@@ -23,8 +23,8 @@ pub struct OpenFile<B = Vec<u8>> {
     kept: Option<Kept>,
 }
 
-/// What is kept of a file besides its bytes: blocks that were decompressed before, from the second time on that it is asked for. A
-/// plan that is made once has nothing of them.
+/// What is kept of a file besides its bytes: blocks that were decompressed before, from the second round on that asks for it. A plan
+/// that is made once has nothing of them.
 #[derive(Debug)]
 struct Kept {
     blocks: Vec<OnceLock<Box<[u8]>>>,
@@ -179,8 +179,10 @@ impl KeptFiles {
         let round = self.round.load(Ordering::Relaxed);
         let found = self.with(|files| {
             files.get_mut(path).map(|(file, last)| {
+                if *last != round {
+                    file.kept.iter().for_each(|kept| kept.asked_again.store(true, Ordering::Relaxed));
+                }
                 *last = round;
-                file.kept.iter().for_each(|kept| kept.asked_again.store(true, Ordering::Relaxed));
                 file.clone()
             })
         });
@@ -194,10 +196,16 @@ impl KeptFiles {
             let asked_again = AtomicBool::new(false);
             file.kept = Some(Kept { blocks, asked_again, room: self.room.clone(), bytes: AtomicUsize::new(size) });
             let file = Arc::new(file);
-            self.with(|files| files.insert(path.into(), (file.clone(), round)));
-            return Ok(file);
+            // Another thread may have been faster.
+            let kept = self.with(|files| files.entry(path.into()).or_insert_with(|| (file.clone(), round)).0.clone());
+            return Ok(kept.unwrap_or(file));
         }
         Ok(Arc::new(file))
+    }
+
+    /// Lets a file go: it could not be read, and may have been read badly.
+    pub fn forget(&self, path: &str) {
+        self.with(|files| files.remove(path));
     }
 
     /// Ends a round: if something found no room in it, what it did not ask for goes.
@@ -253,6 +261,7 @@ mod tests {
             // The blocks are kept from the second time on.
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 1));
             assert_eq!(files.room.used.load(Ordering::Relaxed), bytes.len());
+            files.end_round();
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 0));
             let used = files.room.used.load(Ordering::Relaxed);
             let blocks = if codec == Codec::Null { 0 } else { 200_000 };
@@ -273,7 +282,9 @@ mod tests {
         let bytes = file(Codec::Zstd, 100_000);
         let files = KeptFiles::new(100_000 + 2 * bytes.len());
         for _ in 0..3 {
-            for name in ["a", "a", "b"] {
+            assert!(read(&files, "a", &bytes).0 == vec![0; 100_000]);
+            files.end_round();
+            for name in ["a", "b"] {
                 assert!(read(&files, name, &bytes).0 == vec![0; 100_000]);
             }
             assert!(read(&files, "c", &bytes) == (vec![0; 100_000], 1));
@@ -297,6 +308,8 @@ mod tests {
         assert!(files.open("a", || unreachable!()).unwrap().block(9, &mut Inflater::default()).is_err());
         let torn = [&bytes[..], &[0; 40]].concat();
         assert!(files.open("b", || Ok(torn)).is_err());
+        files.forget("a");
+        assert_eq!(read(&files, "a", &bytes).1, 1);
     }
 
     #[test]

@@ -32,12 +32,13 @@ impl TableFolder {
         self.store().delete(&self.expiring_path())
     }
 
-    /// Whether a snapshot is there as a whole: neither has it expired nor has an expiry begun to remove its files.
+    /// Whether a snapshot has expired, or an expiry has begun to remove its files, and no tag keeps them.
     ///
     /// # Errors
-    /// As [`TableFolder::lasting_from`].
-    pub(crate) fn is_whole(&self, id: i64) -> Result<bool> {
-        Ok(self.lasting_from()? <= id && self.try_snapshot(id)?.is_some())
+    /// As [`TableFolder::lasting_from`] and [`TableFolder::tags`].
+    pub(crate) fn has_expired(&self, id: i64) -> Result<bool> {
+        let whole = self.lasting_from()? <= id && self.try_snapshot(id)?.is_some();
+        Ok(!whole && !self.tags()?.iter().any(|tag| tag.snapshot.id == id))
     }
 
     /// The number of the first snapshot that lasts: an expiry has begun to remove the files of those before it, and the next one
