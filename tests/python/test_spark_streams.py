@@ -300,9 +300,9 @@ def reader_of(table: fz.Table, **options: str) -> streaming._Reader:
     return reader
 
 
-def came(reader: streaming._Reader, start: int | dict[str, str], end: int) -> list[tuple[int, str]]:
-    offset = start if isinstance(start, dict) else {"snapshot-id": str(start)}
-    parts = reader.partitions(offset, {"snapshot-id": str(end)})
+def came(reader: streaming._Reader, start: int | dict[str, str], end: int | dict[str, str]) -> list[tuple[int, str]]:
+    first, last = (place if isinstance(place, dict) else {"snapshot-id": str(place)} for place in (start, end))
+    parts = reader.partitions(first, last)
     found = [
         row for part in parts for batch in reader.read(pickle.loads(pickle.dumps(part))) for row in batch.to_pylist()
     ]
@@ -426,6 +426,8 @@ def test_numbers_that_come_again(paimon: fz.Catalog) -> None:
         table.append(rows(i, i + 1))
     with pytest.raises(fz.NotFoundError, match=r"snapshot 4.*begin a new query"):
         came(reader_of(table), read, 5)
+    with pytest.raises(fz.NotFoundError, match=r"snapshot 4.*begin a new query"):
+        came(reader_of(table), -1, read)
     again = reader_of(table).newest()
     table.append(rows(23, 24))
     assert came(reader_of(table), again, 6) == [(23, "SE")]
@@ -445,6 +447,8 @@ def test_options_that_change_meanwhile(paimon: fz.Catalog) -> None:
     with pytest.raises(fz.UnsupportedError, match="snapshot 2 was written under other options"):
         came(reader_of(table), read, 4)
     assert came(reader_of(table), 3, 4) == [(4, "NO")]
+    with pytest.raises(fz.UnsupportedError, match="snapshot 1 was written under other options"):
+        came(reader_of(table, **{"stream-from-timestamp": "0"}), 0, 4)
 
 
 def test_catalogs_in_databases(spark, tmp_path: Path) -> None:

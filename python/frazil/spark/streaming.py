@@ -242,19 +242,24 @@ class _Commits:
             UnsupportedError: They can't be read one after another.
         """
         line = self.line(table)
-        if start["snapshot-id"] in (_NOTHING, _BEGINNING):
-            return line
-        at = self._place(line, start)
+        at = 0 if start["snapshot-id"] in (_NOTHING, _BEGINNING) else self._known(table, line, start)
+        self._check(table, line[max(at - 1, 0) : at], line[at:])
+        return line[at:]
+
+    def _known(self, table: Table, line: list[Snapshot], offset: Mapping[str, str]) -> int:
+        at = self._place(line, offset)
         if at is None:
             raise NotFoundError(
-                f"snapshot {start['snapshot-id']}, up to which the stream has read, is not in the table's history any "
+                f"snapshot {offset['snapshot-id']}, up to which the stream has read, is not in the table's history any "
                 "more",
                 {"table": table.location},
                 "It has expired or was rolled back: begin a new query with a checkpoint of its own, and with option "
                 f"'{_FROM}' if it shall not read the whole table again",
             )
-        self._check(table, line[max(at - 1, 0) : at], line[at:])
-        return line[at:]
+        return at
+
+    def check_end(self, table: Table, end: Mapping[str, str]) -> None:
+        """Refuses a batch that runs again, of which the last snapshot is another by now."""
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
         """Refuses snapshots that can't be read after the last one, which may be gone."""
@@ -280,6 +285,9 @@ class _PaimonCommits(_Commits):
 
     def offset(self, snapshot: Snapshot) -> dict[str, str]:
         return {**super().offset(snapshot), "time-ms": _time_ms(snapshot)}
+
+    def check_end(self, table: Table, end: Mapping[str, str]) -> None:
+        self._known(table, self.line(table), end)
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
         kinds = {schema["schema_id"]: _Kind.of(schema) for schema in table.inspect.schemas().to_pylist()}
@@ -365,7 +373,9 @@ class _Reader(DataSourceStreamReader):
         """The splits of what was appended after `start`, up to `end`."""
         if start == end:
             return []
-        scans = self._scans(self._table.refresh(), start, end["snapshot-id"])
+        table = self._table.refresh()
+        self._commits.check_end(table, end)
+        scans = self._scans(table, start, end["snapshot-id"])
         return [_Rows(split) for scan in scans for split in scan.plan()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
