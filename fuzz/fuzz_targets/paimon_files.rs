@@ -2,6 +2,7 @@
 //! bitmaps.
 #![no_main]
 
+use frazil::codec::avro::OpenFile;
 use frazil::codec::bitmap::PositionSet;
 use frazil::codec::file_index::FileIndex;
 use frazil::codec::long_bitmap::LongBitmap;
@@ -15,7 +16,9 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let _ = (decode_index_manifest(bytes), decode_hashes(bytes), decode_manifest_list(bytes));
     let request = EntryRequest { key_stats: true, value_stats: true, ..EntryRequest::default() };
-    if let Ok(columns) = Decoder::default().decode(bytes, &request) {
+    if let Ok(file) = OpenFile::parse(bytes)
+        && let Ok(columns) = Decoder::default().decode(&file, &request)
+    {
         for row in columns.rows() {
             let _ = (columns.name(row), columns.extra_files(row), columns.external(row), columns.entry(row));
         }
