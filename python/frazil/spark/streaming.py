@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition, WriterCommitMessage
 
+from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
@@ -102,7 +103,7 @@ def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
             raise UnsupportedError(
                 f"streams out of tables of Apache Paimon have no option '{name}'", {"table": table.location}, instead
             )
-    kind = _Kind.of(table.inspect.schemas().to_pylist()[-1])
+    kind = _Kind.now(_Kind.by_schema(table))
     said = None
     if kind.evolving:
         said = "rows have their columns in several files, so that they are not appended but changed"
@@ -198,8 +199,17 @@ class _Kind:
     evolving: bool
 
     @classmethod
-    def of(cls, schema: Mapping[str, Any]) -> _Kind:
-        """That of a schema, as `Table.inspect.schemas` tells it."""
+    def by_schema(cls, table: Table) -> dict[int, _Kind]:
+        """Those of the table's schemas, by their ids."""
+        return {schema["schema_id"]: cls._of(schema) for schema in table.inspect.schemas().to_pylist()}
+
+    @staticmethod
+    def now(kinds: Mapping[int, _Kind]) -> _Kind:
+        """That of the newest schema."""
+        return kinds[max(kinds)]
+
+    @classmethod
+    def _of(cls, schema: Mapping[str, Any]) -> _Kind:
         options = {name: value.lower() for name, value in json.loads(schema["options"]).items()}
         keyed, engine = bool(json.loads(schema["primary_keys"])), options.get("merge-engine", "deduplicate")
         hiding = options.get("deletion-vectors.enabled") == "true" or engine == "first-row"
@@ -234,14 +244,13 @@ class _Commits:
         """What there was after a snapshot."""
         return {"snapshot-id": str(snapshot.id)}
 
-    def after(self, table: Table, start: Mapping[str, str]) -> list[Snapshot]:
-        """The snapshots after an offset, oldest first.
+    def after(self, table: Table, line: list[Snapshot], start: Mapping[str, str]) -> list[Snapshot]:
+        """Those of a line that come after an offset.
 
         Raises:
             NotFoundError: Some of them are gone.
             UnsupportedError: They can't be read one after another.
         """
-        line = self.line(table)
         at = 0 if start["snapshot-id"] in (_NOTHING, _BEGINNING) else self._known(table, line, start)
         self._check(table, line[max(at - 1, 0) : at], line[at:])
         return line[at:]
@@ -258,7 +267,7 @@ class _Commits:
             )
         return at
 
-    def check_end(self, table: Table, end: Mapping[str, str]) -> None:
+    def check_end(self, table: Table, line: list[Snapshot], end: Mapping[str, str]) -> None:
         """Refuses a batch that runs again, of which the last snapshot is another by now."""
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
@@ -284,14 +293,14 @@ class _PaimonCommits(_Commits):
     numbered = True
 
     def offset(self, snapshot: Snapshot) -> dict[str, str]:
-        return {**super().offset(snapshot), "time-ms": _time_ms(snapshot)}
+        return {**super().offset(snapshot), "time-ms": str(arguments.milliseconds(snapshot.timestamp))}
 
-    def check_end(self, table: Table, end: Mapping[str, str]) -> None:
-        self._known(table, self.line(table), end)
+    def check_end(self, table: Table, line: list[Snapshot], end: Mapping[str, str]) -> None:
+        self._known(table, line, end)
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
-        kinds = {schema["schema_id"]: _Kind.of(schema) for schema in table.inspect.schemas().to_pylist()}
-        now = kinds[max(kinds)]
+        kinds = _Kind.by_schema(table)
+        now = _Kind.now(kinds)
 
         def of(snapshot: Snapshot) -> _Kind:
             return now if snapshot.schema_id is None else kinds.get(snapshot.schema_id, now)
@@ -310,19 +319,16 @@ class _PaimonCommits(_Commits):
         if not line or not line[0].id - 1 <= last <= line[-1].id:
             return None
         place = next((i for i, s in enumerate(line) if s.id > last), len(line))
-        there = place > 0 and line[place - 1].id == last
-        same = not there or start.get("time-ms", _time_ms(line[place - 1])) == _time_ms(line[place - 1])
-        return place if same else None
+        other = [
+            s for s in line[max(place - 1, 0) : place] if s.id == last and not start.items() <= self.offset(s).items()
+        ]
+        return None if other else place
 
     def brought(self, snapshot: Snapshot) -> tuple[int, int]:
         """Rows alone: those of its change log, else those that it added."""
         told = int(snapshot.summary.get("changelog-records", 0))
         added = int(snapshot.summary.get("delta-records", 0)) if snapshot.operation == "append" else 0
         return 0, max(told, added)
-
-
-def _time_ms(snapshot: Snapshot) -> str:
-    return str(round(snapshot.timestamp.timestamp() * 1000))
 
 
 @dataclass
@@ -374,8 +380,9 @@ class _Reader(DataSourceStreamReader):
         if start == end:
             return []
         table = self._table.refresh()
-        self._commits.check_end(table, end)
-        scans = self._scans(table, start, end["snapshot-id"])
+        line = self._commits.line(table)
+        self._commits.check_end(table, line, end)
+        scans = self._scans(table, line, start, end["snapshot-id"])
         return [_Rows(split) for scan in scans for split in scan.plan()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -392,12 +399,12 @@ class _Reader(DataSourceStreamReader):
             names = [field.name for field in target]
             yield conform(pa.RecordBatch.from_arrays(arrays, names), target)
 
-    def _scans(self, table: Table, offset: Mapping[str, str], end: str) -> list[Scan]:
+    def _scans(self, table: Table, line: list[Snapshot], offset: Mapping[str, str], end: str) -> list[Scan]:
         start = offset["snapshot-id"]
         if start == _NOTHING:
             return [self._scan(table, {"snapshot-id": end})]
         scans = []
-        for snapshot in self._commits.after(table, offset):
+        for snapshot in self._commits.after(table, line, offset):
             self._check(snapshot)
             if start == _BEGINNING and not self._commits.numbered:
                 # What the first snapshot has is what it appended.
@@ -464,8 +471,9 @@ def _limited() -> type[_Reader]:
             last = self._last or self.newest()
             if isinstance(limit, limits.ReadAllAvailable) or start["snapshot-id"] == _NOTHING or start == last:
                 return last
+            table = self._table.refresh()
             end, files, rows = start, 0, 0
-            for snapshot in self._commits.after(self._table.refresh(), start):
+            for snapshot in self._commits.after(table, self._commits.line(table), start):
                 more_files, more_rows = self._commits.brought(snapshot)
                 files, rows = files + more_files, rows + more_rows
                 beyond = files > (self._max_files or files) or rows > (self._max_rows or rows)
