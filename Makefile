@@ -9,7 +9,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 SPARK_VERSIONS ?= 4.0.5 4.3.0
 BENCH_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/frazil-bench
-PYTEST := $(BIN)/python -m pytest --timeout 450
+# Half of the tests wait for Spark's planning, which is one thread: two processes keep two cores busy.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --timeout 450 -n $(WORKERS)
+# Tests run each line of Spark a few times: the second compiler doesn't pay off. The first alone has a code cache of 48 MB by default,
+# which Spark fills after some minutes; it then drops and compiles methods over and over.
+JVM_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m
 RUST_SOURCES := $(shell find src -name '*.rs' 2>/dev/null)
 # The extension lands in the source tree (editable install); without it the build stamp says nothing.
 EXTENSION := $(wildcard python/frazil/_core*.so)
@@ -84,6 +89,8 @@ test: ## all tests: Rust, Python, interop with Java Iceberg, documentation examp
 	@$(MAKE) test-interop
 	@$(MAKE) test-docs
 
+test-python test-interop test-docs: export SPARK_SUBMIT_OPTS := $(JVM_OF_TESTS)
+
 .PHONY: test-rust
 test-rust: ## the Rust core's tests
 	@tools/need.sh "make test-rust" rust
@@ -95,7 +102,7 @@ test-python: ## the Python face's tests and the house rules
 	@tools/need.sh "make test-python" python rust java
 	@$(MAKE) $(VENV)/.built
 	@echo "== Python tests"
-	@$(PYTEST) tests/python tests/house
+	@$(PYTEST) --dist loadfile tests/python tests/house
 
 .PHONY: test-nightly
 test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes (2 hours)
@@ -114,7 +121,7 @@ test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1;
 	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
 	@echo "== Interop tests (Spark starts; 4 to 8 minutes)"
-	@$(PYTEST) tests/interop
+	@$(PYTEST) --dist loadfile tests/interop
 
 .PHONY: test-docs
 test-docs: ## the examples of README.md and docs/

@@ -1,7 +1,7 @@
 """Java Paimon, by its own API through Spark's gateway: it writes tables, reads them and tells its plans.
 
-Rows cross the gateway as Parquet files that PyArrow writes and Java's reader reads, and the other way round: only rows'
-kinds and the calls themselves go through py4j.
+Rows cross the gateway as Parquet files that PyArrow writes and Java's reader reads, and the other way round. Loops over
+rows are Java's own (`LOOPS`), since a call through the gateway takes longer than what it does.
 """
 
 import datetime as dt
@@ -24,7 +24,6 @@ import frazil as fz
 
 DATABASE = "db"
 LAST_IDENTIFIER = 2**63 - 1
-KINDS = {"+I": "INSERT", "-U": "UPDATE_BEFORE", "+U": "UPDATE_AFTER", "-D": "DELETE"}
 CHANGES = {"insert": "+I", "update_before": "-U", "update_after": "+U", "delete": "-D"}
 LEAVES = {
     "=": "EQUAL",
@@ -38,6 +37,71 @@ LEAVES = {
     "in": "IN",
     "starts_with": "STARTS_WITH",
 }
+
+# Compiled by Spark's compiler of expressions, which knows no generics.
+LOOPS = """
+import java.lang.reflect.Method;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.paimon.data.InternalRow;
+import org.apache.paimon.format.FormatWriter;
+import org.apache.paimon.io.DataFileMeta;
+import org.apache.paimon.reader.RecordReader;
+import org.apache.paimon.reader.RecordReaderIterator;
+import org.apache.paimon.table.sink.TableWrite;
+import org.apache.paimon.table.source.DataSplit;
+import org.apache.paimon.types.RowKind;
+
+public class Loops {
+    public String copy(RecordReader reader, FormatWriter to) throws Exception {
+        StringBuilder kinds = new StringBuilder();
+        RecordReaderIterator rows = new RecordReaderIterator(reader);
+        while (rows.hasNext()) {
+            InternalRow row = (InternalRow) rows.next();
+            kinds.append(row.getRowKind().shortString());
+            to.addElement(row);
+        }
+        rows.close();
+        return kinds.toString();
+    }
+
+    public void write(Iterator rows, String kinds, TableWrite to) throws Exception {
+        for (int i = 0; i < kinds.length(); i += 2) {
+            InternalRow row = (InternalRow) rows.next();
+            row.setRowKind(RowKind.fromShortString(kinds.substring(i, i + 2)));
+            to.write(row);
+        }
+    }
+
+    public int[] ints(int start, int end) {
+        int[] out = new int[end - start];
+        for (int i = 0; i < out.length; i++) {
+            out[i] = start + i;
+        }
+        return out;
+    }
+
+    public void each(Object target, String method, long start, long end, long step) throws Exception {
+        Method found = target.getClass().getMethod(method, new Class[] {long.class});
+        found.setAccessible(true);
+        for (long value = start; value < end; value += step) {
+            found.invoke(target, new Object[] {Long.valueOf(value)});
+        }
+    }
+
+    public String files(List splits) {
+        StringBuilder names = new StringBuilder();
+        for (Object split : splits) {
+            if (split instanceof DataSplit) {
+                for (Object file : ((DataSplit) split).dataFiles()) {
+                    names.append(((DataFileMeta) file).fileName()).append('\\n');
+                }
+            }
+        }
+        return names.toString();
+    }
+}
+"""
 
 PaimonType = str | dict[str, Any]
 Filter = tuple[Any, ...]
@@ -117,6 +181,10 @@ class Paimon:
         options.set("cache-enabled", "false")
         self.catalog = self.api.catalog.CatalogFactory.createCatalog(self.api.catalog.CatalogContext.create(options))
         self.catalog.createDatabase(DATABASE, True)
+        compiler = self.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(self.catalog.getClass().getClassLoader())
+        compiler.cook(LOOPS)
+        self.loops: Any = compiler.getClassLoader().loadClass("Loops").newInstance()
 
     def scratch(self, ending: str = "") -> Path:
         """A path that nothing else uses."""
@@ -218,17 +286,10 @@ class Paimon:
         path = self.scratch(".parquet")
         out = self._files().newOutputStream(self.api.fs.Path(f"file://{path}"), False)
         writer = self._format("parquet").createWriterFactory(row_type).create(out, "zstd")
-        kinds = []
-        for reader in readers:
-            rows = self.api.reader.RecordReaderIterator(reader)
-            while rows.hasNext():
-                found = rows.next()
-                kinds.append(found.getRowKind().shortString())
-                writer.addElement(found)
-            rows.close()
+        kinds = "".join(self.loops.copy(reader, writer) for reader in readers)
         writer.close()
         out.close()
-        return pq.read_table(path), kinds
+        return pq.read_table(path), [kinds[i : i + 2] for i in range(0, len(kinds), 2)]
 
     def _files(self) -> Any:
         return self.api.fs.local.LocalFileIO.create()
@@ -307,14 +368,9 @@ class PaimonTable:
         writer = self._writer(table)
         if overwrite is not None:
             writer.withIgnorePreviousFiles(True)
-        put, done = self._put(table, writer)
         source = self.paimon.reader(pa.table(arrays, names=names), row_type)
-        for kind in kinds or ["+I"] * len(rows):
-            found = source.next()
-            found.setRowKind(getattr(self.api.types.RowKind, KINDS[kind]))
-            put(found)
+        self._put(table, writer, source, kinds or ["+I"] * len(rows))
         source.close()
-        done()
         if compact:
             for partition, number in self._buckets(table):
                 writer.compact(partition, number, True)
@@ -416,17 +472,23 @@ class PaimonTable:
             found[partition.toString(), entry.bucket()] = partition
         return [(partition, bucket) for (_, bucket), partition in found.items()]
 
-    def _put(self, table: Any, writer: Any) -> tuple[Callable[[Any], None], Callable[[], None]]:
-        """Writes a row into the bucket that it goes to; and what is to be done in the end."""
-        nothing = lambda: None  # noqa: E731
-        match table.bucketMode().toString():
-            case "HASH_DYNAMIC":
-                bucket = self._assigner(table)
-                return (lambda found: writer.write(found, bucket(found))), nothing
-            case "KEY_DYNAMIC":
-                assigner = self._key_assigner(table, writer)
-                return assigner.processInput, assigner.close
-        return writer.write, nothing
+    def _put(self, table: Any, writer: Any, rows: Any, kinds: Sequence[str]) -> None:
+        """Writes rows of these kinds into the buckets that they go to."""
+        mode = table.bucketMode().toString()
+        if mode not in ("HASH_DYNAMIC", "KEY_DYNAMIC"):
+            self.paimon.loops.write(rows, "".join(kinds), writer)
+            return
+        bucket = self._assigner(table) if mode == "HASH_DYNAMIC" else None
+        assigner = self._key_assigner(table, writer) if bucket is None else None
+        for kind in kinds:
+            found = rows.next()
+            found.setRowKind(self.api.types.RowKind.fromShortString(kind))
+            if bucket is not None:
+                writer.write(found, bucket(found))
+            else:
+                assigner.processInput(found)
+        if assigner is not None:
+            assigner.close()
 
     def _assigner(self, table: Any) -> Callable[[Any], int]:
         """Which bucket a row goes to, of those of its partition."""
@@ -478,17 +540,12 @@ class PaimonTable:
         if select is not None:
             row_type = row_type.project(self.paimon.java_list(select))
             builder.withReadType(row_type)
-        splits = list(builder.newScan().plan().splits())
+        splits = builder.newScan().plan().splits()
         read = builder.newRead()
         if predicate is not None:
             read = read.executeFilter()
         read.withIOManager(self.api.disk.IOManager.create(str(self.paimon.folder)))
-        files = {
-            file.fileName()
-            for split in splits
-            if split.getClass().getSimpleName() == "DataSplit"
-            for file in split.dataFiles()
-        }
+        files = set(self.paimon.loops.files(splits).splitlines())
         rows, kinds = self.paimon.fetched((read.createReader(split) for split in splits), row_type)
         return Read(rows, kinds, files)
 

@@ -12,13 +12,6 @@ import frazil as fz
 COLUMNS: dict[str, PaimonType] = {"id": "INT NOT NULL", "v": "BYTES"}
 
 
-def ints(paimon: Paimon, values: range | list[int]) -> Any:
-    out = paimon.gateway.new_array(paimon.jvm.int, len(values))
-    for i, value in enumerate(values):
-        out[i] = value
-    return out
-
-
 def table(paimon: Paimon, function: str) -> PaimonTable:
     options = {
         "bucket": 1,
@@ -88,8 +81,7 @@ def long_bitmaps(paimon: Paimon) -> list[bytes]:
             bitmaps.append(less)
     for step in (2, 3, 7):
         dense = long_bitmap(paimon)
-        for start in range(0, 3000, step):
-            dense.addLong(2**40 + start)
+        paimon.loops.each(dense, "addLong", 2**40, 2**40 + 3000, step)
         bitmaps.append(dense)
     # Ranges are runs; without every other number they are bitmaps.
     for start, end in [(0, 300), (100, 70_000), (-70_000, -3), (2**40 - 9, 2**40 + 400 * 2**16), (-(2**63), 3 - 2**63)]:
@@ -97,8 +89,7 @@ def long_bitmaps(paimon: Paimon) -> list[bytes]:
         run.addRange(start, end)
         bitmaps.append(run)
     holes = bitmaps[-4].clone()
-    for number in range(200, 20_000, 2):
-        holes.removeLong(number)
+    paimon.loops.each(holes, "removeLong", 200, 20_000, 2)
     return [stored(paimon, bitmap) for bitmap in [*bitmaps, holes]]
 
 
@@ -120,17 +111,15 @@ def test_long_bitmaps(paimon: Paimon) -> None:
 def test_theta(paimon: Paimon) -> None:
     sketch = paimon.api.utils.ThetaSketch.sketchOf
     parts = [range(0), range(1), range(5), range(3, 2000), range(1500, 9000), range(100_000, 130_000)]
-    made = [bytes(sketch(ints(paimon, part))) for part in parts]
+    made = [bytes(sketch(paimon.loops.ints(part.start, part.stop))) for part in parts]
     # Sketches that still take values, more than the union keeps, and out of order.
     theta = paimon.jvm.org.apache.datasketches.theta
     for nominal in (16, 4096, 16384):
         alive = theta.UpdateSketch.builder().setNominalEntries(nominal).build()
-        for value in range(500, 7000, 3):
-            alive.update(value)
+        paimon.loops.each(alive, "update", 500, 7000, 3)
         made += [bytes(alive.toByteArray()), bytes(alive.compact(False, None).toByteArray())]
     alpha = theta.UpdateSketch.builder().setFamily(paimon.jvm.org.apache.datasketches.common.Family.ALPHA).build()
-    for value in range(2000, 12000):
-        alpha.update(value)
+    paimon.loops.each(alpha, "update", 2000, 12000, 1)
     made.append(bytes(alpha.toByteArray()))
     steps: list[list[bytes | None]] = [[*made, None], [*reversed(made), made[4]], [*made[3:], *made[:3], made[3]]]
     check(table(paimon, "theta_sketch"), steps, ordered)
@@ -139,14 +128,13 @@ def test_theta(paimon: Paimon) -> None:
 def test_hll(paimon: Paimon) -> None:
     sketch = paimon.api.utils.HllSketchUtil.sketchOf
     parts = [range(0), range(1), range(7), range(5, 60), range(40, 700), range(600, 9000), range(50_000, 90_000)]
-    made = [bytes(sketch(ints(paimon, part))) for part in parts]
+    made = [bytes(sketch(paimon.loops.ints(part.start, part.stop))) for part in parts]
     hll = paimon.jvm.org.apache.datasketches.hll
     for lg_k in (4, 10, 12, 14):
         for kind in ("HLL_4", "HLL_6", "HLL_8"):
             for count in (3, 100, 5000):
                 alive = hll.HllSketch(lg_k, getattr(hll.TgtHllType, kind))
-                for value in range(lg_k * 1000, lg_k * 1000 + count):
-                    alive.update(value)
+                paimon.loops.each(alive, "update", lg_k * 1000, lg_k * 1000 + count, 1)
                 made += [bytes(alive.toCompactByteArray()), bytes(alive.toUpdatableByteArray())]
     generator = random.Random(5)
     steps: list[list[bytes | None]] = [[generator.choice(made) for _ in range(80)] for _ in range(3)]
