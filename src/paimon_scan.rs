@@ -250,15 +250,15 @@ impl PaimonScan {
     fn packed_by(&self, request: SplitRequest) -> Result<PaimonScan> {
         let mut options = self.options.as_ref().clone();
         let sizes = [
-            ("source.split.target-size", request.split_size_bytes, 1),
-            ("source.split.open-file-cost", request.open_file_cost_bytes, 0),
+            ("split_size_bytes", "source.split.target-size", request.split_size_bytes, 1),
+            ("open_file_cost_bytes", "source.split.open-file-cost", request.open_file_cost_bytes, 0),
         ];
-        for (name, size, least) in sizes {
+        for (name, option, size, least) in sizes {
             match size {
                 Some(size) if size < least => {
                     return Err(Error::invalid(format!("{name} must be at least {least}, not {size}")));
                 }
-                Some(size) => options.insert(name.to_owned(), format!("{size} b")),
+                Some(size) => options.insert(option.to_owned(), format!("{size} b")),
                 None => None,
             };
         }

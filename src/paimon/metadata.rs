@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::catalog::filesystem::TableFolder;
 use super::schema::TableSchema;
 use super::snapshot::Snapshot;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A table at one moment.
 #[derive(Clone, Debug)]
@@ -38,6 +38,22 @@ impl TableMetadata {
     pub fn schema(&self) -> Result<&Arc<TableSchema>> {
         let latest = self.schemas.values().next_back();
         latest.ok_or_else(|| Error::corrupt("the table has no schema").with("path", self.folder.root()))
+    }
+
+    /// Refuses to look at other versions than the one that was read: they are of another table by now, if the table was dropped and
+    /// made anew in the same folder.
+    ///
+    /// # Errors
+    /// `NotFound` if its first schema is gone or another one; those of the store.
+    pub fn check_same_table(&self) -> Result<()> {
+        let Some((id, known)) = self.schemas.first_key_value() else { return Ok(()) };
+        match self.folder.schema(*id) {
+            Ok(schema) if schema == **known => Ok(()),
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            _ => Err(Error::not_found("the table was dropped since it was opened, and maybe made anew")
+                .with("path", self.folder.root())
+                .hint("Open it again, or refresh() it")),
+        }
     }
 
     /// The schema with a number.

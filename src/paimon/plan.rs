@@ -91,6 +91,11 @@ impl ManifestCount {
         let bytes = manifests.iter().map(|m| m.file_size.max(0).unsigned_abs()).fold(0, u64::saturating_add);
         ManifestCount { manifests: manifests.len() as u64, bytes }
     }
+
+    pub(super) fn add(&mut self, more: ManifestCount) {
+        self.manifests = self.manifests.saturating_add(more.manifests);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
 }
 
 /// What each stage of planning saw and kept.

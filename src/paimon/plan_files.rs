@@ -136,21 +136,21 @@ impl<'p> Pruner<'p> {
         EntryRequest { key_stats: filtered && self.rules.has_key, value_stats: filtered, ..EntryRequest::default() }
     }
 
-    /// The manifests to be opened, counted.
+    /// The manifests to be opened, added to what is counted.
     ///
     /// # Errors
     /// `CorruptTable` for statistics that can't be read.
     pub fn manifests(&self, listed: Vec<ManifestFile>, counters: &mut PlanCounters) -> Result<Vec<ManifestFile>> {
         let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
-        counters.files_listed = live.max(0).unsigned_abs();
-        counters.manifests = ManifestCount::of(&listed);
+        counters.files_listed = counters.files_listed.saturating_add(live.max(0).unsigned_abs());
+        counters.manifests.add(ManifestCount::of(&listed));
         let mut kept = Vec::with_capacity(listed.len());
         for manifest in listed {
             if self.why_no_manifest(&manifest).with("manifest", &manifest.file_name)?.is_none() {
                 kept.push(manifest);
             }
         }
-        counters.manifests_kept = ManifestCount::of(&kept);
+        counters.manifests_kept.add(ManifestCount::of(&kept));
         Ok(kept)
     }
 

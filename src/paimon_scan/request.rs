@@ -127,7 +127,10 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
     }
     options.extend(at.map(|(key, value)| (key.to_owned(), value)));
     let place = match options.keys().any(|key| PLACES.iter().any(|start| key.starts_with(start))) {
-        true => place(table.folder(), &options)?,
+        true => {
+            table.metadata().check_same_table()?;
+            place(table.folder(), &options)?
+        }
         false => Place { snapshot: table.metadata().snapshot.clone(), ..Place::default() },
     };
     let schema = match &place.snapshot {
@@ -180,6 +183,7 @@ fn left_by_changes() -> Result<BoundPredicate> {
 /// The versions between which changes lie; `None` if they are the same.
 fn ends(table: &PaimonTable, request: &ScanRequest, options: &BTreeMap<String, String>) -> Result<Option<Between>> {
     let folder = table.folder();
+    table.metadata().check_same_table()?;
     let mode = change_mode(Options(options))?;
     let latest = table.metadata().snapshot.as_ref().map(|s| End::Snapshot(s.id));
     let Some(end) = request.at.as_ref().map(|at| end_of(folder, at)).transpose()?.or(latest) else { return Ok(None) };

@@ -384,7 +384,7 @@ def test_nobody_answers(bucket: str, options: dict[str, str]) -> None:
 
 
 def test_what_is_not_there(bucket: str, options: dict[str, str], lake: fz.Catalog) -> None:
-    with pytest.raises(fz.NotFoundError, match="no Iceberg table"):
+    with pytest.raises(fz.NotFoundError, match="there is no table"):
         fz.open_table(f"s3://{bucket}/nothing", storage_options=options)
     with pytest.raises(fz.NotFoundError, match="no such bucket"):
         fz.open_table("s3://no-such-bucket/t", storage_options=options)

@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,6 +132,57 @@ def test_rows_that_came_between_tags(tmp_path: Path) -> None:
     table = table.refresh()
     assert table.scan(since="v0", at="v2").to_arrow().sort_by("id").to_pylist() == want
     assert "_change_type" not in str(table.scan("v > 1", since="v0", at="v2").explain())
+
+
+def test_explain_counts_the_files_of_all_commits(tmp_path: Path) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, format="paimon")
+    for v in range(4):
+        table = table.append(pa.Table.from_pylist([{"id": v, "v": v}], SCHEMA))
+    for scan, files in (
+        (table.scan(since=1), 3),
+        (table.changes(since=1, at=3), 2),
+        (table.scan("id = 3", since=1), 1),
+    ):
+        stages = scan.explain().to_dict()["stages"]
+        assert all(later["considered"] == stage["kept"] for stage, later in pairwise(stages[1:]))
+        assert all(stage["kept"] <= stage["considered"] for stage in stages)
+        assert stages[-1]["kept"] == len(list(scan.plan_files())) == files
+
+
+def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Path) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+
+    def made(v: int, commits: int) -> fz.Table:
+        table = catalog.create_table("db.t", SCHEMA, format="paimon")
+        for i in range(commits):
+            table = table.append(pa.Table.from_pylist([{"id": i, "v": v}], SCHEMA))
+        return table
+
+    old = made(1, 3)
+    asked = [lambda: old.scan(at=2).count(), lambda: old.scan(since=1).count(), lambda: old.changes(since=1).count()]
+    assert [ask() for ask in asked] == [2, 2, 2]
+    catalog.drop_table("db.t", purge=True)
+    for ask in asked:
+        with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):
+            ask()
+    made(2, 4)
+    for ask in asked:
+        with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):
+            ask()
+    assert old.refresh().scan(at=2).to_arrow()["v"].to_pylist() == [2, 2]
+
+
+def test_arguments_that_are_too_small_are_named(tmp_path: Path) -> None:
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    table = catalog.create_table("db.t", SCHEMA, format="paimon")
+    with pytest.raises(fz.InvalidInputError, match=r"at least 1 .* retain_last="):
+        table.maintain.expire_snapshots(retain_last=0)
+    with pytest.raises(fz.InvalidInputError, match="split_size_bytes must be at least 1"):
+        table.scan().plan(0)
 
 
 def test_a_manifest_that_was_read_badly_is_read_again(tmp_path: Path) -> None:

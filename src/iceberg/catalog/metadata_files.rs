@@ -230,7 +230,7 @@ fn by_listing(store: &dyn Store, folder: &str) -> Result<Option<String>> {
 
 /// The error for a location without metadata, with what is there instead.
 fn no_table(store: &dyn Store, location: &str) -> Error {
-    let error = Error::not_found("there is no Iceberg table").with("path", location);
+    let error = Error::not_found("there is no table").with("path", location);
     let folders = store.list_folders(location).unwrap_or_default();
     let files = store.list(location).unwrap_or_default();
     let has = |name: &str| folders.iter().any(|f| f == name);
@@ -249,7 +249,7 @@ fn no_table(store: &dyn Store, location: &str) -> Error {
     } else if folders.is_empty() && files.is_empty() {
         "There is no such folder, or it is empty; check the path"
     } else {
-        "The folder has no metadata folder; check the path"
+        "The folder holds neither Iceberg's metadata nor Paimon's schemas; check the path"
     })
 }
 

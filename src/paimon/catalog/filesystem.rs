@@ -205,8 +205,8 @@ impl TableFolder {
     /// # Errors
     /// As [`TableFolder::schemas`].
     pub fn latest_schema(&self) -> Result<Arc<TableSchema>> {
-        let none = || Error::corrupt("the table has no schema").with("path", self.folder("schema"));
-        Ok(Arc::new(self.schema(*self.schema_ids()?.last().ok_or_else(none)?)?))
+        let last = self.schema_ids()?.last().copied().ok_or_else(|| self.no_schema())?;
+        Ok(Arc::new(self.schema(last)?))
     }
 
     /// A schema.
@@ -226,6 +226,12 @@ impl TableFolder {
         Ok(schema)
     }
 
+    fn no_schema(&self) -> Error {
+        Error::corrupt("the table has no schema")
+            .with("path", self.folder("schema"))
+            .hint("It may have been dropped since it was opened: look for it again")
+    }
+
     /// All schemas of the branch by their numbers.
     ///
     /// # Errors
@@ -233,7 +239,7 @@ impl TableFolder {
     pub fn schemas(&self) -> Result<BTreeMap<i64, Arc<TableSchema>>> {
         let ids = self.schema_ids()?;
         if ids.is_empty() {
-            return Err(Error::corrupt("the table has no schema").with("path", self.folder("schema")));
+            return Err(self.no_schema());
         }
         let schemas = in_parallel(self.store.as_ref(), ids.len(), |i| {
             let id = ids.get(i).copied().unwrap_or_default();

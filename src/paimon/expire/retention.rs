@@ -66,10 +66,13 @@ impl Retention {
 impl Limits {
     fn check(&self, what: &str) -> Result<()> {
         let Limits { least, most, .. } = self;
-        if *least < 1 || most < least {
-            return Err(Error::invalid(format!("at least {least} and at most {most} {what} can't be kept")));
-        }
-        Ok(())
+        let wrong = match (*least < 1, most < least) {
+            (true, _) => format!("at least 1 of the {what} stays: {least} can't be the least"),
+            (false, true) => format!("at least {least} and at most {most} {what} can't be kept"),
+            (false, false) => return Ok(()),
+        };
+        let options = "'snapshot.num-retained.min' and '.max', 'changelog.num-retained.min' and '.max'";
+        Err(Error::invalid(wrong).hint(format!("Set by retain_last= and the table's options {options}")))
     }
 
     /// The first of `ids`, which ascend, that stays; none if none is to stay. They are counted from the `latest` snapshot back; those
