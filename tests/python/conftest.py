@@ -22,6 +22,8 @@ import frazil as fz
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 UTC = dt.timezone.utc
+# Set by `make test-nightly`: all of what `make test` only samples.
+NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 
 
 def sequences(few: int, share: int = 1) -> int:

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from conftest import NIGHTLY
 
-NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 PROCESSES, APPENDS = (8, 50) if NIGHTLY else (4, 10)
 ROUNDS = 40 if NIGHTLY else 8
 SEEDS = range(4) if NIGHTLY else range(1)

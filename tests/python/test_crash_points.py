@@ -28,8 +28,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from conftest import NIGHTLY
 
-NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 STEP = 1 if NIGHTLY else int(os.environ.get("FRAZIL_CRASH_STEP", "13"))
 STRACE = shutil.which("strace")
 # Calls that change something: these fail with EIO and ENOSPC, too.

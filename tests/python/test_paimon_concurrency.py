@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from test_concurrency import NIGHTLY, run_at_once
+from conftest import NIGHTLY
+from test_concurrency import run_at_once
 
 PROCESSES, COMMITS = (8, 50) if NIGHTLY else (4, 20)
 SHARED = 5

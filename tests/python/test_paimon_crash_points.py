@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from test_crash_points import NIGHTLY, STEP, STRACE, Bench, Case, Point, rows
+from conftest import NIGHTLY
+from test_crash_points import STEP, STRACE, Bench, Case, Point, rows
 
 pytestmark = [
     pytest.mark.skipif(STRACE is None or not sys.platform.startswith("linux"), reason="needs strace"),
