@@ -120,7 +120,7 @@ test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1;
 	@$(MAKE) $(VENV)/.built
 	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
-	@echo "== Interop tests (Spark starts; 4 to 8 minutes)"
+	@echo "== Interop tests (Spark starts; about 15 minutes)"
 	@$(PYTEST) --dist loadfile tests/interop
 
 .PHONY: test-docs
