@@ -36,6 +36,7 @@ pub mod hand_over;
 pub mod iceberg;
 pub mod inspect;
 pub mod maintain;
+pub mod manifest_count;
 mod messages;
 pub mod paimon;
 mod paimon_catalog;

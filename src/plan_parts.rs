@@ -22,8 +22,9 @@ use crate::iceberg::manifest_groups::{ManifestGroup, group_manifests};
 use crate::iceberg::manifest_list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::metadata::TableMetadata;
 use crate::iceberg::partition::{spec_from_json, spec_to_json};
-use crate::iceberg::plan::{EntryScope, ManifestCount, Plan, PlanInput, PlannedBatch};
+use crate::iceberg::plan::{EntryScope, Plan, PlanInput, PlannedBatch};
 use crate::iceberg::snapshot::Snapshot;
+use crate::manifest_count::ManifestCount;
 use crate::plan_table;
 use crate::scan::{Scan, SplitRequest, TaskStream};
 use crate::splits::{self, SplitPlan};
@@ -80,7 +81,7 @@ impl Scan {
         let mut counts = [ManifestCount::default(); 2];
         for part in &parts {
             let lists = [&part.manifests.data, &part.manifests.deletes];
-            counts.iter_mut().zip(lists).for_each(|(count, list)| list.iter().for_each(|m| count.add(m)));
+            counts.iter_mut().zip(lists).for_each(|(count, list)| list.iter().for_each(|m| count.add(m.length_bytes)));
         }
         input.budget.take(counts).with("snapshot", snapshot.id)?;
         Ok(parts)

@@ -7,10 +7,11 @@ use crate::error::Result;
 use crate::expr::BoundPredicate;
 use crate::iceberg::changes::{ChangesPlan, is_by, manifests_of};
 use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
-use crate::iceberg::plan::{EntryScope, ManifestCount, PlanInput, WAVE_BYTES};
+use crate::iceberg::plan::{EntryScope, PlanInput, WAVE_BYTES};
 use crate::iceberg::plan_cache::PlanCache;
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::why::{Judge, ManifestVerdict, Stage};
+use crate::manifest_count::ManifestCount;
 use crate::workers::GoOn;
 
 /// The cost of a plan before any manifest is opened. Bytes and manifests are exact, as far as the manifest list is right,
@@ -81,11 +82,7 @@ impl Estimate {
     }
 
     fn of(data: &Opened<'_>, deletes: &Opened<'_>, filter: &BoundPredicate, cache: Option<&PlanCache>) -> Estimate {
-        let count = |opened: &Opened<'_>| {
-            let mut count = ManifestCount::default();
-            opened.iter().for_each(|(m, _)| count.add(m));
-            count
-        };
+        let count = |opened: &Opened<'_>| opened.iter().map(|(m, _)| m.length_bytes).collect::<ManifestCount>();
         let files = |(m, scope): &(&ManifestFile, &EntryScope)| {
             scope.count(m.added_files_count, m.existing_files_count, m.deleted_files_count)
         };

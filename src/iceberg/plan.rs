@@ -27,13 +27,14 @@ use crate::iceberg::planned::{count, count_deletes, survivors};
 use crate::iceberg::read_budget::ReadBudget;
 use crate::iceberg::snapshot::Snapshot;
 use crate::iceberg::specs::Specs;
+use crate::manifest_count::ManifestCount;
 use crate::store::{Location, Store};
 use crate::task::FileContent;
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{FieldId, Schema};
 use crate::workers::{GoOn, in_stages};
 
-pub use crate::iceberg::planned::{BatchChange, ManifestCount, PartitionGroup, PlanCounters, PlannedBatch};
+pub use crate::iceberg::planned::{BatchChange, PartitionGroup, PlanCounters, PlannedBatch};
 
 /// Manifest bytes decoded in one wave; bounds the memory of a streamed plan.
 pub(super) const WAVE_BYTES: i64 = 32 << 20;
@@ -252,15 +253,15 @@ impl Plan {
                 [&mut c.delete_manifests, &mut c.live_delete_manifests, &mut c.matching_delete_manifests]
             }
         };
-        listed.add(m);
+        listed.add(m.length_bytes);
         if !self.input.entries.may_be_in(m) {
             return Ok(false);
         }
-        live.add(m);
+        live.add(m.length_bytes);
         if !self.specs.summary_may_match(m, &self.input.filter)? {
             return Ok(false);
         }
-        matching.add(m);
+        matching.add(m.length_bytes);
         Ok(true)
     }
 

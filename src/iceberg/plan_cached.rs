@@ -48,7 +48,7 @@ impl Plan {
         if let Some(found) = cache.get(file, &request.metric_fields, self.layout.get())
             && let Ok(mut batch) = self.batch_of(file, &found, request)
         {
-            batch.seen.from_cache.add(file);
+            batch.seen.from_cache.add(file.length_bytes);
             self.layout.get_or_init(|| found.layout.clone());
             return Ok(batch);
         }

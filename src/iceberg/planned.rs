@@ -9,35 +9,14 @@ use crate::expr::residual::residual;
 use crate::expr::{BoundPredicate, Bounds, ColumnBounds};
 use crate::iceberg::deletes::AttachedDeletes;
 use crate::iceberg::entries::EntryColumns;
-use crate::iceberg::manifest_list::ManifestFile;
 use crate::iceberg::named_bounds::OfFile;
 use crate::iceberg::plan::EntryScope;
 use crate::iceberg::screen::Screen;
 use crate::iceberg::statistics::MetricsBounds;
+use crate::manifest_count::ManifestCount;
 use crate::task::{Change, ChangeOperation, CommitChanges, DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::types::metadata_columns::FILE;
 use crate::types::{FieldId, PrimitiveType};
-
-/// Manifests and their length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct ManifestCount {
-    pub manifests: u64,
-    pub bytes: u64,
-}
-
-impl ManifestCount {
-    pub(super) fn extend(&mut self, more: ManifestCount) {
-        self.manifests += more.manifests;
-        self.bytes = self.bytes.saturating_add(more.bytes);
-    }
-
-    /// Adds a manifest.
-    pub fn add(&mut self, m: &ManifestFile) {
-        self.manifests += 1;
-        self.bytes = self.bytes.saturating_add(m.length_bytes.max(0) as u64);
-    }
-}
 
 /// What each stage of planning saw and kept.
 #[derive(Clone, Debug, Default, PartialEq)]

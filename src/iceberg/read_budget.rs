@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
-use crate::iceberg::planned::ManifestCount;
+use crate::manifest_count::ManifestCount;
 
 /// What a plan may read and what it has set out to read so far. The stages of one plan share it.
 #[derive(Debug, Default)]

@@ -554,13 +554,13 @@ impl Attempts for Commit {
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Err(lost()),
             put => put?,
         }
+        // Hints: the snapshot is there without them.
+        let _ = self.folder.hint_latest(next.snapshot.id);
         // Java's writers of local files look whether the name is free and then rename over it: one that looked before may have
-        // done so just now.
+        // done so just now. The later this looks, the fewer of them come after it.
         if !store.is_remote() && store.get(&path)? != next.bytes {
             return Err(lost());
         }
-        // Hints: the snapshot is there without them.
-        let _ = self.folder.hint_latest(next.snapshot.id);
         Ok(next.snapshot.clone())
     }
 

@@ -28,6 +28,7 @@ use super::snapshot::Snapshot;
 use crate::codec::avro::KeptFiles;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
+use crate::manifest_count::ManifestCount;
 use crate::store::Store;
 use crate::task::{Partition, ScanTask};
 use crate::types::FieldId;
@@ -67,14 +68,6 @@ impl PlanInput {
     }
 }
 
-/// Manifests and their length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub struct ManifestCount {
-    pub manifests: u64,
-    pub bytes: u64,
-}
-
 impl PlanCounters {
     /// Adds what another part of a plan has in the end.
     fn add_kept(&mut self, other: &PlanCounters) {
@@ -83,18 +76,6 @@ impl PlanCounters {
         self.bytes_kept = self.bytes_kept.saturating_add(other.bytes_kept);
         self.files_merged += other.files_merged;
         self.deletes_attached += other.deletes_attached;
-    }
-}
-
-impl ManifestCount {
-    pub(super) fn of(manifests: &[ManifestFile]) -> ManifestCount {
-        let bytes = manifests.iter().map(|m| m.file_size.max(0).unsigned_abs()).fold(0, u64::saturating_add);
-        ManifestCount { manifests: manifests.len() as u64, bytes }
-    }
-
-    pub(super) fn add(&mut self, more: ManifestCount) {
-        self.manifests = self.manifests.saturating_add(more.manifests);
-        self.bytes = self.bytes.saturating_add(more.bytes);
     }
 }
 

@@ -1,10 +1,11 @@
 //! What planning will cost, by the manifest lists alone.
 
 use super::live::data_manifests;
-use super::plan::{ManifestCount, PlanInput};
+use super::plan::{PlanCounters, PlanInput};
 use super::plan_files::Pruner;
 use super::plan_rules::Rules;
 use crate::error::Result;
+use crate::manifest_count::ManifestCount;
 
 /// The cost of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,11 +31,11 @@ pub fn estimate(input: &PlanInput) -> Result<PlanEstimate> {
     let rules = Rules::of_state(input)?;
     let pruner = Pruner::new(input, &rules)?;
     let listed = data_manifests(input.manifests(), snapshot)?;
-    let all = ManifestCount::of(&listed);
-    let kept = pruner.manifests(listed, &mut super::plan::PlanCounters::default())?;
+    let mut counters = PlanCounters::default();
+    let kept = pruner.manifests(listed, &mut counters)?;
     Ok(PlanEstimate {
-        listed: all,
-        opened: ManifestCount::of(&kept),
+        listed: counters.manifests,
+        opened: counters.manifests_kept,
         most_files: kept.iter().map(|m| m.added_files.max(0).unsigned_abs()).fold(0, u64::saturating_add),
         index_manifest: snapshot.index_manifest.is_some(),
         rows: snapshot.total_record_count.and_then(|n| u64::try_from(n).ok()),

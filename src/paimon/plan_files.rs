@@ -10,7 +10,7 @@ use super::live::Judge;
 use super::manifest_list::ManifestFile;
 use super::options::Options;
 use super::partition::{PartitionBounds, partition_of};
-use super::plan::{ManifestCount, PlanCounters, PlanInput};
+use super::plan::{PlanCounters, PlanInput};
 use super::plan_rules::Rules;
 use super::schema::TableSchema;
 use super::stats::{StatsBounds, StatsMapping, keeps_bounds};
@@ -143,14 +143,14 @@ impl<'p> Pruner<'p> {
     pub fn manifests(&self, listed: Vec<ManifestFile>, counters: &mut PlanCounters) -> Result<Vec<ManifestFile>> {
         let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
         counters.files_listed = counters.files_listed.saturating_add(live.max(0).unsigned_abs());
-        counters.manifests.add(ManifestCount::of(&listed));
+        listed.iter().for_each(|m| counters.manifests.add(m.file_size));
         let mut kept = Vec::with_capacity(listed.len());
         for manifest in listed {
             if self.why_no_manifest(&manifest).with("manifest", &manifest.file_name)?.is_none() {
+                counters.manifests_kept.add(manifest.file_size);
                 kept.push(manifest);
             }
         }
-        counters.manifests_kept.add(ManifestCount::of(&kept));
         Ok(kept)
     }
 

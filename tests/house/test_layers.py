@@ -5,7 +5,7 @@ import re
 import pytest
 from rust_source import RustFile, crate_imports, rust_files, without_comments_and_texts, without_tests
 
-CORE = ["error", "types", "workers", "expr", "codec", "store", "format", "task", "task_json"]
+CORE = ["error", "manifest_count", "types", "workers", "expr", "codec", "store", "format", "task", "task_json"]
 TOWERS = ["iceberg", "paimon"]  # know neither each other nor `data`
 FACADE = [
     "explain",

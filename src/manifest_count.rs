@@ -1,0 +1,32 @@
+//! How many manifests there are and how long: what plans, their estimates and their budgets count.
+
+/// Manifests and their length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ManifestCount {
+    /// Files.
+    pub manifests: u64,
+    /// Of the files, as they are stored.
+    pub bytes: u64,
+}
+
+impl ManifestCount {
+    /// Adds a manifest of the length that its list gives; one below zero, which a list may say, is taken for none.
+    pub fn add(&mut self, length_bytes: i64) {
+        self.extend(ManifestCount { manifests: 1, bytes: length_bytes.max(0).unsigned_abs() });
+    }
+
+    /// Adds what was counted elsewhere.
+    pub fn extend(&mut self, more: ManifestCount) {
+        self.manifests = self.manifests.saturating_add(more.manifests);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+}
+
+impl FromIterator<i64> for ManifestCount {
+    /// Of manifests of these lengths.
+    fn from_iter<I: IntoIterator<Item = i64>>(lengths_bytes: I) -> ManifestCount {
+        let mut count = ManifestCount::default();
+        lengths_bytes.into_iter().for_each(|bytes| count.add(bytes));
+        count
+    }
+}
