@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,10 @@ from typing import IO, Any, TypeVar
 ROOT = Path(__file__).resolve().parents[1]
 # Rounds that an engine takes part in, by the seconds its first answer took: nobody waits for the tenth of 90 seconds.
 PATIENCE = [(20.0, 1), (4.0, 3)]
+# Before each turn.
+REST_SECONDS = 0.1
+# Of all answers of a turn.
+QUICK_SECONDS = 0.05
 Key = TypeVar("Key", bound=Hashable)
 Answer = dict[str, Any]
 
@@ -153,8 +158,13 @@ def in_turns(
     warm_ups: Callable[[Key], int] = lambda _: 1,
     measured: Sequence[str] = ("seconds",),
     least: int = 1,
+    most: int = 1,
 ) -> dict[Key, Answer]:
     """Asks each, round by round: its last answer with the medians of what is measured (all under `runs`), or its error.
+
+    Each round begins with another one, and each waits until those before have come to rest: a virtual machine compiles
+    and collects on after its answer, and nobody shall always come next. `most`: how many answers a turn may have that
+    together are quick: the first finds the processor's caches full of what others left.
 
     The warming answers do not count, but the last of them says how many rounds the asked one takes part in, which
     are `least` if there are so many. If it would be one, that answer is it.
@@ -171,12 +181,19 @@ def in_turns(
         if wanted[key] == 1 < rounds and "error" not in out[key]:
             # What takes so long is not helped by warming.
             wanted[key], taken[key] = 0, [dict(out[key])]
+    keys = list(asks)
     for number in range(rounds):
-        for key, ask in asks.items():
+        turn = number % len(keys) if keys else 0
+        for key in keys[turn:] + keys[:turn]:
             if number < wanted[key] and "error" not in out[key]:
-                answer = ask()
-                out[key] |= answer
-                taken[key].append(answer)
+                time.sleep(REST_SECONDS)
+                began = time.monotonic()
+                for _ in range(most):
+                    answer = asks[key]()
+                    out[key] |= answer
+                    taken[key].append(answer)
+                    if "error" in answer or time.monotonic() - began > QUICK_SECONDS:
+                        break
     for key, answers in taken.items():
         if "error" not in out[key]:
             runs = {name: [answer.get(name, float("nan")) for answer in answers] for name in measured}

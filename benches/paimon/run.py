@@ -63,7 +63,7 @@ def lines_of(chosen: list[str], filters: list[str]) -> Iterator[Line]:
 def measured(engines: list[Engine], line: Line, folder: Path, rounds: int) -> dict[str, Answer]:
     """For each engine its median seconds and what it counted, or its error."""
     asks = {engine.name: partial(engine.ask, f"{line.how} {folder} {line.asked}") for engine in engines}
-    out = in_turns(asks, rounds, lambda name: WARM_UPS.get(name, 1))
+    out = in_turns(asks, rounds, lambda name: WARM_UPS.get(name, 1), most=10)
     for name, answer in out.items():
         print(f"   {', '.join(line.title())}: {name} {answer}", flush=True)
     return out
@@ -122,7 +122,8 @@ def report(
     command = "python benches/paimon/run.py " + " ".join(sys.argv[1:])
     peers = [engine.name for engine in engines if engine.name != "frazil"]
     lines = [
-        f"Plans and reads of Paimon tables, seconds: median of {rounds} rounds in turns ({patience_line()}).",
+        f"Plans and reads of Paimon tables, seconds: median of {rounds} rounds in turns of up to ten answers"
+        f" ({patience_line()}).",
         "In brackets: how many times Frazil's time. Other counts than Frazil's, of splits or rows, are in bold.",
         "",
         f"{machine_line()}; {version_line(engines)}. Command: `{command.strip()}`.",

@@ -47,7 +47,7 @@ WARM_UPS = {"java": 4}
 def plan_row(engines: list[Planner], table: Path, filter: str, rounds: int) -> dict[str, dict[str, Any]]:
     """For each engine its median seconds, tasks and deletes, or its error."""
     asks = {engine.name: partial(engine.plan, table, filter) for engine in engines}
-    out = in_turns(asks, rounds, lambda name: WARM_UPS.get(name, 1))
+    out = in_turns(asks, rounds, lambda name: WARM_UPS.get(name, 1), most=10)
     for name, answer in out.items():
         print(f"   {table.name}, {TITLES[filter]}: {name} {answer}", flush=True)
     return out
