@@ -128,6 +128,20 @@ def test_row_groups_are_skipped_under_another_name(spark, catalog: fz.Catalog) -
     assert "PushedFilters: [IsNotNull(old), GreaterThanOrEqual(old,9990)]" in text
 
 
+def test_names_that_are_spelt_like_settings(spark, catalog: fz.Catalog) -> None:
+    """Spark's SQL would put the setting's value there."""
+    name = "${spark.app.name}"
+    assert spark.sql(f"select '{name}'").collect()[0][0] == spark.conf.get("spark.app.name")
+    rows = pa.table({"id": [1, 2, 3], name: [1.5, None, float("nan")], "${env:HOME}": ["a", "b", None]})
+    t = make(catalog, "settings", rows).append(rows)
+    t.delete("id = 2")
+    for select in (None, [name]):
+        rows = t.scan(select=select).to_arrow().to_pylist()
+        assert len(rows) == 2
+        assert bag_of(fz.spark.read(spark, t, select=select, engine="native")) == bag(rows)
+    assert spark.conf.get("spark.sql.variable.substitute") == "true"
+
+
 def test_names_in_structs(spark, catalog: fz.Catalog) -> None:
     rows = pa.table({"s": pa.array([{"x": 1, "d": 1.5}, None], pa.struct([("x", pa.int32()), ("d", pa.float64())]))})
     t = make(catalog, "structs", rows).append(rows)
@@ -269,11 +283,11 @@ def test_places_that_spark_is_not_said_to_read(spark, events: fz.Table) -> None:
     try:
         assert "'file:'" in str(lane_of(spark, events))
         assert fz.spark.read(spark, events).count() == 200
-        assert native._for_spark(spark, "s3://b/k") == "s3a://b/k"
+        assert native._for_spark(native.schemes_of(spark), "s3://b/k") == "s3a://b/k"
     finally:
         spark.conf.unset(native.SCHEMES)
-    assert native._for_spark(spark, "/a/b c") == "file:/a/b c"
-    assert native._for_spark(spark, "file:///a") == "file:/a"
+    assert native._for_spark({}, "/a/b c") == "file:/a/b c"
+    assert native._for_spark({}, "file:///a") == "file:/a"
 
 
 # ---------------------------------------------------------------- values
@@ -475,7 +489,7 @@ def test_a_file_without_number_stops_the_query(spark, catalog: fz.Catalog, monke
     rows = event_rows(0, 10)
     t = make(catalog, "lost", rows).append(rows)
     t.delete("id = 3")
-    monkeypatch.setattr(native, "spellings", lambda spark, path: ["somewhere else"])
+    monkeypatch.setattr(native, "spellings", lambda schemes, path: ["somewhere else"])
     with pytest.raises(Exception, match="gave this file no number"):
         fz.spark.read(spark, t, engine="native").collect()
 

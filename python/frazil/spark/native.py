@@ -13,8 +13,8 @@ import json
 import posixpath
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -46,6 +46,7 @@ __all__ = [
     "place_for_spark",
     "quoted",
     "read_group",
+    "schemes_of",
     "spellings",
 ]
 
@@ -151,7 +152,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         return all_to_arrow(scan, "asked for by engine='arrow'")
     if scan._table.format != "iceberg" and engine == "auto":
         return all_to_arrow(scan, "the table is of Apache Paimon")
-    schemes = _schemes(spark)
+    schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
     refused: set[str] = set()
@@ -216,38 +217,54 @@ def _read_files(
     wanted = spark_schema(dealt.wanted)
     stored = [(name, field) for name, field in zip(group.columns, wanted, strict=True) if name is not None]
     schema = st.StructType([st.StructField(name, field.dataType) for name, field in stored])
-    rows = _open(spark, schema, [_for_spark(spark, file.path) for file in files])
+    schemes = schemes_of(spark)
+    rows = _open(spark, schema, [_for_spark(schemes, file.path) for file in files])
     columns = [_column(name, field) for name, field in zip(group.columns, wanted, strict=True)]
     if places:
-        columns.append(f.col("_metadata.file_path").alias("_file"))
-        columns.append(f.col("_metadata.row_index").alias("_pos"))
+        columns += ["_metadata.file_path as _file", "_metadata.row_index as _pos"]
     deleted = group.has_deletes
-    rows = _without_deleted(spark, dealt, rows, columns, files) if deleted else rows.select(*columns)
+    rows = _without_deleted(spark, dealt, rows, columns, files) if deleted else _selected(spark, rows, columns)
     if group.filtered:
         rows = rows.where(condition(dealt.filter))
-    names = [f.col(quoted(field.name)) for field in result]
     lane = "delete" if deleted else "plain"
-    return rows.select(*names).alias(f"frazil native {lane} lane: {len(files)} files")
+    names = [quoted(field.name) for field in result]
+    return _selected(spark, rows, names).alias(f"frazil native {lane} lane: {len(files)} files")
 
 
-def _column(name: str | None, field: st.StructField) -> Column:
-    if name is None:
-        column = f.lit(None).cast(field.dataType)
+def _selected(spark: SparkSession, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
+    """These columns of rows. Each call of Spark is a message: a column in SQL takes one, building it takes many."""
+    texts = [column for column in columns if isinstance(column, str)]
+    # Names are names, whatever setting they may be spelt like.
+    like_settings = any("${" in text for text in texts)
+    with changed_setting(spark, "spark.sql.variable.substitute", "false") if like_settings else nullcontext():
+        if len(texts) == len(columns):
+            return rows.selectExpr(*texts)
+        return rows.select(*[f.expr(column) if isinstance(column, str) else column for column in columns])
+
+
+def _column(name: str | None, field: st.StructField) -> str | Column:
+    """A column of a file under its name in the table: in SQL, or built if it has a comment or is a nested null."""
+    if name is not None:
+        text = _without_push_down(quoted(name), field.dataType)
+    elif isinstance(field.dataType, st.AtomicType):
+        text = f"cast(null as {field.dataType.simpleString()})"
     else:
-        column = _without_push_down(f.col(quoted(name)), field.dataType)
-    return column.alias(field.name, metadata=field.metadata) if field.metadata else column.alias(field.name)
+        return f.lit(None).cast(field.dataType).alias(field.name, metadata=field.metadata)
+    if field.metadata:
+        return f.expr(text).alias(field.name, metadata=field.metadata)
+    return f"{text} as {quoted(field.name)}"
 
 
-def _without_push_down(column: Column, type_: st.DataType) -> Column:
+def _without_push_down(column: str, type_: st.DataType) -> str:
     """The same values by an expression that Spark can't see through, if there are floats.
 
     Statistics leave NaN out, and dictionaries tell -0.0 from 0.0. Spark, for which NaN is above all numbers and zeros
     are equal, would skip row groups by them all the same, and lose rows.
     """
     if isinstance(type_, (st.FloatType, st.DoubleType)):
-        return f.nanvl(column, f.lit(float("nan")).cast(type_))
+        return f"nanvl({column}, cast('NaN' as {type_.simpleString()}))"
     if isinstance(type_, st.StructType) and _has_floats(type_):
-        return f.when(column.isNotNull(), column)
+        return f"case when {column} is not null then {column} end"
     return column
 
 
@@ -319,26 +336,28 @@ def _decoded(path: str) -> str:
     return re.sub(r"%([0-9A-Fa-f]{2})", lambda m: chr(int(m[1], 16)) if int(m[1], 16) < 128 else m[0], path)
 
 
-def _schemes(spark: SparkSession) -> dict[str, str]:
+def schemes_of(spark: SparkSession) -> dict[str, str]:
+    """Where Spark may read itself: schemes and what Spark calls them."""
     text = spark.conf.get(SCHEMES, "file") or ""
     pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     return {ours: theirs or ours for ours, _, theirs in pairs}
 
 
-def _for_spark(spark: SparkSession, path: str) -> str:
+def _for_spark(schemes: Mapping[str, str], path: str) -> str:
     """A path as Spark takes it, and as its column `_metadata.file_path` gives it."""
     scheme, colon, rest = path.partition(":")
     if not colon or "/" in scheme:
         return "file:" + path
     if scheme == "file":
         return "file:/" + rest.lstrip("/")
-    return _schemes(spark).get(scheme, scheme) + ":" + rest
+    return schemes.get(scheme, scheme) + ":" + rest
 
 
 def place_for_spark(spark: SparkSession, path: str) -> str | None:
     """A path as Spark takes it; None if Spark is not said to read from there."""
     scheme = path.partition(":")[0] if ":" in path.partition("/")[0] else "file"
-    return _for_spark(spark, path) if scheme in _schemes(spark) else None
+    schemes = schemes_of(spark)
+    return _for_spark(schemes, path) if scheme in schemes else None
 
 
 def _count(spark: SparkSession, name: str, default: int) -> int:
@@ -351,40 +370,35 @@ def _count(spark: SparkSession, name: str, default: int) -> int:
 # ---------------------------------------------------------------- deleted rows
 
 
-def _numbers(spark: SparkSession, files: Iterable[File]) -> PathNumbers:
-    """Numbers for the files' paths, however Spark spells them."""
-    return PathNumbers(path for file in files for path in spellings(spark, file.path))
-
-
-def spellings(spark: SparkSession, path: str) -> list[str]:
+def spellings(schemes: Mapping[str, str], path: str) -> list[str]:
     """How Spark may give a path: some versions escape what a URI can't hold."""
-    path = _for_spark(spark, path)
+    path = _for_spark(schemes, path)
     escaped = re.sub(r"[% \"<>^`|]", lambda m: f"%{ord(m[0]):02X}", path)
     return [path] if escaped == path else [path, escaped]
 
 
 def _without_deleted(
-    spark: SparkSession, dealt: Dealt, rows: DataFrame, columns: Sequence[Column], files: Sequence[File]
+    spark: SparkSession, dealt: Dealt, rows: DataFrame, columns: Sequence[str | Column], files: Sequence[File]
 ) -> DataFrame:
     """Columns of the rows that are not deleted: those whose file and position are among the deleted ones go.
 
     Both are in one long. Spark computes the file's number from its path, and may spell that in several ways.
     """
-    numbers = _numbers(spark, files)
-    place = f.shiftleft(numbers.of(f.col("_metadata.file_path")), _POSITION_BITS)
-    key = place.bitwiseOR(f.col("_metadata.row_index")).alias(_ROW)
-    spelt = [(file.number, spellings(spark, file.path)) for file in files if file.number is not None]
+    schemes = schemes_of(spark)
+    spelt = [(file.number, spellings(schemes, file.path)) for file in files]
+    numbers = PathNumbers(path for _, paths in spelt for path in paths)
+    key = f"shiftleft({numbers.of('_metadata.file_path')}, {_POSITION_BITS}) | _metadata.row_index as {_ROW}"
     most = max(len(paths) for _, paths in spelt)
     deleted = [
         _renumbered(
             dealt.positions.column("row"),
-            {number: numbers.by_path[paths[i]] for number, paths in spelt if i < len(paths)},
+            {number: numbers.by_path[paths[i]] for number, paths in spelt if number is not None and i < len(paths)},
         )
         for i in range(most)
     ]
     rows_deleted = pa.chunked_array([chunk for part in deleted for chunk in part.chunks], pa.int64())
     broadcast = f.broadcast(spark.createDataFrame(pa.table({_ROW: rows_deleted})))
-    return rows.select(*columns, key).join(broadcast, _ROW, "left_anti")
+    return _selected(spark, rows, [*columns, key]).join(broadcast, _ROW, "left_anti")
 
 
 def _renumbered(rows: pa.ChunkedArray, numbers: Mapping[int, int]) -> pa.ChunkedArray:

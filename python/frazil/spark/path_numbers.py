@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyspark.sql import Column
-from pyspark.sql import functions as f
-
 from frazil import _core
 from frazil.exceptions import InternalError
 
@@ -44,8 +41,12 @@ class PathNumbers:
                 return
         raise InternalError(f"{len(hashes)} paths can't be told apart by their hashes")
 
-    def of(self, path: Column) -> Column:
-        """The number of a path. A path that is none of these stops the query, unless its number is one of theirs."""
-        number = f.shiftrightunsigned(f.xxhash64(path), self._shift).bitwiseAND(f.lit((1 << BITS) - 1).cast("bigint"))
-        lost = f.raise_error(f.concat(f.lit("Frazil gave this file no number: "), path)).cast("bigint")
-        return f.when(number.isin(sorted(self.by_path.values())), number).otherwise(lost)
+    def of(self, path: str) -> str:
+        """The number of a path, both in Spark's SQL: the path is that of a column.
+
+        One that is none of these paths stops the query, unless its number is one of theirs.
+        """
+        number = f"(shiftrightunsigned(xxhash64({path}), {self._shift}) & {(1 << BITS) - 1}L)"
+        known = ", ".join(map(str, sorted(self.by_path.values())))
+        lost = f"cast(raise_error(concat('Frazil gave this file no number: ', {path})) as bigint)"
+        return f"case when {number} in ({known}) then {number} else {lost} end"

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from frazil.expr import col
 from frazil.scan import Scan
 from frazil.spark.lanes import arrow_lane
-from frazil.spark.native import deal, quoted, read_group, spellings
+from frazil.spark.native import deal, quoted, read_group, schemes_of, spellings
 from frazil.spark.planning import deal_out, read_parts
 from frazil.spark.types import spark_schema
 from frazil.table import Table
@@ -76,9 +76,9 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema, places=True)]
     if rest:
         frames.append(_by_arrow(spark, with_places.where(col("_file").is_in(rest))))
-    paths = {
-        spelled: file.path for group in dealt.groups for file in group.files for spelled in spellings(spark, file.path)
-    }
+    schemes = schemes_of(spark)
+    files = [file.path for group in dealt.groups for file in group.files]
+    paths = {spelled: path for path in files for spelled in spellings(schemes, path)}
     return Placed(reduce(DataFrame.unionAll, frames), paths, rest)
 
 
