@@ -159,7 +159,7 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 	@$(BIN)/python -m mypy.stubtest frazil._core
 	@echo "== clippy"
 	@cargo clippy --locked --all-targets -- -D warnings
-	@cargo clippy --locked --all-targets --features python -- -D warnings
+	@cargo clippy --locked --lib --features python -- -D warnings
 	@echo "== fuzz targets compile"
 	@cd fuzz && cargo check -q --locked
 
