@@ -12,6 +12,8 @@ BENCH_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/frazil-bench
 # Half of the tests wait for Spark's planning, which is one thread: two processes keep two cores busy.
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest --timeout 450 -n $(WORKERS)
+# A file's tests share what they set up. The order is that of conftest.py: short files last, so that no process is left alone for long.
+BY_FILE := --dist loadfile --no-loadscope-reorder
 # Tests run each line of Spark a few times: the second compiler doesn't pay off. The first alone has a code cache of 48 MB by default,
 # which Spark fills after some minutes; it then drops and compiles methods over and over.
 JVM_OF_TESTS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m
@@ -102,7 +104,7 @@ test-python: ## the Python face's tests and the house rules
 	@tools/need.sh "make test-python" python rust java
 	@$(MAKE) $(VENV)/.built
 	@echo "== Python tests"
-	@$(PYTEST) --dist loadfile tests/python tests/house
+	@$(PYTEST) $(BY_FILE) tests/python tests/house
 
 .PHONY: test-nightly
 test-nightly: ## what `make test` only samples: every crash point, 1,000 sequences for each model, 8 processes (2 hours)
@@ -121,7 +123,7 @@ test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1;
 	@$(MAKE) .venv-pypaimon/.tools
 	@$(BIN)/python tests/interop/runtime_jar.py
 	@echo "== Interop tests (Spark starts; about 15 minutes)"
-	@$(PYTEST) --dist loadfile tests/interop
+	@$(PYTEST) $(BY_FILE) tests/interop
 
 .PHONY: test-docs
 test-docs: ## the examples of README.md and docs/

@@ -21,6 +21,11 @@ os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """From the last file to the first: those of Spark take minutes, and shall not be left for one process."""
+    items.sort(key=lambda item: item.path, reverse=True)
+
+
 @pytest.fixture(scope="session")
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder below which both Java's catalog and Frazil's keep their tables."""

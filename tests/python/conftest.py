@@ -26,6 +26,11 @@ UTC = dt.timezone.utc
 NIGHTLY = os.environ.get("FRAZIL_NIGHTLY", "") not in ("", "0")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark's tests come first: their files take minutes, and what takes long shall not be left for one process."""
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
 def sequences(few: int, share: int = 1) -> int:
     """How many random sequences of changes a model is tried on: few, or `FRAZIL_MODEL_SEQUENCES` (`make test-nightly`).
 
