@@ -122,7 +122,7 @@ fn primitive(ty: &PrimitiveType, note: &mut impl FnMut(&'static str, &str)) -> R
         P::Decimal { .. } => Kind::Decimal,
         P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. } => {
             return Err(Error::unsupported(format!("columns of type {ty} can't be written to ORC files"))
-                .hint("Set write.format.default to parquet or avro"));
+                .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro"));
         }
     })
 }

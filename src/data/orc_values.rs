@@ -264,7 +264,7 @@ impl Values {
 #[cold]
 fn last_second() -> Error {
     Error::unsupported("ORC has no timestamps in the last second before 1970")
-        .hint("Set write.format.default to parquet or avro")
+        .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro")
 }
 
 /// Members have nothing for rows in which their struct is null.

@@ -486,3 +486,14 @@ proptest! {
         prop_assert!(t.orphans().is_empty());
     }
 }
+
+#[test]
+fn what_is_interrupted_before_it_is_published_is_not() {
+    let t = setup(false, &[]);
+    let stop: crate::workers::Asked = Arc::new(|| Err(Error::internal("interrupted")));
+    let verdict = asking(Some(stop), || Commit::new(&t.folder, adding([t.plain("a", 1)])).run());
+    assert!(matches!(verdict, Verdict::Failed(_)), "{verdict:?}");
+    assert!(t.folder.latest_snapshot().unwrap().is_none());
+    assert_eq!(t.append(&["b"]).into_result().unwrap().id, 1);
+    assert_eq!((t.names(), t.orphans()), (set(&["b"]), Vec::<String>::new()));
+}

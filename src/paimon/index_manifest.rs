@@ -245,6 +245,13 @@ impl Layout {
                 Column::Global => out.global = Some(self.read_global(cursor)?),
             }
         }
+        if out.index_type == DELETION_VECTORS && out.deletion_vectors.is_none() {
+            // Without them, deleted rows would be back.
+            return Err(Error::corrupt(format!(
+                "the index manifest does not say where the deletion vectors of {} are",
+                out.file_name
+            )));
+        }
         Ok(out)
     }
 

@@ -103,6 +103,7 @@ pub(super) struct Pruner<'p> {
     pub rules: &'p Rules,
     partitions: StatsMapping,
     keys: Vec<FieldId>,
+    /// How many the table has; 0 if a filter does not tell which.
     buckets: i32,
     /// That of the whole filter, for the groups whose partition decides nothing.
     of_filter: Option<Arc<BucketFilter>>,
@@ -117,7 +118,9 @@ impl<'p> Pruner<'p> {
     /// `InvalidInput` for options that are not what they should be.
     pub fn new(input: &'p PlanInput, rules: &'p Rules) -> Result<Pruner<'p>> {
         let schema = input.schema.as_ref();
-        let buckets = Options(&input.options).bucket()?;
+        let alike = input.schemas.values().all(|other| schema.deals_like(other));
+        // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
+        let buckets = if alike { Options(&input.options).bucket()? } else { 0 };
         let of_filter = BucketFilter::new(schema, buckets, &input.filter)?.map(Arc::new);
         Ok(Pruner {
             input,

@@ -287,6 +287,12 @@ impl TableSchema {
         self.fields_of(&self.bucket_keys)
     }
 
+    /// Whether rows are in the same buckets by another schema of the table: it has the bucket key with the same types.
+    pub fn deals_like(&self, other: &TableSchema) -> bool {
+        self.bucket_key_fields()
+            .all(|mine| other.field_by_id(mine.id).is_none_or(|theirs| theirs.ty.kind == mine.ty.kind))
+    }
+
     /// Whether rows have a primary key.
     pub fn has_primary_key(&self) -> bool {
         !self.primary_keys.is_empty()

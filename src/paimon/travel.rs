@@ -85,6 +85,18 @@ pub fn place(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result
             Err(Error::invalid(format!("the scan mode '{mode}' needs a snapshot"))
                 .hint(format!("Set one of {}", PLACES.join(", "))))
         }
+        (
+            "compacted-full"
+            | "from-file-creation-time"
+            | "from-creation-timestamp"
+            | "latest-full"
+            | "full"
+            | "latest",
+            Some(key),
+        ) => Err(Error::invalid(format!("the scan mode '{mode}' does not read what the option '{key}' names"))
+            .hint("Leave out one of them")),
+        ("incremental", _) => Err(Error::invalid("the scan mode 'incremental' is asked for by name, not by an option")
+            .hint("Use table.changes(since=..., at=...) or table.scan(since=..., at=...)")),
         ("compacted-full", _) => compacted(folder, options),
         ("from-file-creation-time", _) => created(folder, number(options, FILE_CREATION_MILLIS)?),
         ("from-creation-timestamp", _) => from_creation(folder, number(options, CREATION_MILLIS)?),
@@ -93,7 +105,7 @@ pub fn place(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result
             (None, Some(millis)) => from_creation(folder, millis),
             (None, None) => latest(folder),
         },
-        ("latest-full" | "full" | "latest" | "incremental", _) => latest(folder),
+        ("latest-full" | "full" | "latest", _) => latest(folder),
         (other, _) => Err(Error::invalid(format!("there is no scan mode '{other}'"))),
     }
 }

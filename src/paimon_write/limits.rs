@@ -8,6 +8,8 @@ use arrow::datatypes::{DataType as ArrowType, Int32Type, Time64MicrosecondType, 
 use crate::error::{Error, Result};
 use crate::paimon::data_type::{DataField, DataType, TypeKind};
 
+const DAY_MICROS: i64 = 86_400_000_000;
+
 /// Checks the values of the columns of a table.
 ///
 /// # Errors
@@ -27,7 +29,7 @@ fn check(ty: &DataType, column: &ArrayRef) -> Result<()> {
         TypeKind::VarChar(n) if *n < i32::MAX as u32 => lengths(ty, column, |length| length <= *n as usize),
         TypeKind::Binary(n) => lengths(ty, column, |length| length <= *n as usize),
         TypeKind::VarBinary(n) if *n < i32::MAX as u32 => lengths(ty, column, |length| length <= *n as usize),
-        TypeKind::Time(_) => multiples(ty, column, 1000),
+        TypeKind::Time(_) => of_a_day(ty, column).and_then(|()| multiples(ty, column, 1000)),
         TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p) if *p < 6 => {
             multiples(ty, column, 10i64.pow(6 - u32::from(*p)))
         }
@@ -72,6 +74,13 @@ fn lengths(ty: &DataType, column: &ArrayRef, fits: impl Fn(usize) -> bool) -> Re
         None
     };
     odd.map_or(Ok(()), |value| Err(beyond(ty, value)))
+}
+
+/// Times from midnight to before the next.
+fn of_a_day(ty: &DataType, column: &ArrayRef) -> Result<()> {
+    let Some(column) = column.as_primitive_opt::<Time64MicrosecondType>() else { return Ok(()) };
+    let odd = [min(column).filter(|v| *v < 0), max(column).filter(|v| *v >= DAY_MICROS)];
+    odd.into_iter().flatten().next().map_or(Ok(()), |v| Err(beyond(ty, format!("a time of {v} microseconds"))))
 }
 
 /// Times whose fraction has no more digits than their type: `step` microseconds apart.

@@ -11,7 +11,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::datatypes::{DataType, Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{DataType, Fields, Schema as ArrowSchema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_data_type, to_ffi};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
@@ -30,6 +30,9 @@ use crate::workers::GoOn;
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
+/// What to do about data that breaks Arrow's own rules.
+const DAMAGED: &str =
+    "pyarrow's array.validate(full=True) says where; text that is not UTF-8 belongs into a binary column";
 
 type Reader = Box<dyn RecordBatchReader + Send>;
 
@@ -331,6 +334,7 @@ impl Imported {
         }
         // SAFETY: the stream's arrays are structs of its schema (Arrow C stream interface).
         let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(self.schema.fields().clone())) }?;
+        check_values(self.schema.fields(), &data).map_err(|e| ArrowError::ExternalError(Box::new(e)))?;
         let options = RecordBatchOptions::new().with_row_count(Some(data.len()));
         let (_, columns, _) = whole(&data).into_parts();
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map(Some)
@@ -359,6 +363,16 @@ fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
         text.map(|text| CStr::from_ptr(text).to_string_lossy().into_owned())
     };
     ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with code {code}")))
+}
+
+/// Checks what other libraries need not: that texts are UTF-8 and offsets ascend, within the values. Arrow's arrays rely on that.
+fn check_values(fields: &Fields, data: &ArrayData) -> Result<()> {
+    let columns = fields.iter().zip(data.child_data());
+    columns.into_iter().try_for_each(|(field, column)| {
+        column.validate_full().map_err(|e| {
+            Error::invalid("the Arrow data is damaged").with("column", field.name()).because(e).hint(DAMAGED)
+        })
+    })
 }
 
 fn whole(data: &ArrayData) -> StructArray {
@@ -403,7 +417,10 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema).map_err(from_arrow)
     });
     let batch = imported.and_then(|data| match data.data_type() {
-        DataType::Struct(_) => Ok(RecordBatch::from(whole(&data))),
+        DataType::Struct(fields) => {
+            check_values(fields, &data)?;
+            Ok(RecordBatch::from(whole(&data)))
+        }
         other => Err(Error::invalid(format!("rows must be an Arrow struct array, not {other}"))),
     });
     batch.map_err(|e| to_exception(py, &e))

@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::workers;
 
 /// How often and how long to try again.
 #[derive(Clone, Debug)]
@@ -133,6 +134,10 @@ pub fn run<A: Attempts>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Do
                 None => return Verdict::Failed(e),
             },
         };
+        // The last moment: what is published stays.
+        if let Err(stop) = workers::go_on() {
+            return Verdict::Failed(stop);
+        }
         let error = match attempts.publish(&base, &next) {
             Ok(done) => return Verdict::Committed(done),
             Err(e) => e,

@@ -6,6 +6,7 @@ import json
 import pathlib
 import random
 import shutil
+import struct
 
 import pyarrow as pa
 import pytest
@@ -179,3 +180,30 @@ def test_no_table_here(tmp_path: pathlib.Path) -> None:
         fz.open_table(tmp_path)
     with pytest.raises(fz.UnsupportedError, match="hdfs"):
         fz.open_table("hdfs://host/table")
+
+
+@pytest.mark.parametrize("format", ["iceberg", "paimon"])
+@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("text", [b"\xff", b"a" * 40 + b"\xff", b"\xed\xa0\x80"])
+def test_text_that_is_not_utf8(tmp_path: pathlib.Path, format: str, partitioned: bool, text: bytes) -> None:
+    """Pyarrow holds such arrays without complaint; Rust's texts are UTF-8 or nothing is sure."""
+
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    options = {"partition_by": ["name"]} if partitioned else {}
+    t = catalog.create_table("db.t", schema, format=format, **options)
+    offsets, values = pa.py_buffer(struct.pack("<ii", 0, len(text))), pa.py_buffer(text)
+    bad = pa.Array.from_buffers(pa.string(), 1, [None, offsets, values])
+    rows = pa.table([pa.array([1]), bad], schema=schema)
+    for given in (rows, rows.to_batches()[0], rows.to_reader()):
+        with pytest.raises(fz.InvalidInputError, match="name"):
+            t.append(given)
+    listed = pa.table([pa.array([1]), pa.ListArray.from_arrays([0, 1], bad)], names=["id", "name"])
+    with pytest.raises(fz.InvalidInputError):
+        t.append(listed)
+    lying = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(struct.pack("<ii", 0, 1 << 20)), values])
+    with pytest.raises(fz.InvalidInputError):
+        t.append(pa.table([pa.array([1]), lying], schema=schema))
+    assert t.refresh().scan().count() == 0
+    assert list(t.refresh().snapshots) == []

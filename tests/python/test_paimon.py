@@ -252,6 +252,9 @@ def test_rows_that_came_by_key(accounts: fz.Table) -> None:
     assert gone == [2]
     assert ids(accounts.scan(since=2)) == ids(accounts.scan("id >= 5", since=2)) == [5]
     assert accounts.scan("id = 2", since=2).count() == 0
+    for mode in ("latest-full", "compacted-full", "incremental"):
+        with pytest.raises(fz.InvalidInputError, match=mode):
+            accounts.scan(options={"scan.mode": mode, "scan.snapshot-id": 1})
     with pytest.raises(fz.InvalidInputError, match="_change_type"):
         accounts.scan("_change_type = 'delete'", since=2)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import pyarrow as pa
 import pytest
 
 import frazil as fz
@@ -46,6 +47,51 @@ def look(root: Path) -> None:
             reading()
         except fz.FrazilError as error:
             expected(error)
+
+
+def test_what_compresses_very_far_is_no_damage(tmp_path: Path) -> None:
+    """Zstandard makes a few bytes of a long repetition; pypaimon and Java read such tables."""
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    long = "a" * 3_000_000
+    options: list[tuple[bool, dict[str, Any]]] = [
+        (True, {"bucket": 1}),
+        (False, {"metadata.stats-mode": "full"}),
+        (False, {"file-index.bloom-filter.columns": "k", "file-index.in-manifest-threshold": "10 mb"}),
+        (False, {"file.format": "avro"}),
+        (False, {"file.format": "orc", "metadata.stats-mode": "full"}),
+    ]
+    for i, (keyed, properties) in enumerate(options):
+        schema = pa.schema([pa.field("k", pa.string(), nullable=not keyed), ("v", pa.int64())])
+        keys = ["k"] if keyed else None
+        t = catalog.create_table(f"db.t{i}", schema, properties=properties, format="paimon", identifier_fields=keys)
+        t.append(pa.table({"k": [long, "b"], "v": [1, 2]}, schema))
+        t = t.refresh()
+        assert sorted(t.scan().to_arrow().to_pylist(), key=lambda row: row["v"]) == [
+            {"k": long, "v": 1},
+            {"k": "b", "v": 2},
+        ]
+        assert t.scan("v = 2").count() == 1
+        t.delete("v = 2")
+        assert t.refresh().scan().count() == 1
+
+
+def test_vectors_that_are_not_told_of_are_missed(tmp_path: Path) -> None:
+    """Without them the deleted rows would be back."""
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    schema = pa.schema([("id", pa.int64())])
+    t = catalog.create_table("db.t", schema, properties={"deletion-vectors.enabled": True}, format="paimon")
+    t.append(pa.table({"id": list(range(10))}))
+    t = t.refresh()
+    t.delete("id < 5")
+    place = Path(t.location.removeprefix("file://"))
+    assert len(rows(place)) == 5
+    (manifest,) = place.glob("manifest/index-manifest-*")
+    content = manifest.read_bytes()
+    manifest.write_bytes(content.replace(b"_DELETIONS_VECTORS_RANGES", b"_DELETIONS_VECTORS_RANGEZ"))
+    with pytest.raises(fz.CorruptTableError, match="deletion vectors"):
+        rows(place)
 
 
 @pytest.fixture(params=TABLES)

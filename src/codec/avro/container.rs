@@ -213,9 +213,13 @@ fn read_block(cursor: &mut Cursor<'_>, file_length: usize, sync: &[u8; SYNC_LENG
 const MAX_BLOCK: usize = 1 << 30;
 
 /// Deflate can't expand more than so many times.
-const MAX_RATIO: usize = 1032;
+const DEFLATE_RATIO: usize = 1032;
 
-/// Blocks up to this size are allowed whatever their ratio (zstd compresses repetitions further than deflate).
+/// Zstandard can't either: of its blocks, none holds more than 128 KiB, and none takes less than a header and a byte
+/// (RFC 8878, 3.1.1.2).
+const ZSTD_RATIO: usize = (128 << 10) / 4;
+
+/// Blocks up to this size are allowed whatever their ratio.
 const ALWAYS_ALLOWED: usize = 1 << 20;
 
 /// Java writes blocks of 64,000 bytes and one record.
@@ -232,12 +236,13 @@ pub struct Inflater {
 impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
-    /// Memory is bounded by the larger of 1 MiB and 1032 times the input, and by 1 GiB.
+    /// Memory is bounded by 1 GiB, and by the larger of 1 MiB and what the codec can make of so many bytes.
     ///
     /// # Errors
     /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.
     pub fn inflate<'b>(&'b mut self, codec: Codec, data: &'b [u8]) -> Result<&'b [u8]> {
-        let limit = data.len().saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_BLOCK);
+        let ratio = if codec == Codec::Zstd { ZSTD_RATIO } else { DEFLATE_RATIO };
+        let limit = data.len().saturating_mul(ratio).clamp(ALWAYS_ALLOWED, MAX_BLOCK);
         let length = match codec {
             Codec::Null => return Ok(data),
             Codec::Deflate => self.deflate(data, limit)?,
@@ -280,7 +285,8 @@ impl Inflater {
         let claimed = zstd_safe::get_frame_content_size(data).ok().flatten();
         let first = match claimed.map(|n| usize::try_from(n).unwrap_or(usize::MAX)) {
             Some(n) if n > limit => return Err(too_large(limit)),
-            Some(n) => n,
+            // What is claimed beyond reason gets its memory once there is so much.
+            Some(n) => n.min(data.len().saturating_mul(DEFLATE_RATIO).max(ALWAYS_ALLOWED)),
             None => first_size(data.len(), limit),
         };
         grow(&mut self.buffer, first);

@@ -72,6 +72,30 @@ fn zstd_without_a_content_size_is_read() {
 }
 
 #[test]
+fn zstd_repeats_further_than_deflate() {
+    for length in [100, 5 << 20, 40 << 20] {
+        let content = vec![7u8; length];
+        let sized = zstd::bulk::compress(&content, 1).unwrap();
+        let unsized_frame = zstd::stream::encode_all(&content[..], 1).unwrap();
+        assert!(length < 1000 || length / sized.len() > 1032);
+        for data in [sized, unsized_frame] {
+            assert_eq!(Inflater::default().inflate(Codec::Zstd, &data).unwrap(), content);
+        }
+    }
+}
+
+#[test]
+fn a_size_that_zstd_cannot_mean_is_refused() {
+    // A frame of one block of one byte repeated, which claims a gigabyte.
+    let mut data = zstd::bulk::compress(&vec![7u8; 100 << 10], 1).unwrap();
+    let claim = (1u32 << 30).to_le_bytes();
+    assert_eq!(data[4] >> 6, 2, "the content size has four bytes");
+    let at = if data[4] & 0x20 == 0 { 6 } else { 5 };
+    data[at..at + 4].copy_from_slice(&claim);
+    assert!(Inflater::default().inflate(Codec::Zstd, &data).is_err());
+}
+
+#[test]
 fn metadata_may_come_in_sized_runs() {
     let mut bytes = MAGIC.to_vec();
     let mut run = Vec::new();

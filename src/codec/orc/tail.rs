@@ -14,11 +14,14 @@ const MAGIC_FIELD: u64 = 8000;
 /// The version of files by writers from before the second one was settled, whose short decimals are plain integers.
 const UNSTABLE_V2: [u32; 2] = [1, 9999];
 
+/// No metadata may become larger than this.
+const MAX_MESSAGE: usize = 1 << 30;
+
 /// Metadata of this size is allowed whatever its compression.
 const ALWAYS_ALLOWED: usize = 1 << 20;
 
-/// Deflate cannot expand more than so many times.
-const MAX_RATIO: usize = 1032;
+/// Zstandard cannot expand more than so many times (RFC 8878, 3.1.1.2), nor can another codec.
+const MAX_RATIO: usize = (128 << 10) / 4;
 
 /// Types nest no deeper than this.
 const MAX_DEPTH: usize = 100;
@@ -459,7 +462,7 @@ fn read_message(bytes: &[u8], compression: Compression) -> Result<Vec<u8>> {
     if compression.codec == Codec::None {
         return Ok(bytes.to_vec());
     }
-    Stream::read_all(bytes, compression, bytes.len().saturating_mul(MAX_RATIO).max(ALWAYS_ALLOWED))
+    Stream::read_all(bytes, compression, bytes.len().saturating_mul(MAX_RATIO).clamp(ALWAYS_ALLOWED, MAX_MESSAGE))
 }
 
 #[cfg(test)]
