@@ -6,11 +6,14 @@ use std::sync::Arc;
 use crate::catalog::NewTable;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::catalog::TableIdent;
+use crate::paimon::catalog::new_schema::first_schema;
 use crate::paimon::catalog::warehouse::Warehouse;
 use crate::paimon::data_type::{DataField, DataType, MAX_LENGTH, TypeKind};
 use crate::paimon::schema::SchemaParts;
 use crate::paimon_table::PaimonTable;
+use crate::paimon_table::option_checks::check_new;
 use crate::store::Store;
+use crate::transaction::now_ms;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// The tables of Paimon in a warehouse.
@@ -92,6 +95,7 @@ impl PaimonCatalog {
             options: request.properties.clone(),
             ..SchemaParts::default()
         };
+        check_new(&first_schema(parts.clone(), now_ms())?)?;
         match self.warehouse.create_database(database) {
             Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
             _ => {}

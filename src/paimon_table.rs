@@ -3,6 +3,7 @@
 mod change;
 mod evolve;
 mod maintain;
+pub(crate) mod option_checks;
 pub(crate) mod rows;
 mod settle;
 

@@ -62,6 +62,7 @@ use default_values::Defaults;
 use dynamic_buckets::DynamicBuckets;
 use facts::{FactFinder, Found, KeyedLayout};
 use file_indexes::IndexPlan;
+pub(crate) use file_indexes::index_faults;
 use file_options::{changelog_options, postponed_options};
 use key_buckets::{KeyBuckets, locked};
 use key_places::{KeyPlaces, Moved};

@@ -32,6 +32,38 @@ pub(super) struct Function {
     ty: Type,
 }
 
+/// The names of the functions, as [`Kind::new`] knows them.
+pub(super) const FUNCTIONS: [&str; 22] = [
+    "bool_and",
+    "bool_or",
+    "collect",
+    "first_non_null_value",
+    "first_not_null_value",
+    "first_value",
+    "hll_sketch",
+    "last_non_null_value",
+    "last_value",
+    "listagg",
+    "max",
+    "merge_map",
+    "merge_map_with_keytime",
+    "min",
+    "nested_partial_update",
+    "nested_update",
+    "primary-key",
+    "product",
+    "rbm32",
+    "rbm64",
+    "sum",
+    "theta_sketch",
+];
+
+/// That a function is not known.
+pub(super) fn no_function(name: &str) -> Error {
+    Error::invalid(format!("there is no aggregate function '{name}'"))
+        .hint(format!("The functions are {}", FUNCTIONS.join(", ")))
+}
+
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     /// The last one, null or not, also of rows that are taken back.
@@ -91,7 +123,7 @@ impl Kind {
                 };
                 Kind::Nested(Nested::update(field, &keys, limit, name == "nested_partial_update")?)
             }
-            _ => return Err(Error::invalid(format!("there is no aggregate function '{name}'"))),
+            _ => return Err(no_function(name)),
         })
     }
 
@@ -414,4 +446,21 @@ fn joined(a: &str, b: &str, delimiter: &str, distinct: bool) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn functions_are_known_by_their_names() {
+        let (none, text) = (BTreeMap::new(), Field::new(1, "c", false, Type::Primitive(PrimitiveType::String)));
+        let unknown = |name: &str| {
+            let wrong = Kind::new(name, &text, &Options(&none)).err();
+            wrong.is_some_and(|e| e.message().starts_with("there is no aggregate function"))
+        };
+        assert!(unknown("summ") && !FUNCTIONS.into_iter().any(unknown));
+    }
 }

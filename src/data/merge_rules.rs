@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use super::merge_function::Function;
-use crate::error::{Error, Result};
+use super::merge_function::{FUNCTIONS, Function, no_function};
+use crate::error::{Error, Result, ResultExt};
 use crate::types::options::{Options, split_names};
 use crate::types::{Field, FieldId, Schema};
 
@@ -131,7 +131,8 @@ impl Rules {
                 let Some(name) = asked else { return Ok(None) };
                 let is_grouped = partial.groups.iter().any(|g| g.columns.contains(&field.id));
                 if name != "last_non_null_value" && !is_grouped {
-                    return Err(Error::invalid(format!("the aggregate function '{name}' needs a sequence group")));
+                    return Err(Error::invalid(format!("the aggregate function '{name}' needs a sequence group"))
+                        .hint("Name the column in an option 'fields.<column that orders it>.sequence-group'"));
                 }
                 name
             }
@@ -139,6 +140,33 @@ impl Rules {
         };
         Function::new(name, field, options).map(Some)
     }
+}
+
+/// What is wrong with the options that say how the rows of a table are merged; `fixed` are the columns that all rows of a key have the
+/// same values in.
+pub(crate) fn merge_faults(options: &Options<'_>, schema: &Schema, fixed: &[FieldId]) -> Vec<Error> {
+    const DEFAULT: &str = "fields.default-aggregate-function";
+    let rules = match Rules::new(options, schema) {
+        Ok(rules) => rules,
+        Err(e) => return vec![e],
+    };
+    let mut out = Vec::new();
+    // Elsewhere nobody asks for functions.
+    if matches!(rules.engine, Engine::Aggregation | Engine::PartialUpdate(_)) {
+        let named = options
+            .0
+            .iter()
+            .filter(|(key, _)| *key == DEFAULT || key.starts_with("fields.") && key.ends_with(".aggregate-function"));
+        let unknown = named.filter(|(_, name)| !FUNCTIONS.contains(&name.as_str()));
+        out.extend(unknown.map(|(key, name)| no_function(name).with("option", key)));
+    }
+    for field in schema.fields.iter() {
+        let own = format!("fields.{}.aggregate-function", field.name);
+        let option = if options.get(&own).is_some() { &own } else { DEFAULT };
+        let wrong = rules.function(options, field, fixed).err();
+        out.extend(wrong.map(|e| e.with("column", &field.name).with("option", option)));
+    }
+    out
 }
 
 impl PartialUpdate {
@@ -149,12 +177,14 @@ impl PartialUpdate {
         for (key, value) in options.0 {
             let names = key.strip_prefix("fields.").and_then(|k| k.strip_suffix(".sequence-group"));
             let Some(names) = names.map(split_names) else { continue };
-            let sequence = names.iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
-            let columns =
-                split_names(value).into_iter().map(|name| column(schema, name)).collect::<Result<Vec<_>>>()?;
+            let of = |name: &&str| column(schema, name).with("option", key);
+            let sequence = names.iter().map(of).collect::<Result<Vec<_>>>()?;
+            let columns = split_names(value).iter().map(of).collect::<Result<Vec<_>>>()?;
             if let Some(twice) = columns.iter().find(|id| !grouped.insert(**id)) {
                 let name = schema.name_of(*twice).unwrap_or_default();
-                return Err(Error::invalid(format!("the column '{name}' is in two sequence groups")));
+                return Err(Error::invalid(format!("the column '{name}' is in two sequence groups"))
+                    .with("option", key)
+                    .with("value", value));
             }
             groups.push(SequenceGroup { sequence, columns, removes: names.iter().any(|n| removing.contains(n)) });
         }

@@ -74,7 +74,7 @@ mod merge_function;
 mod merge_nested;
 mod merge_picks;
 mod merge_read;
-mod merge_rules;
+pub(crate) mod merge_rules;
 mod merge_runs;
 mod merge_sketches;
 pub mod metrics;

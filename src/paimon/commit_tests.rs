@@ -344,6 +344,26 @@ fn deletion_vectors_go_with_their_files() {
 }
 
 #[test]
+fn deletion_vectors_stay_while_they_hide_rows() {
+    use crate::paimon::catalog::alter::SchemaChange;
+    let on = "deletion-vectors.enabled";
+    let t = setup(false, &[(on, "true"), ("deletion-vectors.modifiable", "true")]);
+    t.append(&["a"]).into_result().unwrap();
+    let with = |entry: IndexEntry, removed: &[&str]| {
+        let removed = removed.iter().map(|n| t.plain(n, 1).file).collect();
+        Commit::new(&t.folder, Changes { index: vec![entry], removed, ..Changes::default() }).run().into_result()
+    };
+    with(vectors("v1", &["a"], ADD), &[]).unwrap();
+    let off = [SchemaChange::SetOption(on.to_owned(), "false".to_owned()), SchemaChange::RemoveOption(on.to_owned())];
+    for change in &off {
+        let error = t.folder.alter(std::slice::from_ref(change)).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidInput && error.hint_text().unwrap().contains("compact"), "{error}");
+    }
+    with(vectors("v1", &["a"], DELETE), &["a"]).unwrap();
+    t.folder.alter(&off[..1]).unwrap();
+}
+
+#[test]
 fn compactions_by_key_know_of_each_others_vectors() {
     let t = setup(true, &[("bucket", "1"), ("deletion-vectors.enabled", "true")]);
     let at = |name: &str, level: i32, from: i32| t.file(name, 1, 10, (level, (from, from + 9)));

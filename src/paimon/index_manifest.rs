@@ -3,6 +3,7 @@
 //!
 //! Source: Paimon specification, "Index Manifest"; Java's `IndexManifestEntry`.
 
+use super::entries::ADD;
 use super::manifest_folder::ManifestFolder;
 use super::partition::checked_name;
 use super::stats_decode::require;
@@ -38,6 +39,14 @@ pub struct IndexEntry {
     pub external_path: Option<String>,
     /// What it indexes, if it is global.
     pub global: Option<GlobalIndex>,
+}
+
+impl IndexEntry {
+    /// Whether it has deletion vectors, so that rows are deleted by it.
+    pub fn hides_rows(&self) -> bool {
+        let is_empty = self.deletion_vectors.as_ref().is_some_and(Vec::is_empty);
+        self.kind == ADD && self.index_type == DELETION_VECTORS && !is_empty
+    }
 }
 
 /// A deletion vector in an index file.

@@ -6,6 +6,7 @@
 use serde_json::Value as Json;
 
 use super::PaimonTable;
+use super::option_checks::check_change;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::evolve::{
     Evolution, NewColumn, Position as Place, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, Version,
@@ -62,7 +63,7 @@ impl PaimonTable {
             }
         }
         if !changes.is_empty() {
-            self.folder().alter(&changes).with("table", self.location())?;
+            self.folder().alter_checked(&changes, &check_change).with("table", self.location())?;
         }
         self.refresh()
     }

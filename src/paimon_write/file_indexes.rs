@@ -62,14 +62,8 @@ impl IndexPlan {
     /// `InvalidInput` for options that can't be read, columns that are not there, and types without such an index;
     /// `Unsupported` for indexes of members of maps.
     pub fn of(table: &TableSchema, options: &Options<'_>, store: Arc<dyn Store>) -> Result<Option<Arc<IndexPlan>>> {
-        let mut columns = Vec::new();
-        for key in options.0.keys() {
-            let Some(kind) = key.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(COLUMNS)) else { continue };
-            let kind = IndexKind::of(kind.to_owned());
-            for name in options.list(key) {
-                columns.push(column(table, options, name, kind.clone()).with("option", key)?);
-            }
-        }
+        let columns = planned(options).map(|(key, name, kind)| column(table, options, name, kind).with("option", key));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         if columns.is_empty() {
             return Ok(None);
         }
@@ -86,6 +80,27 @@ impl IndexPlan {
         let writers = self.columns.iter().map(ColumnIndex::writer).collect::<Result<_>>()?;
         Ok(FileIndexes { plan: self.clone(), writers })
     }
+}
+
+/// The indexes that options ask for: the option, the column's name, what index it is.
+fn planned<'o>(options: &Options<'o>) -> impl Iterator<Item = (&'o str, &'o str, IndexKind)> {
+    let options = *options;
+    let named = |key: &'o String| Some((key.as_str(), key.strip_prefix(PREFIX)?.strip_suffix(COLUMNS)?));
+    options.0.keys().filter_map(named).flat_map(move |(key, kind)| {
+        let kind = IndexKind::of(kind.to_owned());
+        options.list(key).into_iter().map(move |name| (key, name, kind.clone()))
+    })
+}
+
+/// What is wrong with the indexes that options ask for. Those of members of maps, which are not written here, may be another
+/// writer's.
+pub(crate) fn index_faults(table: &TableSchema, options: &Options<'_>) -> Vec<Error> {
+    let own = planned(options).filter(|(_, name, _)| !name.contains('['));
+    let wrong = own.filter_map(|(key, name, kind)| {
+        let index = column(table, options, name, kind.clone()).and_then(|column| column.writer().map(drop));
+        index.err().map(|e| e.with("option", key).with("column", name).with("file index", kind.name()))
+    });
+    wrong.collect()
 }
 
 fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKind) -> Result<ColumnIndex> {

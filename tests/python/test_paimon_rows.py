@@ -386,6 +386,35 @@ def test_schemas_and_options(make: Callable[..., fz.Table]) -> None:
         other.update_schema().drop_column("place").commit()
 
 
+def test_wrong_options_are_refused_at_once(make: Callable[..., fz.Table]) -> None:
+    groups = {"bucket": 1, "merge-engine": "partial-update", "fields.v.sequence-group": "g"}
+    for wrong in ({"target-file-size": "zz"}, {"fields.g.aggregate-function": "summ"}, {"fields.none.distinct": True}):
+        with pytest.raises(fz.InvalidInputError, match=next(iter(wrong)).replace(".", r"\.")):
+            make({**groups, **wrong}, key=["id"])
+        with pytest.raises(fz.InvalidInputError):
+            make(groups, key=["id"]).set_properties(wrong)
+    t = make(groups, key=["id"]).append(batch([(1, "a", 5.0)]))
+    with t.update_schema() as update:
+        update.rename_column("g", "group")
+    with pytest.raises(fz.InvalidInputError, match="can't be dropped"):
+        t.update_schema().drop_column("group").commit()
+    assert t.properties["fields.v.sequence-group"] == "group"
+    assert t.scan().to_arrow().to_pylist() == [{"id": 1, "group": "a", "v": 5.0}]
+    t = make({"bucket": 1, "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}, key=["id"])
+    with pytest.raises(fz.InvalidInputError, match="sum"):
+        t.update_schema().update_column("v", "string").commit()
+
+
+def test_deletion_vectors_stay_while_they_hide_rows(make: Callable[..., fz.Table]) -> None:
+    t = make({"deletion-vectors.enabled": True, "deletion-vectors.modifiable": True})
+    t = t.append(batch(rows(0, 8))).delete("id = 3")
+    with pytest.raises(fz.InvalidInputError, match="come back"):
+        t.set_properties({"deletion-vectors.enabled": False})
+    t.maintain.compact(options={"compaction.delete-ratio-threshold": "0"})
+    t = t.refresh().set_properties({"deletion-vectors.enabled": False})
+    assert set(held(t)) == {0, 1, 2, 4, 5, 6, 7}
+
+
 @pytest.mark.parametrize("options", [*OPTIONS, {"row-tracking.enabled": True}], ids=str)
 @pytest.mark.parametrize("key", [None, ["id"]], ids=["plain", "key"])
 def test_defaults_are_for_new_rows_only(

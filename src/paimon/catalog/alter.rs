@@ -3,13 +3,16 @@
 //! Source: Java's `SchemaManager` and `SchemaChange`.
 
 use super::filesystem::TableFolder;
+use super::named_columns;
 use super::new_schema::{checked, renumbered_type};
 use super::warehouse::put_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::paimon::commit::now_ms;
 use crate::paimon::data_type::{DataField, DataType, TypeKind};
+use crate::paimon::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::options::Options;
 use crate::paimon::schema::{SchemaParts, TableSchema};
+use crate::paimon::snapshot::Snapshot;
 
 /// Attempts to make a schema, while others make some too.
 const ATTEMPTS: usize = 100;
@@ -98,16 +101,31 @@ impl TableFolder {
     /// `InvalidInput`, saying which change can't be made; `CommitConflict` if others change the schema all the time; those of the
     /// store.
     pub fn alter(&self, changes: &[SchemaChange]) -> Result<TableSchema> {
+        self.alter_checked(changes, &|_, _| Ok(()))
+    }
+
+    /// As [`TableFolder::alter`], if `check` has nothing against it: it is given the schema that is there and the new one.
+    ///
+    /// # Errors
+    /// As [`TableFolder::alter`]; those of `check`.
+    pub fn alter_checked(
+        &self,
+        changes: &[SchemaChange],
+        check: &dyn Fn(&TableSchema, &TableSchema) -> Result<()>,
+    ) -> Result<TableSchema> {
         for _ in 0..ATTEMPTS {
             let current = self.latest_schema()?;
-            let has_snapshots = self.latest_snapshot()?.is_some();
+            let latest = self.latest_snapshot()?;
+            let has_snapshots = latest.is_some();
             let mut parts = current.parts();
             parts.id = parts.id.saturating_add(1);
             parts.time_ms = now_ms();
             for change in changes {
                 apply(&mut parts, &current, change, has_snapshots)?;
             }
-            let next = checked(parts)?;
+            let next = checked(parts, Some(&current))?;
+            check(&current, &next)?;
+            self.check_vectors(&current, &next, latest.as_ref())?;
             match put_schema(self.store().as_ref(), &self.schema_path(next.id), &next) {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(e),
@@ -115,6 +133,24 @@ impl TableFolder {
             }
         }
         Err(Error::conflict("other writers changed the schema each time").with("path", self.root()))
+    }
+
+    /// Rows that deletion vectors hide come back where nobody looks for these any more.
+    fn check_vectors(&self, current: &TableSchema, next: &TableSchema, latest: Option<&Snapshot>) -> Result<()> {
+        // Another writer may have set anything, which is no truth value and so does not turn them on.
+        let has = |schema: &TableSchema| schema.options().deletion_vectors().unwrap_or(false);
+        let manifest = latest.and_then(|snapshot| snapshot.index_manifest.as_deref());
+        let Some(manifest) = manifest.filter(|_| has(current) && !has(next)) else { return Ok(()) };
+        let entries = read_index_manifest(self.manifests(), manifest)?;
+        match entries.iter().any(IndexEntry::hides_rows) {
+            false => Ok(()),
+            true => Err(bad("the table can't lose its deletion vectors: rows that they delete would come back")
+                .with("option", "deletion-vectors.enabled")
+                .hint(
+                    "Compact it fully first, so that the rows leave the files: \
+                     table.maintain.compact(options={'compaction.delete-ratio-threshold': '0'})",
+                )),
+        }
     }
 }
 
@@ -214,21 +250,7 @@ fn rename(parts: &mut SchemaParts, path: &[String], name: &str) -> Result<()> {
         return Err(bad(format!("the partition column '{old}' can't be renamed: folders have its name")));
     }
     parts.primary_keys.iter_mut().filter(|key| *key == old).for_each(|key| name.clone_into(key));
-    for option in ["bucket-key", "sequence.field"] {
-        if let Some(text) = parts.options.get_mut(option) {
-            let renamed = |column: &str| if column.trim() == old { name.to_owned() } else { column.trim().to_owned() };
-            *text = text.split(',').map(renamed).collect::<Vec<_>>().join(",");
-        }
-    }
-    let (before, after) = (format!("fields.{old}."), format!("fields.{name}."));
-    let moved = std::mem::take(&mut parts.options);
-    parts.options = moved
-        .into_iter()
-        .map(|(key, value)| match key.strip_prefix(&before) {
-            Some(rest) => (format!("{after}{rest}"), value),
-            None => (key, value),
-        })
-        .collect();
+    parts.options = named_columns::renamed(&parts.options, old, name);
     Ok(())
 }
 

@@ -167,7 +167,7 @@ fn options_that_hide_rows_stay() {
     let old = |key: &str, value: &str| {
         let mut parts = t.latest_schema().unwrap().parts();
         parts.options.insert(key.to_owned(), value.to_owned());
-        checked(parts).unwrap()
+        checked(parts, None).unwrap()
     };
     let remove = |old: &TableSchema, key: &str, has_snapshots| {
         apply(&mut old.parts(), old, &SchemaChange::RemoveOption(key.to_owned()), has_snapshots)
@@ -195,4 +195,82 @@ fn racing_changes_are_all_made() {
     });
     let schema = t.latest_schema().unwrap();
     assert_eq!((schema.fields.len(), schema.id, schema.highest_field_id), (10, 6, 11));
+}
+
+/// A table of partial updates, with these options besides.
+fn grouped(w: &Warehouse, options: &[(&str, &str)]) -> Result<TableFolder> {
+    let column = |name: &str| DataField::new(0, name, TypeKind::Int.nullable());
+    let groups = [("bucket", "1"), ("merge-engine", "partial-update"), ("fields.g.sequence-group", "a,b")];
+    let parts = SchemaParts {
+        fields: ["id", "a", "b", "g", "h"].map(column).into(),
+        primary_keys: texts(&["id"]),
+        options: groups.iter().chain(options).map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(),
+        ..SchemaParts::default()
+    };
+    w.create_table("db", "grouped", parts)
+}
+
+#[test]
+fn options_follow_columns_and_keep_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = [("fields.b.aggregate-function", "sum"), ("file-index.bloom-filter.columns", "h")];
+    let t = grouped(&warehouse(&dir), &options).unwrap();
+    let rename = |old: &str, name: &str| SchemaChange::RenameColumn { path: texts(&[old]), name: name.to_owned() };
+    let schema = t.alter(&[rename("a", "aa"), rename("g", "gg"), rename("b", "bb"), rename("h", "hh")]).unwrap();
+    let found = |key: &str| schema.options.get(key).map(String::as_str);
+    assert_eq!(found("fields.gg.sequence-group"), Some("aa,bb"));
+    assert_eq!(found("fields.bb.aggregate-function"), Some("sum"));
+    assert_eq!(found("file-index.bloom-filter.columns"), Some("hh"));
+    assert!(schema.options.keys().all(|key| !key.contains(".g.") && !key.contains(".b.")));
+    let drop = |name: &str| SchemaChange::DropColumn { path: texts(&[name]) };
+    for name in ["aa", "bb", "gg", "hh"] {
+        let error = t.alter(&[drop(name)]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().contains("can't be dropped") && error.hint_text().is_some(), "{error}");
+    }
+    // What no longer names it lets it go, in one change or in two.
+    t.alter(&[drop("hh"), SchemaChange::RemoveOption("file-index.bloom-filter.columns".to_owned())]).unwrap();
+}
+
+#[test]
+fn options_that_name_no_column_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let w = warehouse(&dir);
+    let wrong = [
+        ("fields.none.aggregate-function", "sum"),
+        ("fields.g,none.sequence-group", "h"),
+        ("fields.h.sequence-group", "none"),
+        ("file-index.bitmap.columns", "a,none"),
+        ("rowkind.field", "none"),
+        ("sequence.field", "none"),
+        ("record-level.time-field", "none"),
+    ];
+    for option in wrong {
+        let error = grouped(&w, &[option]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+        assert!(error.to_string().contains("'none'") && error.to_string().contains(option.0), "{error}");
+    }
+    let t = grouped(&w, &[]).unwrap();
+    for (key, value) in wrong {
+        t.alter(&[SchemaChange::SetOption(key.to_owned(), value.to_owned())]).unwrap_err();
+    }
+}
+
+/// Others make tables with such options; each can be mended.
+#[test]
+fn odd_options_may_stay_but_not_come() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = grouped(&warehouse(&dir), &[]).unwrap();
+    let mut odd = t.latest_schema().unwrap().parts();
+    let bad = [("fields.none.distinct", "true"), ("changelog-producer", "odd"), ("manifest.format", "orc")];
+    odd.options.extend(bad.map(|(k, v)| (k.to_owned(), v.to_owned())));
+    odd.id = 1;
+    put_schema(t.store().as_ref(), &t.schema_path(1), &TableSchema::new(odd).unwrap()).unwrap();
+    let set = |key: &str, value: &str| SchemaChange::SetOption(key.to_owned(), value.to_owned());
+    t.alter(&[set("x", "y")]).unwrap();
+    t.alter(&[set("fields.other.distinct", "true")]).unwrap_err();
+    t.alter(&[set("changelog-producer", "none")]).unwrap();
+    t.alter(&[SchemaChange::RemoveOption("fields.none.distinct".to_owned())]).unwrap();
+    t.alter(&[set("changelog-producer", "odd")]).unwrap_err();
+    t.alter(&[set("manifest.format", "avro")]).unwrap();
 }

@@ -4,6 +4,7 @@ pub mod alter;
 pub mod changelogs;
 mod expiring;
 pub mod filesystem;
-mod new_schema;
+mod named_columns;
+pub mod new_schema;
 pub mod refs;
 pub mod warehouse;

@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::named_columns;
 use crate::error::{Error, Result};
 use crate::paimon::bucket::POSTPONE_BUCKET;
 use crate::paimon::data_type::{DataField, DataType, TypeKind};
@@ -28,7 +29,7 @@ fn bad(message: impl Into<String>) -> Error {
 ///
 /// # Errors
 /// `InvalidInput` as [`check`]; if keys are given twice.
-pub(super) fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> {
+pub fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableSchema> {
     let mut next = 0;
     parts.fields = parts.fields.iter().map(|f| renumbered(f, &mut next)).collect();
     parts.highest_field_id = next - 1;
@@ -44,7 +45,7 @@ pub(super) fn first_schema(mut parts: SchemaParts, now_ms: i64) -> Result<TableS
     for field in parts.fields.iter_mut().filter(|f| parts.primary_keys.contains(&f.name)) {
         field.ty.nullable = false;
     }
-    checked(parts)
+    checked(parts, None)
 }
 
 /// A field and what is in it with the next ids.
@@ -71,11 +72,16 @@ pub(super) fn renumbered_type(ty: &DataType, next: &mut FieldId) -> DataType {
     DataType { kind, nullable: ty.nullable }
 }
 
-/// The schema of these parts, if a table can have it.
+/// What its options must fulfil.
+const CHECKS: [fn(&TableSchema) -> Result<()>; 4] =
+    [check_buckets, check_merging, check_row_tracking, |schema| manifest_codec(schema.options()).map(drop)];
+
+/// The schema of these parts, if a table can have it. What was wrong in the options of the schema `before` may stay wrong: else
+/// nobody could mend the options of a table that others made, one after the other.
 ///
 /// # Errors
 /// `InvalidInput`, saying what is wrong.
-pub(super) fn checked(parts: SchemaParts) -> Result<TableSchema> {
+pub(super) fn checked(parts: SchemaParts, before: Option<&TableSchema>) -> Result<TableSchema> {
     check_names(&parts.fields)?;
     let lists = [("primary key", &parts.primary_keys), ("partition", &parts.partition_keys)];
     for (what, names) in lists {
@@ -95,10 +101,14 @@ pub(super) fn checked(parts: SchemaParts) -> Result<TableSchema> {
     }
     // What is left of that would be corrupt in a file, and is the caller's mistake here.
     let schema = TableSchema::new(parts).map_err(|e| bad(e.message()))?;
-    check_buckets(&schema)?;
-    check_merging(&schema)?;
-    check_row_tracking(&schema)?;
-    manifest_codec(schema.options())?;
+    named_columns::check(&schema, before)?;
+    for check in CHECKS {
+        let Err(wrong) = check(&schema) else { continue };
+        let was_wrong = before.and_then(|before| check(before).err());
+        if was_wrong.is_none_or(|was| was.to_string() != wrong.to_string()) {
+            return Err(wrong);
+        }
+    }
     Ok(schema)
 }
 
@@ -166,8 +176,9 @@ fn check_merging(schema: &TableSchema) -> Result<()> {
     let engine = options.merge_engine()?;
     let sequence = options.sequence_fields();
     for (i, field) in sequence.iter().enumerate() {
-        if schema.field(field).is_none() {
-            return Err(bad(format!("the 'sequence.field' names '{field}', which is no column")));
+        if options.of_column(field, "aggregate-function").is_some() {
+            return Err(bad(format!("the 'sequence.field' {field} can't be aggregated"))
+                .with("option", format!("fields.{field}.aggregate-function")));
         }
         if sequence.get(..i).is_some_and(|before| before.contains(field)) {
             return Err(bad(format!("the 'sequence.field' names '{field}' twice")));
@@ -178,11 +189,6 @@ fn check_merging(schema: &TableSchema) -> Result<()> {
     }
     if engine == MergeEngine::FirstRow && !sequence.is_empty() {
         return Err(bad("the merge engine first-row takes no 'sequence.field'"));
-    }
-    if let Some(field) = options.get("rowkind.field")
-        && schema.field(field).is_none()
-    {
-        return Err(bad(format!("the 'rowkind.field' names '{field}', which is no column")));
     }
     let producer = options.get("changelog-producer").unwrap_or("none").to_ascii_lowercase();
     if !["none", "input", "full-compaction", "lookup"].contains(&producer.as_str()) {
