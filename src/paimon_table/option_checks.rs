@@ -24,6 +24,8 @@ enum Values {
     Bytes,
     Time,
     Share,
+    /// What the names of files begin with.
+    Prefix,
     Format,
     Statistics,
     /// A list of `level:value`.
@@ -124,6 +126,7 @@ const TYPED: &[(Values, &[&str])] = &[
         ],
     ),
     (Values::Share, &["compaction.delete-ratio-threshold"]),
+    (Values::Prefix, &["changelog-file.prefix", "data-file.prefix"]),
     (Values::Format, &["changelog-file.format", "file.format"]),
     (Values::Formats, &["file.format.per.level"]),
     (Values::Statistics, &["changelog-file.stats-mode", "metadata.stats-mode"]),
@@ -146,6 +149,7 @@ impl Values {
             Values::Bytes => "Use a number of bytes: '65536', '64 kb', '128 mb', '1 gb'",
             Values::Time => "Use a length of time: '500 ms', '10 s', '30 min', '1 h', '7 d'",
             Values::Share => "Use a share from 0 to 1: '0.2'",
+            Values::Prefix => "Use what a file's name may begin with: no slash, no backslash",
             Values::Format => "Use parquet, orc or avro",
             Values::Formats => "Use parquet, orc or avro for each level: '0:avro,5:parquet'",
             Values::Statistics => "Use none, counts, truncate(N) or full",
@@ -170,6 +174,8 @@ impl Values {
             Values::Time => options.duration_ms(key).map(drop),
             Values::Share if text.parse::<f64>().is_ok_and(|share| (0.0..=1.0).contains(&share)) => Ok(()),
             Values::Share => wrong("share"),
+            Values::Prefix if !text.contains(['/', '\\', '\0']) => Ok(()),
+            Values::Prefix => wrong("beginning of a name"),
             Values::Format if is_format(text) => Ok(()),
             Values::Formats if by_level(&is_format) => Ok(()),
             Values::Format | Values::Formats => wrong("file format"),

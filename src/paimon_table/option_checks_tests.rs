@@ -26,6 +26,7 @@ fn fault(options: &[(&str, &str)]) -> Option<Error> {
 fn values_that_cannot_be_read_are_refused() {
     let wrong = [
         ("target-file-size", "zz"),
+        ("data-file.prefix", "../x"),
         ("target-file-size", "0"),
         ("snapshot.time-retained", "zz"),
         ("metadata.stats-mode", "zz"),

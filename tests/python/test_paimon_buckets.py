@@ -274,11 +274,9 @@ def test_file_indexes_of_writers_that_give_up(warehouse: Path) -> None:
     with pytest.raises(fz.InvalidInputError):
         t.append(batch([("a", 1, 1)]).append_column("nope", pa.array([1])))
     assert not list(Path(t.location).rglob("data-*"))
-    rows = batch([("a", 1, 1)])
     for columns, told in (("v,nope", "nope"), ("p", "no file index of this kind")):
-        broken = table_named(warehouse, f"bad_{columns[0]}", **{"file_index.bsi.columns": columns})
         with pytest.raises(fz.InvalidInputError, match=told):
-            broken.append(rows)
+            table_named(warehouse, f"bad_{columns[0]}", **{"file_index.bsi.columns": columns})
 
 
 def test_rows_that_wait_for_buckets(warehouse: Path) -> None:
