@@ -213,7 +213,7 @@ impl PaimonTable {
                 "writers that don't commit themselves, of a table whose primary key leaves out partition columns",
             )
             .with("table", self.location())
-            .hint("Use append, upsert or delete_keys: one writer has to see all rows of a key")),
+            .hint("Use the table's own append, upsert or delete_keys: one writer has to see all rows of a key")),
         }
     }
 

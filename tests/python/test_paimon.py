@@ -472,3 +472,19 @@ def test_spark_reads_them(spark: Any, orders: fz.Table, accounts: fz.Table) -> N
         assert sorted(row.id for row in direct.collect()) == ids(table.scan("id > 5"))
     side = spark.read.format("frazil").option("branch", "side").load(str(DATA / "orders"))
     assert side.count() == orders.scan(at="side").count()
+
+
+@pytest.mark.spark
+def test_spark_says_what_it_does_not_do(spark: Any, orders: fz.Table, tmp_path: Path) -> None:
+    with pytest.raises(fz.UnsupportedError, match="Iceberg's tables only"):
+        fz.spark.read(spark, orders, planning="executors")
+    with pytest.raises(Exception, match="has no option 'scan"):
+        spark.read.format("frazil").option("scan.snapshot-id", 1).load(str(DATA / "orders"))
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("p", pa.string())])
+    t = catalog.create_table("db.t", schema, format="paimon", identifier_fields=["id"], partition_by=["p"])
+    # Before any task runs.
+    with pytest.raises(fz.UnsupportedError, match="leaves out partition columns"):
+        fz.spark.append(spark.createDataFrame([(1, "a")], "id long not null, p string"), t)
+    assert list(t.refresh().snapshots) == []

@@ -155,6 +155,12 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
             "made with CREATE TABLE that rows are inserted into: insert them into a temporary view (CREATE TEMPORARY "
             "VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
         )
+    if paimons := [name for name in options if name.lower().startswith(("scan.", "incremental-between"))]:
+        raise InvalidInputError(
+            f"the format has no option '{paimons[0]}'",
+            hint="Name the version by snapshot-id, tag, branch or as-of-timestamp, or use "
+            "table.scan(options={...}).to_spark(spark), which takes the options of Apache Paimon",
+        )
     if options.get("pushdown", "").lower() == "true":
         raise UnsupportedError(
             "Spark 4.1 and 4.3 keep the filters of a DataFrame's first query for later ones, which then lose rows",

@@ -136,6 +136,11 @@ def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPa
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
     if not scan._core.is_of_version:
+        if planning == "executors" and scan._table.format == "paimon":
+            raise UnsupportedError(
+                "executors plan scans of Apache Iceberg's tables only",
+                hint="Write planning='driver', or leave it out",
+            )
         if planning == "executors":
             raise UnsupportedError(
                 "executors plan scans of a version only, not what happened between versions",

@@ -73,7 +73,8 @@ class WriteJob(Job):
         """Refuses what can't be committed, before anything is written.
 
         Raises:
-            UnsupportedError: Of tables of Apache Paimon only `main` can be appended to.
+            UnsupportedError: Of tables of Apache Paimon only `main` can be appended to, and by several tasks only those
+                whose key, if they have one, has the partition columns.
         """
         if table.format == "paimon" and (self.operation != "append" or self.branch is not None):
             what = "overwritten" if self.branch is None else "changed on a branch"
@@ -82,6 +83,9 @@ class WriteJob(Job):
                 {"table": table.location},
                 "Append to them, or call the table's own methods on the driver",
             )
+        if table.format == "paimon":
+            # No rows make no file, but are refused where one writer has to see all.
+            table.writer().write(table.schema.to_arrow().empty_table())
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
