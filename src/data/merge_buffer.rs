@@ -137,10 +137,6 @@ impl BufferMerge {
 
     /// Rows that are put together of those with one key.
     fn combined(&self, rows: &RecordBatch, groups: &[Range<usize>]) -> Result<RecordBatch> {
-        if !self.all_added(rows)? {
-            return Err(Error::unsupported("rows are deleted and changed in one write, with one key more than once")
-                .hint("Write them one after another, each with its own commit"));
-        }
         let most = groups.iter().map(Range::len).max().unwrap_or_default();
         let mut done: Option<RecordBatch> = None;
         // The first rows of all keys are one run, the second ones another.
@@ -198,7 +194,8 @@ impl BufferMerge {
             change: None,
             merge: None,
         };
-        let merge = Merge::plan(&Arc::new(context), &task, true, true)?;
+        let mut merge = Merge::plan(&Arc::new(context), &task, true, true)?;
+        merge.keeps_deletes = true;
         let sources = runs.into_iter().map(|run| Box::new(std::iter::once(Ok(run))) as _).collect();
         let merged = merge.over(sources)?.collect::<Result<Vec<RecordBatch>>>()?;
         let schema = merged.first().map(RecordBatch::schema);

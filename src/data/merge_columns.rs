@@ -59,15 +59,6 @@ pub(super) struct MergedRow {
 }
 
 impl ColumnMerge {
-    /// Merges the rows of a key, the oldest first. `None` if nothing is left of them.
-    ///
-    /// # Errors
-    /// As [`ColumnMerge::merge_row`].
-    pub fn merge(&self, members: &[(usize, Place)], live: &[Loaded]) -> Result<Option<Vec<Held>>> {
-        let merged = self.merge_row(members, live)?;
-        Ok(merged.is_added.then_some(merged.columns))
-    }
-
     /// Merges the rows of a key, the oldest first.
     ///
     /// # Errors

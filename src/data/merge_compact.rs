@@ -20,7 +20,7 @@ use super::leveled_columns::key_value_columns;
 use super::merge_columns::MergedRow;
 use super::merge_picks::{Held, Made, Picks, Place};
 use super::merge_read::{Merge, Reading, RowMerge, file_context, run_batches};
-use super::merge_runs::{Runs, Step, is_added};
+use super::merge_runs::{DELETE, INSERT, Runs, Step, is_added};
 use super::read::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
@@ -30,10 +30,8 @@ use crate::types::metadata_columns::{POS, metadata_column};
 use crate::types::{Field, Schema, Type, Value};
 
 /// Kinds of rows in changelogs.
-const INSERT: i32 = 0;
 const UPDATE_BEFORE: i32 = 1;
 const UPDATE_AFTER: i32 = 2;
-const DELETE: i32 = 3;
 
 /// Most rows of a batch.
 const BATCH_ROWS: usize = 8192;

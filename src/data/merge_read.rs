@@ -28,7 +28,7 @@ use super::merge_columns::{ColumnMerge, Group, How};
 use super::merge_function::Function;
 use super::merge_picks::{Held, Picks, Place, added};
 use super::merge_rules::{Engine, Rules, SequenceGroup};
-use super::merge_runs::{Layout, Runs, Step, is_added};
+use super::merge_runs::{DELETE, INSERT, Layout, Runs, Step, is_added};
 use super::positions::RowPositions;
 use super::project::Projection;
 use super::read::{Batches, read_task};
@@ -81,6 +81,8 @@ pub(super) struct Merge {
     pub layout: Layout,
     pub rows: RowMerge,
     has_kind: bool,
+    /// Whether rows that take others away stay, which rows of older files are still to meet; for merges by column.
+    pub keeps_deletes: bool,
     /// Whether rows of level 0 and of the lowest level above it are all that count: that row was made of older ones.
     pub by_level: bool,
     /// What of the filter may leave out rows of single files.
@@ -147,6 +149,7 @@ impl Merge {
             layout,
             rows,
             has_kind,
+            keeps_deletes: false,
             // All rows of a key satisfy what is asked of key columns alone, or none.
             residual: Arc::new(task.residual.clauses_of(&key)),
             path: task.data_file.path.clone(),
@@ -346,7 +349,9 @@ impl MergedRows {
             }
             match runs.next(self.most - rows, &mut self.members)? {
                 Step::End => break,
-                Step::Rows { slot, start, rows, .. } => add_rows(&mut self.picks, runs, slot, start, rows),
+                Step::Rows { slot, start, rows, .. } => {
+                    add_rows(&mut self.picks, runs, self.merge.keeps_deletes, (slot, start, rows));
+                }
                 Step::Group => add_group(&self.merge, &mut self.picks, runs, &self.members)?,
             }
         }
@@ -381,10 +386,10 @@ impl MergedRows {
     }
 }
 
-/// Rows that are the only ones with their keys stay as they are, unless they take others away.
-fn add_rows(picks: &mut [Picks], runs: &Runs, slot: u32, start: u32, rows: u32) {
+/// Rows that are the only ones with their keys stay as they are; those that take others away if they are kept.
+fn add_rows(picks: &mut [Picks], runs: &Runs, keeps_deletes: bool, (slot, start, rows): (u32, u32, u32)) {
     let Some(batch) = runs.live.get(slot as usize) else { return };
-    if batch.all_added {
+    if batch.all_added || keeps_deletes {
         picks.iter_mut().for_each(|p| p.push_rows(slot, start, rows));
         return;
     }
@@ -419,9 +424,13 @@ fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize,
             added_rows.next()
         }
         RowMerge::Columns(columns) => {
-            let Some(row) = columns.merge(members, &runs.live)? else { return Ok(()) };
-            let kinds = merge.has_kind.then(|| Held::made(Some(Value::Int(0))));
-            picks.iter_mut().zip(row.into_iter().chain(kinds)).for_each(|(picks, held)| picks.push(held));
+            let row = columns.merge_row(members, &runs.live)?;
+            if !row.is_added && !merge.keeps_deletes {
+                return Ok(());
+            }
+            let kind = if row.is_added { INSERT } else { DELETE };
+            let kind = merge.has_kind.then(|| Held::made(Some(Value::Int(kind))));
+            picks.iter_mut().zip(row.columns.into_iter().chain(kind)).for_each(|(picks, held)| picks.push(held));
             return Ok(());
         }
     };

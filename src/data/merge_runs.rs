@@ -41,6 +41,9 @@ pub(super) fn is_added(kind: i32) -> bool {
 /// The kind of rows that take others away for good.
 pub(super) const DELETE: i32 = 3;
 
+/// The kind of rows that are there.
+pub(super) const INSERT: i32 = 0;
+
 /// A batch of a run.
 #[derive(Debug)]
 pub(super) struct Loaded {

@@ -219,6 +219,9 @@ const DEFLATE_RATIO: usize = 1032;
 /// (RFC 8878, 3.1.1.2).
 const ZSTD_RATIO: usize = (128 << 10) / 4;
 
+/// More than deflate could, zstandard may repeat up to this size: a block holds one record, or some of them in 64,000 bytes.
+const MAX_REPEATED: usize = 128 << 20;
+
 /// Blocks up to this size are allowed whatever their ratio.
 const ALWAYS_ALLOWED: usize = 1 << 20;
 
@@ -236,13 +239,14 @@ pub struct Inflater {
 impl Inflater {
     /// The uncompressed bytes of a block, valid until the next call.
     ///
-    /// Memory is bounded by 1 GiB, and by the larger of 1 MiB and what the codec can make of so many bytes.
+    /// Memory is bounded by 1 GiB and by the larger of 1 MiB and 1032 times the input; of zstandard by what that can make of
+    /// so many bytes, if it is not more than 128 MiB.
     ///
     /// # Errors
     /// `CorruptTable` if the data is not what the codec makes, fails its checksum, or exceeds the bound.
     pub fn inflate<'b>(&'b mut self, codec: Codec, data: &'b [u8]) -> Result<&'b [u8]> {
-        let ratio = if codec == Codec::Zstd { ZSTD_RATIO } else { DEFLATE_RATIO };
-        let limit = data.len().saturating_mul(ratio).clamp(ALWAYS_ALLOWED, MAX_BLOCK);
+        let repeated = if codec == Codec::Zstd { data.len().saturating_mul(ZSTD_RATIO).min(MAX_REPEATED) } else { 0 };
+        let limit = data.len().saturating_mul(DEFLATE_RATIO).clamp(ALWAYS_ALLOWED, MAX_BLOCK).max(repeated);
         let length = match codec {
             Codec::Null => return Ok(data),
             Codec::Deflate => self.deflate(data, limit)?,
