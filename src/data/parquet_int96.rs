@@ -2,8 +2,10 @@
 //! digits so.
 //!
 //! [`RowWriter`] writes files with such columns: the parquet crate's Arrow writer knows none, so their levels and values are
-//! made here, and go between the columns that it makes. [`check_millis`] finds values that nanoseconds can't hold.
+//! made here, and go between the columns that it makes. [`AtTheEnds`] finds values that nanoseconds can't hold.
 
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher};
 use std::io::Write;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -24,31 +26,68 @@ const EPOCH_DAY: i64 = 2_440_588;
 
 const DAY_NANOS: i64 = 86_400_000_000_000;
 
-/// The last millisecond whose nanoseconds all fit 64 bits; likewise before 1970.
-const LAST_MILLI: i64 = i64::MAX / 1_000_000 - 1;
+/// The milliseconds of which nanoseconds of 64 bits hold a part: of the first the end, of the last the beginning.
+const PARTLY: [i64; 2] = [i64::MIN.div_euclid(1_000_000), i64::MAX.div_euclid(1_000_000)];
 
-/// Checks that timestamps, which were read in milliseconds, fit nanoseconds of 64 bits.
-///
-/// # Errors
-/// `Unsupported` if one does not.
-pub(super) fn check_millis(batch: &RecordBatch) -> Result<()> {
-    let out_of_range = |array: &ArrayRef| {
-        let Some(millis) = array.as_primitive_opt::<TimestampMillisecondType>() else { return false };
-        min(millis).is_some_and(|v| v < -LAST_MILLI) || max(millis).is_some_and(|v| v > LAST_MILLI)
-    };
-    fn any(array: &ArrayRef, test: &dyn Fn(&ArrayRef) -> bool) -> bool {
-        test(array) || (0..children(array).len()).any(|i| children(array).get(i).is_some_and(|c| any(c, test)))
+/// What milliseconds can't tell of a column's timestamps: those in the first and in the last millisecond may have been
+/// wrapped around to the other end when nanoseconds were read. Whether they were is seen if both are read.
+#[derive(Debug, Default)]
+pub(super) struct AtTheEnds {
+    /// Of each column with some in [`PARTLY`] a digest of which of both, in their order: there may be a whole file of them.
+    columns: BTreeMap<String, DefaultHasher>,
+}
+
+impl AtTheEnds {
+    /// Notes timestamps that were read in milliseconds or nanoseconds.
+    ///
+    /// # Errors
+    /// `Unsupported` if nanoseconds of 64 bits can't hold one.
+    pub(super) fn note(&mut self, batch: &RecordBatch) -> Result<()> {
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            self.note_column(field.name(), column)?;
+        }
+        Ok(())
     }
-    for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
-        if any(column, &out_of_range) {
-            return Err(Error::unsupported(
-                "a timestamp is before 1677-09-21 or after 2262-04-11, which nanoseconds of 64 bits can't tell",
-            )
-            .with("column", field.name())
-            .hint("Leave the column out by select=; TIMESTAMP(6) holds all years"));
+
+    fn note_column(&mut self, name: &str, array: &ArrayRef) -> Result<()> {
+        if let Some(millis) = array.as_primitive_opt::<TimestampMillisecondType>() {
+            if min(millis).is_some_and(|v| v < PARTLY[0]) || max(millis).is_some_and(|v| v > PARTLY[1]) {
+                return Err(out_of_range(name));
+            }
+            self.note_millis(name, millis.iter().flatten());
+        } else if let Some(nanos) = array.as_primitive_opt::<TimestampNanosecondType>() {
+            self.note_millis(name, nanos.iter().flatten().map(|v| v.div_euclid(1_000_000)));
+        }
+        children(array).iter().try_for_each(|child| self.note_column(name, child))
+    }
+
+    fn note_millis(&mut self, name: &str, millis: impl Iterator<Item = i64>) {
+        for value in millis.filter(|v| PARTLY.contains(v)) {
+            self.columns.entry(name.to_owned()).or_default().write_u8(u8::from(value == PARTLY[1]));
         }
     }
-    Ok(())
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Checks that none was wrapped around, told the same of the nanoseconds.
+    ///
+    /// # Errors
+    /// `Unsupported` if one was.
+    pub(super) fn check_nanos(&self, nanos: &AtTheEnds) -> Result<()> {
+        let same = |(name, ends): &(&String, &DefaultHasher)| {
+            nanos.columns.get(*name).is_some_and(|other| other.finish() == ends.finish())
+        };
+        self.columns.iter().find(|column| !same(column)).map_or(Ok(()), |(name, _)| Err(out_of_range(name)))
+    }
+}
+
+fn out_of_range(column: &str) -> Error {
+    Error::unsupported("a timestamp is before 1677-09-21 or after 2262-04-11, which nanoseconds of 64 bits can't tell")
+        .with("column", column)
+        .hint("Leave the column out by select=; TIMESTAMP(6) holds all years")
 }
 
 /// The arrays right below an array.

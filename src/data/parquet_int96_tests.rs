@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use arrow::array::{ListArray, MapArray, NullBufferBuilder, StringArray, StructArray, TimestampNanosecondArray};
+use arrow::array::{
+    ListArray, MapArray, NullBufferBuilder, StringArray, StructArray, TimestampMillisecondArray,
+    TimestampNanosecondArray,
+};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{Field, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -11,6 +14,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::error::ErrorKind;
 
 fn nanos() -> DataType {
     DataType::Timestamp(TimeUnit::Nanosecond, None)
@@ -105,5 +109,49 @@ fn days_begin_at_midnight() {
     assert_eq!(int96(-1).data(), [(DAY_NANOS - 1) as u32, ((DAY_NANOS - 1) >> 32) as u32, 2_440_587]);
     for nanos in [i64::MIN, -1, 0, i64::MAX] {
         assert_eq!(int96(nanos).to_nanos(), nanos);
+    }
+}
+
+/// A column `t` of timestamps read in milliseconds, and how the parquet crate reads the same in nanoseconds.
+fn read_both(values: &[Int96]) -> [RecordBatch; 2] {
+    let millis: TimestampMillisecondArray = values.iter().map(|v| Some(v.to_millis())).chain([None]).collect();
+    let nanos: TimestampNanosecondArray = values.iter().map(|v| Some(v.to_nanos())).chain([None]).collect();
+    let batch = |array: ArrayRef| RecordBatch::try_from_iter_with_nullable([("t", array, true)]).unwrap();
+    [batch(Arc::new(millis)), batch(Arc::new(nanos))]
+}
+
+fn check(values: &[Int96]) -> Result<()> {
+    let [mut millis, mut nanos] = [AtTheEnds::default(), AtTheEnds::default()];
+    let [in_millis, in_nanos] = read_both(values);
+    millis.note(&in_millis)?;
+    nanos.note(&in_nanos)?;
+    millis.check_nanos(&nanos)
+}
+
+proptest! {
+    /// Of nanoseconds as a number of any size: those that 64 bits hold are read, others refused.
+    #[test]
+    fn what_nanoseconds_hold_is_known_to_the_last(
+        values in vec(
+            prop_oneof![
+                (-1_500_000i64..1_500_000).prop_map(|v| i128::from(i64::MAX) + i128::from(v)),
+                (-1_500_000i64..1_500_000).prop_map(|v| i128::from(i64::MIN) + i128::from(v)),
+                any::<i64>().prop_map(i128::from),
+            ],
+            0..4,
+        ),
+    ) {
+        let wide = |v: &i128| {
+            let (day, rest) = (v.div_euclid(i128::from(DAY_NANOS)), v.rem_euclid(i128::from(DAY_NANOS)) as u64);
+            let mut out = Int96::new();
+            out.set_data(rest as u32, (rest >> 32) as u32, (day as i64 + EPOCH_DAY) as u32);
+            out
+        };
+        let held = values.iter().all(|v| i64::try_from(*v).is_ok());
+        let found = check(&values.iter().map(wide).collect::<Vec<_>>());
+        prop_assert_eq!(held, found.is_ok(), "{:?}", found);
+        if let Err(error) = found {
+            prop_assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
     }
 }

@@ -23,7 +23,7 @@ use super::flat_read::FlatPlan;
 use super::groups_ahead::GroupsAhead;
 use super::guard::guard;
 use super::parquet_file::{ParquetFile, is_overflow, undecodable};
-use super::parquet_int96::check_millis;
+use super::parquet_int96::AtTheEnds;
 use super::positions::{RowPositions, Upcoming};
 use super::row_groups::{Pruner, in_range, index_is_consistent, range_of};
 use super::task_reader::{BATCH_BYTES, FileSource, Part, Request, RowTest, Started, too_large};
@@ -117,14 +117,23 @@ impl FileSource for ParquetSource {
 
 /// Refuses 96-bit timestamps that nanoseconds can't hold: the decoder wraps them around.
 fn check_wide(file: ParquetFile, plan: &Plan, leaves: BTreeSet<usize>, batch_rows: usize) -> Result<ParquetFile> {
+    let note = |file: ParquetFile, metadata: ArrowReaderMetadata| -> Result<(AtTheEnds, ParquetFile)> {
+        let leaves = leaves.clone();
+        let wide = Plan { metadata, groups: plan.groups.clone(), selection: plan.selection.clone(), leaves };
+        let batch_rows = wide.batch_rows(batch_rows);
+        let (mut ends, mut batches) = (AtTheEnds::default(), ParquetBatches::after(file, wide, batch_rows, 0)?);
+        for batch in &mut batches {
+            ends.note(&batch?.0)?;
+        }
+        Ok((ends, batches.decoding.file))
+    };
     let metadata = file.in_millis()?;
-    let millis = Plan { metadata, groups: plan.groups.clone(), selection: plan.selection.clone(), leaves };
-    let batch_rows = millis.batch_rows(batch_rows);
-    let mut batches = ParquetBatches::after(file, millis, batch_rows, 0)?;
-    for batch in &mut batches {
-        check_millis(&batch?.0)?;
+    let (millis, file) = note(file, metadata)?;
+    if millis.is_empty() {
+        return Ok(file);
     }
-    Ok(batches.decoding.file)
+    let (nanos, file) = note(file, plan.metadata.clone())?;
+    millis.check_nanos(&nanos).map(|()| file)
 }
 
 fn decode(file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {

@@ -215,8 +215,9 @@ fn time_point(section: &[u8], at: usize, precision: u8) -> Result<(i64, u32)> {
 fn timestamp(section: &[u8], at: usize, precision: u8) -> Result<i64> {
     let (millis, nanos) = time_point(section, at, precision)?;
     let (per_milli, rest) = if precision <= 6 { (1000, nanos / 1000) } else { (1_000_000, nanos) };
-    let units = millis.checked_mul(per_milli).and_then(|units| units.checked_add(i64::from(rest)));
-    units.ok_or_else(|| Error::unsupported(format!("a time {millis} ms from the epoch is too far off")))
+    // The product alone may be less than any that fits.
+    let units = i128::from(millis) * per_milli + i128::from(rest);
+    i64::try_from(units).map_err(|_| Error::unsupported(format!("a time {millis} ms from the epoch is too far off")))
 }
 
 fn unscaled(section: &[u8], at: usize, precision: u8) -> Result<i128> {
