@@ -12,6 +12,7 @@ import pytest
 import frazil as fz
 from conftest import event_rows
 from frazil.scan import PlanPart
+from frazil.spark.kept_plans import CACHE_BYTES_CONF
 from frazil.spark.planning import DRIVER_MAX_BYTES, PART_BYTES_CONF
 
 pytestmark = pytest.mark.spark
@@ -230,3 +231,42 @@ def test_what_parts_can_not_do(spark, small_parts, many: fz.Table) -> None:
     assert appended.to_spark(spark).count() == 40
     with pytest.raises(fz.InvalidInputError, match="more than the limit of 1000"):
         many.scan(max_plan_bytes=1000).plan_parts()
+
+
+def kept(spark) -> set[Path]:
+    """The manifests that the driver keeps."""
+    return set(Path(spark.sparkContext._temp_dir, "frazil-plans").glob("*.plan"))
+
+
+def test_the_driver_keeps_plans_from_the_third_on(spark, many: fz.Table) -> None:
+    filter = "country = 'NO' and id >= 60"
+    expected = sorted(many.scan(filter).to_arrow()["id"].to_pylist())
+    before, counts = kept(spark), []
+    for _ in range(4):
+        rows = fz.spark.read(spark, path_of(many), filter=filter)
+        assert sorted(row.id for row in rows.select("id").collect()) == expected
+        counts.append(len(kept(spark) - before))
+    assert counts[:2] == [0, 0]
+    assert counts[2] == counts[3] > 0
+    # What is kept serves queries and other filters, and a newer version adds to it.
+    many = many.append(event_rows(1000, 1010))
+    found = fz.spark.sql(spark, "select count(*) from t where id >= 100", {"t": path_of(many)}).collect()[0][0]
+    assert found == many.scan("id >= 100").count()
+    assert len(kept(spark) - before) > counts[3]
+
+
+def test_plans_are_kept_only_where_that_is_wanted(spark, many: fz.Table, tmp_path: Path) -> None:
+    before = kept(spark)
+    spark.conf.set(CACHE_BYTES_CONF, "0")
+    try:
+        for _ in range(4):
+            fz.spark.read(spark, many)
+        spark.conf.set(CACHE_BYTES_CONF, "much")
+        with pytest.raises(fz.InvalidInputError, match="cache-bytes must be a number of bytes"):
+            fz.spark.read(spark, many)
+    finally:
+        spark.conf.unset(CACHE_BYTES_CONF)
+    for _ in range(4):
+        fz.spark.read(spark, many, options={"Plan-Cache": str(tmp_path / "own")})
+    assert kept(spark) == before
+    assert list((tmp_path / "own").iterdir())

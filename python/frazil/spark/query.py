@@ -29,6 +29,7 @@ from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.explained import Pushed, pushed_of, string_literals
+from frazil.spark.kept_plans import keep_plans
 from frazil.spark.native import Engine, changed_setting, place_for_spark, quoted
 from frazil.spark.planning import Planning
 from frazil.spark.read import read_scan
@@ -71,7 +72,7 @@ def sql(
     wrong = [name for name in tables if not _NAME.match(name)]
     if wrong:
         raise InvalidInputError(f"{wrong[0]!r} can't be a table's name in a query", hint="Use letters, digits and '_'")
-    scans = {name: _scan_of(table) for name, table in tables.items()}
+    scans = {name: _scan_of(spark, table) for name, table in tables.items()}
     needs = _needs(spark, query, scans)
     frames = {name: _read(spark, scan, needs.get(name), planning, engine) for name, scan in scans.items()}
     return _run(spark, query, frames)
@@ -85,10 +86,11 @@ class _Need:
     filter: Predicate | None
 
 
-def _scan_of(table: Table | Scan | str | os.PathLike[str]) -> Scan:
+def _scan_of(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
     if isinstance(table, Scan):
         return table
-    return (table if isinstance(table, Table) else open_table(table)).scan()
+    opened = table if isinstance(table, Table) else open_table(table)
+    return opened.scan(options=keep_plans(spark, opened))
 
 
 def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], explain: str = "") -> DataFrame:

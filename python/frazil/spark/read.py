@@ -14,6 +14,7 @@ from frazil.arguments import At
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
+from frazil.spark.kept_plans import keep_plans
 from frazil.spark.lanes import arrow_lane
 from frazil.spark.native import Dealt, Engine, all_to_arrow, deal, read_group
 from frazil.spark.options import scan_of
@@ -22,6 +23,8 @@ from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 
 __all__ = ["Lanes", "explain", "read", "read_scan"]
+
+_CACHE = "plan-cache"
 
 
 def read(
@@ -52,7 +55,9 @@ def read(
         options: Read options by the names of Iceberg's Spark options: those of the format `frazil`.
     """
     opened = table if isinstance(table, Table) else open_table(table)
-    return read_scan(spark, scan_of(opened, options or {}, filter, select, at), planning, engine)
+    given = options or {}
+    kept = {} if _CACHE in map(str.lower, given) else keep_plans(spark, opened)
+    return read_scan(spark, scan_of(opened, {**kept, **given}, filter, select, at), planning, engine)
 
 
 def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
