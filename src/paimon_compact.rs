@@ -266,7 +266,7 @@ impl Job {
         let options = merged(&table, &compaction.options)?;
         check_compacted(&schema, &Options(&options)).map_err(|e| e.with("table", table.location()))?;
         let filter = partition_filter(&table, compaction.filter.as_ref())?;
-        let context = table.scan(ScanRequest::default())?.context().clone();
+        let context = table.scan_newest(ScanRequest::default())?.context().clone();
         let paimon = context.paimon.as_deref().cloned();
         let paimon = paimon.map(|p| Arc::new(crate::task::PaimonContext { options: options.clone(), ..p }));
         let projection = match !schema.has_primary_key() && Options(&options).row_tracking()? {

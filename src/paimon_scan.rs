@@ -72,6 +72,10 @@ impl PaimonScan {
         request::scan(table, request)
     }
 
+    pub(crate) fn newest(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+        request::newest(table, request)
+    }
+
     /// Keeps only rows that this filter keeps as well.
     ///
     /// # Errors

@@ -291,4 +291,13 @@ impl PaimonTable {
     pub fn scan(&self, request: ScanRequest) -> Result<PaimonScan> {
         PaimonScan::new(self, request)
     }
+
+    /// As [`PaimonTable::scan`] of what is to be changed: at the newest version, whichever the table's options name for readers
+    /// (`scan.mode`, `scan.snapshot-id` and others).
+    ///
+    /// # Errors
+    /// As [`PaimonTable::scan`].
+    pub(crate) fn scan_newest(&self, request: ScanRequest) -> Result<PaimonScan> {
+        PaimonScan::newest(self, request)
+    }
 }

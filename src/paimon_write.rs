@@ -26,6 +26,7 @@ mod limits;
 mod names;
 mod new_files;
 mod properties;
+mod row_kinds;
 mod stats;
 mod written;
 
@@ -67,10 +68,12 @@ use file_options::{changelog_options, postponed_options};
 use key_buckets::{KeyBuckets, locked};
 use key_places::{KeyPlaces, Moved};
 use key_rows::{KeyRows, place_of};
-use keyed_rows::{DELETE, Handed, INSERT, KeyedRows, Kinds, Role, UPDATE};
+use keyed_rows::{Handed, KeyedRows, Role};
 use names::{BUCKET, BUCKET_ID, FileNames};
 use new_files::Recorder;
 pub(crate) use properties::{by_level, target_bytes};
+pub(crate) use row_kinds::IGNORE_DELETE;
+use row_kinds::{DELETE, IGNORE_UPDATE_BEFORE, INSERT, Kinds, RowKinds, UPDATE};
 use stats::StatsConfig;
 use written::WrittenBuckets;
 
@@ -115,6 +118,15 @@ pub struct Rewritten {
     moved: Moved,
 }
 
+/// Where rows come from.
+enum Origin {
+    New,
+    /// The table.
+    Stored,
+    /// Files that another writer made.
+    Writer(Rewritten),
+}
+
 /// Writes rows into new data files of a table. Nothing of it is public before a commit adds the files.
 pub struct PaimonWriter {
     writer: DataWriter,
@@ -133,8 +145,7 @@ impl PaimonWriter {
     /// `InvalidInput` for options that can't be read or contradict each other; `Unsupported` for tables, types and formats
     /// that are not written yet; those of reading what is there.
     pub fn new(table: &PaimonTable, kind: WriteKind, replaces: bool) -> Result<PaimonWriter> {
-        let defaults = Defaults::of(table.table_schema())?;
-        PaimonWriter::open(table, kind, replaces, None, &defaults)
+        PaimonWriter::open(table, kind, replaces, Origin::New)
     }
 
     /// A writer for rows that were read from the table: what is null in them stays null, whatever the columns' default values.
@@ -142,7 +153,7 @@ impl PaimonWriter {
     /// # Errors
     /// As [`PaimonWriter::new`].
     pub fn of_stored(table: &PaimonTable, kind: WriteKind) -> Result<PaimonWriter> {
-        PaimonWriter::open(table, kind, false, None, &Defaults::default())
+        PaimonWriter::open(table, kind, false, Origin::Stored)
     }
 
     /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column behind those
@@ -151,18 +162,14 @@ impl PaimonWriter {
     /// # Errors
     /// As [`PaimonWriter::new`].
     pub fn again(table: &PaimonTable, kind: WriteKind, other: Rewritten) -> Result<PaimonWriter> {
-        // They got their default values when they came.
-        PaimonWriter::open(table, kind, false, Some(other), &Defaults::default())
+        PaimonWriter::open(table, kind, false, Origin::Writer(other))
     }
 
-    fn open(
-        table: &PaimonTable,
-        kind: WriteKind,
-        replaces: bool,
-        other: Option<Rewritten>,
-        defaults: &Defaults,
-    ) -> Result<PaimonWriter> {
+    fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, origin: Origin) -> Result<PaimonWriter> {
         let schema = table.table_schema().clone();
+        // Others got their default values when they came.
+        let (are_new, again) = (matches!(origin, Origin::New), matches!(origin, Origin::Writer(_)));
+        let defaults = &if are_new { Defaults::of(&schema)? } else { Defaults::default() };
         let options = schema.options();
         check_written(&schema, kind)?;
         let count = options.bucket()?;
@@ -174,9 +181,9 @@ impl PaimonWriter {
         };
         let own = if count == POSTPONE_BUCKET { postponed_options(&schema) } else { schema.options.clone() };
         let plan = Plan::new(table, &schema, defaults, count, Options(&own))?;
-        let again = other.is_some();
+        let other = if let Origin::Writer(other) = origin { other } else { Rewritten::default() };
         let buckets = match keyed {
-            true => Some(plan.key_buckets(table, kind, replaces, other.unwrap_or_default())?),
+            true => Some(plan.key_buckets(table, kind, replaces, other)?),
             false => None,
         };
         let found = Arc::new(Found::new(table.folder().store().clone()));
@@ -186,7 +193,7 @@ impl PaimonWriter {
                 let keyed = Keyed { kind, again, buckets: buckets.clone(), written: &written, found: &found };
                 plan.keyed(&keyed, if plan.postpones { Role::Postponed } else { Role::Data(handed.clone()) })?
             }
-            None => (plan.append(&found)?, RowOrder::Any),
+            None => (plan.append(&found, are_new)?, RowOrder::Any),
         };
         let writer = plan.writer(table, again, files)?;
         let mut changelog = None;
@@ -442,12 +449,13 @@ impl<'t> Plan<'t> {
         Ok((self.settings(stored.clone(), &ExactTypes(self.table.declared().as_ref().clone()), finder)?, stored))
     }
 
-    fn append(&self, found: &Arc<Found>) -> Result<TableFiles> {
+    fn append(&self, found: &Arc<Found>, are_new: bool) -> Result<TableFiles> {
         let (settings, stored) = self.append_files(found)?;
         let prepared = self.with_bucket(self.columns.fields.to_vec());
         let rows = AppendRows {
             schema: Arc::new(self.table.clone()),
             defaults: self.defaults.clone(),
+            kinds: if are_new { self.appended_kinds()? } else { None },
             buckets: self.bucketing()?,
             names: self.names(),
             prepared: to_arrow(&prepared)?,
@@ -486,33 +494,49 @@ impl<'t> Plan<'t> {
         Ok(KeyedFiles { settings: self.settings(stored.clone(), &exact, finder)?, stored, stored_keys })
     }
 
+    /// Where the column is that tells the kind of rows.
+    fn kind_column(&self) -> Result<Option<usize>> {
+        const KEY: &str = "rowkind.field";
+        let Some(name) = self.options.get(KEY) else { return Ok(None) };
+        let no = || Error::invalid(format!("the table has no column '{name}'")).with("option", KEY);
+        place_of(&self.columns, self.table.field(name).ok_or_else(no)?.id).map(Some)
+    }
+
+    /// The kinds that rows of a table without a primary key say they have.
+    fn appended_kinds(&self) -> Result<Option<RowKinds>> {
+        let Some(at) = self.kind_column()? else { return Ok(None) };
+        let is_set = |key: &str| self.options.boolean(key, false);
+        Ok(Some(RowKinds {
+            of: Kinds::Column(at),
+            ignores_deletes: IGNORE_DELETE.into_iter().try_fold(false, |any, key| Ok(any | is_set(key)?))?,
+            ignores_update_before: is_set(IGNORE_UPDATE_BEFORE)?,
+        }))
+    }
+
     fn keyed(&self, keyed: &Keyed<'_>, role: Role) -> Result<(TableFiles, RowOrder)> {
         let KeyedFiles { settings, stored, stored_keys } = self.keyed_files(keyed.found)?;
         let columns = self.columns.fields.iter().cloned().chain(BufferMerge::own_columns());
         let merged = plain(columns.clone().collect());
         let prepared = self.with_bucket(columns.collect());
-        let kind_column = match self.options.get("rowkind.field") {
-            None => None,
-            Some(name) => {
-                let field = self.table.field(name);
-                let no = || Error::invalid(format!("the table has no column '{name}'")).with("option", "rowkind.field");
-                Some(place_of(&self.columns, field.ok_or_else(no)?.id)?)
-            }
-        };
+        let merge = BufferMerge::new(self.columns.clone(), self.merge_context())?;
         let rows = KeyedRows {
             role: role.clone(),
             schema: Arc::new(self.table.clone()),
             defaults: self.defaults.clone(),
             buckets: keyed.buckets.clone(),
-            merge: BufferMerge::new(self.columns.clone(), self.merge_context())?,
             names: self.names(),
-            kinds: match (keyed.again, keyed.kind, kind_column) {
-                (true, ..) => Kinds::Last,
-                (_, WriteKind::Delete, _) => Kinds::All(DELETE),
-                (_, _, Some(at)) => Kinds::Column(at),
-                (_, WriteKind::Update, _) => Kinds::All(UPDATE),
-                _ => Kinds::All(INSERT),
+            kinds: RowKinds {
+                of: match (keyed.again, keyed.kind, self.kind_column()?) {
+                    (true, ..) => Kinds::Last,
+                    (_, WriteKind::Delete, _) => Kinds::All(DELETE),
+                    (_, _, Some(at)) => Kinds::Column(at),
+                    (_, WriteKind::Update, _) => Kinds::All(UPDATE),
+                    _ => Kinds::All(INSERT),
+                },
+                ignores_deletes: merge.ignores_deletes(),
+                ignores_update_before: self.options.boolean(IGNORE_UPDATE_BEFORE, false)?,
             },
+            merge,
             prepared: to_arrow(&prepared)?,
             merged: to_arrow(&merged)?,
             stored: to_arrow(&stored)?,

@@ -22,6 +22,7 @@ use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_c
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
+use crate::workers::{GoOn, in_parallel};
 
 mod paimon;
 
@@ -79,6 +80,21 @@ pub fn split_to_json(split: &Split) -> Result<String> {
 /// As [`task_to_json`].
 pub fn tasks_to_json(split: &Split) -> Result<String> {
     Ok(Json::Object(tasks_object(split)?).to_string())
+}
+
+/// As [`tasks_to_json`] of splits of one scan: of very many, on all cores.
+///
+/// # Errors
+/// `Internal` if they are not of one scan; what `go_on` gives.
+pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<String>> {
+    let of_one_scan = |a: &Split, b: &Split| Arc::ptr_eq(&a.context, &b.context) || a.context == b.context;
+    if !splits.windows(2).all(|pair| of_one_scan(&pair[0], &pair[1])) {
+        return Err(Error::internal("the splits are of several scans"));
+    }
+    in_parallel(splits.len(), |i| {
+        go_on()?;
+        splits.get(i).map_or_else(|| Err(Error::internal("a split is gone")), |split| tasks_to_json(split))
+    })
 }
 
 /// Reads what [`tasks_to_json`] wrote.

@@ -2,36 +2,33 @@
 //!
 //! What is left are rows that take others away too: they have to reach those in older files.
 //!
-//! Source: Java's `SortBufferWriteBuffer`, `DeduplicateMergeFunction`, `FirstRowMergeFunction`.
+//! Source: Java's `SortBufferWriteBuffer`, `ReducerMergeFunctionWrapper`, `DeduplicateMergeFunction`,
+//! `FirstRowMergeFunction`.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
-use arrow::compute::{SortOptions, concat_batches, partition, take_record_batch};
+use arrow::compute::{SortOptions, partition, take_record_batch};
 use arrow::datatypes::{Int32Type, Int64Type};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
-use super::leveled_columns::key_value_columns;
-use super::merge_read::Merge;
+use super::leveled_columns::{KIND_ID, key_value_columns};
+use super::merge_columns::ColumnMerge;
+use super::merge_picks::{Held, Picks, Place};
+use super::merge_read::{bits, how};
 use super::merge_rules::{Engine, Rules};
-use super::merge_runs::is_added;
+use super::merge_runs::{DELETE, INSERT, Layout, Loaded, is_added};
 use crate::error::{Error, Result};
-use crate::expr::BoundPredicate;
-use crate::store::Location;
-use crate::task::{DataFile, FileContent, FileFormat, PaimonContext, Partition, ReadContext, ScanTask};
+use crate::task::PaimonContext;
 use crate::types::options::Options;
-use crate::types::{Field, Schema};
-
-/// Rows of one key that are merged at once.
-const ROWS_AT_ONCE: usize = 128;
+use crate::types::{Field, FieldId, Schema, Value};
 
 /// Merges rows that have all columns of a table, then a sequence number and a kind.
 pub struct BufferMerge {
     schema: Arc<Schema>,
-    paimon: Arc<PaimonContext>,
+    paimon: PaimonContext,
     /// Where the key columns are.
     key: Vec<usize>,
     rules: Rules,
@@ -56,7 +53,7 @@ impl BufferMerge {
         };
         let key = paimon.key.iter().map(place).collect::<Result<Vec<_>>>()?;
         let order = rules.order.iter().map(place).collect::<Result<Vec<_>>>()?;
-        Ok(BufferMerge { schema, paimon: Arc::new(paimon), key, rules, order })
+        Ok(BufferMerge { schema, paimon, key, rules, order })
     }
 
     /// The columns that rows have behind those of the table: sequence number and kind.
@@ -93,7 +90,7 @@ impl BufferMerge {
     /// One row for each key, in the same order. Rows come sorted by key, those with one key in the order they were given.
     ///
     /// # Errors
-    /// `InvalidInput` for rows that the table's merge engine does not take.
+    /// `InvalidInput` for rows that the table's merge engine does not take, or merges to nulls where there can be none.
     pub fn merge(&self, rows: &RecordBatch) -> Result<RecordBatch> {
         let groups = self.groups(rows)?;
         self.check_kinds(rows)?;
@@ -137,74 +134,90 @@ impl BufferMerge {
 
     /// Rows that are put together of those with one key.
     fn combined(&self, rows: &RecordBatch, groups: &[Range<usize>]) -> Result<RecordBatch> {
-        let most = groups.iter().map(Range::len).max().unwrap_or_default();
-        let mut done: Option<RecordBatch> = None;
-        // The first rows of all keys are one run, the second ones another.
-        for start in (0..most).step_by(ROWS_AT_ONCE) {
-            let run = |rank: usize| {
-                let at = groups.iter().filter(|g| rank < g.len()).map(|g| (g.start + rank) as u32).collect();
-                self.picked(rows, at)
-            };
-            let mut runs: Vec<RecordBatch> = done.take().into_iter().collect();
-            for rank in start..(start + ROWS_AT_ONCE).min(most) {
-                runs.push(run(rank)?);
-            }
-            done = Some(self.merge_runs(runs, rows)?);
-        }
-        let merged = done.ok_or_else(|| Error::internal("there is nothing to merge"))?;
-        if merged.num_rows() != groups.len() {
-            return Err(Error::internal("merging the rows of a write buffer lost some"));
+        let plan = self.column_merge()?;
+        let sequence_at = self.schema.fields.len();
+        let layout = Layout {
+            key: self.key.clone(),
+            order: self.order.clone(),
+            descending: self.rules.descending,
+            sequence: Some(sequence_at),
+            kind: sequence_at + 1,
+        };
+        let batch = Loaded::new(rows, layout)?;
+        let picks = merged(&plan, &batch, groups)?;
+        let [_, kind] = key_value_columns();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(sequence_at + 2);
+        for (at, (picks, field)) in picks.iter().zip(self.schema.fields.iter().chain([&kind])).enumerate() {
+            let at = if field.id == KIND_ID { sequence_at + 1 } else { at };
+            columns.push(picks.array(&picks.gather(), &field.ty, |_| batch.columns.get(at))?);
         }
         // A merged row is as late as the latest that it is made of.
-        let sequence = rows.columns().iter().rev().nth(1).and_then(|c| c.as_primitive_opt::<Int64Type>());
+        let sequence = rows.columns().get(sequence_at).and_then(|c| c.as_primitive_opt::<Int64Type>());
         let sequence: &Int64Array =
             sequence.ok_or_else(|| Error::internal("rows of a write buffer have no sequence number"))?;
         let latest = groups.iter().map(|g| sequence.values().get(g.clone()).and_then(|s| s.iter().max()).copied());
-        let latest: ArrayRef = Arc::new(Int64Array::from_iter(latest));
-        let mut columns = merged.columns().to_vec();
-        let at = columns.len().saturating_sub(2);
-        if let Some(column) = columns.get_mut(at) {
-            *column = latest;
-        }
+        columns.insert(sequence_at, Arc::new(Int64Array::from_iter(latest)));
+        self.check_nulls(rows, &plan, &columns)?;
         RecordBatch::try_new(rows.schema(), columns).map_err(failed)
     }
 
-    fn merge_runs(&self, runs: Vec<RecordBatch>, like: &RecordBatch) -> Result<RecordBatch> {
-        let batch_rows = runs.iter().map(RecordBatch::num_rows).sum::<usize>().max(1);
-        let context = ReadContext {
-            schema: self.schema.clone(),
-            projection: self.schema.clone(),
-            dropped: Arc::new([]),
-            change_filter: Arc::new(BoundPredicate::True),
-            snapshot_id: None,
-            location: Location::recorded(),
-            storage_options: BTreeMap::new(),
-            name_mapping: None,
-            keep_deleted: false,
-            batch_rows,
-            paimon: Some(self.paimon.clone()),
+    fn column_merge(&self) -> Result<ColumnMerge> {
+        let fields = &self.schema.fields;
+        // Partition columns that the primary key has are none of `key`.
+        let fixed: Vec<FieldId> = self.paimon.key.iter().chain(&self.schema.identifier_field_ids).copied().collect();
+        let functions = self.rules.functions(&Options(&self.paimon.options), fields, &fixed)?;
+        let functions = functions
+            .into_iter()
+            .zip(fields.iter())
+            .map(|(function, field)| function.map(|f| f.with_bits(bits(&self.paimon, &self.schema, field))));
+        Ok(ColumnMerge {
+            functions: functions.collect(),
+            types: fields.iter().map(|f| f.ty.clone()).collect(),
+            how: how(&self.rules, fields),
+        })
+    }
+
+    /// Functions that take rows back leave nulls, as do sequence groups that no row says anything about.
+    fn check_nulls(&self, rows: &RecordBatch, plan: &ColumnMerge, columns: &[ArrayRef]) -> Result<()> {
+        let mut fields = rows.schema_ref().fields().iter().zip(columns).enumerate();
+        let wrong = fields.find(|(_, (field, column))| !field.is_nullable() && column.null_count() > 0);
+        let Some((at, (field, _))) = wrong else { return Ok(()) };
+        let name = field.name();
+        let error =
+            Error::invalid("merging rows with one key leaves a null in a column that is NOT NULL").with("column", name);
+        let Some(function) = plan.functions.get(at).and_then(Option::as_ref) else {
+            return Err(error.hint("Make the column nullable"));
         };
-        let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
-        let task = ScanTask {
-            data_file: Arc::new(DataFile::new(FileContent::Data, "", FileFormat::Parquet, partition)),
-            start: 0,
-            length: 0,
-            deletes: Vec::new(),
-            residual: Arc::new(BoundPredicate::True),
-            change: None,
-            merge: None,
+        let ignores = Options(&self.paimon.options).boolean_of_column(name, "ignore-retract")?;
+        let hint = match ignores || self.all_added(rows)? {
+            true => "Make the column nullable".to_owned(),
+            false => format!("Set 'fields.{name}.ignore-retract' to 'true' for the table, or make the column nullable"),
         };
-        let mut merge = Merge::plan(&Arc::new(context), &task, true, true)?;
-        merge.keeps_deletes = true;
-        let sources = runs.into_iter().map(|run| Box::new(std::iter::once(Ok(run))) as _).collect();
-        let merged = merge.over(sources)?.collect::<Result<Vec<RecordBatch>>>()?;
-        let schema = merged.first().map(RecordBatch::schema);
-        let merged = concat_batches(&schema.ok_or_else(|| Error::internal("merged rows are gone"))?, &merged);
-        let merged = merged.map_err(failed)?;
-        // The kind is the last column; the sequence number before it comes later.
-        let mut columns = merged.columns().to_vec();
-        let none: ArrayRef = Arc::new(Int64Array::from_value(0, merged.num_rows()));
-        columns.insert(columns.len().saturating_sub(1), none);
-        RecordBatch::try_new(like.schema(), columns).map_err(failed)
+        Err(error.with("function", function.name()).hint(hint))
     }
 }
+
+/// What becomes of each group: by column of the table, then the kind.
+fn merged(plan: &ColumnMerge, batch: &Loaded, groups: &[Range<usize>]) -> Result<Vec<Picks>> {
+    let mut picks: Vec<Picks> = std::iter::repeat_with(Picks::default).take(plan.types.len() + 1).collect();
+    let mut members: Vec<(usize, Place)> = Vec::new();
+    for group in groups {
+        if group.len() == 1 {
+            picks.iter_mut().for_each(|p| p.push_rows(0, group.start as u32, 1));
+            continue;
+        }
+        members.clear();
+        members.extend(group.clone().map(|row| (0, Place { slot: 0, row: row as u32 })));
+        // Stable: rows that nothing tells apart keep the order in which they came.
+        members.sort_by(|(_, a), (_, b)| batch.compare_age(a.row, batch, b.row));
+        // All at once: a row that merging made is none that may be merged again as if it had come in.
+        let row = plan.merge_row(&members, std::slice::from_ref(batch))?;
+        let kind = Held::made(Some(Value::Int(if row.is_added { INSERT } else { DELETE })));
+        picks.iter_mut().zip(row.columns.into_iter().chain([kind])).for_each(|(p, held)| p.push(held));
+    }
+    Ok(picks)
+}
+
+#[cfg(test)]
+#[path = "merge_buffer_tests.rs"]
+mod tests;

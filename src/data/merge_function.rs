@@ -231,6 +231,11 @@ impl Function {
         Function { bits: bits.unwrap_or(self.bits), ..self }
     }
 
+    /// As options name it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Whether it looks into the column's values, all of whose members it needs then.
     pub fn needs_members(&self) -> bool {
         matches!(self.kind, Kind::Nested(_))

@@ -28,7 +28,7 @@ use super::merge_columns::{ColumnMerge, Group, How};
 use super::merge_function::Function;
 use super::merge_picks::{Held, Picks, Place, added};
 use super::merge_rules::{Engine, Rules, SequenceGroup};
-use super::merge_runs::{DELETE, INSERT, Layout, Runs, Step, is_added};
+use super::merge_runs::{INSERT, Layout, Runs, Step, is_added};
 use super::positions::RowPositions;
 use super::project::Projection;
 use super::read::{Batches, read_task};
@@ -81,8 +81,6 @@ pub(super) struct Merge {
     pub layout: Layout,
     pub rows: RowMerge,
     has_kind: bool,
-    /// Whether rows that take others away stay, which rows of older files are still to meet; for merges by column.
-    pub keeps_deletes: bool,
     /// Whether rows of level 0 and of the lowest level above it are all that count: that row was made of older ones.
     pub by_level: bool,
     /// What of the filter may leave out rows of single files.
@@ -149,7 +147,6 @@ impl Merge {
             layout,
             rows,
             has_kind,
-            keeps_deletes: false,
             // All rows of a key satisfy what is asked of key columns alone, or none.
             residual: Arc::new(task.residual.clauses_of(&key)),
             path: task.data_file.path.clone(),
@@ -295,12 +292,13 @@ fn needed_fields(
 }
 
 /// Bits of an integer column that has fewer than its type.
-fn bits(paimon: &PaimonContext, schema: &Schema, field: &Field) -> Option<u32> {
+pub(super) fn bits(paimon: &PaimonContext, schema: &Schema, field: &Field) -> Option<u32> {
     let declared = paimon.declared.get(&i64::from(schema.id)).and_then(|types| types.get(&field.id));
     Declared::new(field.ty.as_primitive()?, declared.map(String::as_str)).narrow_bits()
 }
 
-fn how(rules: &Rules, fields: &[Field]) -> How {
+/// How rows with these columns are merged, where it is done by column.
+pub(super) fn how(rules: &Rules, fields: &[Field]) -> How {
     let Engine::PartialUpdate(partial) = &rules.engine else {
         return How::Aggregation { remove_on_delete: rules.remove_on_delete };
     };
@@ -350,7 +348,7 @@ impl MergedRows {
             match runs.next(self.most - rows, &mut self.members)? {
                 Step::End => break,
                 Step::Rows { slot, start, rows, .. } => {
-                    add_rows(&mut self.picks, runs, self.merge.keeps_deletes, (slot, start, rows));
+                    add_rows(&mut self.picks, runs, (slot, start, rows));
                 }
                 Step::Group => add_group(&self.merge, &mut self.picks, runs, &self.members)?,
             }
@@ -386,10 +384,10 @@ impl MergedRows {
     }
 }
 
-/// Rows that are the only ones with their keys stay as they are; those that take others away if they are kept.
-fn add_rows(picks: &mut [Picks], runs: &Runs, keeps_deletes: bool, (slot, start, rows): (u32, u32, u32)) {
+/// Rows that are the only ones with their keys stay as they are, but for those that take others away.
+fn add_rows(picks: &mut [Picks], runs: &Runs, (slot, start, rows): (u32, u32, u32)) {
     let Some(batch) = runs.live.get(slot as usize) else { return };
-    if batch.all_added || keeps_deletes {
+    if batch.all_added {
         picks.iter_mut().for_each(|p| p.push_rows(slot, start, rows));
         return;
     }
@@ -425,11 +423,10 @@ fn add_group(merge: &Merge, picks: &mut [Picks], runs: &Runs, members: &[(usize,
         }
         RowMerge::Columns(columns) => {
             let row = columns.merge_row(members, &runs.live)?;
-            if !row.is_added && !merge.keeps_deletes {
+            if !row.is_added {
                 return Ok(());
             }
-            let kind = if row.is_added { INSERT } else { DELETE };
-            let kind = merge.has_kind.then(|| Held::made(Some(Value::Int(kind))));
+            let kind = merge.has_kind.then(|| Held::made(Some(Value::Int(INSERT))));
             picks.iter_mut().zip(row.columns.into_iter().chain(kind)).for_each(|(picks, held)| picks.push(held));
             return Ok(());
         }

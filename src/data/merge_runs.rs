@@ -57,6 +57,25 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
+    /// A batch that is merged by itself.
+    ///
+    /// # Errors
+    /// `Unsupported` for columns that have no order; `CorruptTable` for rows that are not sorted by key, or of no kind.
+    pub fn new(batch: &RecordBatch, layout: Layout) -> Result<Loaded> {
+        let types: Vec<DataType> = batch.columns().iter().map(|c| c.data_type().clone()).collect();
+        Coder::new(layout, &types)?.load(batch)
+    }
+
+    /// Compares when two rows came: this one's, and that at `at` of `other`.
+    pub fn compare_age(&self, row: u32, other: &Loaded, at: u32) -> Ordering {
+        let (row, at) = (row as usize, at as usize);
+        let order = match (&self.order, &other.order) {
+            (Some(x), Some(y)) => x.row(row).cmp(&y.row(at)),
+            _ => Ordering::Equal,
+        };
+        order.then_with(|| self.sequence.get(row).cmp(&other.sequence.get(at)))
+    }
+
     pub fn kind(&self, row: u32) -> i32 {
         self.kinds.get(row as usize).copied().unwrap_or(0)
     }
@@ -330,15 +349,10 @@ impl Runs {
     }
 
     fn compare_age(&self, a: Place, b: Place) -> Ordering {
-        let (Some(x), Some(y)) = (self.live.get(a.slot as usize), self.live.get(b.slot as usize)) else {
-            return Ordering::Equal;
-        };
-        let (row, at) = (a.row as usize, b.row as usize);
-        let order = match (&x.order, &y.order) {
-            (Some(x), Some(y)) => x.row(row).cmp(&y.row(at)),
+        match (self.live.get(a.slot as usize), self.live.get(b.slot as usize)) {
+            (Some(x), Some(y)) => x.compare_age(a.row, y, b.row),
             _ => Ordering::Equal,
-        };
-        order.then_with(|| x.sequence.get(row).cmp(&y.sequence.get(at)))
+        }
     }
 
     /// How many rows of the batch of `first` come before the next key of `second`, whose key is no lesser one.

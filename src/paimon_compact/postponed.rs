@@ -109,7 +109,7 @@ fn write(
     parts.options = options.clone();
     parts.options.insert("bucket".to_owned(), count.to_string());
     let real = table.with_schema(TableSchema::new(parts)?);
-    let context = as_written(table.scan(ScanRequest::default())?.context());
+    let context = as_written(table.scan_newest(ScanRequest::default())?.context());
     let (store, cache) = (table.folder().store(), DeleteCache::default());
     let mut writer = PaimonWriter::again(&real, WriteKind::Add, Rewritten::default())?;
     let written = partitions.iter().try_for_each(|bucket| {

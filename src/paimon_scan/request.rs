@@ -86,13 +86,30 @@ pub(super) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonSc
     };
     let table = branch.as_ref().unwrap_or(table);
     let request = if branch.is_some() { ScanRequest { at: None, ..request } } else { request };
-    let options = merged(table, &request.options)?;
-    check_plain(&options)?;
+    let options = plain_options(table, &request.options)?;
     if options.keys().any(|key| key.starts_with("incremental-between") && !key.ends_with("-mode")) {
         return Err(Error::invalid("scans of what changed are asked for by name, not by options")
             .hint("Use table.changes(since=..., at=...)"));
     }
     if request.changes { changes(table, request, options) } else { version(table, request, options) }
+}
+
+/// The scan of what a table has now, whatever version its options name: what is changed is the newest.
+pub(super) fn newest(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+    let mut options = plain_options(table, &request.options)?;
+    options.retain(|key, _| !names_version(key));
+    version(table, request, options)
+}
+
+fn names_version(key: &str) -> bool {
+    PLACES.iter().any(|start| key.starts_with(start))
+}
+
+/// The table's options, overridden by those of the scan; of a table that is no more than its own files.
+fn plain_options(table: &PaimonTable, given: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>> {
+    let options = merged(table, given)?;
+    check_plain(&options)?;
+    Ok(options)
 }
 
 /// The table's options, overridden by those of the scan.
@@ -125,8 +142,12 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
         return Err(Error::invalid(format!("both at= and the option '{other}' say which version to read"))
             .hint("Leave out one of them"));
     }
-    options.extend(at.map(|(key, value)| (key.to_owned(), value)));
-    let place = match options.keys().any(|key| PLACES.iter().any(|start| key.starts_with(start))) {
+    if let Some((key, value)) = at {
+        // What the table says of versions is for scans that say nothing.
+        options.retain(|key, _| !names_version(key));
+        options.insert(key.to_owned(), value);
+    }
+    let place = match options.keys().any(|key| names_version(key)) {
         true => {
             table.metadata().check_same_table()?;
             place(table.folder(), &options)?

@@ -11,6 +11,7 @@ use crate::data::metrics::MetricsMode;
 use crate::error::{Error, ErrorKind, Result};
 use crate::paimon::compact_pick::CompactRules;
 use crate::paimon::options::Options;
+use crate::paimon::record_expiry::RecordExpiry;
 use crate::paimon::schema::TableSchema;
 use crate::paimon_write::{index_faults, target_bytes};
 use crate::task::FileFormat;
@@ -172,7 +173,7 @@ impl Values {
             Values::Number => options.integer(key).map(drop),
             Values::Bytes => options.bytes(key, 0).map(drop),
             Values::Time => options.duration_ms(key).map(drop),
-            Values::Share if text.parse::<f64>().is_ok_and(|share| (0.0..=1.0).contains(&share)) => Ok(()),
+            Values::Share if text.parse::<f64>().is_ok_and(f64::is_finite) => Ok(()),
             Values::Share => wrong("share"),
             Values::Prefix if !text.contains(['/', '\\', '\0']) => Ok(()),
             Values::Prefix => wrong("beginning of a name"),
@@ -215,6 +216,10 @@ fn faults(schema: &TableSchema) -> Vec<Error> {
     out.extend(index_faults(schema, &options));
     if has_key {
         out.extend(CompactRules::new(&options).err());
+        // Which column says the time may be said later.
+        if options.get("record-level.time-field").is_some() {
+            out.extend(RecordExpiry::new(schema, &options, 0).err());
+        }
         let fixed: Vec<FieldId> =
             schema.fields_of(&schema.primary_keys).chain(schema.partition_fields()).map(|f| f.id).collect();
         out.extend(merge_faults(&options, schema.columns(), &fixed));

@@ -38,7 +38,7 @@ fn values_that_cannot_be_read_are_refused() {
         ("num-levels", "1"),
         ("commit.max-retries", "1.5"),
         ("deletion-vectors.bitmap64", "yes"),
-        ("compaction.delete-ratio-threshold", "2"),
+        ("compaction.delete-ratio-threshold", "most"),
         ("file-index.blom.columns", "a"),
         ("file-index.bitmap.a.version", "zz"),
     ];

@@ -181,7 +181,7 @@ impl PaimonTable {
     fn found(&self, filter: &Predicate) -> Result<PaimonScan> {
         // Columns that only files have say nothing about the rows of other commits.
         crate::expr::bind(filter, self.schema(), true)?;
-        self.scan(ScanRequest { filter: Some(filter.clone()), ..ScanRequest::default() })
+        self.scan_newest(ScanRequest { filter: Some(filter.clone()), ..ScanRequest::default() })
     }
 
     /// Refuses tables whose files can't be changed row by row.

@@ -113,7 +113,7 @@ impl PaimonTable {
     /// Writes the rows of files of an earlier version again.
     fn write_again(&self, pending: &Pending) -> Result<Pending> {
         let mut writer = PaimonWriter::again(self, pending.kind, pending.rewritten.clone())?;
-        let context = as_written(self.scan(ScanRequest::default())?.context());
+        let context = as_written(self.scan_newest(ScanRequest::default())?.context());
         let (store, cache) = (self.folder().store(), DeleteCache::default());
         // The changelog has the rows before they were merged.
         let files = if pending.files.changelog.is_empty() { &pending.files.added } else { &pending.files.changelog };

@@ -9,6 +9,7 @@ use super::buckets::Buckets;
 use super::default_values::Defaults;
 use super::limits::check_values;
 use super::names::FileNames;
+use super::row_kinds::{INSERT, RowKinds, UPDATE};
 use crate::data::partition_rows::PartitionRows;
 use crate::data::table_rows::TableRows;
 use crate::error::{Error, Result};
@@ -19,6 +20,8 @@ use crate::task::Partition;
 pub(super) struct AppendRows {
     pub schema: Arc<TableSchema>,
     pub defaults: Defaults,
+    /// Kinds that rows say they have, where they come in.
+    pub kinds: Option<RowKinds>,
     /// `None` where the table has no buckets.
     pub buckets: Option<Buckets>,
     pub names: FileNames,
@@ -37,10 +40,24 @@ pub(super) fn with_columns(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result
         .map_err(|e| Error::internal("rows don't have the columns that they are written with").because(e))
 }
 
+/// Rows, none of which takes others away.
+fn only_added(kinds: &RowKinds, rows: RecordBatch) -> Result<RecordBatch> {
+    let (rows, kinds) = kinds.of_rows(rows)?;
+    match kinds.values().iter().all(|kind| matches!(*kind, INSERT | UPDATE)) {
+        true => Ok(rows),
+        false => Err(Error::invalid("rows of kind -D or -U can't be written to a table without a primary key")
+            .hint("Leave such rows out; the option 'ignore-delete' of a table does")),
+    }
+}
+
 impl TableRows for AppendRows {
     fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
         let rows = self.defaults.fill(rows)?;
         check_values(&self.schema.fields, &rows)?;
+        let rows = match &self.kinds {
+            Some(kinds) => only_added(kinds, rows)?,
+            None => rows,
+        };
         let bucket: Option<Int32Array> = self.buckets.as_mut().map(|buckets| buckets.of_rows(&rows)).transpose()?;
         let columns = rows.columns().iter().cloned().chain(bucket.map(|bucket| Arc::new(bucket) as ArrayRef));
         with_columns(&self.prepared, columns.collect())

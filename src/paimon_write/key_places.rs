@@ -13,7 +13,7 @@ use arrow::compute::{interleave, take_record_batch};
 
 use super::dynamic_buckets::Room;
 use super::key_rows::{KeyRows, place_of};
-use super::keyed_rows::DELETE;
+use super::row_kinds::DELETE;
 use crate::data::delete_files::DeleteCache;
 use crate::data::read::read_task;
 use crate::error::{Error, Result};
@@ -120,7 +120,7 @@ impl KeyPlaces {
     fn load(&mut self, table: &PaimonTable, schema: &TableSchema) -> Result<()> {
         let mut names: Vec<String> = schema.primary_keys.clone();
         names.extend(schema.partition_keys.iter().filter(|k| !schema.primary_keys.contains(k)).cloned());
-        let scan = table.scan(ScanRequest { select: Some(names), ..ScanRequest::default() })?.of_every_level();
+        let scan = table.scan_newest(ScanRequest { select: Some(names), ..ScanRequest::default() })?.of_every_level();
         let columns = scan.context().projection.clone();
         let keys = KeyRows::new(&columns, schema.fields_of(&schema.primary_keys))?;
         let partitions = KeyRows::new(&columns, schema.partition_fields())?;

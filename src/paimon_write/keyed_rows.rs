@@ -4,15 +4,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch};
-use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{Int64Type, SchemaRef};
 
 use super::append_rows::with_columns;
 use super::default_values::Defaults;
 use super::key_buckets::{KeyBuckets, locked};
 use super::limits::check_values;
 use super::names::{FileNames, split_bucket};
+use super::row_kinds::RowKinds;
 use super::written::partition_row;
 use crate::data::merge_buffer::BufferMerge;
 use crate::data::partition_rows::PartitionRows;
@@ -20,22 +21,6 @@ use crate::data::table_rows::TableRows;
 use crate::error::{Error, Result};
 use crate::paimon::schema::TableSchema;
 use crate::task::Partition;
-
-/// Rows that are added, rows as they are after an update, and rows that take others away.
-pub(super) const INSERT: i32 = 0;
-pub(super) const UPDATE: i32 = 2;
-pub(super) const DELETE: i32 = 3;
-
-/// What tells the kind of rows.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kinds {
-    /// All have this one.
-    All(i32),
-    /// The column of the table in this place (`rowkind.field`).
-    Column(usize),
-    /// A column of numbers behind those of the table.
-    Last,
-}
 
 /// Prepared rows on their way from one writer to another.
 pub(super) type Handed = Arc<Mutex<VecDeque<RecordBatch>>>;
@@ -62,7 +47,7 @@ pub(super) struct KeyedRows {
     pub buckets: KeyBuckets,
     pub merge: BufferMerge,
     pub names: FileNames,
-    pub kinds: Kinds,
+    pub kinds: RowKinds,
     /// The columns of the table, sequence number and kind, then the bucket if there are some.
     pub prepared: SchemaRef,
     /// Without the bucket.
@@ -80,35 +65,6 @@ pub(super) struct KeyedRows {
 }
 
 impl KeyedRows {
-    /// Rows with the columns of the table, and their kinds.
-    fn kinds(&self, mut rows: RecordBatch) -> Result<(RecordBatch, Int32Array)> {
-        let at = match self.kinds {
-            Kinds::All(kind) => {
-                let kinds = Int32Array::from_value(kind, rows.num_rows());
-                return Ok((rows, kinds));
-            }
-            Kinds::Last => {
-                let last = rows.num_columns().saturating_sub(1);
-                let kinds = rows.remove_column(last);
-                let kinds = kinds.as_primitive_opt::<Int32Type>().cloned();
-                return Ok((rows, kinds.ok_or_else(|| Error::internal("rows that are written again have no kind"))?));
-            }
-            Kinds::Column(at) => at,
-        };
-        let texts = rows.columns().get(at).and_then(|c| c.as_string_opt::<i32>());
-        let texts = texts.ok_or_else(|| Error::invalid("the column that 'rowkind.field' names is no text"))?;
-        let kind = |text: Option<&str>| match text {
-            Some("+I") => Ok(INSERT),
-            Some("-U") => Ok(1),
-            Some("+U") => Ok(2),
-            Some("-D") => Ok(DELETE),
-            other => Err(Error::invalid(format!("'{}' is no kind of row", other.unwrap_or("null")))
-                .hint("The column that 'rowkind.field' names has +I, -U, +U or -D")),
-        };
-        let kinds: Int32Array = texts.iter().map(kind).collect::<Result<Vec<_>>>()?.into();
-        Ok((rows, kinds))
-    }
-
     /// Merges the rows of a partition and lays them out; the last key stays back.
     fn merged(&mut self, part: PartitionRows) -> Result<Option<PartitionRows>> {
         let last = self.merge.groups(&part.rows)?.last().map_or(0, |group| group.start);
@@ -155,14 +111,7 @@ impl TableRows for KeyedRows {
         }
         let rows = self.defaults.fill(rows)?;
         check_values(&self.schema.fields, &rows)?;
-        let (mut rows, mut kinds) = self.kinds(rows)?;
-        let added = BooleanArray::from_unary(&kinds, |kind| matches!(kind, 0 | 2));
-        if self.merge.ignores_deletes() && added.false_count() > 0 {
-            let failed = |e| Error::internal("rows can't be left out").because(e);
-            rows = filter_record_batch(&rows, &added).map_err(failed)?;
-            kinds =
-                kinds.values().iter().zip(added.values()).filter(|(_, added)| *added).map(|(kind, _)| *kind).collect();
-        }
+        let (rows, kinds) = self.kinds.of_rows(rows)?;
         let placed = self.buckets.place(rows, kinds)?;
         let first = self.rows;
         self.rows += placed.rows.num_rows() as i64;

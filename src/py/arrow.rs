@@ -8,10 +8,12 @@
 //! [`Watch`] for them between batches.
 
 use std::ffi::CStr;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::array::{Array, ArrayData, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::datatypes::{DataType, Fields, Schema as ArrowSchema, SchemaRef};
+use arrow::array::{Array, ArrayData, ArrayDataBuilder, RecordBatch, RecordBatchOptions, StructArray};
+use arrow::buffer::Buffer;
+use arrow::datatypes::{ArrowNativeType, DataType, Fields, Schema as ArrowSchema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi, from_ffi_and_data_type, to_ffi};
 use arrow::ffi_stream::FFI_ArrowArrayStream;
@@ -334,9 +336,9 @@ impl Imported {
         }
         // SAFETY: the stream's arrays are structs of its schema (Arrow C stream interface).
         let data = unsafe { from_ffi_and_data_type(array, DataType::Struct(self.schema.fields().clone())) }?;
-        check_values(self.schema.fields(), &data).map_err(|e| ArrowError::ExternalError(Box::new(e)))?;
-        let options = RecordBatchOptions::new().with_row_count(Some(data.len()));
-        let (_, columns, _) = whole(&data).into_parts();
+        let rows = whole(self.schema.fields(), &data).map_err(|e| ArrowError::ExternalError(Box::new(e)))?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+        let (_, columns, _) = rows.into_parts();
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map(Some)
     }
 }
@@ -365,39 +367,170 @@ fn failure(stream: &mut FFI_ArrowArrayStream, code: i32) -> ArrowError {
     ArrowError::CDataInterface(text.unwrap_or_else(|| format!("the stream failed with code {code}")))
 }
 
-/// Checks what other libraries need not: that texts are UTF-8 and offsets ascend, within the values. Arrow's arrays rely on that.
-fn check_values(fields: &Fields, data: &ArrayData) -> Result<()> {
-    let columns = fields.iter().zip(data.child_data());
-    columns.into_iter().try_for_each(|(field, column)| {
-        column.validate_full().map_err(|e| {
+/// The rows of imported data, checked for what other libraries need not keep: that texts are UTF-8 and offsets ascend,
+/// within the values. Arrow's arrays rely on that.
+fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
+    let columns = fields.iter().zip(data.child_data()).map(|(field, column)| {
+        cut(column, data.offset(), data.len()).and_then(checked).map_err(|e| {
             Error::invalid("the Arrow data is damaged").with("column", field.name()).because(e).hint(DAMAGED)
         })
-    })
-}
-
-fn whole(data: &ArrayData) -> StructArray {
-    StructArray::from(cut(data, 0, data.len()))
-}
-
-/// A slice of imported data in which no struct has an offset: its members are cut instead. Arrow's own slicing of a
-/// struct cuts the members and keeps the offset too, so that structs in it are cut twice, beyond their end.
-fn cut(data: &ArrayData, offset: usize, len: usize) -> ArrayData {
-    if data.child_data().is_empty() {
-        return data.slice(offset, len);
-    }
-    let is_struct = matches!(data.data_type(), DataType::Struct(_));
-    let children = data.child_data().iter().map(|child| match is_struct {
-        true => cut(child, data.offset() + offset, len),
-        false => cut(child, 0, child.len()),
     });
-    let cut = ArrayData::builder(data.data_type().clone())
-        .len(len)
-        .offset(if is_struct { 0 } else { data.offset() + offset })
-        .buffers(data.buffers().to_vec())
-        .nulls(data.nulls().map(|nulls| nulls.slice(offset, len)))
-        .child_data(children.collect());
-    // SAFETY: the buffers are those of `data`, and lengths and offsets stay within its own.
-    unsafe { cut.build_unchecked() }
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Ok(StructArray::from(built(rows(data, 0, data.len()).child_data(columns))))
+}
+
+fn checked(cut: ArrayData) -> Result<ArrayData, ArrowError> {
+    cut.validate()?;
+    check_values(&cut)?;
+    Ok(cut)
+}
+
+/// Checks what lies in the buffers. Not where nulls are: the table's own schema says where there may be any, and what
+/// lies under a null struct or list is void. But no schema knows of null entries of maps.
+fn check_values(data: &ArrayData) -> Result<(), ArrowError> {
+    data.validate_values()?;
+    if matches!(data.data_type(), DataType::Map(_, _)) && data.child_data().iter().any(|c| c.null_count() > 0) {
+        return Err(broken(data, "has null entries"));
+    }
+    data.child_data().iter().try_for_each(check_values)
+}
+
+/// Some rows of imported data without anything that they don't reach: children and values are cut to them and offsets
+/// moved, so that to check many small slices takes no longer than to check the whole, and nothing stays unchecked.
+///
+/// No struct has an offset afterwards. Arrow's own slicing of a struct cuts the members and keeps the offset too, so
+/// that structs in it are cut twice, beyond their end.
+fn cut(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
+    use DataType as D;
+    if offset.checked_add(len).is_none_or(|end| end > data.len()) {
+        return Err(broken(data, format!("has {} rows, too few for {len} from {offset} on", data.len())));
+    }
+    match data.data_type() {
+        // Imported texts without rows have no values for their offsets.
+        _ if len == 0 => Ok(ArrayData::new_empty(data.data_type())),
+        D::Utf8 | D::Binary => cut_bytes::<i32>(data, offset, len),
+        D::LargeUtf8 | D::LargeBinary => cut_bytes::<i64>(data, offset, len),
+        D::List(_) | D::Map(_, _) => cut_lists::<i32>(data, offset, len),
+        D::LargeList(_) => cut_lists::<i64>(data, offset, len),
+        D::ListView(_) => cut_list_views::<i32>(data, offset, len),
+        D::LargeListView(_) => cut_list_views::<i64>(data, offset, len),
+        D::FixedSizeList(_, size) => {
+            let size = usize::try_from(*size).map_err(|_| broken(data, "has a negative size"))?;
+            let start = (data.offset() + offset).saturating_mul(size);
+            let elements = cut(child(data, 0)?, start, len.saturating_mul(size))?;
+            Ok(built(rows(data, offset, len).add_child_data(elements)))
+        }
+        D::Struct(_) => {
+            let members = data.child_data().iter().map(|member| cut(member, data.offset() + offset, len));
+            Ok(built(rows(data, offset, len).child_data(members.collect::<Result<Vec<_>, _>>()?)))
+        }
+        D::RunEndEncoded(ends, _) => match ends.data_type() {
+            D::Int16 => cut_runs::<i16>(data, offset, len),
+            D::Int32 => cut_runs::<i32>(data, offset, len),
+            D::Int64 => cut_runs::<i64>(data, offset, len),
+            other => Err(broken(data, format!("has run ends of type {other}"))),
+        },
+        // Any row may refer to any value.
+        D::Dictionary(_, _) | D::Union(_, _) => {
+            let values = data.child_data().iter().map(|values| cut(values, 0, values.len()));
+            let rows = rows(data, offset, len).offset(data.offset() + offset).buffers(data.buffers().to_vec());
+            Ok(built(rows.child_data(values.collect::<Result<Vec<_>, _>>()?)))
+        }
+        _ => Ok(data.slice(offset, len)),
+    }
+}
+
+fn cut_bytes<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
+    let values = data.buffers().get(1).ok_or_else(|| broken(data, "lacks its values"))?;
+    let (offsets, reached) = moved::<O>(data, offset, len, values.len())?;
+    let values = values.slice_with_length(reached.start, reached.len());
+    Ok(built(rows(data, offset, len).buffers(vec![offsets, values])))
+}
+
+fn cut_lists<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
+    let elements = child(data, 0)?;
+    let (offsets, reached) = moved::<O>(data, offset, len, elements.len())?;
+    let elements = cut(elements, reached.start, reached.len())?;
+    Ok(built(rows(data, offset, len).add_buffer(offsets).add_child_data(elements)))
+}
+
+fn cut_list_views<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
+    let (offsets, sizes) = (numbers::<O>(data, 0, offset, len)?, numbers::<O>(data, 1, offset, len)?);
+    let lists = offsets.iter().zip(sizes).map(|(start, size)| {
+        let start = start.to_usize()?;
+        Some(start..start.checked_add(size.to_usize()?)?)
+    });
+    let lists = lists.collect::<Option<Vec<_>>>().ok_or_else(|| broken(data, "has negative offsets or sizes"))?;
+    // Empty ones may lie anywhere.
+    let filled = || lists.iter().filter(|list| !list.is_empty());
+    let first = filled().map(|list| list.start).min().unwrap_or(0);
+    let last = filled().map(|list| list.end).max().unwrap_or(0);
+    let starts = lists.iter().map(|list| O::usize_as(if list.is_empty() { 0 } else { list.start - first }));
+    let (starts, sizes) = (starts.collect::<Vec<O>>(), sizes.to_vec());
+    let elements = cut(child(data, 0)?, first, last - first)?;
+    let buffers = vec![Buffer::from_vec(starts), Buffer::from_vec(sizes)];
+    Ok(built(rows(data, offset, len).buffers(buffers).add_child_data(elements)))
+}
+
+/// For one row or more.
+fn cut_runs<O: ArrowNativeType>(data: &ArrayData, offset: usize, len: usize) -> Result<ArrayData, ArrowError> {
+    let (ends, values) = (child(data, 0)?, child(data, 1)?);
+    let all = numbers::<O>(ends, 0, 0, ends.len())?;
+    let start = data.offset() + offset;
+    let run_of = |row: usize| all.partition_point(|end| end.as_usize() <= row);
+    let reached = run_of(start)..run_of(start + len - 1) + 1;
+    let here = all.get(reached.clone()).ok_or_else(|| broken(data, "has runs that end before its rows"))?;
+    let here = here.iter().map(|end| Some(O::usize_as(end.to_usize()?.checked_sub(start)?.min(len))));
+    let here = here.collect::<Option<Vec<O>>>().ok_or_else(|| broken(data, "has run ends that don't ascend"))?;
+    let ends = built(rows(ends, reached.start, reached.len()).add_buffer(Buffer::from_vec(here)));
+    let values = cut(values, reached.start, reached.len())?;
+    Ok(built(rows(data, offset, len).child_data(vec![ends, values])))
+}
+
+/// The offsets of some rows, counted from the first, and what they span of `limit` values. Whether they ascend is left
+/// to [`check_values`].
+fn moved<O: ArrowNativeType>(
+    data: &ArrayData,
+    offset: usize,
+    len: usize,
+    limit: usize,
+) -> Result<(Buffer, Range<usize>), ArrowError> {
+    let offsets = numbers::<O>(data, 0, offset, len + 1)?;
+    let wrong = || broken(data, format!("has offsets that descend or lie beyond its {limit} values"));
+    let ends = offsets.first().and_then(|o| o.to_usize()).zip(offsets.last().and_then(|o| o.to_usize()));
+    // A negative offset makes an imported buffer seem longer than memory.
+    let within = |(first, last): &(usize, usize)| first <= last && *last <= limit && isize::try_from(limit).is_ok();
+    let (first, last) = ends.filter(within).ok_or_else(wrong)?;
+    let moved = offsets.iter().map(|o| O::from_usize(o.to_usize()?.checked_sub(first)?));
+    Ok((Buffer::from_vec(moved.collect::<Option<Vec<O>>>().ok_or_else(wrong)?), first..last))
+}
+
+/// `len` numbers of a buffer, from a row on.
+fn numbers<O: ArrowNativeType>(data: &ArrayData, buffer: usize, row: usize, len: usize) -> Result<&[O], ArrowError> {
+    let start = data.offset().saturating_add(row);
+    let all = data.buffers().get(buffer).map(|buffer| buffer.typed_data::<O>());
+    let some = all.and_then(|all| all.get(start..start.saturating_add(len)));
+    some.ok_or_else(|| broken(data, "has too short a buffer"))
+}
+
+fn child(data: &ArrayData, at: usize) -> Result<&ArrayData, ArrowError> {
+    data.child_data().get(at).ok_or_else(|| broken(data, "lacks a child"))
+}
+
+fn broken(data: &ArrayData, what: impl std::fmt::Display) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("an array of type {} {what}", data.data_type()))
+}
+
+/// Rows still without buffers and children. Nulls are counted anew: the count that came with the data may be wrong.
+fn rows(data: &ArrayData, offset: usize, len: usize) -> ArrayDataBuilder {
+    let nulls = data.nulls().map(|nulls| nulls.slice(offset, len));
+    ArrayData::builder(data.data_type().clone()).len(len).nulls(nulls)
+}
+
+fn built(rows: ArrayDataBuilder) -> ArrayData {
+    // SAFETY: only `cut` and `whole` build so. What `cut` gives, `whole` checks before anything reads it, and its own
+    // rows are of columns that are checked and as long.
+    unsafe { rows.build_unchecked() }
 }
 
 fn reader_of(batch: RecordBatch) -> Reader {
@@ -417,10 +550,7 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
         from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema).map_err(from_arrow)
     });
     let batch = imported.and_then(|data| match data.data_type() {
-        DataType::Struct(fields) => {
-            check_values(fields, &data)?;
-            Ok(RecordBatch::from(whole(&data)))
-        }
+        DataType::Struct(fields) => guarded(|| Ok(RecordBatch::from(whole(fields, &data)?))),
         other => Err(Error::invalid(format!("rows must be an Arrow struct array, not {other}"))),
     });
     batch.map_err(|e| to_exception(py, &e))

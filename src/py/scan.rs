@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyType};
+use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
 use super::call::{run, run_attached, run_watched};
@@ -24,7 +24,7 @@ use crate::expr;
 use crate::hand_over::{HandOverRequest, packed_schema};
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
-use crate::task_json::{split_from_json, split_to_json, tasks_from_json, tasks_to_json};
+use crate::task_json::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
 use crate::types;
 use crate::workers::GoOn;
 
@@ -311,6 +311,14 @@ impl Split {
 
     fn tasks_to_json(&self, py: Python<'_>) -> PyResult<String> {
         run(py, || tasks_to_json(&self.inner))
+    }
+
+    /// The tasks of splits of one scan, for `with_tasks` of any of them.
+    #[staticmethod]
+    fn encode_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
+        let texts = run_watched(py, &Watch::new(), |go_on| all_tasks_to_json(&splits, go_on))?;
+        Ok(texts.iter().map(|text| PyBytes::new(py, text.as_bytes())).collect())
     }
 
     /// Tasks that share this split's context.

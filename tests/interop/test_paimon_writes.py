@@ -213,6 +213,8 @@ TAKING_BACK: list[dict[str, object]] = [
     {"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
     {"merge-engine": "partial-update", "fields.v.sequence-group": "d,kind"},
     {"merge-engine": "partial-update", "fields.v.sequence-group": "d", "fields.d.aggregate-function": "sum"},
+    {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "ignore-update-before": "true"},
+    {"ignore-update-before": "true"},
 ]
 
 
@@ -227,7 +229,7 @@ def test_rows_that_are_taken_back_in_one_write(paimon: Paimon, engine: dict[str,
     for turn in range(5):
         some = [
             (dice.randrange(9), dice.choice(kinds), dice.choice([1, 2, 3, None]), dice.choice([0.5, 4.0, None]))
-            for _ in range(4 + 8 * turn)
+            for _ in range(4 + 8 * turn if turn < 4 else 2500)  # hundreds of a key
         ]
         tables[1].write(some)
         tables[0].open().append(batch(columns, some))
@@ -235,6 +237,27 @@ def test_rows_that_are_taken_back_in_one_write(paimon: Paimon, engine: dict[str,
         tables[0].check(None, ("<", "id", 5))
     tables[0].open().maintain.compact()
     tables[0].check(None)
+
+
+@pytest.mark.parametrize("count", [127, 128, 129, 130, 300])
+def test_many_rows_of_one_key_in_one_write(paimon: Paimon, count: int) -> None:
+    """However many there are, the buffer merges them in the order of the sequence field, and each of them once."""
+    columns: dict[str, PaimonType] = {"id": "INT NOT NULL", "kind": "STRING", "seq": "INT", "v": "INT", "w": "INT"}
+    middle: list[tuple[Any, ...]] = [(1, "+I", 2, None, None)] * (count - 3)
+    ordered = [(1, "+I", 1000, None, 5), (1, "+I", 1, 111, 6), *middle, (1, "+I", 500, 222, None)]
+    engines: list[tuple[dict[str, object], list[tuple[Any, ...]]]] = [
+        ({"sequence.field": "seq"}, ordered),
+        ({"fields.seq.sequence-group": "v", "fields.v.aggregate-function": "sum"}, [(1, "-D", 2, 5, None)] * count),
+    ]
+    common: dict[str, object] = {"bucket": 1, "rowkind.field": "kind", "write-only": "true"}
+    for engine, many in engines:
+        options = {**common, "merge-engine": "partial-update", **engine}
+        tables = [paimon.create("many", columns, ["id"], options=options) for _ in range(2)]
+        for some in ([(1, "+I", 1, 10000, None)], many):
+            tables[1].write(some)
+            tables[0].open().append(batch(columns, some))
+        assert_same_rows(comparable(tables[0].read().rows), comparable(tables[1].read().rows), str(engine))
+        tables[0].check(None)
 
 
 def test_messages_of_other_processes(paimon: Paimon) -> None:

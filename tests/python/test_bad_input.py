@@ -204,3 +204,158 @@ def test_text_that_is_not_utf8(tmp_path: pathlib.Path, format: str, partitioned:
         t.append(listed)
     assert t.refresh().scan().count() == 0
     assert list(t.refresh().snapshots) == []
+
+
+HIDDEN = pa.array([False, True, False, False])
+STRICT = pa.field("item", pa.int64(), nullable=False)
+NUMBERS = pa.array([1, 2, None, None, 5, 6, 7, 8])
+TEXTS = pa.array(["é", "ü" * 20, "", "日本", "x", "ß" * 9])
+RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([1, 3, 4], pa.int16()), TEXTS[:3])
+# Whole arrays of four rows: nulls under null rows, where the type allows none, and values that start anywhere.
+SLICED = {
+    "struct": (
+        pa.struct([("a", pa.int64())]),
+        pa.StructArray.from_arrays([pa.array([1, None, 3, 4])], fields=[STRICT.with_name("a")], mask=HIDDEN),
+    ),
+    "fixed-size list": (
+        pa.list_(pa.int64()),
+        pa.FixedSizeListArray.from_arrays(NUMBERS, type=pa.list_(STRICT, 2), mask=HIDDEN),
+    ),
+    "list": (
+        pa.list_(pa.int64()),
+        pa.ListArray.from_arrays(pa.array([0, 2, 4, 5, 8], pa.int32()), NUMBERS, type=pa.list_(STRICT), mask=HIDDEN),
+    ),
+    "list of an empty slice": (
+        pa.list_(pa.string()),
+        pa.ListArray.from_arrays(pa.array([0, 0, 0, 0, 0], pa.int32()), TEXTS.slice(5, 0)),
+    ),
+    "list view": (
+        pa.list_(pa.string()),
+        pa.ListViewArray.from_arrays(pa.array([4, 5, 1, 0], pa.int32()), pa.array([2, 0, 2, 3], pa.int32()), TEXTS),
+    ),
+    "struct of structs": (
+        pa.struct([("s", pa.struct([("t", pa.string())]))]),
+        pa.StructArray.from_arrays([pa.StructArray.from_arrays([TEXTS[:4]], ["t"])], ["s"]),
+    ),
+    "map": (
+        pa.map_(pa.string(), pa.string()),
+        pa.array([[("é", "ü")], None, [], [("ß", "日"), ("b", None)]], pa.map_(pa.string(), pa.string())),
+    ),
+    "run ends": (pa.string(), RUNS),
+    "run ends in a struct": (pa.struct([("t", pa.string())]), pa.StructArray.from_arrays([RUNS], ["t"])),
+    "run ends in a list": (
+        pa.list_(pa.string()),
+        pa.ListArray.from_arrays(pa.array([0, 1, 1, 3, 4], pa.int32()), RUNS),
+    ),
+    "dictionary": (pa.string(), pa.array(["é", None, "ü", "é"]).dictionary_encode()),
+    "text": (pa.string(), TEXTS[:4]),
+    "large text": (pa.string(), TEXTS[:4].cast(pa.large_string())),
+    "view": (pa.string(), TEXTS[:4].cast(pa.string_view())),
+    "booleans": (pa.bool_(), pa.array([True, None, False, True])),
+}
+
+
+@pytest.mark.parametrize("name", SLICED)
+def test_slices_are_whole_data(tmp_path: pathlib.Path, name: str) -> None:
+    """Slices point into arrays that are longer: what is there too is neither theirs nor a fault of theirs."""
+    kind, array = SLICED[name]
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    batch = pa.record_batch([array], names=["c"])
+    slices = [batch.slice(*at) for at in [(0, 4), (1, 3), (1, 1), (2, 2), (3, 1), (2, 0), (4, 0), (0, 1)]]
+    want = [row for part in slices for row in part.to_pylist()]
+    given = {
+        "batches": pa.RecordBatchReader.from_batches(batch.schema, slices),
+        "table": pa.Table.from_batches(slices),
+        "nested": pa.Table.from_batches(slices).to_reader(max_chunksize=1),
+    }
+    for label, rows in given.items():
+        t = catalog.create_table(f"db.{label}", pa.schema([("c", kind)]))
+        t.append(rows)
+        assert t.refresh().scan().to_arrow().to_pylist() == want, label
+
+
+def test_a_required_member_holds_no_null(tmp_path: pathlib.Path) -> None:
+    """Whatever the data's own type says of it."""
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    t = catalog.create_table("db.t", pa.schema([("c", pa.struct([STRICT.with_name("a")]))]))
+    for nullable in (False, True):
+        field = STRICT.with_name("a").with_nullable(nullable)
+        bad = pa.table({"c": pa.StructArray.from_arrays([pa.array([1, 2, None, 4])], fields=[field])})
+        for rows in (bad, bad.slice(1), bad.slice(2, 1)):
+            with pytest.raises(fz.InvalidInputError, match=r"c\.a"):
+                t.append(rows)
+        t.append(bad.slice(3))
+    assert t.refresh().scan().to_arrow().to_pylist() == [{"c": {"a": 4}}] * 2
+
+
+def test_many_slices_of_one_batch(tmp_path: pathlib.Path) -> None:
+    texts = [None if i % 11 == 5 else f"{i} zażółć gęślą jaźń" for i in range(ROWS)]
+    lists = [None if i % 7 == 2 else texts[i : i + i % 4] for i in range(ROWS)]
+    maps = [[(f"ключ {i}", text)] * (i % 2) for i, text in enumerate(texts)]
+    schema = pa.schema(
+        [
+            ("id", pa.int64()),
+            ("text", pa.string()),
+            ("bytes", pa.binary()),
+            ("lists", pa.list_(pa.string())),
+            ("maps", pa.map_(pa.string(), pa.string())),
+            ("nested", pa.struct([("lists", pa.list_(pa.string())), ("text", pa.string())])),
+        ]
+    )
+    binary = [text and text.encode() for text in texts]
+    nested = [{"lists": some, "text": text} for some, text in zip(lists, texts, strict=True)]
+    rows = pa.table([list(range(ROWS)), texts, binary, lists, maps, nested], schema=schema)
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    parts = pa.Table.from_batches([rows.to_batches()[0].slice(i, 7) for i in range(0, ROWS, 7)])
+    for label, given in {"reader": rows.to_reader(max_chunksize=7), "stream": parts}.items():
+        t = catalog.create_table(f"db.{label}", schema)
+        t.append(given)
+        assert t.refresh().scan().to_arrow().sort_by("id").to_pylist() == rows.to_pylist()
+
+
+def damaged_texts(damage: str) -> pa.Array:
+    """A hundred texts; of the one at 50 only the damage is to be seen, and its neighbours are as they should."""
+    texts = [f"ä{i:02}".encode() for i in range(100)]
+    if damage == "not UTF-8":
+        texts[50] = b"\xff" * 4
+    offsets = [4 * i for i in range(101)]
+    if damage == "half a character":
+        offsets[50] += 1
+    if damage == "offsets descend":
+        offsets[50], offsets[51] = offsets[51], offsets[50]
+    buffers = [None, pa.py_buffer(struct.pack("<101i", *offsets)), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.string(), 100, buffers)
+
+
+@pytest.mark.parametrize("inside", ["text", "list", "struct", "fixed-size list"])
+@pytest.mark.parametrize("damage", ["not UTF-8", "half a character", "offsets descend"])
+def test_damage_counts_where_a_slice_reaches_it(tmp_path: pathlib.Path, damage: str, inside: str) -> None:
+    array = damaged_texts(damage)
+    kind = pa.string()
+    if inside == "list":
+        kind = pa.list_(pa.string())
+        array = pa.ListArray.from_arrays(pa.array(range(101), pa.int32()), array)
+    if inside == "struct":
+        kind = pa.struct([("t", pa.string())])
+        array = pa.StructArray.from_arrays([array], ["t"])
+    if inside == "fixed-size list":
+        kind = pa.list_(pa.string())
+        array = pa.FixedSizeListArray.from_arrays(array, 1)
+    rows = pa.table({"id": list(range(100)), "name": array})
+    catalog = fz.catalog("c", type="filesystem", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    t = catalog.create_table("db.t", pa.schema([("id", pa.int64()), ("name", kind)]))
+    batch = rows.to_batches()[0]
+    later = pa.RecordBatchReader.from_batches(batch.schema, [batch.slice(0, 10), batch.slice(45, 10)])
+    for given in (rows, rows.slice(45, 10), rows.to_reader(max_chunksize=5), later):
+        with pytest.raises(fz.InvalidInputError, match=r"damaged .*name"):
+            t.append(given)
+    assert t.refresh().scan().count() == 0
+    good = [rows.slice(0, 10), rows.slice(40, 9), rows.slice(52), rows.slice(53, 7)]
+    for given in good:
+        t.append(given)
+    want = sorted((row for given in good for row in given.to_pylist()), key=lambda row: row["id"])
+    assert t.refresh().scan().to_arrow().sort_by("id").to_pylist() == want

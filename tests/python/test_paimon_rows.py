@@ -532,3 +532,84 @@ def test_filters_of_a_bucket_key_that_has_another_type_now(tmp_path: Path, funct
         assert t.scan(where).count() == 1, where
     t.delete("id = '-5'" if wider == "string" else "id = -5")
     assert t.refresh().scan().count() == 39
+
+
+PLACES: list[dict[str, str]] = [
+    {"scan.snapshot-id": "1"},
+    {"scan.mode": "from-snapshot", "scan.version": "1"},
+    {"scan.mode": "from-file-creation-time", "scan.file-creation-time-millis": str(2**62)},
+    {"incremental-between": "1,2"},
+]
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda p: ",".join(p))
+@pytest.mark.parametrize("key", [None, ["id"]])
+def test_what_is_changed_is_the_newest(
+    make: Callable[..., fz.Table], key: list[str] | None, place: dict[str, str]
+) -> None:
+    """The version that a table's options name is for readers, not for changes."""
+    t = make({"bucket": "1", **({} if key else {"bucket-key": "id"})}, key)
+    for i in range(3):
+        t.append(batch(rows(10 * i, 10 * i + 10)))
+    t.set_properties(place)
+    t.delete("id = 12")
+    t.update("id = 23", {"v": 99.0})
+    if key is None:
+        t.overwrite(batch([(5, "new", 1.0)]), "id = 5")
+    else:
+        t.append(batch([(5, "new", 1.0)]))
+    t.maintain.compact()
+    t.remove_properties(*place)
+    expected = {r[0]: r for r in rows(0, 30)}
+    del expected[12]
+    expected |= {5: (5, "new", 1.0), 23: (23, "c", 99.0)}
+    assert held(t) == expected
+
+
+def test_a_key_that_moves_from_what_readers_do_not_see(make: Callable[..., fz.Table]) -> None:
+    t = make({"bucket": "-1"}, ["id"], ["g"])
+    for i in range(3):
+        t.append(batch([(i, "a", 1.0)]))
+    t.set_properties({"scan.snapshot-id": "1"})
+    t.append(batch([(2, "b", 2.0)]))
+    t.remove_properties("scan.snapshot-id")
+    assert held(t) == {0: (0, "a", 1.0), 1: (1, "a", 1.0), 2: (2, "b", 2.0)}
+
+
+@pytest.mark.parametrize("mode", ["latest", "latest-full", "full", "compacted-full", "from-timestamp"])
+def test_a_version_is_asked_for_in_spite_of_the_tables_options(make: Callable[..., fz.Table], mode: str) -> None:
+    t = make()
+    for i in range(3):
+        t.append(batch(rows(i, i + 1)))
+    first = t.snapshots[0].id
+    t.set_properties({"scan.mode": mode, **({"scan.timestamp-millis": "1"} if mode == "from-timestamp" else {})})
+    assert list(held(t, at=first)) == [0]
+    with pytest.raises(fz.InvalidInputError, match="both at="):
+        t.scan(at=first, options={"scan.mode": "latest"})
+
+
+KINDS = ["+I", "-u", "+U", "-D"]
+
+
+def kinds_table(make: Callable[..., fz.Table], options: dict[str, str], key: list[str] | None) -> fz.Table:
+    return make({"bucket": "1", "rowkind.field": "g", **({} if key else {"bucket-key": "id"}), **options}, key)
+
+
+def test_kinds_of_appended_rows(make: Callable[..., fz.Table]) -> None:
+    given = [(i, kind, None) for i, kind in enumerate(KINDS)]
+    for kind in ("-D", "-u"):
+        t = kinds_table(make, {}, None)
+        with pytest.raises(fz.InvalidInputError, match="without a primary key"):
+            t.append(batch([(1, "+I", None), (2, kind, None)]))
+        assert t.snapshot is None
+    assert list(held(kinds_table(make, {"ignore-delete": "true"}, None).append(batch(given)))) == [0, 2]
+    t = kinds_table(make, {"ignore-update-before": "true"}, None).append(batch(given[:3]))
+    assert list(held(t)) == [0, 2]
+    with pytest.raises(fz.InvalidInputError, match="no kind of row"):
+        t.append(batch([(1, "+X", None)]))
+
+
+def test_rows_before_an_update_are_left_out(make: Callable[..., fz.Table]) -> None:
+    given = batch([(1, "+U", 20.0), (1, "-U", 10.0)])
+    assert held(kinds_table(make, {"ignore-update-before": "true"}, ["id"]).append(given)) == {1: (1, "+U", 20.0)}
+    assert held(kinds_table(make, {}, ["id"]).append(given)) == {}

@@ -24,6 +24,7 @@ from pyspark.sql import types as st
 import frazil as fz
 from conftest import event_rows
 from frazil.spark import lanes, native, remote
+from frazil.spark.planning import PlanOnExecutors
 
 pytestmark = pytest.mark.spark
 
@@ -582,7 +583,7 @@ def run_elsewhere(function: remote.OnBatches, code: str) -> str:
 
 
 def test_workers_without_frazil_say_so() -> None:
-    function = remote.on_executors(lanes.read_splits, "read_splits")
+    function = remote.on_executors(PlanOnExecutors(), "PlanOnExecutors")
     assert run_elsewhere(function, "").strip() == "0"
     said = run_elsewhere(function, "sys.modules['frazil'] = None")
     assert "Frazil can't be imported by Spark's Python workers" in said

@@ -6,7 +6,6 @@ import datetime as dt
 import decimal
 import json
 import uuid
-from collections import Counter
 
 import pyarrow as pa
 import pytest
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import frazil as fz
-from frazil.spark.lanes import _spark_hash, partition_keys
 from frazil.spark.types import arrow_schema, conform, spark_schema
 
 
@@ -189,16 +187,3 @@ def test_conform_keeps_rows_without_columns() -> None:
 def test_uuids_as_text(value: uuid.UUID) -> None:
     batch = pa.record_batch({"u": pa.array([value.bytes], pa.binary(16))})
     assert conform(batch, pa.schema([("u", pa.string())])).to_pylist() == [{"u": str(value)}]
-
-
-def test_hash_is_sparks() -> None:
-    # select hash(0), hash(1), hash(42), hash(2147483647) in Spark 4.1
-    hashes = [_spark_hash(v) for v in (0, 1, 42, 2147483647)]
-    assert hashes == [933211791, -559580957, 29417773, 133916647]
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1000])
-def test_each_partition_gets_one_key(count: int) -> None:
-    keys = partition_keys(count)
-    assert len(keys) == count
-    assert Counter(_spark_hash(k) % count for k in keys) == dict.fromkeys(range(count), 1)

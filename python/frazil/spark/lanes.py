@@ -9,23 +9,26 @@ import base64
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
+from pyspark.serializers import NoOpSerializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from frazil import _core
 from frazil.scan import Split
 from frazil.spark.remote import on_executors
 from frazil.spark.types import arrow_schema, conform
 
 __all__ = [
+    "ReadTasks",
     "SplitSource",
     "arrow_lane",
     "no_rows",
-    "read_splits",
     "rows_of",
     "scattered",
     "with_unknown_size",
@@ -33,11 +36,12 @@ __all__ = [
 
 
 def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
-    """Reads splits with Frazil's reader, one Spark task each."""
+    """Reads splits of one scan with Frazil's reader, one Spark task each."""
     if not splits:
         return no_rows(spark, schema)
-    rows = scattered(spark, [pickle.dumps(split) for split in splits]).mapInArrow(_READ_SPLITS, schema)
-    return with_unknown_size(spark, rows, schema)
+    payloads = _core.Split.encode_tasks([split._core for split in splits])
+    read = on_executors(ReadTasks(Split(splits[0]._core.with_tasks('{"specs": [], "tasks": []}'))), "read_splits")
+    return scattered(spark, payloads).mapInArrow(read, schema)
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -61,17 +65,27 @@ def with_unknown_size(spark: SparkSession, rows: DataFrame, schema: StructType) 
     source, it never knows the size.
     """
     if _is_connect(spark):
-        nothing = _tasks_connect(spark, []).mapInArrow(_READ_SPLITS, schema)
+        nothing = _tasks_connect(spark, []).mapInArrow(on_executors(_nothing, "nothing"), schema)
     else:
         nothing = spark.createDataFrame(spark.sparkContext.emptyRDD(), schema)
     return rows.unionAll(nothing)
 
 
-def read_splits(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs on executors: rows of pickled splits, which come in column `split`."""
-    for batch in batches:
-        for payload in batch.column(batch.schema.get_field_index("split")):
-            yield from rows_of(pickle.loads(payload.as_py()))
+def _nothing(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return iter(())
+
+
+class ReadTasks:
+    """Runs on executors: reads rows of encoded tasks, which come in the only column; `reader` is what they share."""
+
+    def __init__(self, reader: Split) -> None:
+        self._reader = reader
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows as Spark takes them."""
+        for batch in batches:
+            for payload in batch.column(0):
+                yield from rows_of(Split(self._reader._core.with_tasks(payload.as_py().decode())))
 
 
 def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
@@ -82,19 +96,22 @@ def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
         yield conform(batch, target)
 
 
-_READ_SPLITS = on_executors(read_splits, "read_splits")
-
-
 def _is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
-    """The task list. Spark takes a DataFrame made from Python rows for huge; of a range it would know the size."""
-    tasks = spark.createDataFrame(
-        list(zip(partition_keys(len(payloads)), payloads, strict=True)), "key int, split binary"
+    """The task list: an RDD of bytes, a partition each. Spark takes a DataFrame made from an RDD for huge."""
+    context: Any = spark.sparkContext
+    jvm, count = context._jvm, len(payloads)
+    rdd = context._serialize_to_jvm(
+        payloads,
+        NoOpSerializer(),
+        lambda file: jvm.PythonRDD.readRDDFromFile(context._jsc, file, count),
+        lambda: jvm.PythonParallelizeServer(context._jsc.sc(), count),
     )
-    return tasks.repartition(len(payloads), "key").select("split")
+    tasks = spark._jsparkSession.createDataset(rdd.rdd(), jvm.org.apache.spark.sql.Encoders.BINARY())
+    return DataFrame(tasks.toDF(), spark).withColumnRenamed("value", "split")
 
 
 def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
@@ -137,34 +154,3 @@ class _SplitReader(DataSourceReader):
         # Spark asks for None, or a partition of it, if there are no partitions.
         if partition is not None and partition.value is not None:
             yield (partition.value,)
-
-
-def partition_keys(count: int) -> list[int]:
-    """`count` integers that Spark's hash partitioning into `count` partitions puts into one partition each.
-
-    Spark takes the Murmur3 hash of the key (seed 42) modulo the number of partitions. Keys are tried until each
-    partition has its own; that is about `count * ln(count)` hashes.
-    """
-    keys: list[int | None] = [None] * count
-    missing, key = count, 0
-    while missing:
-        partition = _spark_hash(key) % count
-        if keys[partition] is None:
-            keys[partition] = key
-            missing -= 1
-        key += 1
-    return [key for key in keys if key is not None]
-
-
-def _spark_hash(value: int) -> int:
-    """Murmur3 of a non-negative 32-bit integer with seed 42, as a signed integer."""
-    mask = 0xFFFFFFFF
-    k = value * 0xCC9E2D51 & mask
-    k = ((k << 15 | k >> 17) & mask) * 0x1B873593 & mask
-    h = 42 ^ k
-    h = ((h << 13 | h >> 19) & mask) * 5 + 0xE6546B64 & mask
-    h ^= 4
-    h = (h ^ h >> 16) * 0x85EBCA6B & mask
-    h = (h ^ h >> 13) * 0xC2B2AE35 & mask
-    h ^= h >> 16
-    return h - (1 << 32) if h >= 1 << 31 else h

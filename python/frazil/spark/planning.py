@@ -20,7 +20,7 @@ from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
-from frazil.spark.lanes import no_rows, rows_of, scattered, with_unknown_size
+from frazil.spark.lanes import ReadTasks, no_rows, scattered, with_unknown_size
 from frazil.spark.remote import on_executors
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
@@ -176,7 +176,7 @@ def readers_of(scan: Scan, parts: Sequence[PlanPart]) -> int:
 def _read(spark: SparkSession, splits: DataFrame, reader: Split, readers: int) -> DataFrame:
     schema = spark_schema(reader.schema)
     # Adaptive execution leaves partitions alone whose number was asked for; others, being small, it would join.
-    rows = splits.repartition(readers).mapInArrow(on_executors(ReadPlanned(reader), "ReadPlanned"), schema)
+    rows = splits.repartition(readers).mapInArrow(on_executors(ReadTasks(reader), "ReadPlanned"), schema)
     return with_unknown_size(spark, rows, schema)
 
 
@@ -213,19 +213,6 @@ class PlanTasksOnExecutors:
         """Rows of the tasks' table."""
         for part in _parts(batches):
             yield from part.plan_table().cast(_TASK_ARROW).to_batches()
-
-
-class ReadPlanned:
-    """Runs on executors: rows of planned splits."""
-
-    def __init__(self, reader: Split) -> None:
-        self._reader = reader
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows as Spark takes them."""
-        for batch in batches:
-            for payload in batch.column(0):
-                yield from rows_of(Split(self._reader._core.with_tasks(payload.as_py().decode())))
 
 
 def _parts(batches: Iterable[pa.RecordBatch]) -> Iterator[PlanPart]:

@@ -9,11 +9,8 @@ use arrow::datatypes::Schema;
 use crate::error::{Error, Result};
 use crate::paimon::options::MergeEngine;
 use crate::paimon::schema::TableSchema;
+use crate::paimon_write::IGNORE_DELETE;
 use crate::row_level::Assigned;
-
-/// Options that let rows of kind `-D` be passed over.
-const IGNORE_DELETE: [&str; 4] =
-    ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
 
 fn no(what: &str, hint: &str) -> Error {
     Error::unsupported(what).hint(hint)
