@@ -40,6 +40,7 @@ use crate::data::file_write::FileSettings;
 use crate::data::kind_rows::with_kind;
 use crate::data::locations::FileLocations;
 use crate::data::merge_buffer::BufferMerge;
+use crate::data::merge_rules::ignores_deletes;
 use crate::data::paimon_types::ExactTypes;
 use crate::data::table_rows::TableFiles;
 use crate::data::write::{DataWriter, RowOrder, Sorting, WriteContext};
@@ -72,7 +73,6 @@ use keyed_rows::{Handed, KeyedRows, Role};
 use names::{BUCKET, BUCKET_ID, FileNames};
 use new_files::Recorder;
 pub(crate) use properties::{by_level, target_bytes};
-pub(crate) use row_kinds::IGNORE_DELETE;
 use row_kinds::{DELETE, IGNORE_UPDATE_BEFORE, INSERT, Kinds, RowKinds, UPDATE};
 use stats::StatsConfig;
 use written::WrittenBuckets;
@@ -505,11 +505,10 @@ impl<'t> Plan<'t> {
     /// The kinds that rows of a table without a primary key say they have.
     fn appended_kinds(&self) -> Result<Option<RowKinds>> {
         let Some(at) = self.kind_column()? else { return Ok(None) };
-        let is_set = |key: &str| self.options.boolean(key, false);
         Ok(Some(RowKinds {
             of: Kinds::Column(at),
-            ignores_deletes: IGNORE_DELETE.into_iter().try_fold(false, |any, key| Ok(any | is_set(key)?))?,
-            ignores_update_before: is_set(IGNORE_UPDATE_BEFORE)?,
+            ignores_deletes: ignores_deletes(&self.options)?,
+            ignores_update_before: self.options.boolean(IGNORE_UPDATE_BEFORE, false)?,
         }))
     }
 

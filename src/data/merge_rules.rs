@@ -58,6 +58,19 @@ fn column(schema: &Schema, name: &str) -> Result<FieldId> {
     found.map(|f| f.id).ok_or_else(|| Error::invalid(format!("the table has no column '{name}' that its options name")))
 }
 
+/// Options that have rows of kinds `-D` and `-U` left out; the first that is set counts.
+pub const IGNORE_DELETE: [&str; 4] =
+    ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
+
+/// Whether a table's options have rows left out that take others away.
+///
+/// # Errors
+/// `InvalidInput` for what is neither true nor false.
+pub fn ignores_deletes(options: &Options<'_>) -> Result<bool> {
+    let said = IGNORE_DELETE.into_iter().find(|key| options.get(key).is_some());
+    said.map_or(Ok(false), |key| options.boolean(key, false))
+}
+
 impl Rules {
     /// Reads them for a table with the columns of `schema`.
     ///
@@ -65,10 +78,7 @@ impl Rules {
     /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
     /// `Unsupported` for merge engines that are not known.
     pub fn new(options: &Options<'_>, schema: &Schema) -> Result<Rules> {
-        let deletes =
-            ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
-        let said = deletes.iter().find(|key| options.get(key).is_some());
-        let ignore_delete = said.map_or(Ok(false), |key| options.boolean(key, false))?;
+        let ignore_delete = ignores_deletes(options)?;
         let order =
             options.list("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
         let descending = match options.get("sequence.field.sort-order").map(str::to_lowercase).as_deref() {

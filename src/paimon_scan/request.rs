@@ -87,7 +87,10 @@ pub(super) fn scan(table: &PaimonTable, request: ScanRequest) -> Result<PaimonSc
     let table = branch.as_ref().unwrap_or(table);
     let request = if branch.is_some() { ScanRequest { at: None, ..request } } else { request };
     let options = plain_options(table, &request.options)?;
-    if options.keys().any(|key| key.starts_with("incremental-between") && !key.ends_with("-mode")) {
+    let names_changes = |key: &String| matches!(key.as_str(), "incremental-between" | "incremental-between-timestamp");
+    // What the table says of versions is for scans that say nothing.
+    let says_nothing = request.at.is_none() && request.since.is_none() && !request.changes;
+    if request.options.keys().any(names_changes) || (says_nothing && options.keys().any(names_changes)) {
         return Err(Error::invalid("scans of what changed are asked for by name, not by options")
             .hint("Use table.changes(since=..., at=...)"));
     }
@@ -143,7 +146,6 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
             .hint("Leave out one of them"));
     }
     if let Some((key, value)) = at {
-        // What the table says of versions is for scans that say nothing.
         options.retain(|key, _| !names_version(key));
         options.insert(key.to_owned(), value);
     }

@@ -14,10 +14,6 @@ const UPDATE_BEFORE: i32 = 1;
 pub(super) const UPDATE: i32 = 2;
 pub(super) const DELETE: i32 = 3;
 
-/// Options that have rows of kinds `-D` and `-U` left out.
-pub(crate) const IGNORE_DELETE: [&str; 4] =
-    ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
-
 /// The option that has rows of kind `-U` left out.
 pub(super) const IGNORE_UPDATE_BEFORE: &str = "ignore-update-before";
 

@@ -60,8 +60,16 @@ pub(super) fn import_schema(obj: &Bound<'_, PyAny>) -> PyResult<Option<ArrowSche
     // SAFETY: a capsule of this name points at an initialised `ArrowSchema` (Arrow PyCapsule interface), which it owns
     // and which stays valid while `capsule` lives; nothing else refers to it.
     let schema = unsafe { FFI_ArrowSchema::from_raw(pointer.as_ptr()) };
-    let parsed = guarded(|| ArrowSchema::try_from(&schema).map_err(from_arrow));
+    let parsed = guarded(|| match schema.release {
+        Some(_) => ArrowSchema::try_from(&schema).map_err(from_arrow),
+        None => Err(consumed("schema")),
+    });
     parsed.map(Some).map_err(|e| to_exception(obj.py(), &e))
+}
+
+/// Whoever takes what a capsule points at marks it as released, and may leave the rest of it as it was.
+fn consumed(what: &str) -> Error {
+    Error::invalid(format!("the Arrow {what} was read already"))
 }
 
 fn stream_capsule(py: Python<'_>, reader: Reader) -> PyResult<Bound<'_, PyCapsule>> {
@@ -310,8 +318,8 @@ struct Imported {
 
 impl Imported {
     fn new(mut stream: FFI_ArrowArrayStream) -> Result<Imported> {
-        let Some(get_schema) = stream.get_schema else {
-            return Err(Error::invalid("the Arrow stream was read already"));
+        let Some(get_schema) = stream.get_schema.filter(|_| stream.release.is_some()) else {
+            return Err(consumed("stream"));
         };
         let mut schema = FFI_ArrowSchema::empty();
         // SAFETY: the stream is initialised and not released (Arrow C stream interface), and `schema` is to be written.
@@ -376,7 +384,12 @@ fn whole(fields: &Fields, data: &ArrayData) -> Result<StructArray> {
         })
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
-    Ok(StructArray::from(built(rows(data, 0, data.len()).child_data(columns))))
+    let rows = StructArray::from(built(rows(data, 0, data.len()).child_data(columns)));
+    match rows.null_count() {
+        // What lies under them is void.
+        1.. => Err(Error::invalid("rows of a table can't be null").hint("Leave them out")),
+        0 => Ok(rows),
+    }
 }
 
 fn checked(cut: ArrayData) -> Result<ArrayData, ArrowError> {
@@ -546,8 +559,11 @@ fn batch_of(method: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     // SAFETY: capsules of these names point at initialised structs, which they own and which stay valid while they live;
     // the schema describes the array (Arrow PyCapsule interface), as `from_ffi` requires.
     let imported = guarded(|| unsafe {
-        let schema = FFI_ArrowSchema::from_raw(schema.as_ptr());
-        from_ffi(FFI_ArrowArray::from_raw(array.as_ptr()), &schema).map_err(from_arrow)
+        let (schema, array) = (FFI_ArrowSchema::from_raw(schema.as_ptr()), FFI_ArrowArray::from_raw(array.as_ptr()));
+        if schema.release.is_none() || array.is_released() {
+            return Err(consumed("array"));
+        }
+        from_ffi(array, &schema).map_err(from_arrow)
     });
     let batch = imported.and_then(|data| match data.data_type() {
         DataType::Struct(fields) => guarded(|| Ok(RecordBatch::from(whole(fields, &data)?))),

@@ -7,6 +7,7 @@ import pathlib
 import random
 import shutil
 import struct
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -359,3 +360,49 @@ def test_damage_counts_where_a_slice_reaches_it(tmp_path: pathlib.Path, damage: 
         t.append(given)
     want = sorted((row for given in good for row in given.to_pylist()), key=lambda row: row["id"])
     assert t.refresh().scan().to_arrow().sort_by("id").to_pylist() == want
+
+
+class Capsules:
+    """Gives the same capsules each time, whoever has taken what is in them."""
+
+    def __init__(self, stream: Any = None, array: Any = None) -> None:
+        if stream is not None:
+            self.__arrow_c_stream__ = lambda _=None: stream
+        if array is not None:
+            self.__arrow_c_array__ = lambda _=None: array
+
+
+@pytest.mark.parametrize("by", ["pyarrow", "frazil"])
+@pytest.mark.parametrize("kind", ["stream", "array"])
+def test_what_was_read_already_is_refused(tmp_path: pathlib.Path, kind: str, by: str) -> None:
+    """Who takes a stream or an array marks it as released, and may leave the rest of it pointing at freed memory."""
+    batch = pa.record_batch({"a": ["x" * 50] * 1000})
+    catalog = fz.catalog("c", type="memory", warehouse=str(tmp_path))
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", batch.schema)
+    if kind == "stream":
+        capsule = pa.Table.from_batches([batch]).__arrow_c_stream__()
+        given = Capsules(stream=capsule)
+        if by == "pyarrow":
+            pa.RecordBatchReader._import_from_c_capsule(capsule).read_all()
+    else:
+        capsules = batch.__arrow_c_array__()
+        given = Capsules(array=capsules)
+        if by == "pyarrow":
+            pa.RecordBatch._import_from_c_capsule(*capsules)
+    if by == "frazil":
+        table = table.append(given)
+    with pytest.raises(fz.InvalidInputError, match="was read already"):
+        table.append(given)
+    assert table.scan().count() == (1000 if by == "frazil" else 0)
+
+
+def test_rows_that_are_null_are_refused(tmp_path: pathlib.Path) -> None:
+    rows = pa.StructArray.from_arrays([pa.array([1, 2, 3])], ["id"], mask=pa.array([False, True, False]))
+    catalog = fz.catalog("c", type="memory", warehouse=str(tmp_path))
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", pa.schema([("id", pa.int64())]))
+    for given in (rows, pa.chunked_array([rows]), rows[1:]):
+        with pytest.raises(fz.InvalidInputError, match="can't be null"):
+            table.append(given)
+    assert table.append(rows[2:]).scan().to_arrow()["id"].to_pylist() == [3]

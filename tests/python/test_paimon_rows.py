@@ -576,6 +576,19 @@ def test_a_key_that_moves_from_what_readers_do_not_see(make: Callable[..., fz.Ta
     assert held(t) == {0: (0, "a", 1.0), 1: (1, "a", 1.0), 2: (2, "b", 2.0)}
 
 
+def test_a_version_is_asked_for_in_spite_of_stored_changes(make: Callable[..., fz.Table]) -> None:
+    t = make({"bucket": "1", "bucket-key": "id"})
+    for i in range(3):
+        t.append(batch(rows(i, i + 1)))
+    t.set_properties({"incremental-between": "1,2", "incremental-between-tag-to-snapshot": "true"})
+    assert list(held(t, at=1)) == [0]
+    assert t.changes(since=2).count() == 1
+    with pytest.raises(fz.InvalidInputError, match="by name"):
+        t.scan()
+    t.remove_properties("incremental-between")
+    assert len(held(t)) == 3
+
+
 @pytest.mark.parametrize("mode", ["latest", "latest-full", "full", "compacted-full", "from-timestamp"])
 def test_a_version_is_asked_for_in_spite_of_the_tables_options(make: Callable[..., fz.Table], mode: str) -> None:
     t = make()
@@ -605,6 +618,10 @@ def test_kinds_of_appended_rows(make: Callable[..., fz.Table]) -> None:
     assert list(held(kinds_table(make, {"ignore-delete": "true"}, None).append(batch(given)))) == [0, 2]
     t = kinds_table(make, {"ignore-update-before": "true"}, None).append(batch(given[:3]))
     assert list(held(t)) == [0, 2]
+    # The first of the options' names that is set counts.
+    t2 = kinds_table(make, {"ignore-delete": "false", "first-row.ignore-delete": "true"}, None)
+    with pytest.raises(fz.InvalidInputError, match="without a primary key"):
+        t2.append(batch(given))
     with pytest.raises(fz.InvalidInputError, match="no kind of row"):
         t.append(batch([(1, "+X", None)]))
 

@@ -1,4 +1,4 @@
-"""What the driver keeps of manifests: decoded, in a folder that Spark removes when it ends.
+"""What the driver keeps of manifests: decoded, in a folder that Spark removes when its JVM ends.
 
 A driver plans the same table again and again, and manifests never change. To keep one costs about as much as to plan it
 twice, so a table's are kept from the third scan on.
@@ -21,8 +21,8 @@ CACHE_BYTES_CONF = "spark.frazil.planning.cache-bytes"
 
 _CACHE_BYTES = 1 << 30
 _FROM_SCAN = 3
-# How often this process has scanned the table of a location.
-_SCANS: Counter[str] = Counter()
+# How often the table of a location was scanned with a folder.
+_SCANS: Counter[tuple[str, str]] = Counter()
 
 
 def keep_plans(spark: SparkSession, table: Table) -> dict[str, str]:
@@ -31,12 +31,12 @@ def keep_plans(spark: SparkSession, table: Table) -> dict[str, str]:
     Raises:
         InvalidInputError: The setting is no number of bytes.
     """
-    most_bytes = setting(spark, CACHE_BYTES_CONF, _CACHE_BYTES)
     folder = _folder(spark)
-    if most_bytes == 0 or folder is None or table.format != "iceberg":
+    if folder is None or table.format != "iceberg":
         return {}
-    _SCANS[table.location] += 1
-    if _SCANS[table.location] < _FROM_SCAN:
+    most_bytes = setting(spark, CACHE_BYTES_CONF, _CACHE_BYTES)
+    _SCANS[folder, table.location] += 1
+    if most_bytes == 0 or _SCANS[folder, table.location] < _FROM_SCAN:
         return {}
     return {"plan-cache": str(Path(folder, "frazil-plans")), "plan-cache-bytes": str(most_bytes)}
 

@@ -6,10 +6,10 @@
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::Schema;
 
+use crate::data::merge_rules::IGNORE_DELETE;
 use crate::error::{Error, Result};
 use crate::paimon::options::MergeEngine;
 use crate::paimon::schema::TableSchema;
-use crate::paimon_write::IGNORE_DELETE;
 use crate::row_level::Assigned;
 
 fn no(what: &str, hint: &str) -> Error {
