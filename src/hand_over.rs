@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::Int64Array;
+use arrow::array::{ArrayRef, Int64Array, StringArray};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use indexmap::IndexMap;
@@ -54,8 +54,8 @@ pub struct HandOver {
     pub positions: RecordBatch,
     /// Everything else.
     pub rest: Vec<Split>,
-    /// Files of the rest, with the reason.
-    pub reasons: Vec<(String, String)>,
+    /// Files of the rest, with the reason ([`reasons_schema`]).
+    pub reasons: RecordBatch,
 }
 
 /// What files of a group have in common.
@@ -96,6 +96,19 @@ pub fn packed_schema() -> SchemaRef {
     Arc::new(ArrowSchema::new(vec![ArrowField::new("row", DataType::Int64, false)]))
 }
 
+/// Columns of [`HandOver::reasons`].
+pub fn reasons_schema() -> SchemaRef {
+    let text = |name| ArrowField::new(name, DataType::Utf8, false);
+    Arc::new(ArrowSchema::new(vec![text("file_path"), text("reason")]))
+}
+
+fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
+    let paths: ArrayRef = Arc::new(StringArray::from_iter_values(reasons.iter().map(|(path, _)| path)));
+    let why: ArrayRef = Arc::new(StringArray::from_iter_values(reasons.iter().map(|(_, reason)| reason)));
+    RecordBatch::try_new(reasons_schema(), vec![paths, why])
+        .map_err(|e| Error::internal("reasons make no batch").because(e))
+}
+
 impl Scan {
     /// Plans, and deals the files out. Reads the footer of each file that may go to the engine, and its position deletes.
     ///
@@ -134,7 +147,7 @@ impl Scan {
             positions: RecordBatch::try_new(packed_schema(), vec![positions])
                 .map_err(|e| Error::internal("positions make no batch").because(e))?,
             rest: rest.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect(),
-            reasons: out.reasons,
+            reasons: reasons_batch(&out.reasons)?,
             wanted: Schema::new(context.schema.id, dealer.wanted, Vec::new()),
         })
     }
@@ -348,7 +361,7 @@ fn filter_to_json(filter: &BoundPredicate) -> Json {
 }
 
 impl HandOver {
-    /// Filter, groups and reasons as JSON.
+    /// Filter and groups as JSON.
     pub fn to_json(&self) -> String {
         let file = |f: &PlainFile| json!([f.path, f.size_bytes, f.record_count, f.number]);
         let group = |g: &PlainGroup| {
@@ -359,7 +372,7 @@ impl HandOver {
             })
         };
         let groups: Vec<Json> = self.groups.iter().map(group).collect();
-        json!({"filter": filter_to_json(&self.filter), "groups": groups, "reasons": self.reasons}).to_string()
+        json!({"filter": filter_to_json(&self.filter), "groups": groups}).to_string()
     }
 }
 

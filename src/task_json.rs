@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
-use crate::error::{Error, Result, ResultExt};
+use self::encode::{FileScanTask, SplitObject, TaskObject, file_object, spec_objects, text};
+use crate::error::{Error, Result};
 use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::store::Location;
@@ -17,13 +18,14 @@ use crate::task::{
     Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
     FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
 };
-use crate::types::json::{value_from_json, value_to_json};
+use crate::types::json::value_from_json;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
 use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
-use crate::types::value::{hex, unhex};
+use crate::types::value::unhex;
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 use crate::workers::{GoOn, in_parallel};
 
+mod encode;
 mod paimon;
 
 /// Whether to write only the specification's members or all that a reader in another process needs.
@@ -43,13 +45,7 @@ pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
         return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
             .hint("Pickle it, or the split it is in"));
     }
-    let mut out = task_object(task, Form::Specification)?;
-    let mut head = Map::new();
-    head.insert("task-type".into(), json!("file-scan-task"));
-    head.insert("schema".into(), schema_to_json(schema));
-    head.insert("spec".into(), spec_object(&task.data_file.partition, Form::Specification));
-    head.append(&mut out);
-    Ok(Json::Object(head).to_string())
+    text(&FileScanTask { schema: schema_to_json(schema), task: TaskObject::new(task, Form::Specification)? })
 }
 
 /// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
@@ -69,9 +65,7 @@ pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
 /// # Errors
 /// As [`task_to_json`].
 pub fn split_to_json(split: &Split) -> Result<String> {
-    let mut out = tasks_object(split)?;
-    out.insert("context".into(), context_to_json(&split.context));
-    Ok(Json::Object(out).to_string())
+    text(&SplitObject::new(split, Some(context_to_json(&split.context)))?)
 }
 
 /// The tasks of a split alone, for [`tasks_from_json`]: what they share may be known where they go.
@@ -79,7 +73,7 @@ pub fn split_to_json(split: &Split) -> Result<String> {
 /// # Errors
 /// As [`task_to_json`].
 pub fn tasks_to_json(split: &Split) -> Result<String> {
-    Ok(Json::Object(tasks_object(split)?).to_string())
+    text(&SplitObject::new(split, None)?)
 }
 
 /// As [`tasks_to_json`] of splits of one scan: of very many, on all cores.
@@ -103,19 +97,6 @@ pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<Strin
 /// `InvalidInput` if it is not that.
 pub fn tasks_from_json(text: &str, context: &Arc<ReadContext>) -> Result<Split> {
     split_of(&parse(text)?, context.clone())
-}
-
-fn tasks_object(split: &Split) -> Result<Map<String, Json>> {
-    let commits = commits_of(&split.tasks);
-    let all = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
-    let partitions = spec_objects(all.flat_map(files_of).map(|f| &f.partition));
-    let tasks = split.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
-    let commits = commits.iter().map(|(id, c)| commit_object(*id, c)).collect::<Result<Vec<_>>>()?;
-    let mut out = Map::new();
-    out.insert("specs".into(), partitions.into());
-    out.insert("commits".into(), commits.into());
-    out.insert("tasks".into(), tasks.collect::<Result<Vec<_>>>()?.into());
-    Ok(out)
 }
 
 /// What tasks share, complete.
@@ -198,8 +179,7 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
 /// # Errors
 /// As [`task_to_json`].
 pub fn message_to_json(message: &CommitMessage) -> Result<String> {
-    let files_of =
-        |files: &[DataFile]| files.iter().map(|f| file_object(f, Form::Complete)).collect::<Result<Vec<_>>>();
+    let files_of = |files: &[DataFile]| files.iter().map(file_object).collect::<Result<Vec<_>>>();
     let removed = message.delta.iter().flat_map(|d| &d.removed);
     let mut out = json!({
         "table-uuid": message.table_uuid,
@@ -292,154 +272,6 @@ fn part_of(j: &Json) -> Result<PartRows> {
     let counts = j.as_array().and_then(|all| all.iter().map(Json::as_u64).collect::<Option<Vec<_>>>());
     let [updated, deleted, inserted] = counts.as_deref().unwrap_or_default() else { return Err(wrong("part-rows")) };
     Ok(PartRows { updated: *updated, deleted: *deleted, inserted: *inserted })
-}
-
-// ---- writing
-
-fn task_object(task: &ScanTask, form: Form) -> Result<Map<String, Json>> {
-    let mut out = Map::new();
-    out.insert("data-file".into(), file_object(&task.data_file, form)?);
-    let deletes = task.deletes.iter().map(|d| file_object(&d.file, form));
-    out.insert("start".into(), json!(task.start));
-    out.insert("length".into(), json!(task.length));
-    out.insert("delete-files".into(), deletes.collect::<Result<_>>()?);
-    out.insert("residual-filter".into(), predicate_to_json(&task.residual));
-    if let Some(change) = task.change.as_ref().filter(|_| form == Form::Complete) {
-        out.insert("change".into(), change_object(change)?);
-    }
-    if let Some(section) = task.merge.as_ref().filter(|_| form == Form::Complete) {
-        out.insert("merge".into(), paimon::section_object(section)?);
-    }
-    Ok(out)
-}
-
-fn change_object(change: &Change) -> Result<Json> {
-    let objects = |deletes: &Vec<DeleteRef>| deletes.iter().map(|d| file_object(&d.file, Form::Complete)).collect();
-    let removed_by: Option<Vec<Json>> = change.removed_by.as_ref().map(objects).transpose()?;
-    Ok(json!({
-        "operation": change.operation.as_str(),
-        "ordinal": change.ordinal,
-        "commit-snapshot-id": change.commit_snapshot_id,
-        "removed-by": removed_by,
-    }))
-}
-
-/// What the commits of these tasks did, each commit once.
-fn commits_of(tasks: &[ScanTask]) -> BTreeMap<i64, &CommitChanges> {
-    let changes = tasks.iter().filter_map(|t| t.change.as_ref());
-    changes.filter_map(|c| Some((c.commit_snapshot_id, c.commit.as_deref()?))).collect()
-}
-
-fn commit_object(id: i64, commit: &CommitChanges) -> Result<Json> {
-    let tasks = commit.tasks.iter().map(|t| task_object(t, Form::Complete).map(Json::Object));
-    Ok(json!({
-        "commit-snapshot-id": id,
-        "sequence-number": commit.sequence_number,
-        "first-row-id": commit.first_row_id,
-        "tasks": tasks.collect::<Result<Vec<_>>>()?,
-    }))
-}
-
-/// All files that a task names, but for those it is merged with, which are of the same partition.
-fn files_of(task: &ScanTask) -> impl Iterator<Item = &Arc<DataFile>> {
-    let removed_by = task.change.iter().filter_map(|c| c.removed_by.as_ref()).flatten();
-    std::iter::once(&task.data_file).chain(task.deletes.iter().chain(removed_by).map(|d| &d.file))
-}
-
-fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> Vec<Json> {
-    let by_id: BTreeMap<i32, &Arc<Partition>> = partitions.map(|p| (p.spec_id, p)).collect();
-    by_id.values().map(|p| spec_object(p, Form::Complete)).collect()
-}
-
-fn spec_object(partition: &Partition, form: Form) -> Json {
-    let fields: Vec<Json> = (partition.values.iter())
-        .map(|v| {
-            let mut field = json!({
-                "name": v.name, "transform": v.transform.to_string(), "source-id": v.source_id, "field-id": v.field_id,
-            });
-            if form == Form::Complete {
-                field["result-type"] = json!(v.ty.to_string());
-            }
-            field
-        })
-        .collect();
-    json!({"spec-id": partition.spec_id, "fields": fields})
-}
-
-fn content_name(content: FileContent) -> &'static str {
-    match content {
-        FileContent::Data => "data",
-        FileContent::PositionDeletes => "position-deletes",
-        FileContent::EqualityDeletes => "equality-deletes",
-    }
-}
-
-fn file_object(f: &DataFile, form: Form) -> Result<Json> {
-    let mut out = Map::new();
-    let partition = |v: &PartitionValue| v.value.as_ref().map_or(Json::Null, |x| value_to_json(x.as_ref(), &v.ty));
-    out.insert("spec-id".into(), json!(f.partition.spec_id));
-    out.insert("content".into(), json!(content_name(f.content)));
-    out.insert("file-path".into(), json!(f.path));
-    out.insert("file-format".into(), json!(f.format.as_str()));
-    out.insert("partition".into(), f.partition.values.iter().map(partition).collect());
-    out.insert("file-size-in-bytes".into(), json!(f.size_bytes));
-    out.insert("record-count".into(), json!(f.record_count));
-    if let Some(m) = &f.metrics {
-        metrics_members(m.get().with("path", &f.path)?, &mut out);
-    }
-    let mut optional = |key: &str, value: Option<Json>| {
-        if let Some(v) = value {
-            out.insert(key.into(), v);
-        }
-    };
-    optional("key-metadata", f.key_metadata.as_ref().map(|k| json!(hex(k).to_uppercase())));
-    optional("split-offsets", f.split_offsets.as_ref().map(|v| json!(v)));
-    optional("equality-ids", f.equality_ids.as_ref().map(|v| json!(v)));
-    optional("sort-order-id", f.sort_order_id.map(|v| json!(v)));
-    optional("first-row-id", f.first_row_id.map(|v| json!(v)));
-    optional("referenced-data-file", f.referenced_data_file.as_ref().map(|v| json!(v)));
-    optional("content-offset", f.content_offset.map(|v| json!(v)));
-    optional("content-size-in-bytes", f.content_size_bytes.map(|v| json!(v)));
-    if form == Form::Complete {
-        optional("sequence-number", f.sequence_number.map(|v| json!(v)));
-        optional("file-sequence-number", f.file_sequence_number.map(|v| json!(v)));
-        optional("snapshot-id", f.snapshot_id.map(|v| json!(v)));
-        optional("leveled", f.leveled.as_deref().map(paimon::leveled_object));
-    }
-    Ok(Json::Object(out))
-}
-
-fn metrics_members(m: &ColumnMetrics, out: &mut Map<String, Json>) {
-    let counts = [
-        ("column-sizes", &m.column_sizes),
-        ("value-counts", &m.value_counts),
-        ("null-value-counts", &m.null_value_counts),
-        ("nan-value-counts", &m.nan_value_counts),
-    ];
-    for (key, map) in counts {
-        if let Some(map) = map {
-            // A copy of another map.
-            let (keys, values) = in_java_order(map, map.len() * 4 / 3 + 1);
-            out.insert(key.into(), json!({"keys": keys, "values": values}));
-        }
-    }
-    for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
-        if let Some(map) = map {
-            // Made with Guava for the number of entries.
-            let (keys, values) = in_java_order(map, (map.len() * 4).div_ceil(3).max(map.len() + 1));
-            let values: Vec<String> = values.into_iter().map(|b| hex(b).to_uppercase()).collect();
-            out.insert(key.into(), json!({"keys": keys, "values": values}));
-        }
-    }
-}
-
-/// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
-/// writes: ascending by the low bits of the hash, else in the order of the manifest.
-fn in_java_order<T>(map: &FieldMap<T>, capacity: usize) -> (Vec<&FieldId>, Vec<&T>) {
-    let slot = |id: FieldId| (id as u32 ^ (id as u32 >> 16)) as usize & (capacity.next_power_of_two() - 1);
-    let mut entries: Vec<_> = map.iter().collect();
-    entries.sort_by_key(|(id, _)| slot(**id));
-    entries.into_iter().unzip()
 }
 
 // ---- reading

@@ -219,13 +219,14 @@ def merged(bench: Bench, _engine: str, into: str, _: Any) -> Any:
 
 
 def plan_all(bench: Bench, engine: str, _: Any) -> int:
-    """All tasks. Spark asks Iceberg's connector for them when it makes the job's partitions."""
+    """All tasks, as the partitions of a job that reads the table."""
     if engine == "iceberg":
         rows = bench.spark.read.format("iceberg").load(str(bench.planning))
-        rows._jdf.queryExecution().toRdd().getNumPartitions()  # type: ignore[operator]
-        return 0
-    tasks = fz.spark.plan(bench.spark, bench.planning)
-    assert tasks.selectExpr("count(*)").collect()[0][0] == 100_000
+    else:
+        rows = fz.spark.read(bench.spark, bench.planning)
+    partitions = rows._jdf.queryExecution().toRdd().getNumPartitions()  # type: ignore[operator]
+    # Splits are packed a little differently.
+    assert partitions > 50_000
     return 0
 
 

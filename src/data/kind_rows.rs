@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+    Array, ArrayRef, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Int32Type, SchemaRef};
@@ -121,6 +121,10 @@ impl Label {
     fn types(&self, kinds: &ArrayRef) -> Result<Vec<&'static str>> {
         let kinds =
             kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;
+        // Files of tables without a key have no such column.
+        if !(kinds.null_count() == 0 || kinds.null_count() == kinds.len()) {
+            return Err(Error::corrupt("a row has no kind, others of its file have"));
+        }
         let removed = self.change.operation == ChangeOperation::Delete;
         let of = |kind: Option<i32>| match (kind.unwrap_or(0), removed) {
             (0, false) | (3, true) => Ok("insert"),

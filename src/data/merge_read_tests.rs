@@ -266,3 +266,22 @@ fn files_that_are_not_sorted_are_errors() {
     assert_eq!(rows.unwrap_err().kind(), ErrorKind::CorruptTable);
     assert_eq!(kinds_of(&[], &[vec![row(1, None, 1, 4)]]).unwrap_err().kind(), ErrorKind::CorruptTable);
 }
+
+#[test]
+fn rows_without_a_sequence_number_or_a_kind_are_errors() {
+    let merge = merge(&[], 8).unwrap();
+    let good = batches(&merge, &[row(1, None, 1, 0), row(2, None, 2, 0)], 8).next().unwrap().unwrap();
+    for (at, damaged) in [
+        (4, Arc::new(Int64Array::from(vec![Some(1), None])) as ArrayRef),
+        (5, Arc::new(Int32Array::from(vec![None, Some(0)]))),
+    ] {
+        let mut fields: Vec<_> = good.schema().fields().to_vec();
+        let mut columns = good.columns().to_vec();
+        fields[at] = Arc::new(fields[at].as_ref().clone().with_nullable(true));
+        columns[at] = damaged;
+        let batch = RecordBatch::try_new(Arc::new(arrow::datatypes::Schema::new(fields)), columns).unwrap();
+        let runs: Vec<Batches> = vec![Box::new(std::iter::once(Ok(batch)))];
+        let error = merge.over(runs).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::CorruptTable, "{error}");
+    }
+}

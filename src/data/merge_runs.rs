@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{SortOptions, cast};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
@@ -175,11 +175,14 @@ impl Coder {
         };
         let wrong = || Error::internal("a column to merge by has another type");
         let sequence = match self.layout.sequence {
-            Some(at) => column(at)?.as_primitive_opt::<Int64Type>().ok_or_else(wrong)?.values().clone(),
-            None => ScalarBuffer::from(Vec::new()),
+            Some(at) => column(at)?.as_primitive_opt::<Int64Type>().ok_or_else(wrong)?.clone(),
+            None => Int64Array::from_iter_values([]),
         };
         let kinds = column(self.layout.kind)?.as_primitive_opt::<Int32Type>().ok_or_else(wrong)?;
-        let kinds = kinds.values().clone();
+        if sequence.null_count() > 0 || kinds.null_count() > 0 {
+            return Err(Error::corrupt("a row of a table with a primary key has no sequence number or no kind"));
+        }
+        let (sequence, kinds) = (sequence.values().clone(), kinds.values().clone());
         if let Some(odd) = kinds.iter().find(|kind| !(0..=3).contains(*kind)) {
             return Err(Error::corrupt(format!("a row has the unknown kind {odd}")));
         }

@@ -21,7 +21,7 @@ use crate::either;
 use crate::error::Result;
 use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
-use crate::hand_over::{HandOverRequest, packed_schema};
+use crate::hand_over::{HandOverRequest, packed_schema, reasons_schema};
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
 use crate::task_json::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
@@ -107,7 +107,7 @@ impl Scan {
         refused: HashSet<String>,
         most_files: usize,
         most_positions: u64,
-    ) -> PyResult<(Schema, String, Batches, Vec<Split>)> {
+    ) -> PyResult<(Schema, String, Batches, Batches, Vec<Split>)> {
         let request = HandOverRequest { schemes, refused, most_files, most_positions };
         let packing = SplitRequest::default();
         let dealt = run_watched(py, &Watch::new(), |go_on| {
@@ -115,8 +115,9 @@ impl Scan {
         })?;
         let json = dealt.to_json();
         let positions = Batches::new(packed_schema(), vec![dealt.positions]);
+        let reasons = Batches::new(reasons_schema(), vec![dealt.reasons]);
         let rest = dealt.rest.into_iter().map(Split::from).collect();
-        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, positions, rest))
+        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, positions, reasons, rest))
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::{Form, SpecShape, array, id_of, int_of, member, task_object, task_of, text_of, wrong};
+use super::encode::task_objects;
+use super::{SpecShape, array, id_of, int_of, member, task_of, text_of, wrong};
 use crate::error::Result;
 use crate::task::{
     BucketHashes, DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
@@ -81,16 +82,12 @@ pub(super) fn leveled_of(j: &Json) -> Result<LeveledFile> {
 }
 
 pub(super) fn section_object(section: &MergeSection) -> Result<Json> {
-    let runs = |runs: &Vec<Vec<ScanTask>>| runs.iter().map(|run| run_object(run)).collect::<Result<Vec<Json>>>();
+    let runs = |runs: &Vec<Vec<ScanTask>>| runs.iter().map(|run| task_objects(run)).collect::<Result<Vec<Json>>>();
     let mut out = json!({ "runs": runs(&section.runs)? });
     if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
         out.insert("before".to_owned(), runs(before)?.into());
     }
     Ok(out)
-}
-
-fn run_object(run: &[ScanTask]) -> Result<Json> {
-    run.iter().map(|t| task_object(t, Form::Complete).map(Json::Object)).collect()
 }
 
 pub(super) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {

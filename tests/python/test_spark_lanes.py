@@ -594,10 +594,10 @@ def test_workers_without_frazil_say_so() -> None:
 
 def test_dealing_out_pickles_and_is_safe_in_threads(events: fz.Table) -> None:
     scan = pickle.loads(pickle.dumps(events.scan("id > 3")))
-    schema, text, positions, rest = scan._core.hand_over(["file"], set(), 100, 100)
+    schema, text, positions, reasons, rest = scan._core.hand_over(["file"], set(), 100, 100)
     assert fz.Schema._wrap(schema).fields[0].name == "id"
     assert '"op":"gt"' in text.replace(" ", "")
-    assert positions.num_rows == 0
+    assert positions.num_rows == reasons.num_rows == 0
     assert rest == []
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import base64
 import pickle
+import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.serializers import NoOpSerializer
+from pyspark.serializers import Serializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -33,6 +35,10 @@ __all__ = [
     "scattered",
     "with_unknown_size",
 ]
+
+_LENGTH = struct.Struct(">i")
+# So many payloads are joined before they are written.
+_FRAMES = 1000
 
 
 def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
@@ -100,13 +106,23 @@ def _is_connect(spark: SparkSession) -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
+class _Frames(Serializer):
+    """Writes payloads as Spark's serializers do, but many at once: each of their writes is a call of Python's."""
+
+    def dump_stream(self, iterator: Iterable[bytes], stream: Any) -> None:
+        """The payloads, each behind its length."""
+        payloads = iter(iterator)
+        while some := list(islice(payloads, _FRAMES)):
+            stream.write(b"".join(part for payload in some for part in (_LENGTH.pack(len(payload)), payload)))
+
+
 def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
     """The task list: an RDD of bytes, a partition each. Spark takes a DataFrame made from an RDD for huge."""
     context: Any = spark.sparkContext
     jvm, count = context._jvm, len(payloads)
     rdd = context._serialize_to_jvm(
         payloads,
-        NoOpSerializer(),
+        _Frames(),
         lambda file: jvm.PythonRDD.readRDDFromFile(context._jsc, file, count),
         lambda: jvm.PythonParallelizeServer(context._jsc.sc(), count),
     )

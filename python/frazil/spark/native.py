@@ -114,23 +114,27 @@ class Group:
 
 @dataclass(frozen=True)
 class Dealt:
-    """A scan's files by lane."""
+    """A scan's files by lane. `refused` gives a reason for each file of `rest`, or one for all."""
 
     wanted: Schema
     filter: Any
     groups: tuple[Group, ...]
     positions: pa.Table
     rest: list[Split]
-    reasons: list[tuple[str, str]]
+    refused: pa.Table | str
+
+    @property
+    def reasons(self) -> pa.Table:
+        """The files of `rest`: `file_path` and `reason`."""
+        if not isinstance(self.refused, str):
+            return self.refused
+        paths = list(dict.fromkeys(task.data_file.path for split in self.rest for task in split.tasks))
+        return pa.table({"file_path": pa.array(paths, pa.string()), "reason": pa.repeat(self.refused, len(paths))})
 
 
 def all_to_arrow(scan: Scan, reason: str) -> Dealt:
     """Everything to the Arrow lane."""
-    splits = scan.plan()
-    paths = dict.fromkeys(task.data_file.path for split in splits for task in split.tasks)
-    return Dealt(
-        scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), splits, [(p, reason) for p in paths]
-    )
+    return Dealt(scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), scan.plan(), reason)
 
 
 def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) -> Dealt:
@@ -157,7 +161,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
     refused: set[str] = set()
     while True:
-        schema, text, positions, rest = scan._core.hand_over(list(schemes), refused, *most)
+        schema, text, positions, reasons, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
         groups = tuple(
             Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"]))
@@ -167,16 +171,22 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         if not more:
             break
         refused |= more
-    reasons = [(path, reason) for path, reason in facts["reasons"]]
-    if engine == "native" and reasons:
-        path, reason = reasons[0]
+    dealt = Dealt(
+        Schema._wrap(schema),
+        facts["filter"],
+        groups,
+        interop.table_of(positions),
+        [Split(split) for split in rest],
+        interop.table_of(reasons),
+    )
+    if engine == "native" and len(dealt.reasons):
+        path, reason = (column[0].as_py() for column in dealt.reasons.columns)
         raise UnsupportedError(
-            f"Spark's own reader can't read {len(reasons)} of the scan's files as Frazil does: {reason}",
+            f"Spark's own reader can't read {len(dealt.reasons)} of the scan's files as Frazil does: {reason}",
             {"path": path},
             "Leave engine= out: such files are then read by Frazil, the others by Spark",
         )
-    dealt = Dealt(Schema._wrap(schema), facts["filter"], groups, interop.table_of(positions), [], reasons)
-    return Dealt(**{**dealt.__dict__, "rest": [Split(split) for split in rest]})
+    return dealt
 
 
 def _beyond(groups: Sequence[Group]) -> Iterator[File]:

@@ -69,7 +69,7 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     if parts is not None:
         return Placed(read_parts(spark, with_places, parts))
     dealt = deal(spark, table.scan(filter, list(select), at=at), "auto", places=True)
-    rest = list(dict.fromkeys(path for path, _ in dealt.reasons))
+    rest = dealt.reasons["file_path"].unique().to_pylist()
     if not dealt.groups or len(rest) > _MOST_NAMED:
         return Placed(_by_arrow(spark, with_places))
     schema = spark_schema(with_places.schema)

@@ -89,12 +89,12 @@ class Lanes:
     """
 
     def __init__(self, dealt: Dealt) -> None:
-        rows: list[tuple[str, str, str | None]] = [
-            (file.path, "ND" if group.has_deletes else "N", None) for group in dealt.groups for file in group.files
-        ]
-        rows += [(path, "A", why) for path, why in dealt.reasons]
         schema = pa.schema([("file_path", pa.string()), ("lane", pa.string()), ("reason", pa.string())])
-        self.files = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+        rows = [(file.path, "ND" if group.has_deletes else "N", None) for group in dealt.groups for file in group.files]
+        native = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
+        reasons = dealt.reasons
+        arrow = reasons.add_column(1, "lane", pa.repeat("A", len(reasons)))
+        self.files = pa.concat_tables([native, arrow.cast(schema)])
 
     def __repr__(self) -> str:
         counts = Counter(zip(self.files["lane"].to_pylist(), self.files["reason"].to_pylist(), strict=True))
