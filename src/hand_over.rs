@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, StringArray};
+use arrow::array::{ArrayRef, Int64Array, LargeStringArray};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use indexmap::IndexMap;
@@ -98,13 +98,13 @@ pub fn packed_schema() -> SchemaRef {
 
 /// Columns of [`HandOver::reasons`].
 pub fn reasons_schema() -> SchemaRef {
-    let text = |name| ArrowField::new(name, DataType::Utf8, false);
+    let text = |name| ArrowField::new(name, DataType::LargeUtf8, false);
     Arc::new(ArrowSchema::new(vec![text("file_path"), text("reason")]))
 }
 
 fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
-    let paths: ArrayRef = Arc::new(StringArray::from_iter_values(reasons.iter().map(|(path, _)| path)));
-    let why: ArrayRef = Arc::new(StringArray::from_iter_values(reasons.iter().map(|(_, reason)| reason)));
+    let paths: ArrayRef = Arc::new(LargeStringArray::from_iter_values(reasons.iter().map(|(path, _)| path)));
+    let why: ArrayRef = Arc::new(LargeStringArray::from_iter_values(reasons.iter().map(|(_, reason)| reason)));
     RecordBatch::try_new(reasons_schema(), vec![paths, why])
         .map_err(|e| Error::internal("reasons make no batch").because(e))
 }

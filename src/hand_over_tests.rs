@@ -57,7 +57,7 @@ fn files_go_where_they_may() {
     for (request, refused, reason) in others {
         let dealt = dealt(&table, "true", &request);
         assert_eq!(dealt.reasons.num_rows(), refused);
-        assert!(dealt.reasons.column(1).as_string::<i32>().value(0).contains(reason), "{:?}", dealt.reasons);
+        assert!(dealt.reasons.column(1).as_string::<i64>().value(0).contains(reason), "{:?}", dealt.reasons);
         assert_eq!(dealt.rest.iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
     }
 }

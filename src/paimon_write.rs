@@ -507,7 +507,7 @@ impl<'t> Plan<'t> {
         let Some(at) = self.kind_column()? else { return Ok(None) };
         Ok(Some(RowKinds {
             of: Kinds::Column(at),
-            ignores_deletes: ignores_deletes(&self.options)?,
+            ignores_deletes: ignores_deletes(&self.options)?.is_some(),
             ignores_update_before: self.options.boolean(IGNORE_UPDATE_BEFORE, false)?,
         }))
     }

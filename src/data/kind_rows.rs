@@ -80,6 +80,7 @@ struct Label {
     schema: SchemaRef,
     ids: Vec<FieldId>,
     filter: Arc<BoundPredicate>,
+    has_key: bool,
 }
 
 impl Label {
@@ -89,6 +90,7 @@ impl Label {
             schema: to_arrow(&context.projection)?,
             ids: context.projection.fields.iter().map(|f| f.id).collect(),
             filter: context.change_filter.clone(),
+            has_key: context.paimon.as_ref().is_some_and(|paimon| !paimon.key.is_empty()),
         })
     }
 
@@ -122,8 +124,8 @@ impl Label {
         let kinds =
             kinds.as_primitive_opt::<Int32Type>().ok_or_else(|| Error::internal("kinds are of another type"))?;
         // Files of tables without a key have no such column.
-        if !(kinds.null_count() == 0 || kinds.null_count() == kinds.len()) {
-            return Err(Error::corrupt("a row has no kind, others of its file have"));
+        if self.has_key && kinds.null_count() > 0 {
+            return Err(Error::corrupt("a row of a table with a primary key has no kind"));
         }
         let removed = self.change.operation == ChangeOperation::Delete;
         let of = |kind: Option<i32>| match (kind.unwrap_or(0), removed) {

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::datatypes::{DataType, Int64Type, SchemaRef};
 
 use super::arrow_schema::to_arrow;
@@ -20,7 +20,7 @@ use super::leveled_columns::key_value_columns;
 use super::merge_columns::MergedRow;
 use super::merge_picks::{Held, Made, Picks, Place};
 use super::merge_read::{Merge, Reading, RowMerge, file_context, run_batches};
-use super::merge_runs::{DELETE, INSERT, Runs, Step, is_added};
+use super::merge_runs::{DELETE, INSERT, Layout, Runs, Step, is_added};
 use super::read::Batches;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
@@ -192,6 +192,7 @@ struct Above {
     /// Of each column of the other files, where it is among those that are read.
     places: Vec<Option<usize>>,
     types: Vec<DataType>,
+    layout: Layout,
 }
 
 impl Above {
@@ -203,21 +204,25 @@ impl Above {
         let places = (0..all.len()).map(|at| read.iter().position(|r| *r == at)).collect();
         let position = metadata_column(POS).ok_or_else(|| Error::internal("rows have no places"))?;
         let fields = read.iter().filter_map(|at| all.get(*at).cloned()).chain([position]).collect();
-        Ok(Above { context: file_context(context, fields), places, types })
+        Ok(Above { context: file_context(context, fields), places, types, layout: plan.merge.layout.clone() })
     }
 
-    /// Batches as those of other files are, and their rows' places behind.
+    /// Batches as those of other files are, and their rows' places behind. Values that are not read are null; rows whose kinds
+    /// are not read are added, before all others.
     fn padded(&self, batches: Batches) -> Batches {
-        let (places, types) = (self.places.clone(), self.types.clone());
+        let (places, types, layout) = (self.places.clone(), self.types.clone(), self.layout.clone());
         Box::new(batches.map(move |batch| {
             let batch = batch?;
             let column =
                 |at: usize| batch.columns().get(at).cloned().ok_or_else(|| Error::internal("a column is gone"));
             let mut columns = Vec::with_capacity(places.len() + 2);
-            for (place, ty) in places.iter().zip(&types) {
+            let rows = batch.num_rows();
+            for (i, (place, ty)) in places.iter().zip(&types).enumerate() {
                 columns.push(match place {
                     Some(at) => column(*at)?,
-                    None => new_null_array(ty, batch.num_rows()),
+                    None if i == layout.kind => Arc::new(Int32Array::from_value(INSERT, rows)),
+                    None if layout.sequence == Some(i) => Arc::new(Int64Array::from_value(0, rows)),
+                    None => new_null_array(ty, rows),
                 });
             }
             let width = batch.num_columns();

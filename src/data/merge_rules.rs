@@ -59,16 +59,16 @@ fn column(schema: &Schema, name: &str) -> Result<FieldId> {
 }
 
 /// Options that have rows of kinds `-D` and `-U` left out; the first that is set counts.
-pub const IGNORE_DELETE: [&str; 4] =
+const IGNORE_DELETE: [&str; 4] =
     ["ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"];
 
-/// Whether a table's options have rows left out that take others away.
+/// The option that has rows left out which take others away, if one of the table's does.
 ///
 /// # Errors
 /// `InvalidInput` for what is neither true nor false.
-pub fn ignores_deletes(options: &Options<'_>) -> Result<bool> {
+pub fn ignores_deletes(options: &Options<'_>) -> Result<Option<&'static str>> {
     let said = IGNORE_DELETE.into_iter().find(|key| options.get(key).is_some());
-    said.map_or(Ok(false), |key| options.boolean(key, false))
+    said.map_or(Ok(None), |key| Ok(options.boolean(key, false)?.then_some(key)))
 }
 
 impl Rules {
@@ -78,7 +78,7 @@ impl Rules {
     /// `InvalidInput` for options that say nothing or contradict each other, or name columns that are not there;
     /// `Unsupported` for merge engines that are not known.
     pub fn new(options: &Options<'_>, schema: &Schema) -> Result<Rules> {
-        let ignore_delete = ignores_deletes(options)?;
+        let ignore_delete = ignores_deletes(options)?.is_some();
         let order =
             options.list("sequence.field").into_iter().map(|name| column(schema, name)).collect::<Result<_>>()?;
         let descending = match options.get("sequence.field.sort-order").map(str::to_lowercase).as_deref() {

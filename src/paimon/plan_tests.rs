@@ -91,7 +91,7 @@ fn input_of(table: &str, read: &Json) -> Result<(PlanInput, TableFolder)> {
     for (key, value) in read["options"].as_object().unwrap() {
         options.insert(key.clone(), value.as_str().unwrap().to_owned());
     }
-    let place = place(&metadata.folder, &options)?;
+    let place = place(&metadata.folder, metadata.snapshot.clone(), &options)?;
     let schema = match place.snapshot.as_ref().filter(|_| place.own_schema) {
         Some(snapshot) => metadata.schema_by_id(snapshot.schema_id)?.clone(),
         None => metadata.schema()?.clone(),

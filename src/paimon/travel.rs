@@ -64,13 +64,14 @@ pub enum ChangeMode {
     Diff,
 }
 
-/// Where a scan with these options (the table's, overridden by its own) stands.
+/// Where a scan with these options (the table's, overridden by its own) stands; `latest` is what it sees if they name nothing.
 ///
 /// # Errors
 /// `NotFound` if there is no such snapshot; `InvalidInput` for options that contradict each other or are no numbers; as
 /// [`TableFolder::snapshot`].
-pub fn place(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result<Place> {
+pub fn place(folder: &TableFolder, latest: Option<Arc<Snapshot>>, options: &BTreeMap<String, String>) -> Result<Place> {
     let options = Options(options);
+    let latest = Place { snapshot: latest, ..Place::default() };
     let given: Vec<&str> = PLACES.into_iter().filter(|key| options.get(key).is_some()).collect();
     if let [first, second, ..] = given[..] {
         return Err(Error::invalid(format!("the options '{first}' and '{second}' can't both be given")));
@@ -97,15 +98,15 @@ pub fn place(folder: &TableFolder, options: &BTreeMap<String, String>) -> Result
             .hint("Leave out one of them")),
         ("incremental", _) => Err(Error::invalid("the scan mode 'incremental' is asked for by name, not by an option")
             .hint("Use table.changes(since=..., at=...) or table.scan(since=..., at=...)")),
-        ("compacted-full", _) => compacted(folder, options),
-        ("from-file-creation-time", _) => created(folder, number(options, FILE_CREATION_MILLIS)?),
-        ("from-creation-timestamp", _) => from_creation(folder, number(options, CREATION_MILLIS)?),
+        ("compacted-full", _) => Ok(compacted(folder, options)?.unwrap_or(latest)),
+        ("from-file-creation-time", _) => Ok(latest.of_files_since(number(options, FILE_CREATION_MILLIS)?)),
+        ("from-creation-timestamp", _) => from_creation(folder, latest, number(options, CREATION_MILLIS)?),
         ("" | "default", None) => match (options.integer(FILE_CREATION_MILLIS)?, options.integer(CREATION_MILLIS)?) {
-            (Some(millis), _) => created(folder, millis),
-            (None, Some(millis)) => from_creation(folder, millis),
-            (None, None) => latest(folder),
+            (Some(millis), _) => Ok(latest.of_files_since(millis)),
+            (None, Some(millis)) => from_creation(folder, latest, millis),
+            (None, None) => Ok(latest),
         },
-        ("latest-full" | "full" | "latest", _) => latest(folder),
+        ("latest-full" | "full" | "latest", _) => Ok(latest),
         (other, _) => Err(Error::invalid(format!("there is no scan mode '{other}'"))),
     }
 }
@@ -114,12 +115,10 @@ fn number(options: Options<'_>, key: &str) -> Result<i64> {
     options.integer(key)?.ok_or_else(|| Error::invalid(format!("the scan mode needs the option '{key}'")))
 }
 
-fn latest(folder: &TableFolder) -> Result<Place> {
-    Ok(Place { snapshot: folder.latest_snapshot()?.map(Arc::new), ..Place::default() })
-}
-
-fn created(folder: &TableFolder, millis: i64) -> Result<Place> {
-    Ok(Place { files_since_ms: Some(millis), ..latest(folder)? })
+impl Place {
+    fn of_files_since(self, millis: i64) -> Place {
+        Place { files_since_ms: Some(millis), ..self }
+    }
 }
 
 /// The snapshot that one of [`PLACES`] names.
@@ -167,8 +166,8 @@ fn local_millis(text: &str) -> Result<i64> {
     parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no time")).hint("Write 2026-01-02 03:04:05.678"))
 }
 
-/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else the latest.
-fn compacted(folder: &TableFolder, options: Options<'_>) -> Result<Place> {
+/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals.
+fn compacted(folder: &TableFolder, options: Options<'_>) -> Result<Option<Place>> {
     let commits = options.integer("full-compaction.delta-commits")?;
     let full = options.get("changelog-producer") == Some("full-compaction") || commits.is_some();
     let every = commits.unwrap_or(1).max(1);
@@ -176,14 +175,14 @@ fn compacted(folder: &TableFolder, options: Options<'_>) -> Result<Place> {
         let snapshot = folder.snapshot(id)?;
         let identifier = snapshot.commit_identifier;
         if snapshot.commit_kind == COMPACT && (!full || identifier % every == 0 || identifier == i64::MAX) {
-            return Ok(Place { snapshot: Some(Arc::new(snapshot)), ..Place::default() });
+            return Ok(Some(Place { snapshot: Some(Arc::new(snapshot)), ..Place::default() }));
         }
     }
-    latest(folder)
+    Ok(None)
 }
 
 /// The first snapshot made at `millis` or later, if there are earlier ones; else the files made since then.
-fn from_creation(folder: &TableFolder, millis: i64) -> Result<Place> {
+fn from_creation(folder: &TableFolder, latest: Place, millis: i64) -> Result<Place> {
     let before = millis.checked_sub(1).map(|t| folder.snapshot_at_time(t)).transpose()?.flatten();
     let after = match before {
         Some(before) => folder.snapshot_ids()?.into_iter().find(|id| *id == before.id.saturating_add(1)),
@@ -191,7 +190,7 @@ fn from_creation(folder: &TableFolder, millis: i64) -> Result<Place> {
     };
     match after {
         Some(id) => Ok(Place { snapshot: Some(Arc::new(folder.snapshot(id)?)), ..Place::default() }),
-        None => created(folder, millis),
+        None => Ok(latest.of_files_since(millis)),
     }
 }
 

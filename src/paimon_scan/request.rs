@@ -11,7 +11,7 @@ use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::changes::earliest_told;
 use crate::paimon::options::Options;
 use crate::paimon::schema::TableSchema;
-use crate::paimon::travel::{Between, ChangeMode, End, Place, between, change_mode, place};
+use crate::paimon::travel::{Between, ChangeMode, End, between, change_mode, place};
 use crate::paimon_table::PaimonTable;
 use crate::scan_options::ScanOptions;
 use crate::scan_shape::ScanShape;
@@ -149,13 +149,10 @@ fn version(table: &PaimonTable, request: ScanRequest, mut options: BTreeMap<Stri
         options.retain(|key, _| !names_version(key));
         options.insert(key.to_owned(), value);
     }
-    let place = match options.keys().any(|key| names_version(key)) {
-        true => {
-            table.metadata().check_same_table()?;
-            place(table.folder(), &options)?
-        }
-        false => Place { snapshot: table.metadata().snapshot.clone(), ..Place::default() },
-    };
+    if options.keys().any(|key| names_version(key)) {
+        table.metadata().check_same_table()?;
+    }
+    let place = place(table.folder(), table.metadata().snapshot.clone(), &options)?;
     let schema = match &place.snapshot {
         Some(snapshot) if place.own_schema => table.metadata().schema_by_id(snapshot.schema_id)?,
         _ => table.table_schema(),

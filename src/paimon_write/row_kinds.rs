@@ -2,7 +2,7 @@
 //!
 //! Source: Java's `RowKindGenerator` and `RowKindFilter`.
 
-use arrow::array::{AsArray, BooleanArray, Int32Array, RecordBatch};
+use arrow::array::{Array, AsArray, BooleanArray, Int32Array, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::Int32Type;
 
@@ -70,7 +70,11 @@ impl RowKinds {
                 let last = rows.num_columns().saturating_sub(1);
                 let kinds = rows.remove_column(last);
                 let kinds = kinds.as_primitive_opt::<Int32Type>().cloned();
-                return Ok((rows, kinds.ok_or_else(|| Error::internal("rows that are written again have no kind"))?));
+                let kinds = kinds.ok_or_else(|| Error::internal("rows that are written again have no kind"))?;
+                if kinds.null_count() > 0 {
+                    return Err(Error::corrupt("a row that is written again has no kind"));
+                }
+                return Ok((rows, kinds));
             }
             Kinds::Column(at) => at,
         };

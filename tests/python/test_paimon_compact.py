@@ -239,6 +239,21 @@ def test_rows_of_one_age(tmp_path: Path, turned: bool, options: dict[str, str]) 
         assert found(table) == before
 
 
+@pytest.mark.parametrize("more", [VECTORS, {"merge-engine": "first-row"}], ids=["vectors", "first-row"])
+def test_keys_are_looked_up_in_large_files(tmp_path: Path, more: dict[str, str]) -> None:
+    table = made(tmp_path, {"bucket": "1", "num-sorted-run.compaction-trigger": "2", **more})
+    table.append(batch([(i, "old", i) for i in range(3000)]))
+    table.refresh().maintain.compact(strategy="full")
+    (large,) = table.refresh().scan().plan_files()
+    table.append(batch([(7, "new", 7), (2999, "new", 0), (3000, "new", 1)]))
+    table.refresh().maintain.compact(strategy="minor")
+    assert large.data_file.path in {task.data_file.path for task in table.refresh().scan().plan_files()}
+    named = {row[0]: row[1] for row in found(table)}
+    there = "old" if "merge-engine" in more else "new"
+    assert len(named) == 3001
+    assert (named[6], named[7], named[2999], named[3000]) == ("old", there, there, "new")
+
+
 def test_ignored_deletes_take_nothing_away(tmp_path: Path) -> None:
     table = made(tmp_path, {"bucket": "1", **VECTORS})
     table.append(batch([(1, "a", 1), (2, "b", 2)]))

@@ -586,7 +586,9 @@ def test_a_version_is_asked_for_in_spite_of_stored_changes(make: Callable[..., f
     with pytest.raises(fz.InvalidInputError, match="by name"):
         t.scan()
     t.remove_properties("incremental-between")
-    assert len(held(t)) == 3
+    pinned = fz.open_table(t.location)
+    t.append(batch(rows(3, 4)))
+    assert (len(held(pinned)), len(held(pinned.refresh()))) == (3, 4)
 
 
 @pytest.mark.parametrize("mode", ["latest", "latest-full", "full", "compacted-full", "from-timestamp"])
@@ -619,9 +621,14 @@ def test_kinds_of_appended_rows(make: Callable[..., fz.Table]) -> None:
     t = kinds_table(make, {"ignore-update-before": "true"}, None).append(batch(given[:3]))
     assert list(held(t)) == [0, 2]
     # The first of the options' names that is set counts.
-    t2 = kinds_table(make, {"ignore-delete": "false", "first-row.ignore-delete": "true"}, None)
+    first_says_no = {"ignore-delete": "false", "deduplicate.ignore-delete": "true"}
+    t2 = kinds_table(make, first_says_no, None)
     with pytest.raises(fz.InvalidInputError, match="without a primary key"):
         t2.append(batch(given))
+    keyed = make({"bucket": "1", **first_says_no}, ["id"])
+    keyed.append(batch(rows(0, 3)))
+    keyed.delete("id = 1")
+    assert list(held(keyed)) == [0, 2]
     with pytest.raises(fz.InvalidInputError, match="no kind of row"):
         t.append(batch([(1, "+X", None)]))
 

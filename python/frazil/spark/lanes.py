@@ -10,7 +10,6 @@ import pickle
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -37,8 +36,8 @@ __all__ = [
 ]
 
 _LENGTH = struct.Struct(">i")
-# So many payloads are joined before they are written.
-_FRAMES = 1000
+# So many bytes are joined before they are written.
+_FRAMES_BYTES = 1 << 20
 
 
 def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
@@ -111,9 +110,14 @@ class _Frames(Serializer):
 
     def dump_stream(self, iterator: Iterable[bytes], stream: Any) -> None:
         """The payloads, each behind its length."""
-        payloads = iter(iterator)
-        while some := list(islice(payloads, _FRAMES)):
-            stream.write(b"".join(part for payload in some for part in (_LENGTH.pack(len(payload)), payload)))
+        joined = bytearray()
+        for payload in iterator:
+            joined += _LENGTH.pack(len(payload))
+            joined += payload
+            if len(joined) > _FRAMES_BYTES:
+                stream.write(joined)
+                joined = bytearray()
+        stream.write(joined)
 
 
 def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:

@@ -6,7 +6,7 @@
 use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::Schema;
 
-use crate::data::merge_rules::IGNORE_DELETE;
+use crate::data::merge_rules::ignores_deletes;
 use crate::error::{Error, Result};
 use crate::paimon::options::MergeEngine;
 use crate::paimon::schema::TableSchema;
@@ -22,13 +22,11 @@ fn no(what: &str, hint: &str) -> Error {
 /// `Unsupported`, saying what would make it possible.
 pub(in crate::paimon_table) fn check_deletable(schema: &TableSchema) -> Result<()> {
     let options = schema.options();
-    for key in IGNORE_DELETE {
-        if options.boolean(key, false)? {
-            return Err(no(
-                &format!("the table passes over deletes, as its option '{key}' says"),
-                "Whole partitions can be deleted, or overwritten",
-            ));
-        }
+    if let Some(key) = ignores_deletes(&options)? {
+        return Err(no(
+            &format!("the table passes over deletes, as its option '{key}' says"),
+            "Whole partitions can be deleted, or overwritten",
+        ));
     }
     let removes = |key: &str| options.boolean(key, false);
     match options.merge_engine()? {
