@@ -98,7 +98,7 @@ pub fn place(folder: &TableFolder, latest: Option<Arc<Snapshot>>, options: &BTre
             .hint("Leave out one of them")),
         ("incremental", _) => Err(Error::invalid("the scan mode 'incremental' is asked for by name, not by an option")
             .hint("Use table.changes(since=..., at=...) or table.scan(since=..., at=...)")),
-        ("compacted-full", _) => Ok(compacted(folder, options)?.unwrap_or(latest)),
+        ("compacted-full", _) => compacted(folder, latest, options),
         ("from-file-creation-time", _) => Ok(latest.of_files_since(number(options, FILE_CREATION_MILLIS)?)),
         ("from-creation-timestamp", _) => from_creation(folder, latest, number(options, CREATION_MILLIS)?),
         ("" | "default", None) => match (options.integer(FILE_CREATION_MILLIS)?, options.integer(CREATION_MILLIS)?) {
@@ -166,19 +166,21 @@ fn local_millis(text: &str) -> Result<i64> {
     parsed.ok_or_else(|| Error::invalid(format!("'{text}' is no time")).hint("Write 2026-01-02 03:04:05.678"))
 }
 
-/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals.
-fn compacted(folder: &TableFolder, options: Options<'_>) -> Result<Option<Place>> {
+/// The latest snapshot of a compaction, or of a full one where the table makes those at intervals; else `latest`, which none of
+/// them comes after.
+fn compacted(folder: &TableFolder, latest: Place, options: Options<'_>) -> Result<Place> {
     let commits = options.integer("full-compaction.delta-commits")?;
     let full = options.get("changelog-producer") == Some("full-compaction") || commits.is_some();
     let every = commits.unwrap_or(1).max(1);
-    for id in folder.snapshot_ids()?.into_iter().rev() {
+    let is_seen = |id: &i64| latest.snapshot.as_ref().is_some_and(|last| *id <= last.id);
+    for id in folder.snapshot_ids()?.into_iter().rev().filter(is_seen) {
         let snapshot = folder.snapshot(id)?;
         let identifier = snapshot.commit_identifier;
         if snapshot.commit_kind == COMPACT && (!full || identifier % every == 0 || identifier == i64::MAX) {
-            return Ok(Some(Place { snapshot: Some(Arc::new(snapshot)), ..Place::default() }));
+            return Ok(Place { snapshot: Some(Arc::new(snapshot)), ..Place::default() });
         }
     }
-    Ok(None)
+    Ok(latest)
 }
 
 /// The first snapshot made at `millis` or later, if there are earlier ones; else the files made since then.

@@ -591,6 +591,17 @@ def test_a_version_is_asked_for_in_spite_of_stored_changes(make: Callable[..., f
     assert (len(held(pinned)), len(held(pinned.refresh()))) == (3, 4)
 
 
+@pytest.mark.parametrize("mode", ["latest", "compacted-full"])
+def test_a_table_stays_at_its_version_whatever_mode_it_is_read_in(make: Callable[..., fz.Table], mode: str) -> None:
+    t = make({"bucket": "1", "scan.mode": mode}, ["id"])
+    t.append(batch(rows(0, 1)))
+    t.maintain.compact(strategy="full")
+    pinned = fz.open_table(t.location)
+    t.refresh().append(batch(rows(1, 2)))
+    t.refresh().maintain.compact(strategy="full")
+    assert (list(held(pinned)), list(held(pinned.refresh()))) == ([0], [0, 1])
+
+
 @pytest.mark.parametrize("mode", ["latest", "latest-full", "full", "compacted-full", "from-timestamp"])
 def test_a_version_is_asked_for_in_spite_of_the_tables_options(make: Callable[..., fz.Table], mode: str) -> None:
     t = make()
