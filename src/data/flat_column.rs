@@ -12,8 +12,10 @@ use parquet::basic::Compression;
 
 use super::flat_runs::Runs;
 use super::flat_values::{Kind, Span, Step, Stop, Values};
+use super::page_codec::Codec;
 use super::thrift::{self, Flaw, PageHeader};
 use crate::error::Error;
+use crate::store::spare;
 
 const DATA_PAGE: i64 = 0;
 const INDEX_PAGE: i64 = 1;
@@ -73,62 +75,6 @@ impl Kept {
     }
 }
 
-/// How the pages of a column chunk are compressed.
-pub(crate) enum Codec {
-    None,
-    Snappy(snap::raw::Decoder),
-    Zstd(zstd::bulk::Decompressor<'static>),
-}
-
-impl Codec {
-    fn of(compression: Compression) -> Option<Codec> {
-        Some(match compression {
-            Compression::UNCOMPRESSED => Codec::None,
-            Compression::SNAPPY => Codec::Snappy(snap::raw::Decoder::new()),
-            Compression::ZSTD(_) => Codec::Zstd(zstd::bulk::Decompressor::new().ok()?),
-            _ => return None,
-        })
-    }
-
-    /// Whether it is one that is read here.
-    pub(crate) fn is_known(compression: Compression) -> bool {
-        use Compression as C;
-        matches!(compression, C::UNCOMPRESSED | C::SNAPPY | C::ZSTD(_))
-    }
-
-    fn reads(&self, compression: Compression) -> bool {
-        use Compression as C;
-        matches!(
-            (self, compression),
-            (Codec::None, C::UNCOMPRESSED) | (Codec::Snappy(_), C::SNAPPY) | (Codec::Zstd(_), C::ZSTD(_))
-        )
-    }
-
-    /// Puts what the bytes decompress to at the start of the buffer.
-    fn inflate(&mut self, bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<(), Flaw> {
-        let found = match self {
-            _ if length == 0 => 0,
-            Codec::None => return Err("it is not compressed"),
-            Codec::Snappy(decoder) => {
-                if buffer.len() < length {
-                    buffer.resize(length, 0);
-                }
-                let room = buffer.get_mut(..length).unwrap_or_default();
-                decoder.decompress(bytes, room).map_err(|_| "it cannot be decompressed")?
-            }
-            Codec::Zstd(decoder) => {
-                buffer.clear();
-                buffer.reserve_exact(length);
-                decoder.decompress_to_buffer(bytes, buffer).map_err(|_| "it cannot be decompressed")?
-            }
-        };
-        match found == length {
-            true => Ok(()),
-            false => Err("it decompresses to another length than it claims"),
-        }
-    }
-}
-
 /// Where the decompressed bytes of a page are.
 #[derive(Clone, Debug)]
 enum Place {
@@ -167,6 +113,10 @@ enum PageValues {
     Indices(Runs),
 }
 
+/// The bytes of a column chunk's pages, and which rows they hold if not all of them are there: in ascending order, the pages'
+/// as the file's index tells them.
+pub(crate) type Pages = (Vec<u8>, Option<Vec<Range<usize>>>);
+
 /// A column that is being decoded, chunk by chunk.
 pub(crate) struct FlatColumn {
     kind: Arc<Kind>,
@@ -174,8 +124,12 @@ pub(crate) struct FlatColumn {
     optional: bool,
     codec: Codec,
     chunk: Vec<u8>,
+    /// The rows of the pages that `chunk` has, by the file's index; `None` if it has all.
+    indexed: Option<Vec<Range<usize>>>,
     /// Where the next page begins.
     at: usize,
+    /// The chunk's rows that were passed.
+    row: usize,
     dictionary: Option<ArrayRef>,
     page: Option<Page>,
     /// The open page, decompressed.
@@ -186,25 +140,36 @@ pub(crate) struct FlatColumn {
 
 impl FlatColumn {
     /// At the first row of a chunk; `None` if it is compressed in a way that is not read here.
-    pub(crate) fn new(kind: Arc<Kind>, optional: bool, compression: Compression, chunk: Vec<u8>) -> Option<FlatColumn> {
-        let (spans, indices, buffer) = (Vec::new(), Vec::new(), Vec::new());
-        let codec = Codec::of(compression)?;
-        Some(FlatColumn { kind, optional, codec, chunk, at: 0, dictionary: None, page: None, buffer, spans, indices })
+    pub(crate) fn new(kind: Arc<Kind>, optional: bool, compression: Compression, pages: Pages) -> Option<FlatColumn> {
+        let (chunk, indexed) = pages;
+        Some(FlatColumn {
+            kind,
+            optional,
+            codec: Codec::of(compression)?,
+            chunk,
+            indexed,
+            at: 0,
+            row: 0,
+            dictionary: None,
+            page: None,
+            buffer: Vec::new(),
+            spans: Vec::new(),
+            indices: Vec::new(),
+        })
     }
 
     /// Goes on with another chunk of the same column; `None` as [`FlatColumn::new`].
-    pub(crate) fn continue_with(&mut self, compression: Compression, chunk: Vec<u8>) -> Option<()> {
-        if !self.codec.reads(compression) {
-            self.codec = Codec::of(compression)?;
-        }
-        self.chunk = chunk;
+    pub(crate) fn continue_with(&mut self, compression: Compression, pages: Pages) -> Option<()> {
+        self.codec = Codec::of(compression)?;
+        spare::give_back(std::mem::replace(&mut self.chunk, pages.0));
+        self.indexed = pages.1;
         self.restart();
         Some(())
     }
 
     /// Goes back to the chunk's first row.
     pub(crate) fn restart(&mut self) {
-        (self.at, self.dictionary, self.page) = (0, None, None);
+        (self.at, self.row, self.dictionary, self.page) = (0, 0, None, None);
     }
 
     /// The next rows, as far as they are kept.
@@ -213,27 +178,60 @@ impl FlatColumn {
         let mut row = 0;
         while row < kept.rows {
             let left = kept.rows - row;
-            let Some(page) = self.page.as_ref().filter(|page| page.rows > 0) else {
-                let header = self.header()?.ok_or("it has fewer rows than its row group claims")?;
-                let is_data = matches!(header.kind, DATA_PAGE | DATA_PAGE_V2);
-                let rows = usize::try_from(header.values).map_err(|_| SHORT)?;
-                if is_data && rows <= left && kept.within(row..row + rows).next().is_none() {
-                    self.body(&header)?;
-                    row += rows;
-                } else {
-                    self.open(&header)?;
+            let is_wanted = |rows: usize| kept.within(row..row + rows).next().is_some();
+            let passed = match &self.page {
+                Some(page) if page.rows > 0 => {
+                    let rows = left.min(page.rows);
+                    let mut spans = std::mem::take(&mut self.spans);
+                    spans.clear();
+                    spans.extend(kept.within(row..row + rows));
+                    self.take(rows, &mut spans, &mut values)?;
+                    self.spans = spans;
+                    rows
                 }
-                continue;
+                _ => match self.absent() {
+                    0 => {
+                        let header = self.header()?.ok_or("it has fewer rows than its row group claims")?;
+                        let rows = self.rows_of(&header)?;
+                        if rows.is_some_and(|rows| rows <= left && !is_wanted(rows)) {
+                            self.body(&header)?;
+                            rows.unwrap_or(0)
+                        } else {
+                            self.open(&header)?;
+                            0
+                        }
+                    }
+                    absent if is_wanted(left.min(absent)) => {
+                        return Err(Error::internal("a page was left out, but rows of it are wanted").into());
+                    }
+                    absent => left.min(absent),
+                },
             };
-            let rows = left.min(page.rows);
-            let mut spans = std::mem::take(&mut self.spans);
-            spans.clear();
-            spans.extend(kept.within(row..row + rows));
-            self.take(rows, &mut spans, &mut values)?;
-            self.spans = spans;
-            row += rows;
+            row += passed;
+            self.row += passed;
         }
         values.finish(self.dictionary.as_ref())
+    }
+
+    /// The rows before the next page of which `chunk` has nothing.
+    fn absent(&self) -> usize {
+        let Some(pages) = &self.indexed else { return 0 };
+        let next = pages.get(pages.partition_point(|page| page.end <= self.row));
+        next.map_or(usize::MAX, |page| page.start.saturating_sub(self.row))
+    }
+
+    /// The rows of a page of data, which is the next.
+    fn rows_of(&self, header: &PageHeader) -> Result<Option<usize>, Flaw> {
+        if !matches!(header.kind, DATA_PAGE | DATA_PAGE_V2) {
+            return Ok(None);
+        }
+        let rows = usize::try_from(header.values).map_err(|_| SHORT)?;
+        let Some(pages) = &self.indexed else { return Ok(Some(rows)) };
+        let page = pages.binary_search_by_key(&self.row, |page| page.start).ok().and_then(|at| pages.get(at));
+        match page.is_some_and(|page| page.len() == rows) {
+            true => Ok(Some(rows)),
+            false => Err("it has another number of rows than the file's index says"),
+        }
     }
 
     /// Checks that there are no more rows.
@@ -292,7 +290,7 @@ impl FlatColumn {
     /// Decompresses bytes of the chunk, where they are not stored as they are.
     fn inflate(&mut self, length: i64, bytes: Range<usize>, is_plain: bool) -> Result<Place, Flaw> {
         let length = usize::try_from(length).map_err(|_| SHORT)?;
-        if is_plain || matches!(self.codec, Codec::None) {
+        if is_plain || self.codec == Codec::None {
             return Ok(Place::Chunk(bytes));
         }
         let compressed = self.chunk.get(bytes).ok_or(SHORT)?;
@@ -413,6 +411,14 @@ impl FlatColumn {
         }
         page.rows -= rows;
         Ok(())
+    }
+}
+
+impl Drop for FlatColumn {
+    fn drop(&mut self) {
+        for buffer in [&mut self.chunk, &mut self.buffer] {
+            spare::give_back(std::mem::take(buffer));
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! where the footer tells ([`FlatPlan::of`]), else the rest of the file.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray};
@@ -20,10 +21,12 @@ use parquet::basic::Encoding;
 use parquet::file::metadata::ColumnChunkMetaData;
 
 use super::filter_columns::FilterColumns;
-use super::flat_column::{Codec, FlatColumn, Kept};
+use super::flat_column::{FlatColumn, Kept};
+use super::flat_pages::{Fetch, Selected, selected_rows};
 use super::flat_values::{Kind, Step, Stop};
 use super::groups_ahead::GroupsAhead;
-use super::parquet_file::{ParquetFile, start};
+use super::page_codec::Codec;
+use super::parquet_file::ParquetFile;
 use super::parquet_read::{ParquetBatches, Plan, SHRINK};
 use super::positions::{RowPositions, Upcoming};
 use super::task_reader::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
@@ -49,10 +52,9 @@ struct Flat {
 }
 
 impl FlatPlan {
-    /// Plans to read these leaf columns; `None` if not all of them can be read here, or pages are to be skipped by an index.
+    /// Plans to read these leaf columns; `None` if not all of them can be read here.
     pub(crate) fn of(plan: &Plan, leaves: &BTreeSet<usize>) -> Option<FlatPlan> {
-        let selects_all = plan.selection.as_ref().is_none_or(|s| s.iter().all(|selector| !selector.skip));
-        if leaves.is_empty() || !selects_all {
+        if leaves.is_empty() {
             return None;
         }
         let columns = leaves.iter().map(|&leaf| flat(&plan.metadata, leaf)).collect::<Option<Vec<_>>>()?;
@@ -70,17 +72,19 @@ impl FlatPlan {
     fn batches(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<FlatBatches> {
         let batch_rows = plan.batch_rows(request.batch_rows);
         let positions = match request.needs_positions() {
-            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, None)?),
+            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
             false => None,
         };
         let Request { leaves, test, keys, tells_positions, .. } = request;
         let asked = test.leaves() | keys.leaves();
         let (early, late): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|c| asked.contains(&c.leaf));
         let (mut early, mut late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
-        // Only of the columns that every row group is begun with it is known that they are needed.
-        let first = if early.flats.is_empty() { &mut late } else { &mut early };
-        let first_leaves = first.flats.iter().map(|flat| flat.leaf).collect();
-        first.ahead = GroupsAhead::new(plan.metadata.metadata(), &plan.groups, &first_leaves);
+        if plan.selection.is_none() {
+            // Only of the columns that every row group is begun with it is known that they are needed.
+            let first = if early.flats.is_empty() { &mut late } else { &mut early };
+            let first_leaves = first.flats.iter().map(|flat| flat.leaf).collect();
+            first.ahead = GroupsAhead::new(plan.metadata.metadata(), &plan.groups, &first_leaves);
+        }
         let place = |leaf: &usize| {
             let at = |side: &Side| side.flats.iter().position(|flat| flat.leaf == *leaf);
             at(&early).map(Slot::Early).or_else(|| at(&late).map(Slot::Late))
@@ -94,8 +98,8 @@ impl FlatPlan {
             slots,
             tells_positions,
         };
-        let groups = plan.groups.clone().into_iter();
-        let reading = Reading { file, plan, groups, early, late, positions, group: None };
+        let groups = plan.groups.iter().copied().zip(selected_rows(&plan)).collect::<Vec<_>>().into_iter();
+        let reading = Reading { file, plan, groups, early, late, positions, group: None, selected: Vec::new() };
         Ok(FlatBatches { rows, batch_rows, state: State::Flat(Box::new(reading)) })
     }
 }
@@ -119,7 +123,7 @@ fn is_readable(chunk: &ColumnChunkMetaData) -> bool {
     const BIT_PACKED: Encoding = Encoding::BIT_PACKED;
     // Java names BIT_PACKED for levels that are not there.
     let known = |e| matches!(e, E::PLAIN | E::PLAIN_DICTIONARY | E::RLE | E::RLE_DICTIONARY | BIT_PACKED);
-    chunk.encodings().all(known) && Codec::is_known(chunk.compression())
+    chunk.encodings().all(known) && Codec::of(chunk.compression()).is_some()
 }
 
 fn schema(metadata: &ArrowReaderMetadata, columns: &[Flat]) -> SchemaRef {
@@ -144,28 +148,25 @@ impl Side {
         Side { schema, flats, columns: Vec::new(), ahead, behind: 0, is_open: false }
     }
 
-    /// Fetches its column chunks of a row group. Returns the bytes that strings of a row have in memory, as
+    /// Fetches its pages of rows of a row group. Returns the bytes that strings of a row have in memory, as
     /// [`ParquetFile::dictionary_row_bytes`].
-    fn open(&mut self, file: &ParquetFile, group: usize) -> Result<u64> {
-        let group =
-            file.footer().row_groups().get(group).ok_or_else(|| Error::internal("there is no such row group"))?;
-        let chunk = |flat: &Flat| {
-            let chunk = group.columns().get(flat.leaf)?;
-            let first = u64::try_from(start(chunk)).ok()?;
-            Some((chunk, first..first.checked_add(u64::try_from(chunk.compressed_size()).ok()?)?))
-        };
-        let chunks = self.flats.iter().map(chunk).collect::<Option<Vec<_>>>();
-        let chunks = chunks.ok_or_else(|| Error::corrupt("a column chunk lies outside of the file"))?;
-        let ranges: Vec<_> = chunks.iter().map(|(_, range)| range.clone()).collect();
-        let pages = self.ahead.pages(file, &ranges)?;
-        let row_bytes = file.dictionary_row_bytes(&ranges, &pages);
+    fn open(&mut self, file: &ParquetFile, plan: &Plan, group: usize, selected: &[Range<usize>]) -> Result<u64> {
+        let metadata = plan.metadata.metadata();
+        let fetch = |flat: &Flat| Fetch::of(metadata, group, flat.leaf, selected);
+        let fetches = self.flats.iter().map(fetch).collect::<Option<Vec<_>>>();
+        let fetches = fetches.ok_or_else(|| Error::corrupt("a column chunk lies outside of the file"))?;
+        let ranges: Vec<_> = fetches.iter().flat_map(|fetch| fetch.bytes.clone()).collect();
+        let fetched = self.ahead.pages(file, &ranges)?;
+        let row_bytes = file.dictionary_row_bytes(&ranges, &fetched);
         self.is_open = true;
-        let mut kept = std::mem::take(&mut self.columns).into_iter();
-        for ((flat, (chunk, _)), bytes) in self.flats.iter().zip(chunks).zip(pages) {
-            let column = match kept.next() {
-                Some(mut column) => column.continue_with(chunk.compression(), bytes).map(|()| column),
-                None => FlatColumn::new(flat.kind.clone(), flat.optional, chunk.compression(), bytes),
-            };
+        let (mut kept, mut fetched) = (std::mem::take(&mut self.columns).into_iter(), fetched.into_iter());
+        let row_group = metadata.row_groups().get(group).map(|group| group.columns()).unwrap_or_default();
+        for (flat, fetch) in self.flats.iter().zip(fetches) {
+            let pages = fetch.take(&mut fetched);
+            let column = row_group.get(flat.leaf).and_then(|chunk| match kept.next() {
+                Some(mut column) => column.continue_with(chunk.compression(), pages).map(|()| column),
+                None => FlatColumn::new(flat.kind.clone(), flat.optional, chunk.compression(), pages),
+            });
             self.columns.push(column.ok_or_else(|| Error::internal("a codec is not known any more"))?);
         }
         Ok(row_bytes)
@@ -270,20 +271,23 @@ enum State {
 struct Reading {
     file: ParquetFile,
     plan: Plan,
-    groups: std::vec::IntoIter<usize>,
+    /// Those to come, with the rows of them that are decoded.
+    groups: std::vec::IntoIter<(usize, Selected)>,
     early: Side,
     late: Side,
     /// Of rows to come, if they matter.
     positions: Option<Upcoming>,
     group: Option<Group>,
+    /// The rows of the open row group that are decoded.
+    selected: Selected,
 }
 
 /// The open row group.
 #[derive(Clone, Copy)]
 struct Group {
     index: usize,
+    /// Rows that were given or left out.
     given: usize,
-    left: usize,
 }
 
 impl FlatBatches {
@@ -315,7 +319,7 @@ impl FlatBatches {
     fn leave_rest(&mut self) -> Result<()> {
         let State::Flat(reading) = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
         let Reading { file, mut plan, groups, early, late, group, .. } = *reading;
-        plan.groups = group.iter().map(|group| group.index).chain(groups).collect();
+        plan.groups = group.iter().map(|group| group.index).chain(groups.map(|(index, _)| index)).collect();
         plan.selection = None;
         let places = |side: Side| {
             let place = |flat: &Flat| plan.leaves.iter().position(|leaf| *leaf == flat.leaf);
@@ -355,8 +359,8 @@ fn rest(
 impl Reading {
     /// The next rows that stay, of the next batch; there may be none.
     fn step(&mut self, rows: &Rows, batch_rows: &mut usize) -> Step<Option<(RecordBatch, RowPositions)>> {
-        let Some(group) = self.open(batch_rows)? else { return Ok(None) };
-        let count = group.left.min(*batch_rows);
+        let Some((group, selected)) = self.open(batch_rows)? else { return Ok(None) };
+        let count = selected.len().min(*batch_rows);
         let early = self.early.read(&Kept::all(count))?;
         let mut upcoming = self.positions.clone();
         let positions = upcoming.as_mut().map_or_else(|| Ok(RowPositions::default()), |all| all.take(count))?;
@@ -371,7 +375,7 @@ impl Reading {
             }
             _ => {
                 if !self.late.is_open {
-                    let row_bytes = self.late.open(&self.file, group.index)?;
+                    let row_bytes = self.late.open(&self.file, &self.plan, group.index, &self.selected)?;
                     if narrow(batch_rows, row_bytes) {
                         self.restart();
                         return self.step(rows, batch_rows);
@@ -382,37 +386,48 @@ impl Reading {
         };
         let found = rows.batch(decided.columns(), &late, &mask, kept.count())?;
         let positions = rows.positions(positions, &mask, kept.count());
-        (self.positions, self.group) = (upcoming, None);
-        match group.left - count {
-            0 => {
-                self.early.close()?;
-                self.late.close()?;
-            }
-            left => self.group = Some(Group { given: group.given + count, left, ..group }),
-        }
+        (self.positions, self.group) = (upcoming, Some(Group { given: selected.start + count, ..group }));
         Ok(Some((found, positions)))
     }
 
-    /// The row group to read from; `None` at the end.
-    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<Group>> {
-        while self.group.is_none() {
-            let Some(index) = self.groups.next() else { return Ok(None) };
-            let rows = self.plan.metadata.metadata().row_groups().get(index).map_or(0, |group| group.num_rows());
-            let left = usize::try_from(rows).unwrap_or(0);
-            let mut row_bytes = self.early.open(&self.file, index)?;
-            // Where nothing has to be decided first, all columns are needed.
-            if self.early.flats.is_empty() {
-                row_bytes = row_bytes.saturating_add(self.late.open(&self.file, index)?);
-            }
-            narrow(batch_rows, row_bytes);
-            if left == 0 {
+    /// The row group to read from, and its next rows to decode; `None` at the end.
+    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<(Group, Range<usize>)>> {
+        loop {
+            if let Some(group) = self.group {
+                let next = self.selected.partition_point(|range| range.end <= group.given);
+                if let Some(range) = self.selected.get(next).cloned() {
+                    let start = self.pass(group, range.start);
+                    return Ok(Some((Group { given: start, ..group }, start..range.end)));
+                }
+                let groups = self.plan.metadata.metadata().row_groups();
+                let rows = groups.get(group.index).map_or(0, |group| group.num_rows());
+                self.pass(group, usize::try_from(rows).unwrap_or(0));
                 self.early.close()?;
                 self.late.close()?;
+                self.group = None;
+            }
+            let Some((index, selected)) = self.groups.next() else { return Ok(None) };
+            if selected.is_empty() {
                 continue;
             }
-            self.group = Some(Group { index, given: 0, left });
+            let mut row_bytes = self.early.open(&self.file, &self.plan, index, &selected)?;
+            // Where nothing has to be decided first, all columns are needed.
+            if self.early.flats.is_empty() {
+                row_bytes = row_bytes.saturating_add(self.late.open(&self.file, &self.plan, index, &selected)?);
+            }
+            narrow(batch_rows, row_bytes);
+            (self.group, self.selected) = (Some(Group { index, given: 0 }), selected);
         }
-        Ok(self.group)
+    }
+
+    /// Leaves out rows up to one, if it is not there already; returns where it is.
+    fn pass(&mut self, group: Group, row: usize) -> usize {
+        let passed = row.saturating_sub(group.given);
+        self.early.behind += passed;
+        self.late.behind += passed;
+        let given = group.given + passed;
+        self.group = Some(Group { given, ..group });
+        given
     }
 
     /// Goes back to the first row that was not given yet.

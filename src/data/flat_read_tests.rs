@@ -5,6 +5,7 @@ use arrow::array::{
     Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray, UInt32Array,
 };
 use arrow::compute::take_record_batch;
+use parquet::arrow::arrow_reader::RowSelection;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::schema::types::ColumnPath;
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 use super::super::arrow_schema::to_arrow;
 use super::super::constants::Constants;
 use super::super::file_columns::FileColumns;
+use super::super::parquet_file::start;
 use super::super::testing::{
     context, deleting, deletion_vector, equality_deletes, field, leaf, projecting, read, required, rows, schema, task,
     write_batch,
@@ -95,6 +97,7 @@ const ROWS: usize = 150;
 
 prop_compose! {
     fn cases()(rows in 0..ROWS)(
+        ascending in any::<bool>(),
         columns in prop::collection::vec(
             (
                 prop::sample::select(TYPES.to_vec()),
@@ -127,6 +130,11 @@ prop_compose! {
         batch_rows in prop_oneof![Just(1000), 1usize..40],
         projected in prop::collection::vec(any::<bool>(), 6),
     ) -> Case {
+        let mut numbers = numbers;
+        if ascending {
+            // The pages' index leaves many out.
+            numbers.sort();
+        }
         Case {
             columns, numbers, version, compression, dictionary, dictionary_bytes, page_rows, group_rows, boolean_runs,
             deleted, keys, filter, batch_rows, projected,
@@ -228,6 +236,34 @@ proptest! {
         }
     }
 
+    /// Of the pages that the index names just the selected rows come, with their positions.
+    #[test]
+    fn selected_rows_come_from_their_pages(case in cases(), seeds in prop::collection::vec(0u8..9, ROWS), runs: bool) {
+        let dir = tempfile::tempdir().unwrap();
+        let (s, batch) = case.batch();
+        let path = case.write(&dir, &s, &batch);
+        let file = open(&path);
+        // Single rows, or runs of them.
+        let is_selected = |row: usize| if runs { seeds[row / 20] < 3 } else { seeds[row] < 2 };
+        let all = 0..case.numbers.len();
+        let filters: Vec<BooleanArray> = vec![all.clone().map(|row| Some(is_selected(row))).collect()];
+        let mut plan = whole(&file);
+        plan.metadata = match file.with_page_index().unwrap() {
+            Some(indexed) if all.len() > 0 => indexed,
+            _ => return Ok(()),
+        };
+        plan.selection = Some(RowSelection::from_filters(&filters));
+        let columns = FlatPlan::of(&plan, &plan.leaves).unwrap().columns;
+        let kept = |row: &usize| is_selected(*row) && case.filter.is_none_or(|n| case.numbers[*row].is_some_and(|i| i >= n));
+        let kept: Vec<u64> = all.filter(kept).map(|row| row as u64).collect();
+        let filter = case.filter.map_or(BoundPredicate::True, |n| leaf(&s, 1, Op::GtEq, vec![Value::Int(n)]));
+        let batches = by_plan(&s, &path, (file, plan), filter, columns, case.batch_rows);
+        let (batches, positions): (Vec<_>, Vec<_>) = batches.map(|b| b.unwrap()).unzip();
+        prop_assert_eq!(positions.iter().flat_map(RowPositions::iter).collect::<Vec<_>>(), kept.clone());
+        let kept = UInt32Array::from_iter_values(kept.iter().map(|row| *row as u32));
+        prop_assert_eq!(rows(&batches), rows(&[take_record_batch(&batch, &kept).unwrap()]));
+    }
+
     /// Whatever is wrong with a chunk, it gives an error or as many rows as were asked for.
     #[test]
     fn damaged_pages_give_rows_or_an_error(
@@ -255,7 +291,7 @@ proptest! {
                 bytes.truncate(cut.index(bytes.len()));
             }
             let flat = flat(&file.metadata, leaf).unwrap();
-            let mut column = FlatColumn::new(flat.kind, flat.optional, chunk.compression(), bytes).unwrap();
+            let mut column = FlatColumn::new(flat.kind, flat.optional, chunk.compression(), (bytes, None)).unwrap();
             let rows = group.num_rows() as usize;
             let mask: BooleanBuffer = (0..rows).map(|row| row % every == 0).collect();
             for (kept, count) in [(Kept::of(&mask), mask.count_set_bits()), (Kept::all(rows), rows)] {
@@ -328,13 +364,24 @@ fn every_type_is_read_flat() {
 
 /// Reads all columns of a file with its positions, by a plan of its own.
 fn started(s: &Schema, path: &str, filter: BoundPredicate, columns: Vec<Flat>, batch_rows: usize) -> FlatBatches {
+    let file = open(path);
+    let plan = whole(&file);
+    by_plan(s, path, (file, plan), filter, columns, batch_rows)
+}
+
+fn by_plan(
+    s: &Schema,
+    path: &str,
+    (file, plan): (ParquetFile, Plan),
+    filter: BoundPredicate,
+    columns: Vec<Flat>,
+    batch_rows: usize,
+) -> FlatBatches {
     let filter = Arc::new(filter);
     let constants = Constants::of(&task(path, BoundPredicate::True).data_file);
-    let file = open(path);
     let found = FileColumns::new(file.metadata.schema());
     let asked = FilterColumns::plan(&filter.field_ids(), s, &found, &constants).unwrap();
     let (test, keys) = (RowTest::new(filter.clone(), asked), FilterColumns::none());
-    let plan = whole(&file);
     let request = Request { leaves: plan.leaves.clone(), test, keys, tells_positions: true, batch_rows };
     let part = Part {
         range: i64::MIN..i64::MAX,
@@ -409,5 +456,35 @@ fn what_is_encoded_in_other_ways_is_left_to_the_crate() {
         let positions: Vec<u64> = positions.iter().flat_map(RowPositions::iter).collect();
         assert_eq!(positions, (first..300).collect::<Vec<_>>());
         assert_eq!(rows(&batches), rows(&[batch.slice(first as usize, 300 - first as usize)]));
+    }
+}
+
+/// An index that tells pages' rows otherwise than the pages would give other rows.
+#[test]
+fn pages_that_contradict_their_index_are_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, _, path) = every_type(&dir, Compression::SNAPPY);
+    let file = open(&path);
+    let metadata = file.with_page_index().unwrap().unwrap();
+    let flat = flat(&file.metadata, 0).unwrap();
+    let compression = Compression::SNAPPY;
+    let selected: Vec<Range<usize>> = vec![75..80, 145..150];
+    let fetch = Fetch::of(metadata.metadata(), 0, 0, &selected).unwrap();
+    let pages = file.pages(&fetch.bytes, None).unwrap();
+    let (bytes, rows) = fetch.take(&mut pages.into_iter());
+    assert_eq!(rows, Some(vec![70..140, 140..200]));
+    let read = |rows: Vec<Range<usize>>| {
+        let pages = (bytes.clone(), Some(rows));
+        let mut column = FlatColumn::new(flat.kind.clone(), flat.optional, compression, pages).unwrap();
+        let mask: BooleanBuffer = (0..200).map(|row| selected.iter().any(|range| range.contains(&row))).collect();
+        column.read(&Kept::of(&mask))
+    };
+    let expected: Vec<i32> = selected.iter().cloned().flatten().map(|row| row as i32).collect();
+    assert_eq!(read(vec![70..140, 140..200]).unwrap().as_ref(), &Int32Array::from(expected) as &dyn Array);
+    for lying in [vec![70..139, 139..200], vec![71..141, 141..200], vec![70..150, 150..200]] {
+        assert!(
+            matches!(read(lying.clone()), Err(Stop::Damaged(e)) if e.kind() != ErrorKind::Unsupported),
+            "{lying:?}"
+        );
     }
 }

@@ -113,6 +113,9 @@ impl Kind {
     }
 }
 
+/// Fewer than one span in so many values are few.
+const FEW: usize = 16;
+
 /// Most bytes that are reserved for values that are yet to come.
 const RESERVED: usize = 32 << 20;
 
@@ -213,7 +216,7 @@ impl Values {
             Layout::Bytes => {
                 if let Gathered::Bytes(offsets, values) = &mut self.gathered {
                     let wanted = spans.iter().map(|(_, count)| count).sum::<usize>();
-                    values.reserve((bytes.len() as u128 * wanted as u128 / left.max(1) as u128) as usize);
+                    values.reserve((bytes.len() as u128 * wanted as u128 / left.max(1) as u128) as usize + BLOCK);
                     *at += texts(bytes, count, spans, offsets, values)?;
                 }
                 return Ok(());
@@ -270,6 +273,18 @@ impl Values {
                 let before = indices.len();
                 runs.take(page, count, indices)?;
                 inside(indices.get(before..).unwrap_or_default())?;
+            }
+            // Runs are passed over at once.
+            spans if spans.len() < count / FEW => {
+                let mut at = 0;
+                for &(first, count) in spans {
+                    runs.skip(page, first - at)?;
+                    let before = indices.len();
+                    runs.take(page, count, indices)?;
+                    inside(indices.get(before..).unwrap_or_default())?;
+                    at = first + count;
+                }
+                runs.skip(page, count - at)?;
             }
             spans => {
                 scratch.clear();
@@ -356,17 +371,20 @@ fn texts(
     offsets: &mut Vec<i32>,
     values: &mut Vec<u8>,
 ) -> Result<usize, Stop> {
-    fn next<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Flaw> {
-        let (length, behind) = rest.split_first_chunk::<4>().ok_or(EARLY)?;
-        let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or(EARLY)?;
-        *rest = behind;
-        Ok(text)
+    /// Goes behind a text; returns what starts with it, and its length.
+    fn next<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], usize), Flaw> {
+        let (length, text) = rest.split_first_chunk::<4>().ok_or(EARLY)?;
+        let length = u32::from_le_bytes(*length) as usize;
+        *rest = text.get(length..).ok_or(EARLY)?;
+        Ok((text, length))
     }
     let (mut rest, mut at) = (page, 0);
     for &(first, count) in spans {
         (at..first).try_for_each(|_| next(&mut rest).map(|_| ()))?;
+        offsets.reserve(count);
         for _ in 0..count {
-            values.extend_from_slice(next(&mut rest)?);
+            let (text, length) = next(&mut rest)?;
+            append(values, text, length);
             // Checked below: no page has so many bytes that these wrap around to where they were.
             offsets.push(values.len() as i32);
         }
@@ -376,6 +394,21 @@ fn texts(
     match i32::try_from(values.len()) {
         Ok(_) => Ok(page.len() - rest.len()),
         Err(_) => Err(Stop::TooLarge),
+    }
+}
+
+/// Texts up to this length are copied as so many bytes, of which some are taken back: that takes no call.
+const BLOCK: usize = 32;
+
+/// Adds the first `length` bytes.
+fn append(values: &mut Vec<u8>, bytes: &[u8], length: usize) {
+    match bytes.first_chunk::<BLOCK>() {
+        Some(block) if length <= BLOCK => {
+            let end = values.len() + length;
+            values.extend_from_slice(block);
+            values.truncate(end);
+        }
+        _ => values.extend_from_slice(bytes.get(..length).unwrap_or(bytes)),
     }
 }
 

@@ -5,7 +5,7 @@
 //! table's, `filter_columns` finds those that filters ask about (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` and `bloom_filters` skip
 //! what the filter rules out. Files without nested columns go another way, `flat_read`, which leaves out rows while it
-//! decodes: `flat_column` opens pages, `flat_runs` unpacks numbers, `flat_values` gathers values. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
+//! decodes: `flat_pages` says which pages it needs, `flat_column` opens them, which `page_codec` decompresses, `flat_runs` unpacks numbers, `flat_values` gathers values. `avro_read` streams the blocks of Avro, whose columns `avro_schema` tells and `avro_decode`
 //! fills. `orc_read` decodes the stripes of ORC. [`deletes`] leaves out rows that delete files name ([`delete_files`] reads
 //! them, `delete_keys` and `long_keys` compare, [`positions`] says which rows of the file a batch has).
 //! [`variant`] puts shredded variants together. [`read_ahead`] reads many tasks on several threads. [`change_rows`] reads
@@ -56,6 +56,7 @@ pub mod file_write;
 pub mod filter;
 mod filter_columns;
 mod flat_column;
+mod flat_pages;
 mod flat_read;
 mod flat_runs;
 mod flat_values;
@@ -92,6 +93,7 @@ mod orc_types;
 mod orc_values;
 mod orc_write;
 mod output;
+mod page_codec;
 mod paimon_avro;
 mod paimon_parquet;
 #[cfg(test)]

@@ -307,7 +307,7 @@ fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecate
 }
 
 /// The rows of each page; `None` if they do not tile the row group.
-fn page_rows(pages: &[PageLocation], rows: usize) -> Option<Vec<Range<usize>>> {
+pub(super) fn page_rows(pages: &[PageLocation], rows: usize) -> Option<Vec<Range<usize>>> {
     let mut starts = pages.iter().map(|p| usize::try_from(p.first_row_index)).collect::<Result<Vec<_>, _>>().ok()?;
     starts.push(rows);
     let ascending = starts.windows(2).all(|w| matches!(w, [a, b] if a < b));

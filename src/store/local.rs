@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::GONE;
 use super::location::{local_path, normalise};
-use super::{FileInfo, Store, StoreWriter};
+use super::{FileInfo, Store, StoreWriter, spare};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The store of plain paths and `file:` URIs.
@@ -97,7 +97,7 @@ fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize
     }
     file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
     // Into memory that is not set to zeros before.
-    let mut bytes = Vec::with_capacity(length);
+    let mut bytes = spare::take(length);
     let read = file.take(length as u64).read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
     match read == length {
         true => Ok(bytes),

@@ -16,6 +16,7 @@ mod place;
 mod put_once;
 mod ranges;
 mod runtime;
+pub(crate) mod spare;
 #[cfg(test)]
 pub(crate) mod testing;
 

@@ -1,0 +1,79 @@
+//! The codecs of pages of Parquet files.
+
+use std::cell::RefCell;
+
+use parquet::basic::Compression;
+
+use super::thrift::Flaw;
+use crate::store::spare;
+
+thread_local! {
+    // One for all columns: its tables take 160 KB, which stay in the processor's cache, and making them costs as much as
+    // decompressing a small page.
+    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// How pages are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Codec {
+    None,
+    Snappy,
+    Zstd,
+}
+
+impl Codec {
+    /// `None` if it is not one that is read here.
+    pub(crate) fn of(compression: Compression) -> Option<Codec> {
+        match compression {
+            Compression::UNCOMPRESSED => Some(Codec::None),
+            Compression::SNAPPY => Some(Codec::Snappy),
+            Compression::ZSTD(_) => Some(Codec::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Puts what the bytes decompress to at the start of the buffer.
+    pub(crate) fn inflate(self, bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<(), Flaw> {
+        let found = match self {
+            _ if length == 0 => 0,
+            Codec::None => return Err("it is not compressed"),
+            Codec::Snappy => {
+                if buffer.len() < length {
+                    make_room(buffer, length);
+                    buffer.resize(length, 0);
+                }
+                let room = buffer.get_mut(..length).unwrap_or_default();
+                snap::raw::Decoder::new().decompress(bytes, room).map_err(|_| BROKEN)?
+            }
+            Codec::Zstd => {
+                buffer.clear();
+                make_room(buffer, length);
+                inflate_zstd(bytes, buffer)?
+            }
+        };
+        match found == length {
+            true => Ok(()),
+            false => Err("it decompresses to another length than it claims"),
+        }
+    }
+}
+
+const BROKEN: Flaw = "it cannot be decompressed";
+
+/// Exchanges a buffer for one that holds so many bytes; what was in it is lost.
+fn make_room(buffer: &mut Vec<u8>, length: usize) {
+    if buffer.capacity() < length {
+        spare::give_back(std::mem::replace(buffer, spare::take(length)));
+    }
+}
+
+/// Returns the bytes' number.
+fn inflate_zstd(bytes: &[u8], buffer: &mut Vec<u8>) -> Result<usize, Flaw> {
+    ZSTD.with_borrow_mut(|kept| {
+        let decompressor = match kept {
+            Some(decompressor) => decompressor,
+            None => kept.insert(zstd::bulk::Decompressor::new().map_err(|_| "there is no memory to decompress it")?),
+        };
+        decompressor.decompress_to_buffer(bytes, buffer).map_err(|_| BROKEN)
+    })
+}
