@@ -1,6 +1,7 @@
 //! What planning gives and reading takes: files, tasks, splits, and the files a writer made. All of them serialise, so
 //! that they travel to other processes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -182,6 +183,17 @@ impl FileMetrics {
             return Ok(self.known.get_or_init(|| decoded));
         }
         Ok(self.known.get_or_init(Box::default))
+    }
+
+    /// The metrics for one use: if they have to be decoded, they are not kept.
+    ///
+    /// # Errors
+    /// As [`FileMetrics::get`].
+    pub fn for_once(&self) -> Result<Cow<'_, ColumnMetrics>> {
+        match (self.known.get(), &self.encoded) {
+            (None, Some((bytes, decoder))) => decoder.decode_metrics(bytes).map(Cow::Owned),
+            _ => self.get().map(Cow::Borrowed),
+        }
     }
 }
 

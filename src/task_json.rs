@@ -26,6 +26,7 @@ use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
 use crate::workers::{GoOn, in_parallel};
 
 mod encode;
+pub mod packed;
 mod paimon;
 
 /// Whether to write only the specification's members or all that a reader in another process needs.
@@ -81,14 +82,19 @@ pub fn tasks_to_json(split: &Split) -> Result<String> {
 /// # Errors
 /// `Internal` if they are not of one scan; what `go_on` gives.
 pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<String>> {
-    let of_one_scan = |a: &Split, b: &Split| Arc::ptr_eq(&a.context, &b.context) || a.context == b.context;
-    if !splits.windows(2).all(|pair| of_one_scan(&pair[0], &pair[1])) {
-        return Err(Error::internal("the splits are of several scans"));
-    }
+    check_scan(splits)?;
     in_parallel(splits.len(), |i| {
         go_on()?;
         splits.get(i).map_or_else(|| Err(Error::internal("a split is gone")), |split| tasks_to_json(split))
     })
+}
+
+fn check_scan(splits: &[Arc<Split>]) -> Result<()> {
+    let of_one_scan = |a: &Split, b: &Split| Arc::ptr_eq(&a.context, &b.context) || a.context == b.context;
+    match splits.windows(2).all(|pair| of_one_scan(&pair[0], &pair[1])) {
+        true => Ok(()),
+        false => Err(Error::internal("the splits are of several scans")),
+    }
 }
 
 /// Reads what [`tasks_to_json`] wrote.
@@ -96,7 +102,7 @@ pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<Strin
 /// # Errors
 /// `InvalidInput` if it is not that.
 pub fn tasks_from_json(text: &str, context: &Arc<ReadContext>) -> Result<Split> {
-    split_of(&parse(text)?, context.clone())
+    split_of(&parse(text)?, BTreeMap::new(), context.clone())
 }
 
 /// What tasks share, complete.
@@ -124,11 +130,12 @@ pub fn context_to_json(c: &ReadContext) -> Json {
 pub fn split_from_json(text: &str) -> Result<Split> {
     let j = parse(text)?;
     let context = context_from_json(member(&j, "context")?)?;
-    split_of(&j, Arc::new(context))
+    split_of(&j, BTreeMap::new(), Arc::new(context))
 }
 
-fn split_of(j: &Json, context: Arc<ReadContext>) -> Result<Split> {
-    let specs = SpecShape::parse_all(j)?;
+/// A split of a scan; `specs` are partition specs that it shares with others, before those of its own.
+fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: Arc<ReadContext>) -> Result<Split> {
+    specs.extend(SpecShape::parse_all(member(j, "specs")?)?);
     let commits = match j.get("commits").and_then(Json::as_array) {
         Some(all) => all.iter().map(|c| commit_of(c, &specs, &context.schema)).collect::<Result<_>>()?,
         None => BTreeMap::new(),
@@ -221,7 +228,7 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
 /// `InvalidInput` if it is not that.
 pub fn message_from_json(text: &str) -> Result<CommitMessage> {
     let j = parse(text)?;
-    let specs = SpecShape::parse_all(&j)?;
+    let specs = SpecShape::parse_all(member(&j, "specs")?)?;
     let files = |j: &Json, key: &str| array(j, key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
     let delta = j.get("delta").filter(|d| !d.is_null()).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
     let rewrites = j
@@ -276,8 +283,8 @@ fn part_of(j: &Json) -> Result<PartRows> {
 
 // ---- reading
 
-fn parse(text: &str) -> Result<Json> {
-    serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a task").because(e))
+fn parse(text: impl AsRef<[u8]>) -> Result<Json> {
+    serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("this is no JSON of a task").because(e))
 }
 
 fn wrong(key: &str) -> Error {
@@ -331,8 +338,9 @@ impl SpecShape {
         })
     }
 
-    fn parse_all(j: &Json) -> Result<BTreeMap<i32, SpecShape>> {
-        array(j, "specs")?.iter().map(|s| SpecShape::parse(s, None).map(|s| (s.id, s))).collect()
+    fn parse_all(specs: &Json) -> Result<BTreeMap<i32, SpecShape>> {
+        let specs = specs.as_array().ok_or_else(|| wrong("specs"))?;
+        specs.iter().map(|s| SpecShape::parse(s, None).map(|s| (s.id, s))).collect()
     }
 }
 

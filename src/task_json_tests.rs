@@ -2,7 +2,7 @@ use super::*;
 use crate::task::{LeveledFile, MergeSection, PaimonContext};
 use crate::types::Field;
 
-fn file() -> DataFile {
+pub(super) fn file() -> DataFile {
     let day = PartitionValue {
         name: "ts_day".into(),
         field_id: 1000,
@@ -38,7 +38,7 @@ fn file() -> DataFile {
     }
 }
 
-fn split() -> Split {
+pub(super) fn split() -> Split {
     let fields =
         vec![Field::new(1, "id", true, PrimitiveType::Long), Field::new(2, "ts", false, PrimitiveType::Timestamp)];
     let schema = Arc::new(Schema::new(4, fields, vec![1]));

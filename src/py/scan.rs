@@ -24,6 +24,7 @@ use crate::expr;
 use crate::hand_over::{HandOverRequest, packed_schema, reasons_schema};
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
+use crate::task_json::packed::{pack_tasks, packed_tasks_at};
 use crate::task_json::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
 use crate::types;
 use crate::workers::GoOn;
@@ -325,6 +326,19 @@ impl Split {
     /// Tasks that share this split's context.
     fn with_tasks(&self, py: Python<'_>, text: &str) -> PyResult<Split> {
         Ok(run(py, || tasks_from_json(text, &self.inner.context))?.into())
+    }
+
+    /// The same in a few bytes for all, for `with_packed_tasks`.
+    #[staticmethod]
+    fn pack_tasks<'py>(py: Python<'py>, splits: Vec<PyRef<'_, Split>>) -> PyResult<Bound<'py, PyBytes>> {
+        let splits: Vec<_> = splits.iter().map(|split| split.inner.clone()).collect();
+        let packed = run_watched(py, &Watch::new(), |go_on| pack_tasks(&splits, go_on))?;
+        Ok(PyBytes::new(py, &packed))
+    }
+
+    /// Packed tasks of one split that share this split's context.
+    fn with_packed_tasks(&self, py: Python<'_>, packed: &[u8], index: usize) -> PyResult<Split> {
+        Ok(run(py, || packed_tasks_at(packed, index, &self.inner.context))?.into())
     }
 
     #[classmethod]

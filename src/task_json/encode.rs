@@ -1,5 +1,6 @@
 //! Files, tasks and splits as texts, without a value of JSON for each: a scan may have hundreds of thousands.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,10 +16,19 @@ use crate::task::{
 };
 use crate::types::FieldId;
 use crate::types::json::value_to_json;
-use crate::types::value::hex;
+use crate::types::value::hex_upper;
 
 pub(super) fn text(object: &impl Serialize) -> Result<String> {
-    serde_json::to_string(object).map_err(|e| Error::internal("a task has no text").because(e))
+    serde_json::to_string(object).map_err(no_text)
+}
+
+/// Adds the text of `object` to `out`.
+pub(super) fn add_text(object: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
+    serde_json::to_writer(out, object).map_err(no_text)
+}
+
+fn no_text(e: serde_json::Error) -> Error {
+    Error::internal("a task has no text").because(e)
 }
 
 fn value(object: &impl Serialize) -> Result<Json> {
@@ -48,6 +58,11 @@ impl<'a> SplitObject<'a> {
             tasks: split.tasks.iter().map(|t| TaskObject::new(t, Form::Complete)).collect::<Result<_>>()?,
             context,
         })
+    }
+
+    /// Leaves out the partition specs that are in `shared`; those of other ids go there.
+    pub fn share_specs(&mut self, shared: &mut BTreeMap<i32, SpecObject<'a>>) {
+        self.specs.retain(|spec| !same_fields(shared.entry(spec.0.spec_id).or_insert(*spec).0, spec.0));
     }
 }
 
@@ -160,12 +175,22 @@ fn files_of(task: &ScanTask) -> impl Iterator<Item = &Arc<DataFile>> {
     std::iter::once(&task.data_file).chain(task.deletes.iter().chain(removed_by).map(|d| &d.file))
 }
 
+/// Whether partitions have the same fields. Even those of one spec may differ, in the type of a column that is gone.
+fn same_fields(a: &Partition, b: &Partition) -> bool {
+    let same = |(a, b): (&PartitionValue, &PartitionValue)| {
+        (a.field_id, a.source_id, &a.name) == (b.field_id, b.source_id, &b.name)
+            && (&a.transform, &a.ty) == (&b.transform, &b.ty)
+    };
+    a.values.len() == b.values.len() && a.values.iter().zip(&b.values).all(same)
+}
+
 pub(super) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> Vec<SpecObject<'a>> {
     let by_id: BTreeMap<i32, &Partition> = partitions.map(|p| (p.spec_id, p.as_ref())).collect();
     by_id.into_values().map(|p| SpecObject(p, Form::Complete)).collect()
 }
 
 /// The partition spec that a partition is of.
+#[derive(Clone, Copy)]
 pub(super) struct SpecObject<'a>(&'a Partition, Form);
 
 impl Serialize for SpecObject<'_> {
@@ -197,7 +222,7 @@ impl Serialize for SpecField<'_> {
 /// A content file.
 struct FileObject<'a> {
     file: &'a DataFile,
-    metrics: Option<&'a ColumnMetrics>,
+    metrics: Option<Cow<'a, ColumnMetrics>>,
     form: Form,
 }
 
@@ -207,7 +232,7 @@ pub(super) fn file_object(file: &DataFile) -> Result<Json> {
 
 impl<'a> FileObject<'a> {
     fn new(file: &'a DataFile, form: Form) -> Result<FileObject<'a>> {
-        let metrics = file.metrics.as_ref().map(|m| m.get().with("path", &file.path)).transpose()?;
+        let metrics = file.metrics.as_ref().map(|m| m.for_once().with("path", &file.path)).transpose()?;
         Ok(FileObject { file, metrics, form })
     }
 }
@@ -215,17 +240,16 @@ impl<'a> FileObject<'a> {
 impl Serialize for FileObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let f = self.file;
-        let partition = |v: &PartitionValue| v.value.as_ref().map_or(Json::Null, |x| value_to_json(x.as_ref(), &v.ty));
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("spec-id", &f.partition.spec_id)?;
         out.serialize_entry("content", content_name(f.content))?;
         out.serialize_entry("file-path", &f.path)?;
         out.serialize_entry("file-format", f.format.as_str())?;
-        out.serialize_entry("partition", &f.partition.values.iter().map(partition).collect::<Vec<_>>())?;
+        out.serialize_entry("partition", &Tuple(&f.partition))?;
         out.serialize_entry("file-size-in-bytes", &f.size_bytes)?;
         out.serialize_entry("record-count", &f.record_count)?;
-        self.metrics.map_or(Ok(()), |m| metrics_members(m, &mut out))?;
-        optional(&mut out, "key-metadata", f.key_metadata.as_ref().map(|k| hex(k).to_uppercase()))?;
+        self.metrics.as_deref().map_or(Ok(()), |m| metrics_members(m, &mut out))?;
+        optional(&mut out, "key-metadata", f.key_metadata.as_ref().map(|k| hex_upper(k)))?;
         optional(&mut out, "split-offsets", f.split_offsets.as_ref())?;
         optional(&mut out, "equality-ids", f.equality_ids.as_ref())?;
         optional(&mut out, "sort-order-id", f.sort_order_id)?;
@@ -240,6 +264,16 @@ impl Serialize for FileObject<'_> {
             optional(&mut out, "leveled", f.leveled.as_deref().map(paimon::leveled_object))?;
         }
         out.end()
+    }
+}
+
+/// A partition's values.
+struct Tuple<'a>(&'a Partition);
+
+impl Serialize for Tuple<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let value = |v: &PartitionValue| v.value.as_ref().map(|x| value_to_json(x.as_ref(), &v.ty));
+        serializer.collect_seq(self.0.values.iter().map(value))
     }
 }
 
@@ -261,16 +295,14 @@ fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, out: &mut M) -> Result<()
     for (key, map) in counts {
         if let Some(map) = map {
             // A copy of another map.
-            let (keys, values) = in_java_order(map, map.len() * 4 / 3 + 1);
-            out.serialize_entry(key, &json!({"keys": keys, "values": values}))?;
+            out.serialize_entry(key, &in_java_order(map, map.len() * 4 / 3 + 1, |n| *n))?;
         }
     }
     for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
         if let Some(map) = map {
             // Made with Guava for the number of entries.
-            let (keys, values) = in_java_order(map, (map.len() * 4).div_ceil(3).max(map.len() + 1));
-            let values: Vec<String> = values.into_iter().map(|b| hex(b).to_uppercase()).collect();
-            out.serialize_entry(key, &json!({"keys": keys, "values": values}))?;
+            let capacity = (map.len() * 4).div_ceil(3).max(map.len() + 1);
+            out.serialize_entry(key, &in_java_order(map, capacity, |b| hex_upper(b)))?;
         }
     }
     Ok(())
@@ -278,9 +310,24 @@ fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, out: &mut M) -> Result<()
 
 /// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
 /// writes: ascending by the low bits of the hash, else in the order of the manifest.
-fn in_java_order<T>(map: &FieldMap<T>, capacity: usize) -> (Vec<&FieldId>, Vec<&T>) {
+fn in_java_order<T, V>(map: &FieldMap<T>, capacity: usize, value: impl Fn(&T) -> V) -> KeysAndValues<V> {
     let slot = |id: FieldId| (id as u32 ^ (id as u32 >> 16)) as usize & (capacity.next_power_of_two() - 1);
     let mut entries: Vec<_> = map.iter().collect();
     entries.sort_by_key(|(id, _)| slot(**id));
-    entries.into_iter().unzip()
+    let (keys, values) = entries.into_iter().map(|(id, v)| (*id, value(v))).unzip();
+    KeysAndValues { keys, values }
+}
+
+struct KeysAndValues<V> {
+    keys: Vec<FieldId>,
+    values: Vec<V>,
+}
+
+impl<V: Serialize> Serialize for KeysAndValues<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut out = serializer.serialize_map(Some(2))?;
+        out.serialize_entry("keys", &self.keys)?;
+        out.serialize_entry("values", &self.values)?;
+        out.end()
+    }
 }

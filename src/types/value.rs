@@ -212,7 +212,21 @@ pub fn format_value(v: ValueRef<'_>, ty: &PrimitiveType) -> String {
 
 /// Lower-case hexadecimal digits of bytes.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
+    digits(bytes, b"0123456789abcdef")
+}
+
+/// Upper-case hexadecimal digits of bytes.
+pub fn hex_upper(bytes: &[u8]) -> String {
+    digits(bytes, b"0123456789ABCDEF")
+}
+
+fn digits(bytes: &[u8], digits: &[u8; 16]) -> String {
+    let mut out = String::with_capacity(bytes.len() * 2);
+    for b in bytes {
+        out.push(char::from(digits[usize::from(b >> 4)]));
+        out.push(char::from(digits[usize::from(b & 15)]));
+    }
+    out
 }
 
 /// Bytes of hexadecimal digits; `None` if it is not that.

@@ -13,7 +13,8 @@ from pyspark.sql.datasource import DataSourceReader
 
 import frazil as fz
 from conftest import event_rows
-from frazil.spark import FrazilDataSource
+from frazil import _core
+from frazil.spark import FrazilDataSource, lanes
 from frazil.spark.write import FrazilWriter
 
 pytestmark = pytest.mark.spark
@@ -69,6 +70,63 @@ def test_a_read_is_never_broadcast_by_mistake(spark, events: fz.Table) -> None:
     df = fz.spark.read(spark, events, select=["id"], engine="arrow")
     text = df.alias("a").join(df.alias("b"), "id")._jdf.queryExecution().toString()
     assert "BroadcastHashJoin" not in text
+
+
+@pytest.fixture
+def packed(monkeypatch) -> None:
+    """No scan has too few splits for tasks to be packed."""
+    monkeypatch.setattr(lanes, "MANY_SPLITS", 1)
+
+    def unpacked(*_: object) -> None:
+        raise AssertionError("tasks must not travel one by one")
+
+    monkeypatch.setattr(lanes, "scattered", unpacked)
+
+
+def test_packed_tasks_are_read(spark, packed, events: fz.Table) -> None:
+    one_each = {"split-size": 1, "file-open-cost": 1}
+    df = events.scan(options=one_each).to_spark(spark, engine="arrow")
+    assert df.rdd.getNumPartitions() == 10
+    same(df, events.scan())
+    same(df, events.scan())
+    assert df.select("id").where("country = 'NO'").count() == 50
+    scan = events.scan("country = 'NO' and id > 30", select=["id", "payload.a"], options=one_each)
+    same(scan.to_spark(spark, engine="arrow"), scan)
+    other = events.scan("id < 60", select=["id"], options=one_each).to_spark(spark, engine="arrow")
+    assert df.unionAll(df).join(other, "id").count() == 120
+
+
+def test_packed_tasks_have_deletes_changes_and_partitions(spark, packed, catalog: fz.Catalog) -> None:
+    rows = event_rows(0, 60)
+    properties = {"write.delete.mode": "merge-on-read"}
+    table = catalog.create_table("db.t", rows.schema, partition_by=["country"], properties=properties).append(rows)
+    with table.update_partition_spec() as update:
+        update.add_field("day(ts)")
+    table = table.refresh().append(event_rows(60, 60)).delete("id in (3, 7, 77)")
+    same(fz.spark.read(spark, table, engine="arrow"), table.scan())
+    since = table.snapshots[0].id
+    changes = table.changes(since=since).to_spark(spark, engine="arrow")
+    assert sorted(row.id for row in changes.where("_change_type = 'delete'").collect()) == [3, 7, 77]
+    assert changes.count() == table.changes(since=since).to_arrow().num_rows == 63
+
+
+def test_packed_tasks_are_never_broadcast_into_a_join(spark, packed, events: fz.Table) -> None:
+    df = fz.spark.read(spark, events, select=["id"], engine="arrow")
+    assert int(str(df._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())) > 1 << 40
+    joined = df.alias("a").join(df.alias("b"), "id")
+    assert joined.count() == 200
+    assert "BroadcastHashJoin" not in joined._jdf.queryExecution().toString()
+    assert joined.groupBy("id").count().count() == 200
+    assert "BroadcastHashJoin" not in joined._jdf.queryExecution().toString()
+
+
+def test_damaged_packs_are_refused(events: fz.Table) -> None:
+    splits = [split._core for split in events.scan(options={"split-size": 1, "file-open-cost": 1}).plan()]
+    whole = _core.Split.pack_tasks(splits)
+    assert all(splits[0].with_packed_tasks(whole, i) == split for i, split in enumerate(splits))
+    for bad, number in ((whole, len(splits)), (whole[:-1], 0), (b"", 0), (whole[:50] + b"x" + whole[51:], 0)):
+        with pytest.raises(fz.InvalidInputError, match="pack"):
+            splits[0].with_packed_tasks(bad, number)
 
 
 def test_empty_tables_and_empty_plans(spark, catalog: fz.Catalog, events: fz.Table) -> None:

@@ -21,12 +21,14 @@ SCRIPT = """
 import sys
 from pyspark.sql import SparkSession
 import frazil as fz
+import frazil.spark.lanes
 import frazil.spark.query
 from pyspark.sql import functions as fz_f
 
 events, copy, deleted, folder, plain = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 assert type(spark).__module__.startswith("pyspark.sql.connect")
+frazil.spark.lanes.MANY_SPLITS = 1  # which there are no broadcasts for
 df = fz.spark.read(spark, events, filter="id >= 50", select=["id", "country", "payload.a"])
 assert df.columns == ["id", "country", "payload"]
 assert df.count() == 150

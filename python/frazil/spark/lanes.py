@@ -10,6 +10,7 @@ import pickle
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,10 +23,12 @@ from pyspark.sql.types import StructType
 
 from frazil import _core
 from frazil.scan import Split
-from frazil.spark.remote import on_executors
+from frazil.spark.remote import on_executors, on_executors_with
 from frazil.spark.types import arrow_schema, conform
 
 __all__ = [
+    "MANY_SPLITS",
+    "ReadPackedTasks",
     "ReadTasks",
     "SplitSource",
     "arrow_lane",
@@ -35,18 +38,25 @@ __all__ = [
     "with_unknown_size",
 ]
 
+MANY_SPLITS = 2_000
+"""Of so many splits and more, Spark gets numbers for tasks, and executors all tasks packed, once each."""
+
 _LENGTH = struct.Struct(">i")
 # So many bytes are joined before they are written.
 _FRAMES_BYTES = 1 << 20
 
 
-def arrow_lane(spark: SparkSession, splits: Sequence[Split], schema: StructType) -> DataFrame:
+def arrow_lane(spark: SparkSession, splits: list[_core.Split], schema: StructType) -> DataFrame:
     """Reads splits of one scan with Frazil's reader, one Spark task each."""
     if not splits:
         return no_rows(spark, schema)
-    payloads = _core.Split.encode_tasks([split._core for split in splits])
-    read = on_executors(ReadTasks(Split(splits[0]._core.with_tasks('{"specs": [], "tasks": []}'))), "read_splits")
-    return scattered(spark, payloads).mapInArrow(read, schema)
+    reader = Split(splits[0].with_tasks('{"specs": [], "tasks": []}'))
+    if len(splits) < MANY_SPLITS or _is_connect(spark):
+        read = on_executors(ReadTasks(reader), "read_splits")
+        return scattered(spark, _core.Split.encode_tasks(splits)).mapInArrow(read, schema)
+    packed = _broadcast(spark, _core.Split.pack_tasks(splits))
+    read = on_executors_with(ReadPackedTasks(reader), packed, "read_splits")
+    return _numbers(spark, len(splits)).mapInArrow(read, schema)
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
@@ -93,6 +103,19 @@ class ReadTasks:
                 yield from rows_of(Split(self._reader._core.with_tasks(payload.as_py().decode())))
 
 
+class ReadPackedTasks:
+    """The same for packed tasks, which all get: what comes in the only column is the numbers of the splits to read."""
+
+    def __init__(self, reader: Split) -> None:
+        self._reader = reader
+
+    def __call__(self, batches: Iterable[pa.RecordBatch], packed: bytes) -> Iterator[pa.RecordBatch]:
+        """The rows as Spark takes them."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from rows_of(Split(self._reader._core.with_packed_tasks(packed, number)))
+
+
 def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
     """A split's rows as Spark takes them."""
     target = arrow_schema(split.schema)
@@ -121,7 +144,7 @@ class _Frames(Serializer):
 
 
 def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
-    """The task list: an RDD of bytes, a partition each. Spark takes a DataFrame made from an RDD for huge."""
+    """The task list: an RDD of bytes, a partition each."""
     context: Any = spark.sparkContext
     jvm, count = context._jvm, len(payloads)
     rdd = context._serialize_to_jvm(
@@ -130,8 +153,30 @@ def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
         lambda file: jvm.PythonRDD.readRDDFromFile(context._jsc, file, count),
         lambda: jvm.PythonParallelizeServer(context._jsc.sc(), count),
     )
-    tasks = spark._jsparkSession.createDataset(rdd.rdd(), jvm.org.apache.spark.sql.Encoders.BINARY())
-    return DataFrame(tasks.toDF(), spark).withColumnRenamed("value", "split")
+    return _of_rdd(spark, rdd.rdd(), jvm.org.apache.spark.sql.Encoders.BINARY())
+
+
+def _numbers(spark: SparkSession, count: int) -> DataFrame:
+    """A row with column `split` for each number below `count`, in a partition of its own. Spark makes them."""
+    context: Any = spark.sparkContext
+    numbers = context._jsc.sc().range(0, count, 1, count)
+    return _of_rdd(spark, numbers, context._jvm.org.apache.spark.sql.Encoders.LONG())
+
+
+def _of_rdd(spark: SparkSession, rdd: Any, encoder: Any) -> DataFrame:
+    """The values of an RDD as column `split`. Spark takes a DataFrame made from an RDD for huge."""
+    values = spark._jsparkSession.createDataset(rdd, encoder)
+    return DataFrame(values.toDF(), spark).withColumnRenamed("value", "split")
+
+
+def _broadcast(spark: SparkSession, value: bytes) -> Any:
+    """A broadcast of Spark's."""
+    context: Any = spark.sparkContext
+    broadcast = context.broadcast(value)
+    # Spark has read the file, which would stay until the session ends. Only workers of the driver itself read it again.
+    if not context._jsc.isLocal():
+        Path(broadcast._path).unlink()
+    return broadcast
 
 
 def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:

@@ -26,9 +26,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from frazil import interop
+from frazil import _core, interop
 from frazil.exceptions import InvalidInputError, UnsupportedError
-from frazil.scan import Scan, Split
+from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.path_numbers import PathNumbers
 from frazil.spark.types import spark_schema
@@ -120,7 +120,7 @@ class Dealt:
     filter: Any
     groups: tuple[Group, ...]
     positions: pa.Table
-    rest: list[Split]
+    rest: list[_core.Split]
     refused: pa.Table | str
 
     @property
@@ -134,7 +134,8 @@ class Dealt:
 
 def all_to_arrow(scan: Scan, reason: str) -> Dealt:
     """Everything to the Arrow lane."""
-    return Dealt(scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), scan.plan(), reason)
+    splits = [split._core for split in scan.plan()]
+    return Dealt(scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), splits, reason)
 
 
 def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) -> Dealt:
@@ -176,7 +177,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         facts["filter"],
         groups,
         interop.table_of(positions),
-        [Split(split) for split in rest],
+        rest,
         interop.table_of(reasons),
     )
     if engine == "native" and len(dealt.reasons):

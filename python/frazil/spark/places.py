@@ -83,4 +83,5 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
 
 
 def _by_arrow(spark: SparkSession, scan: Scan) -> DataFrame:
-    return arrow_lane(spark, scan.plan(), spark_schema(scan.schema)).select(*map(f.col, map(quoted, scan.schema.names)))
+    splits = [split._core for split in scan.plan()]
+    return arrow_lane(spark, splits, spark_schema(scan.schema)).select(*map(f.col, map(quoted, scan.schema.names)))

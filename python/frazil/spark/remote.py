@@ -10,9 +10,10 @@ import pyarrow as pa
 
 import frazil
 
-__all__ = ["OnBatches", "on_executors", "on_executors_each"]
+__all__ = ["OnBatches", "OnBatchesWith", "on_executors", "on_executors_each", "on_executors_with"]
 
 OnBatches: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+OnBatchesWith: TypeAlias = Callable[[Iterable[pa.RecordBatch], Any], Iterator[pa.RecordBatch]]
 
 
 def on_executors(function: OnBatches, name: str) -> OnBatches:
@@ -25,6 +26,18 @@ def on_executors(function: OnBatches, name: str) -> OnBatches:
 
     def run(batches):  # type: ignore[no-untyped-def]
         yield from load()(batches)
+
+    run.__name__ = name
+    return run
+
+
+def on_executors_with(function: OnBatchesWith, broadcast: Any, name: str) -> OnBatches:
+    """The same for a function that is also given what was broadcast."""
+    load = _loader(function)
+
+    # Spark sends the broadcasts that it meets when it pickles: this is one, what the loader has pickled is not.
+    def run(batches):  # type: ignore[no-untyped-def]
+        yield from load()(batches, broadcast.value)
 
     run.__name__ = name
     return run
