@@ -64,6 +64,37 @@ impl Kept {
         self.count
     }
 
+    /// Rows of these ranges, of the rows from `start` to `end`.
+    pub(crate) fn between(start: usize, end: usize, ranges: &[Range<usize>]) -> Kept {
+        let inside = ranges.iter().map(|range| range.start.max(start)..range.end.min(end));
+        let spans: Vec<Span> = inside.filter(|r| r.start < r.end).map(|r| (r.start - start, r.len())).collect();
+        Kept { rows: end - start, count: spans.iter().map(|(_, count)| count).sum(), spans }
+    }
+
+    /// Those of them that a mask keeps, which speaks of the kept rows only.
+    pub(crate) fn masked(&self, mask: &BooleanBuffer) -> Kept {
+        let (mut spans, mut of) = (Vec::new(), self.spans.iter());
+        let (mut before, mut current) = (0, of.next());
+        for (mut at, end) in mask.set_slices() {
+            while let (true, Some((first, count))) = (at < end, current) {
+                let to = end.min(before + count);
+                if at < to {
+                    spans.push((first + at - before, to - at));
+                    at = to;
+                }
+                if at >= before + count {
+                    (before, current) = (before + count, of.next());
+                }
+            }
+        }
+        Kept { rows: self.rows, count: mask.count_set_bits(), spans }
+    }
+
+    /// The ranges of kept rows, counted from `start`.
+    pub(crate) fn ranges(&self, start: usize) -> impl Iterator<Item = Range<usize>> {
+        self.spans.iter().map(move |(first, count)| start + first..start + first + count)
+    }
+
     /// Those of a range, counted from its start.
     fn within(&self, range: Range<usize>) -> impl Iterator<Item = Span> {
         let first = self.spans.partition_point(|(start, count)| start + count <= range.start);
@@ -113,9 +144,12 @@ enum PageValues {
     Indices(Runs),
 }
 
-/// The bytes of a column chunk's pages, and which rows they hold if not all of them are there: in ascending order, the pages'
-/// as the file's index tells them.
-pub(crate) type Pages = (Vec<u8>, Option<Vec<Range<usize>>>);
+/// Pages of a column chunk.
+pub(crate) struct Pages {
+    pub bytes: Vec<u8>,
+    /// The rows of each, as the file's index tells them; `None` if all of the chunk's pages are there.
+    pub rows: Option<Vec<Range<usize>>>,
+}
 
 /// A column that is being decoded, chunk by chunk.
 pub(crate) struct FlatColumn {
@@ -141,13 +175,12 @@ pub(crate) struct FlatColumn {
 impl FlatColumn {
     /// At the first row of a chunk; `None` if it is compressed in a way that is not read here.
     pub(crate) fn new(kind: Arc<Kind>, optional: bool, compression: Compression, pages: Pages) -> Option<FlatColumn> {
-        let (chunk, indexed) = pages;
         Some(FlatColumn {
             kind,
             optional,
             codec: Codec::of(compression)?,
-            chunk,
-            indexed,
+            chunk: pages.bytes,
+            indexed: pages.rows,
             at: 0,
             row: 0,
             dictionary: None,
@@ -161,10 +194,16 @@ impl FlatColumn {
     /// Goes on with another chunk of the same column; `None` as [`FlatColumn::new`].
     pub(crate) fn continue_with(&mut self, compression: Compression, pages: Pages) -> Option<()> {
         self.codec = Codec::of(compression)?;
-        spare::give_back(std::mem::replace(&mut self.chunk, pages.0));
-        self.indexed = pages.1;
+        (self.chunk, self.indexed) = (pages.bytes, pages.rows);
         self.restart();
         Some(())
+    }
+
+    /// Gives its memory to other columns, before it goes on with another chunk.
+    pub(crate) fn give_back(&mut self) {
+        for buffer in [&mut self.chunk, &mut self.buffer] {
+            spare::give_back(std::mem::take(buffer));
+        }
     }
 
     /// Goes back to the chunk's first row.
@@ -192,13 +231,15 @@ impl FlatColumn {
                 _ => match self.absent() {
                     0 => {
                         let header = self.header()?.ok_or("it has fewer rows than its row group claims")?;
-                        let rows = self.rows_of(&header)?;
-                        if rows.is_some_and(|rows| rows <= left && !is_wanted(rows)) {
-                            self.body(&header)?;
-                            rows.unwrap_or(0)
-                        } else {
-                            self.open(&header)?;
-                            0
+                        match self.rows_of(&header)? {
+                            Some(rows) if rows <= left && !is_wanted(rows) => {
+                                self.body(&header)?;
+                                rows
+                            }
+                            _ => {
+                                self.open(&header)?;
+                                0
+                            }
                         }
                     }
                     absent if is_wanted(left.min(absent)) => {
@@ -213,7 +254,7 @@ impl FlatColumn {
         values.finish(self.dictionary.as_ref())
     }
 
-    /// The rows before the next page of which `chunk` has nothing.
+    /// How many rows from here on lie in pages that were not fetched.
     fn absent(&self) -> usize {
         let Some(pages) = &self.indexed else { return 0 };
         let next = pages.get(pages.partition_point(|page| page.end <= self.row));
@@ -411,14 +452,6 @@ impl FlatColumn {
         }
         page.rows -= rows;
         Ok(())
-    }
-}
-
-impl Drop for FlatColumn {
-    fn drop(&mut self) {
-        for buffer in [&mut self.chunk, &mut self.buffer] {
-            spare::give_back(std::mem::take(buffer));
-        }
     }
 }
 

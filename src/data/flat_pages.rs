@@ -63,18 +63,18 @@ impl Fetch {
         let values = u64::try_from(pages.first()?.offset).ok()?;
         let (mut bytes, mut present) = (Vec::new(), Vec::new());
         extend(&mut bytes, first..values);
-        for (page, rows) in pages.iter().zip(page_rows(pages, rows)?) {
-            let next = selected.get(selected.partition_point(|range| range.end <= rows.start));
-            if next.is_some_and(|range| range.start < rows.end) {
+        for (page, within) in pages.iter().zip(page_rows(pages, rows)?) {
+            let next = selected.get(selected.partition_point(|range| range.end <= within.start));
+            if next.is_some_and(|range| range.start < within.end) {
                 let offset = u64::try_from(page.offset).ok()?;
                 extend(&mut bytes, offset..offset.checked_add(u64::try_from(page.compressed_page_size).ok()?)?);
-                present.push(rows);
+                present.push(within);
             }
         }
         Some(Fetch { bytes, rows: Some(present) })
     }
 
-    /// The pages, of which each range was fetched: they are the next.
+    /// The pages: each of its ranges is the next that was fetched.
     pub(crate) fn take(self, fetched: &mut impl Iterator<Item = Vec<u8>>) -> Pages {
         let mut parts: Vec<_> = fetched.take(self.bytes.len()).collect();
         let chunk = match parts.as_mut_slice() {
@@ -86,7 +86,7 @@ impl Fetch {
             }
         };
         parts.into_iter().for_each(spare::give_back);
-        (chunk, self.rows)
+        Pages { bytes: chunk, rows: self.rows }
     }
 }
 

@@ -194,6 +194,7 @@ impl Side {
         if self.is_open && self.behind == 0 {
             self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
         }
+        self.columns.iter_mut().for_each(FlatColumn::give_back);
         (self.is_open, self.behind) = (false, 0);
         Ok(())
     }
@@ -319,7 +320,8 @@ impl FlatBatches {
     fn leave_rest(&mut self) -> Result<()> {
         let State::Flat(reading) = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
         let Reading { file, mut plan, groups, early, late, group, .. } = *reading;
-        plan.groups = group.iter().map(|group| group.index).chain(groups.map(|(index, _)| index)).collect();
+        let groups = groups.filter(|(_, selected)| !selected.is_empty()).map(|(index, _)| index);
+        plan.groups = group.iter().map(|group| group.index).chain(groups).collect();
         plan.selection = None;
         let places = |side: Side| {
             let place = |flat: &Flat| plan.leaves.iter().position(|leaf| *leaf == flat.leaf);
@@ -359,23 +361,25 @@ fn rest(
 impl Reading {
     /// The next rows that stay, of the next batch; there may be none.
     fn step(&mut self, rows: &Rows, batch_rows: &mut usize) -> Step<Option<(RecordBatch, RowPositions)>> {
-        let Some((group, selected)) = self.open(batch_rows)? else { return Ok(None) };
-        let count = selected.len().min(*batch_rows);
-        let early = self.early.read(&Kept::all(count))?;
+        let Some((group, end)) = self.open(batch_rows)? else { return Ok(None) };
+        let asked = Kept::between(group.given, end, &self.selected);
+        let count = asked.count();
+        let early = self.early.read(&asked)?;
         let mut upcoming = self.positions.clone();
         let positions = upcoming.as_mut().map_or_else(|| Ok(RowPositions::default()), |all| all.take(count))?;
         let decided = batch(self.early.schema.clone(), early, count)?;
         let mask = rows.kept(&decided, &positions)?;
-        let kept = Kept::of(&mask);
+        let kept = asked.masked(&mask);
         let late = match kept.count() {
             0 => {
-                self.late.behind += count;
+                self.late.behind += kept.rows();
                 let empty = |flat: &Flat| arrow::array::new_empty_array(&flat.kind.data_type);
                 self.late.flats.iter().map(empty).collect()
             }
             _ => {
                 if !self.late.is_open {
-                    let row_bytes = self.late.open(&self.file, &self.plan, group.index, &self.selected)?;
+                    let wanted = self.wanted(&kept, group, end);
+                    let row_bytes = self.late.open(&self.file, &self.plan, group.index, &wanted)?;
                     if narrow(batch_rows, row_bytes) {
                         self.restart();
                         return self.step(rows, batch_rows);
@@ -386,25 +390,45 @@ impl Reading {
         };
         let found = rows.batch(decided.columns(), &late, &mask, kept.count())?;
         let positions = rows.positions(positions, &mask, kept.count());
-        (self.positions, self.group) = (upcoming, Some(Group { given: selected.start + count, ..group }));
+        let group = Group { given: end, ..group };
+        (self.positions, self.group) = (upcoming, Some(group));
+        if self.selected.last().is_none_or(|last| last.end <= end) {
+            self.close(group)?;
+        }
         Ok(Some((found, positions)))
     }
 
-    /// The row group to read from, and its next rows to decode; `None` at the end.
-    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<(Group, Range<usize>)>> {
+    /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it. Without an
+    /// index there is no way to fetch less than all.
+    fn wanted(&self, kept: &Kept, group: Group, end: usize) -> Selected {
+        if self.plan.selection.is_none() {
+            return self.selected.clone();
+        }
+        let behind = self.selected.iter().map(|range| range.start.max(end)..range.end);
+        kept.ranges(group.given).chain(behind.filter(|range| !range.is_empty())).collect()
+    }
+
+    /// The row group to read from, at its next selected row, and the row up to which a batch goes; `None` at the end.
+    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<(Group, usize)>> {
         loop {
             if let Some(group) = self.group {
                 let next = self.selected.partition_point(|range| range.end <= group.given);
-                if let Some(range) = self.selected.get(next).cloned() {
-                    let start = self.pass(group, range.start);
-                    return Ok(Some((Group { given: start, ..group }, start..range.end)));
+                let Some((first, others)) = self.selected.get(next..).and_then(<[_]>::split_first) else {
+                    self.close(group)?;
+                    continue;
+                };
+                let start = first.start.max(group.given);
+                let mut left = *batch_rows;
+                let mut end = start;
+                for range in std::iter::once(&(start..first.end)).chain(others) {
+                    let taken = left.min(range.len());
+                    if taken == 0 {
+                        break;
+                    }
+                    end = range.start + taken;
+                    left -= taken;
                 }
-                let groups = self.plan.metadata.metadata().row_groups();
-                let rows = groups.get(group.index).map_or(0, |group| group.num_rows());
-                self.pass(group, usize::try_from(rows).unwrap_or(0));
-                self.early.close()?;
-                self.late.close()?;
-                self.group = None;
+                return Ok(Some((self.pass(group, start), end)));
             }
             let Some((index, selected)) = self.groups.next() else { return Ok(None) };
             if selected.is_empty() {
@@ -420,14 +444,23 @@ impl Reading {
         }
     }
 
-    /// Leaves out rows up to one, if it is not there already; returns where it is.
-    fn pass(&mut self, group: Group, row: usize) -> usize {
+    /// Leaves out the group's rows up to one.
+    fn pass(&mut self, group: Group, row: usize) -> Group {
         let passed = row.saturating_sub(group.given);
         self.early.behind += passed;
         self.late.behind += passed;
-        let given = group.given + passed;
-        self.group = Some(Group { given, ..group });
-        given
+        let group = Group { given: group.given + passed, ..group };
+        self.group = Some(group);
+        group
+    }
+
+    /// Leaves out the rest of the group.
+    fn close(&mut self, group: Group) -> Step<()> {
+        let rows = self.plan.metadata.metadata().row_groups().get(group.index).map_or(0, |group| group.num_rows());
+        self.pass(group, usize::try_from(rows).unwrap_or(0));
+        self.group = None;
+        self.early.close()?;
+        self.late.close()
     }
 
     /// Goes back to the first row that was not given yet.

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use super::super::arrow_schema::to_arrow;
 use super::super::constants::Constants;
 use super::super::file_columns::FileColumns;
+use super::super::flat_column::Pages;
 use super::super::parquet_file::start;
 use super::super::testing::{
     context, deleting, deletion_vector, equality_deletes, field, leaf, projecting, read, required, rows, schema, task,
@@ -191,6 +192,11 @@ fn open(path: &str) -> ParquetFile {
     ParquetFile::open(&store, path).unwrap()
 }
 
+/// Single rows, or runs of them.
+fn is_selected(seeds: &[u8], runs: bool, row: usize) -> bool {
+    if runs { seeds[row / 20] < 3 } else { seeds[row] < 2 }
+}
+
 fn whole(file: &ParquetFile) -> Plan {
     let leaves = (0..file.parquet_schema().num_columns()).collect();
     let groups = (0..file.footer().num_row_groups()).collect();
@@ -236,32 +242,105 @@ proptest! {
         }
     }
 
-    /// Of the pages that the index names just the selected rows come, with their positions.
+    /// Of the pages that the index names just the selected rows come, with their positions, also where batches become smaller
+    /// on the way, or the rest of the file is left to the parquet crate, which reads whole what is left of row groups.
     #[test]
-    fn selected_rows_come_from_their_pages(case in cases(), seeds in prop::collection::vec(0u8..9, ROWS), runs: bool) {
+    fn selected_rows_come_from_their_pages(
+        case in cases(),
+        seeds in prop::collection::vec(0u8..9, ROWS),
+        runs: bool,
+        turns in prop::collection::vec((0usize..4, 1usize..40), 0..6),
+        leave in prop::option::of(0usize..8),
+    ) {
         let dir = tempfile::tempdir().unwrap();
         let (s, batch) = case.batch();
         let path = case.write(&dir, &s, &batch);
         let file = open(&path);
-        // Single rows, or runs of them.
-        let is_selected = |row: usize| if runs { seeds[row / 20] < 3 } else { seeds[row] < 2 };
-        let all = 0..case.numbers.len();
-        let filters: Vec<BooleanArray> = vec![all.clone().map(|row| Some(is_selected(row))).collect()];
+        let mut selected: Vec<bool> = (0..case.numbers.len()).map(|row| is_selected(&seeds, runs, row)).collect();
         let mut plan = whole(&file);
         plan.metadata = match file.with_page_index().unwrap() {
-            Some(indexed) if all.len() > 0 => indexed,
+            Some(indexed) if !selected.is_empty() => indexed,
             _ => return Ok(()),
         };
-        plan.selection = Some(RowSelection::from_filters(&filters));
+        plan.selection = Some(RowSelection::from_filters(&[BooleanArray::from(selected.clone())]));
         let columns = FlatPlan::of(&plan, &plan.leaves).unwrap().columns;
-        let kept = |row: &usize| is_selected(*row) && case.filter.is_none_or(|n| case.numbers[*row].is_some_and(|i| i >= n));
-        let kept: Vec<u64> = all.filter(kept).map(|row| row as u64).collect();
         let filter = case.filter.map_or(BoundPredicate::True, |n| leaf(&s, 1, Op::GtEq, vec![Value::Int(n)]));
-        let batches = by_plan(&s, &path, (file, plan), filter, columns, case.batch_rows);
-        let (batches, positions): (Vec<_>, Vec<_>) = batches.map(|b| b.unwrap()).unzip();
-        prop_assert_eq!(positions.iter().flat_map(RowPositions::iter).collect::<Vec<_>>(), kept.clone());
-        let kept = UInt32Array::from_iter_values(kept.iter().map(|row| *row as u32));
-        prop_assert_eq!(rows(&batches), rows(&[take_record_batch(&batch, &kept).unwrap()]));
+        let mut batches = by_plan(&s, &path, (file, plan), filter, columns, case.batch_rows);
+        let (mut seen, mut positions, mut turns) = (Vec::new(), Vec::new(), turns.into_iter());
+        let mut turn = turns.next();
+        for step in 0.. {
+            if let (true, State::Flat(reading)) = (Some(step) == leave, &batches.state) {
+                let behind = reading.group.map(|group| (group.index, group.given));
+                let later = reading.groups.as_slice().iter().filter(|(_, rows)| !rows.is_empty()).map(|(index, _)| (*index, 0));
+                for (index, first) in behind.into_iter().chain(later) {
+                    let start = index * case.group_rows;
+                    let end = selected.len().min(start + case.group_rows);
+                    selected[start + first..end].fill(true);
+                }
+                batches.leave_rest().unwrap();
+            }
+            match (&mut turn, &mut batches.state) {
+                (Some((0, rows)), State::Flat(reading)) => {
+                    batches.batch_rows = *rows;
+                    reading.restart();
+                    turn = turns.next();
+                }
+                (Some((wait, _)), State::Flat(_)) => *wait -= 1,
+                _ => {}
+            }
+            let Some((batch, places)) = batches.next_batch().unwrap() else { break };
+            prop_assert_eq!(batch.num_rows(), places.len());
+            positions.extend(places.iter());
+            seen.push(batch);
+        }
+        let passes = |row: usize| case.filter.is_none_or(|n| case.numbers[row].is_some_and(|i| i >= n));
+        let kept: Vec<u32> = (0..selected.len()).filter(|row| selected[*row] && passes(*row)).map(|row| row as u32).collect();
+        prop_assert_eq!(positions, kept.iter().map(|row| u64::from(*row)).collect::<Vec<_>>());
+        prop_assert_eq!(rows(&seen), rows(&[take_record_batch(&batch, &UInt32Array::from(kept)).unwrap()]));
+    }
+
+    /// The same where not all pages are there, and those that are may be elsewhere than the index says.
+    #[test]
+    fn damaged_pages_of_selected_rows_give_rows_or_an_error(
+        case in cases(),
+        seeds in prop::collection::vec(0u8..9, ROWS),
+        runs: bool,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        shift in prop::option::of((any::<prop::sample::Index>(), 0usize..4)),
+        piece in 1usize..60,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let (s, batch) = case.batch();
+        let path = case.write(&dir, &s, &batch);
+        let file = open(&path);
+        let Some(indexed) = file.with_page_index().unwrap() else { return Ok(()) };
+        for (g, group) in file.footer().row_groups().iter().enumerate() {
+            let rows = 0..group.num_rows() as usize;
+            let wanted = |rows: Range<usize>| rows.map(|row| is_selected(&seeds, runs, row)).collect::<BooleanBuffer>();
+            let selected: Vec<Range<usize>> = Kept::of(&wanted(rows.clone())).ranges(0).collect();
+            for leaf in (0..s.fields.len()).filter(|_| !selected.is_empty()) {
+                let flat = flat(&file.metadata, leaf).unwrap();
+                let fetch = Fetch::of(indexed.metadata(), g, leaf, &selected).unwrap();
+                let fetched = file.pages(&fetch.bytes, None).unwrap();
+                let mut pages = fetch.take(&mut fetched.into_iter());
+                for (at, byte) in &changes {
+                    let at = at.index(pages.bytes.len());
+                    pages.bytes[at] ^= byte;
+                }
+                if let (Some(rows), Some((at, by))) = (&mut pages.rows, &shift) {
+                    let at = at.index(rows.len());
+                    rows[at].start += by;
+                }
+                let compression = group.columns()[leaf].compression();
+                let mut column = FlatColumn::new(flat.kind, flat.optional, compression, pages).unwrap();
+                for at in rows.clone().step_by(piece) {
+                    let mask = wanted(at..rows.end.min(at + piece));
+                    let Ok(array) = column.read(&Kept::of(&mask)) else { break };
+                    prop_assert_eq!(array.len(), mask.count_set_bits());
+                    array.to_data().validate_full().unwrap();
+                }
+            }
+        }
     }
 
     /// Whatever is wrong with a chunk, it gives an error or as many rows as were asked for.
@@ -291,7 +370,7 @@ proptest! {
                 bytes.truncate(cut.index(bytes.len()));
             }
             let flat = flat(&file.metadata, leaf).unwrap();
-            let mut column = FlatColumn::new(flat.kind, flat.optional, chunk.compression(), (bytes, None)).unwrap();
+            let mut column = FlatColumn::new(flat.kind, flat.optional, chunk.compression(), Pages { bytes, rows: None }).unwrap();
             let rows = group.num_rows() as usize;
             let mask: BooleanBuffer = (0..rows).map(|row| row % every == 0).collect();
             for (kept, count) in [(Kept::of(&mask), mask.count_set_bits()), (Kept::all(rows), rows)] {
@@ -471,10 +550,10 @@ fn pages_that_contradict_their_index_are_damage() {
     let selected: Vec<Range<usize>> = vec![75..80, 145..150];
     let fetch = Fetch::of(metadata.metadata(), 0, 0, &selected).unwrap();
     let pages = file.pages(&fetch.bytes, None).unwrap();
-    let (bytes, rows) = fetch.take(&mut pages.into_iter());
+    let Pages { bytes, rows } = fetch.take(&mut pages.into_iter());
     assert_eq!(rows, Some(vec![70..140, 140..200]));
     let read = |rows: Vec<Range<usize>>| {
-        let pages = (bytes.clone(), Some(rows));
+        let pages = Pages { bytes: bytes.clone(), rows: Some(rows) };
         let mut column = FlatColumn::new(flat.kind.clone(), flat.optional, compression, pages).unwrap();
         let mask: BooleanBuffer = (0..200).map(|row| selected.iter().any(|range| range.contains(&row))).collect();
         column.read(&Kept::of(&mask))

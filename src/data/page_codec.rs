@@ -36,7 +36,7 @@ impl Codec {
     pub(crate) fn inflate(self, bytes: &[u8], length: usize, buffer: &mut Vec<u8>) -> Result<(), Flaw> {
         let found = match self {
             _ if length == 0 => 0,
-            Codec::None => return Err("it is not compressed"),
+            Codec::None => return Err(BROKEN),
             Codec::Snappy => {
                 if buffer.len() < length {
                     make_room(buffer, length);
@@ -72,7 +72,7 @@ fn inflate_zstd(bytes: &[u8], buffer: &mut Vec<u8>) -> Result<usize, Flaw> {
     ZSTD.with_borrow_mut(|kept| {
         let decompressor = match kept {
             Some(decompressor) => decompressor,
-            None => kept.insert(zstd::bulk::Decompressor::new().map_err(|_| "there is no memory to decompress it")?),
+            None => kept.insert(zstd::bulk::Decompressor::new().map_err(|_| BROKEN)?),
         };
         decompressor.decompress_to_buffer(bytes, buffer).map_err(|_| BROKEN)
     })
