@@ -62,9 +62,17 @@ def arrow_lane(spark: SparkSession, splits: list[_core.Split], schema: StructTyp
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
     """No rows. Spark sees that an Arrow table has none and starts no task for it; of Python's it makes an RDD."""
     try:
-        return spark.createDataFrame(to_arrow_schema(schema).empty_table(), schema)
+        return spark.createDataFrame(_arrow_of_spark(schema).empty_table(), schema)
     except PySparkException:  # types that this version has no Arrow type for
         return spark.createDataFrame([], schema)
+
+
+def _arrow_of_spark(schema: StructType) -> pa.Schema:
+    timezone: dict[str, Any] = {"timezone": "UTC"}
+    try:
+        return to_arrow_schema(schema, **timezone)
+    except TypeError:  # versions that take UTC if they are not told
+        return to_arrow_schema(schema)
 
 
 def scattered(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
@@ -175,7 +183,7 @@ def _broadcast(spark: SparkSession, value: bytes) -> Any:
     broadcast = context.broadcast(value)
     # Spark has read the file, which would stay until the session ends. Only workers of the driver itself read it again.
     if not context._jsc.isLocal():
-        Path(broadcast._path).unlink()
+        Path(broadcast._path).unlink(missing_ok=True)
     return broadcast
 
 
