@@ -38,17 +38,6 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Those of a mask.
-    pub(crate) fn of(mask: &BooleanBuffer) -> Kept {
-        let spans: Vec<Span> = mask.set_slices().map(|(start, end)| (start, end - start)).collect();
-        Kept { rows: mask.len(), count: spans.iter().map(|(_, count)| count).sum(), spans }
-    }
-
-    /// All of so many.
-    pub(crate) fn all(rows: usize) -> Kept {
-        Kept { rows, count: rows, spans: if rows > 0 { vec![(0, rows)] } else { Vec::new() } }
-    }
-
     /// None of so many.
     pub(crate) fn none(rows: usize) -> Kept {
         Kept { rows, count: 0, spans: Vec::new() }

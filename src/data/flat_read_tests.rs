@@ -192,6 +192,14 @@ fn open(path: &str) -> ParquetFile {
     ParquetFile::open(&store, path).unwrap()
 }
 
+fn all_of(rows: usize) -> Kept {
+    Kept::between(0, rows, std::slice::from_ref(&(0..rows)))
+}
+
+fn masked(mask: &BooleanBuffer) -> Kept {
+    all_of(mask.len()).masked(mask)
+}
+
 /// Single rows, or runs of them.
 fn is_selected(seeds: &[u8], runs: bool, row: usize) -> bool {
     if runs { seeds[row / 20] < 3 } else { seeds[row] < 2 }
@@ -317,7 +325,7 @@ proptest! {
         for (g, group) in file.footer().row_groups().iter().enumerate() {
             let rows = 0..group.num_rows() as usize;
             let wanted = |rows: Range<usize>| rows.map(|row| is_selected(&seeds, runs, row)).collect::<BooleanBuffer>();
-            let selected: Vec<Range<usize>> = Kept::of(&wanted(rows.clone())).ranges(0).collect();
+            let selected: Vec<Range<usize>> = masked(&wanted(rows.clone())).ranges(0).collect();
             for leaf in (0..s.fields.len()).filter(|_| !selected.is_empty()) {
                 let flat = flat(&file.metadata, leaf).unwrap();
                 let fetch = Fetch::of(indexed.metadata(), g, leaf, &selected).unwrap();
@@ -335,7 +343,7 @@ proptest! {
                 let mut column = FlatColumn::new(flat.kind, flat.optional, compression, pages).unwrap();
                 for at in rows.clone().step_by(piece) {
                     let mask = wanted(at..rows.end.min(at + piece));
-                    let Ok(array) = column.read(&Kept::of(&mask)) else { break };
+                    let Ok(array) = column.read(&masked(&mask)) else { break };
                     prop_assert_eq!(array.len(), mask.count_set_bits());
                     array.to_data().validate_full().unwrap();
                 }
@@ -373,7 +381,7 @@ proptest! {
             let mut column = FlatColumn::new(flat.kind, flat.optional, chunk.compression(), Pages { bytes, rows: None }).unwrap();
             let rows = group.num_rows() as usize;
             let mask: BooleanBuffer = (0..rows).map(|row| row % every == 0).collect();
-            for (kept, count) in [(Kept::of(&mask), mask.count_set_bits()), (Kept::all(rows), rows)] {
+            for (kept, count) in [(masked(&mask), mask.count_set_bits()), (all_of(rows), rows)] {
                 column.restart();
                 if let Ok(array) = column.read(&kept) {
                     prop_assert_eq!(array.len(), count);
@@ -556,7 +564,7 @@ fn pages_that_contradict_their_index_are_damage() {
         let pages = Pages { bytes: bytes.clone(), rows: Some(rows) };
         let mut column = FlatColumn::new(flat.kind.clone(), flat.optional, compression, pages).unwrap();
         let mask: BooleanBuffer = (0..200).map(|row| selected.iter().any(|range| range.contains(&row))).collect();
-        column.read(&Kept::of(&mask))
+        column.read(&masked(&mask))
     };
     let expected: Vec<i32> = selected.iter().cloned().flatten().map(|row| row as i32).collect();
     assert_eq!(read(vec![70..140, 140..200]).unwrap().as_ref(), &Int32Array::from(expected) as &dyn Array);
