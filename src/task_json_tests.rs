@@ -149,6 +149,19 @@ fn tasks_have_the_specifications_members() {
     assert_eq!(*task.data_file, unnumbered);
 }
 
+/// Java Iceberg 1.12 wrote those of an equality delete file with columns 9, 10 and 13 as 9, 13, 10.
+#[test]
+fn metrics_are_in_javas_order() {
+    let counts = Some(FieldMap::from([(9, 3), (10, 3), (13, 3)]));
+    let metrics = FileMetrics::from(ColumnMetrics { value_counts: counts, ..Default::default() });
+    let of_data = DataFile { metrics: Some(metrics), ..file() };
+    let equality_ids = Some(vec![9, 10, 13]);
+    let of_deletes = DataFile { content: FileContent::EqualityDeletes, equality_ids, ..of_data.clone() };
+    let keys = |file: &DataFile| file_object(file).unwrap()["value-counts"]["keys"].clone();
+    assert_eq!(keys(&of_data), json!([9, 10, 13]));
+    assert_eq!(keys(&of_deletes), json!([9, 13, 10]));
+}
+
 #[test]
 fn wrong_json_names_the_member() {
     assert!(split_from_json("{}").unwrap_err().to_string().contains("context"));

@@ -248,7 +248,7 @@ impl Serialize for FileObject<'_> {
         out.serialize_entry("partition", &Tuple(&f.partition))?;
         out.serialize_entry("file-size-in-bytes", &f.size_bytes)?;
         out.serialize_entry("record-count", &f.record_count)?;
-        self.metrics.as_deref().map_or(Ok(()), |m| metrics_members(m, &mut out))?;
+        self.metrics.as_deref().map_or(Ok(()), |m| metrics_members(m, f, &mut out))?;
         optional(&mut out, "key-metadata", f.key_metadata.as_ref().map(|k| hex_upper(k)))?;
         optional(&mut out, "split-offsets", f.split_offsets.as_ref())?;
         optional(&mut out, "equality-ids", f.equality_ids.as_ref())?;
@@ -285,7 +285,7 @@ fn content_name(content: FileContent) -> &'static str {
     }
 }
 
-fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, out: &mut M) -> Result<(), M::Error> {
+fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, file: &DataFile, out: &mut M) -> Result<(), M::Error> {
     let counts = [
         ("column-sizes", &m.column_sizes),
         ("value-counts", &m.value_counts),
@@ -294,18 +294,26 @@ fn metrics_members<M: SerializeMap>(m: &ColumnMetrics, out: &mut M) -> Result<()
     ];
     for (key, map) in counts {
         if let Some(map) = map {
-            // A copy of another map.
-            out.serialize_entry(key, &in_java_order(map, map.len() * 4 / 3 + 1, |n| *n))?;
+            let capacity = match &file.equality_ids {
+                // Java copies the metrics of these columns, into maps made with Guava for the number of columns.
+                Some(ids) => guava_capacity(ids.len()),
+                // A copy of another map.
+                None => map.len() * 4 / 3 + 1,
+            };
+            out.serialize_entry(key, &in_java_order(map, capacity, |n| *n))?;
         }
     }
     for (key, map) in [("lower-bounds", &m.lower_bounds), ("upper-bounds", &m.upper_bounds)] {
         if let Some(map) = map {
-            // Made with Guava for the number of entries.
-            let capacity = (map.len() * 4).div_ceil(3).max(map.len() + 1);
-            out.serialize_entry(key, &in_java_order(map, capacity, |b| hex_upper(b)))?;
+            out.serialize_entry(key, &in_java_order(map, guava_capacity(map.len()), |b| hex_upper(b)))?;
         }
     }
     Ok(())
+}
+
+/// What Guava asks of a map for so many entries.
+fn guava_capacity(entries: usize) -> usize {
+    (entries * 4).div_ceil(3).max(entries + 1)
 }
 
 /// The entries as a `java.util.HashMap` made for `capacity` of them has them, so that the text is the one that Java
