@@ -34,6 +34,8 @@ mod paimon;
 enum Form {
     Specification,
     Complete,
+    /// Complete, and each file tells the types of its partition values, in which files of one spec differ.
+    Typed,
 }
 
 /// The specification's `file-scan-task`, with the schema of the scan.
@@ -186,11 +188,12 @@ pub fn context_from_json(c: &Json) -> Result<ReadContext> {
 /// # Errors
 /// As [`task_to_json`].
 pub fn message_to_json(message: &CommitMessage) -> Result<String> {
-    let files_of = |files: &[DataFile]| files.iter().map(file_object).collect::<Result<Vec<_>>>();
     let removed = message.delta.iter().flat_map(|d| &d.removed);
+    let (specs, form) = spec_objects(message.files.iter().chain(removed).map(|f| &f.partition));
+    let files_of = |files: &[DataFile]| files.iter().map(|f| file_object(f, form)).collect::<Result<Vec<_>>>();
     let mut out = json!({
         "table-uuid": message.table_uuid,
-        "specs": spec_objects(message.files.iter().chain(removed).map(|f| &f.partition)),
+        "specs": specs,
         "files": files_of(&message.files)?,
     });
     if let Some(delta) = &message.delta {
@@ -405,11 +408,19 @@ fn partition_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Arc<Partit
         None if shape.fields.is_empty() => Vec::new(),
         _ => return Err(wrong("partition")),
     };
-    let filled = shape.fields.iter().zip(values).map(|(field, v)| -> Result<PartitionValue> {
-        let value: Option<Value> = value_from_json(v, &field.ty)?;
-        Ok(PartitionValue { value, ..field.clone() })
+    let types = j.get("partition-types").map(|types| types_of(types, shape)).transpose()?;
+    let filled = shape.fields.iter().zip(values).enumerate().map(|(i, (field, v))| -> Result<PartitionValue> {
+        let ty = types.as_ref().and_then(|types| types.get(i)).unwrap_or(&field.ty);
+        let value: Option<Value> = value_from_json(v, ty)?;
+        Ok(PartitionValue { value, ty: ty.clone(), ..field.clone() })
     });
     Ok(Arc::new(Partition { spec_id, values: filled.collect::<Result<_>>()? }))
+}
+
+/// The types of a file's own partition values.
+fn types_of(j: &Json, shape: &SpecShape) -> Result<Vec<PrimitiveType>> {
+    let all = j.as_array().filter(|all| all.len() == shape.fields.len()).ok_or_else(|| wrong("partition-types"))?;
+    all.iter().map(|ty| parse_primitive(ty.as_str().ok_or_else(|| wrong("partition-types"))?)).collect()
 }
 
 fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {

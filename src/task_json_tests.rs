@@ -2,20 +2,23 @@ use super::*;
 use crate::task::{LeveledFile, MergeSection, PaimonContext};
 use crate::types::Field;
 
-pub(super) fn file() -> DataFile {
-    let day = PartitionValue {
+fn day() -> PartitionValue {
+    PartitionValue {
         name: "ts_day".into(),
         field_id: 1000,
         source_id: 2,
         transform: Transform::Day,
         ty: PrimitiveType::Date,
         value: Some(Value::Int(17486)),
-    };
+    }
+}
+
+pub(super) fn file() -> DataFile {
     DataFile {
         content: FileContent::Data,
         path: "s3://b/t/data/x.parquet".into(),
         format: FileFormat::Parquet,
-        partition: Arc::new(Partition { spec_id: 3, values: vec![day] }),
+        partition: Arc::new(Partition { spec_id: 3, values: vec![day()] }),
         record_count: 7,
         size_bytes: 1024,
         sequence_number: Some(5),
@@ -157,9 +160,35 @@ fn metrics_are_in_javas_order() {
     let of_data = DataFile { metrics: Some(metrics), ..file() };
     let equality_ids = Some(vec![9, 10, 13]);
     let of_deletes = DataFile { content: FileContent::EqualityDeletes, equality_ids, ..of_data.clone() };
-    let keys = |file: &DataFile| file_object(file).unwrap()["value-counts"]["keys"].clone();
+    let keys = |file: &DataFile| file_object(file, Form::Complete).unwrap()["value-counts"]["keys"].clone();
     assert_eq!(keys(&of_data), json!([9, 10, 13]));
     assert_eq!(keys(&of_deletes), json!([9, 13, 10]));
+}
+
+/// A partition column that became wider and was dropped then: files have the type that their manifest was written with.
+#[test]
+fn values_of_one_spec_may_be_of_several_types() {
+    let of = |ty, value| {
+        let source = PartitionValue { name: "p".into(), transform: Transform::Identity, ..day() };
+        let values = vec![PartitionValue { ty, value: Some(value), ..source }];
+        DataFile { partition: Arc::new(Partition { spec_id: 3, values }), ..file() }
+    };
+    let float = of(PrimitiveType::Float, Value::Float(0.1));
+    let double = of(PrimitiveType::Double, Value::Double(0.1));
+    let date = of(PrimitiveType::Date, Value::Int(5));
+    let timestamp = of(PrimitiveType::Timestamp, Value::Long(5));
+    for files in [[&float, &double], [&double, &float], [&date, &timestamp]] {
+        let task =
+            |f: &&DataFile| ScanTask { data_file: Arc::new((*f).clone()), deletes: vec![], ..split().tasks[0].clone() };
+        let mut s = Split { tasks: files.iter().map(task).collect(), ..split() };
+        assert_eq!(split_from_json(&split_to_json(&s).unwrap()).unwrap(), s);
+        let deletes = files.iter().map(|&f| DeleteRef { file: Arc::new(f.clone()) });
+        s.tasks.truncate(1);
+        s.tasks[0].deletes = deletes.collect();
+        assert_eq!(tasks_from_json(&tasks_to_json(&s).unwrap(), &s.context).unwrap(), s);
+        let message = CommitMessage::new("u", files.map(DataFile::clone).into(), None);
+        assert_eq!(message_from_json(&message_to_json(&message).unwrap()).unwrap(), message);
+    }
 }
 
 #[test]

@@ -52,10 +52,11 @@ impl<'a> SplitObject<'a> {
     pub fn new(split: &'a Split, context: Option<Json>) -> Result<SplitObject<'a>> {
         let commits = commits_of(&split.tasks);
         let all = commits.values().flat_map(|c| &c.tasks).chain(&split.tasks);
+        let (specs, form) = spec_objects(all.flat_map(files_of).map(|f| &f.partition));
         Ok(SplitObject {
-            specs: spec_objects(all.flat_map(files_of).map(|f| &f.partition)),
-            commits: commits.iter().map(|(id, c)| commit_object(*id, c)).collect::<Result<_>>()?,
-            tasks: split.tasks.iter().map(|t| TaskObject::new(t, Form::Complete)).collect::<Result<_>>()?,
+            specs,
+            commits: commits.iter().map(|(id, c)| commit_object(*id, c, form)).collect::<Result<_>>()?,
+            tasks: split.tasks.iter().map(|t| TaskObject::new(t, form)).collect::<Result<_>>()?,
             context,
         })
     }
@@ -90,14 +91,14 @@ impl<'a> TaskObject<'a> {
     /// # Errors
     /// `CorruptTable` if column metrics that were kept encoded are broken.
     pub fn new(task: &'a ScanTask, form: Form) -> Result<TaskObject<'a>> {
-        let is_complete = form == Form::Complete;
+        let is_complete = form != Form::Specification;
         let change = task.change.as_ref().filter(|_| is_complete);
         let section = task.merge.as_ref().filter(|_| is_complete);
         Ok(TaskObject {
             task,
             data_file: FileObject::new(&task.data_file, form)?,
             deletes: task.deletes.iter().map(|d| FileObject::new(&d.file, form)).collect::<Result<_>>()?,
-            change: change.map(|change| change_object(change)).transpose()?,
+            change: change.map(|change| change_object(change, form)).transpose()?,
             merge: section.map(|section| paimon::section_object(section)).transpose()?,
         })
     }
@@ -138,13 +139,13 @@ impl Serialize for FileScanTask<'_> {
     }
 }
 
-pub(super) fn task_objects(tasks: &[ScanTask]) -> Result<Json> {
-    let objects = tasks.iter().map(|t| TaskObject::new(t, Form::Complete)).collect::<Result<Vec<_>>>()?;
+pub(super) fn task_objects(tasks: &[ScanTask], form: Form) -> Result<Json> {
+    let objects = tasks.iter().map(|t| TaskObject::new(t, form)).collect::<Result<Vec<_>>>()?;
     value(&objects)
 }
 
-fn change_object(change: &Change) -> Result<Json> {
-    let objects = |deletes: &Vec<DeleteRef>| deletes.iter().map(|d| file_object(&d.file)).collect();
+fn change_object(change: &Change, form: Form) -> Result<Json> {
+    let objects = |deletes: &Vec<DeleteRef>| deletes.iter().map(|d| file_object(&d.file, form)).collect();
     let removed_by: Option<Vec<Json>> = change.removed_by.as_ref().map(objects).transpose()?;
     Ok(json!({
         "operation": change.operation.as_str(),
@@ -160,12 +161,12 @@ fn commits_of(tasks: &[ScanTask]) -> BTreeMap<i64, &CommitChanges> {
     changes.filter_map(|c| Some((c.commit_snapshot_id, c.commit.as_deref()?))).collect()
 }
 
-fn commit_object(id: i64, commit: &CommitChanges) -> Result<Json> {
+fn commit_object(id: i64, commit: &CommitChanges, form: Form) -> Result<Json> {
     Ok(json!({
         "commit-snapshot-id": id,
         "sequence-number": commit.sequence_number,
         "first-row-id": commit.first_row_id,
-        "tasks": task_objects(&commit.tasks)?,
+        "tasks": task_objects(&commit.tasks, form)?,
     }))
 }
 
@@ -184,9 +185,16 @@ fn same_fields(a: &Partition, b: &Partition) -> bool {
     a.values.len() == b.values.len() && a.values.iter().zip(&b.values).all(same)
 }
 
-pub(super) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> Vec<SpecObject<'a>> {
-    let by_id: BTreeMap<i32, &Partition> = partitions.map(|p| (p.spec_id, p.as_ref())).collect();
-    by_id.into_values().map(|p| SpecObject(p, Form::Complete)).collect()
+/// The specs of these partitions, and the form of files that refer to them.
+pub(super) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partition>>) -> (Vec<SpecObject<'a>>, Form) {
+    let mut form = Form::Complete;
+    let mut by_id: BTreeMap<i32, &Partition> = BTreeMap::new();
+    for partition in partitions {
+        if !same_fields(by_id.entry(partition.spec_id).or_insert(partition), partition) {
+            form = Form::Typed;
+        }
+    }
+    (by_id.into_values().map(|p| SpecObject(p, Form::Complete)).collect(), form)
 }
 
 /// The partition spec that a partition is of.
@@ -226,8 +234,8 @@ struct FileObject<'a> {
     form: Form,
 }
 
-pub(super) fn file_object(file: &DataFile) -> Result<Json> {
-    value(&FileObject::new(file, Form::Complete)?)
+pub(super) fn file_object(file: &DataFile, form: Form) -> Result<Json> {
+    value(&FileObject::new(file, form)?)
 }
 
 impl<'a> FileObject<'a> {
@@ -257,7 +265,11 @@ impl Serialize for FileObject<'_> {
         optional(&mut out, "referenced-data-file", f.referenced_data_file.as_ref())?;
         optional(&mut out, "content-offset", f.content_offset)?;
         optional(&mut out, "content-size-in-bytes", f.content_size_bytes)?;
-        if self.form == Form::Complete {
+        if self.form == Form::Typed {
+            let types: Vec<_> = f.partition.values.iter().map(|v| v.ty.to_string()).collect();
+            out.serialize_entry("partition-types", &types)?;
+        }
+        if self.form != Form::Specification {
             optional(&mut out, "sequence-number", f.sequence_number)?;
             optional(&mut out, "file-sequence-number", f.file_sequence_number)?;
             optional(&mut out, "snapshot-id", f.snapshot_id)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::encode::task_objects;
-use super::{SpecShape, array, id_of, int_of, member, task_of, text_of, wrong};
+use super::{Form, SpecShape, array, id_of, int_of, member, task_of, text_of, wrong};
 use crate::error::Result;
 use crate::task::{
     BucketHashes, DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
@@ -82,7 +82,8 @@ pub(super) fn leveled_of(j: &Json) -> Result<LeveledFile> {
 }
 
 pub(super) fn section_object(section: &MergeSection) -> Result<Json> {
-    let runs = |runs: &Vec<Vec<ScanTask>>| runs.iter().map(|run| task_objects(run)).collect::<Result<Vec<Json>>>();
+    let of_run = |run: &Vec<ScanTask>| task_objects(run, Form::Complete);
+    let runs = |runs: &[Vec<ScanTask>]| runs.iter().map(of_run).collect::<Result<Vec<Json>>>();
     let mut out = json!({ "runs": runs(&section.runs)? });
     if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
         out.insert("before".to_owned(), runs(before)?.into());
