@@ -15,7 +15,6 @@ use super::flat_values::{Kind, Span, Step, Stop, Values};
 use super::page_codec::Codec;
 use super::thrift::{self, Flaw, PageHeader};
 use crate::error::Error;
-use crate::store::spare;
 
 const DATA_PAGE: i64 = 0;
 const INDEX_PAGE: i64 = 1;
@@ -188,11 +187,9 @@ impl FlatColumn {
         Some(())
     }
 
-    /// Gives its memory to other columns, before it goes on with another chunk.
-    pub(crate) fn give_back(&mut self) {
-        for buffer in [&mut self.chunk, &mut self.buffer] {
-            spare::give_back(std::mem::take(buffer));
-        }
+    /// Frees what its chunk takes, before it goes on with another one.
+    pub(crate) fn release(&mut self) {
+        (self.chunk, self.buffer) = (Vec::new(), Vec::new());
     }
 
     /// Goes back to the chunk's first row.

@@ -8,7 +8,6 @@ use super::flat_column::Pages;
 use super::parquet_file::start;
 use super::parquet_read::Plan;
 use super::row_groups::page_rows;
-use crate::store::spare;
 
 /// The rows of a row group that are decoded: ascending ranges, apart from each other.
 pub(crate) type Selected = Vec<Range<usize>>;
@@ -79,13 +78,8 @@ impl Fetch {
         let mut parts: Vec<_> = fetched.take(self.bytes.len()).collect();
         let chunk = match parts.as_mut_slice() {
             [one] => std::mem::take(one),
-            _ => {
-                let mut joined = spare::take(parts.iter().map(Vec::len).sum());
-                parts.iter().for_each(|part| joined.extend_from_slice(part));
-                joined
-            }
+            _ => parts.concat(),
         };
-        parts.into_iter().for_each(spare::give_back);
         Pages { bytes: chunk, rows: self.rows }
     }
 }

@@ -194,7 +194,7 @@ impl Side {
         if self.is_open && self.behind == 0 {
             self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
         }
-        self.columns.iter_mut().for_each(FlatColumn::give_back);
+        self.columns.iter_mut().for_each(FlatColumn::release);
         (self.is_open, self.behind) = (false, 0);
         Ok(())
     }

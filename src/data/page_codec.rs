@@ -5,7 +5,6 @@ use std::cell::RefCell;
 use parquet::basic::Compression;
 
 use super::thrift::Flaw;
-use crate::store::spare;
 
 thread_local! {
     // One for all columns: its tables take 160 KB, which stay in the processor's cache, and making them costs as much as
@@ -63,7 +62,7 @@ const BROKEN: Flaw = "it cannot be decompressed";
 /// Exchanges a buffer for one that holds so many bytes; what was in it is lost.
 fn make_room(buffer: &mut Vec<u8>, length: usize) {
     if buffer.capacity() < length {
-        spare::give_back(std::mem::replace(buffer, spare::take(length)));
+        *buffer = Vec::with_capacity(length);
     }
 }
 

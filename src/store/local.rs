@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::failure::GONE;
 use super::location::{local_path, normalise};
-use super::{FileInfo, Store, StoreWriter, spare};
+use super::{FileInfo, Store, StoreWriter};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The store of plain paths and `file:` URIs.
@@ -88,13 +88,7 @@ fn size_of(file: &File, path: &str) -> Result<u64> {
 }
 
 /// Reads a range of an open file of `size` bytes. No `room` is asked for what the file does not hold.
-fn read_range(
-    file: &mut File,
-    size: u64,
-    path: &str,
-    (offset, length): (u64, usize),
-    room: fn(usize) -> Vec<u8>,
-) -> Result<Vec<u8>> {
+fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
     if offset.checked_add(length as u64).is_none_or(|end| end > size) {
         return Err(Error::corrupt(format!(
             "the file ends at byte {size}, before the {length} bytes wanted from byte {offset}"
@@ -103,7 +97,7 @@ fn read_range(
     }
     file.seek(SeekFrom::Start(offset)).map_err(|e| io_error("read", path, e))?;
     // Into memory that is not set to zeros before.
-    let mut bytes = room(length);
+    let mut bytes = Vec::with_capacity(length);
     let read = file.take(length as u64).read_to_end(&mut bytes).map_err(|e| io_error("read", path, e))?;
     match read == length {
         true => Ok(bytes),
@@ -123,7 +117,7 @@ impl Store for LocalStore {
     fn get_range(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut file = open(path)?;
         let size = size_of(&file, path)?;
-        read_range(&mut file, size, path, (offset, length), Vec::with_capacity)
+        read_range(&mut file, size, path, offset, length)
     }
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
@@ -131,7 +125,7 @@ impl Store for LocalStore {
         let size = size_of(&file, path)?;
         let mut read = |r: &Range<u64>| {
             let length = usize::try_from(r.end.saturating_sub(r.start)).unwrap_or(usize::MAX);
-            read_range(&mut file, size, path, (r.start, length), spare::take)
+            read_range(&mut file, size, path, r.start, length)
         };
         ranges.iter().map(&mut read).collect()
     }
@@ -140,7 +134,7 @@ impl Store for LocalStore {
         let mut file = open(path)?;
         let size = size_of(&file, path)?;
         let length = size.min(length);
-        Ok((read_range(&mut file, size, path, (size - length, length as usize), Vec::with_capacity)?, size))
+        Ok((read_range(&mut file, size, path, size - length, length as usize)?, size))
     }
 
     fn size(&self, path: &str) -> Result<u64> {

@@ -16,7 +16,6 @@ mod place;
 mod put_once;
 mod ranges;
 mod runtime;
-pub(crate) mod spare;
 #[cfg(test)]
 pub(crate) mod testing;
 
