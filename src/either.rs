@@ -12,7 +12,7 @@ use crate::data::arrow_schema::to_arrow;
 use crate::data::read_ahead::TaskSource;
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explained;
-use crate::expr::Predicate;
+use crate::expr::{Predicate, bind};
 use crate::iceberg::estimate::Estimate;
 use crate::iceberg::evolve::Evolution;
 use crate::paimon_scan::PaimonScan;
@@ -248,7 +248,7 @@ impl Table {
             Table::Iceberg(t) => t.write_with(rows, how),
             Table::Paimon(t) => {
                 check_order(how)?;
-                t.write(rows)
+                t.write(rows, how.replaces)
             }
         }
     }
@@ -285,7 +285,7 @@ impl Table {
     /// Commits what writers wrote in the place of other rows.
     ///
     /// # Errors
-    /// As [`table::Table::commit_overwrite`]; `Unsupported` for tables of Paimon.
+    /// As [`table::Table::commit_overwrite`] and [`PaimonTable::commit_overwrite`].
     pub fn commit_overwrite(
         &self,
         change: &RowChange,
@@ -293,8 +293,22 @@ impl Table {
         options: &CommitOptions,
         go_on: GoOn,
     ) -> Result<Table> {
-        let table = self.iceberg("overwrites by messages")?;
-        Ok(Table::Iceberg(table.commit_overwrite(change, messages, options, go_on)?))
+        Ok(match self {
+            Table::Iceberg(t) => Table::Iceberg(t.commit_overwrite(change, messages, options, go_on)?),
+            Table::Paimon(t) => Table::Paimon(t.commit_overwrite(change, messages, options)?),
+        })
+    }
+
+    /// Refuses an overwrite by messages that can't be committed whatever they are.
+    ///
+    /// # Errors
+    /// `InvalidInput` if its filter does not fit the table; `Unsupported` as [`PaimonTable::commit_overwrite`].
+    pub fn check_overwrite(&self, change: &RowChange) -> Result<()> {
+        match (self, change) {
+            (Table::Paimon(t), _) => t.check_overwrite(change).map(drop),
+            (Table::Iceberg(t), RowChange::Overwrite(filter)) => bind(filter, t.schema(), true).map(drop),
+            (Table::Iceberg(_), _) => Ok(()),
+        }
     }
 
     /// Removes the files of messages that are given up.

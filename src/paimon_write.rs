@@ -157,12 +157,12 @@ impl PaimonWriter {
     }
 
     /// A writer for rows that another one wrote of a table's earlier version. They come with their kinds in a column behind those
-    /// of the table.
+    /// of the table. `replaces` as in [`PaimonWriter::new`].
     ///
     /// # Errors
     /// As [`PaimonWriter::new`].
-    pub fn again(table: &PaimonTable, kind: WriteKind, other: Rewritten) -> Result<PaimonWriter> {
-        PaimonWriter::open(table, kind, false, Origin::Writer(other))
+    pub fn again(table: &PaimonTable, kind: WriteKind, replaces: bool, other: Rewritten) -> Result<PaimonWriter> {
+        PaimonWriter::open(table, kind, replaces, Origin::Writer(other))
     }
 
     fn open(table: &PaimonTable, kind: WriteKind, replaces: bool, origin: Origin) -> Result<PaimonWriter> {

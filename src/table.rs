@@ -125,6 +125,8 @@ pub struct WriteOptions {
     /// The rows are in the table already and are to replace themselves: in format version 3 they have the columns of
     /// lineage, and keep it.
     pub again: bool,
+    /// The rows are to take the place of others, by [`Table::commit_overwrite`]; to tables of Paimon it matters.
+    pub replaces: bool,
 }
 
 /// A table at one version of its metadata. Immutable; cheap to clone; shared by threads.

@@ -517,6 +517,8 @@ pub struct CommitMessage {
     pub paimon_changelog: Vec<PaimonNewFile>,
     /// Of a table of Paimon: the keys that were given buckets as they came.
     pub paimon_hashes: Vec<BucketHashes>,
+    /// Of a table of Paimon: the writer did not heed what is there, since the rows are to take the place of others.
+    pub paimon_replaces: bool,
 }
 
 /// The keys of rows that a writer gave a bucket, in tables of Paimon whose buckets follow from no rule.
@@ -542,6 +544,7 @@ impl CommitMessage {
             paimon: Vec::new(),
             paimon_changelog: Vec::new(),
             paimon_hashes: Vec::new(),
+            paimon_replaces: false,
         }
     }
 }

@@ -222,6 +222,9 @@ pub fn message_to_json(message: &CommitMessage) -> Result<String> {
     if !message.paimon_hashes.is_empty() {
         out["paimon-hashes"] = message.paimon_hashes.iter().map(paimon::hashes_object).collect();
     }
+    if message.paimon_replaces {
+        out["paimon-replaces"] = json!(true);
+    }
     Ok(out.to_string())
 }
 
@@ -255,8 +258,9 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
         None => Vec::new(),
         Some(_) => array(&j, "paimon-hashes")?.iter().map(paimon::hashes_of).collect::<Result<_>>()?,
     };
+    let paimon_replaces = j.get("paimon-replaces").and_then(Json::as_bool).unwrap_or(false);
     let rewrites = rewrites.transpose()?;
-    Ok(CommitMessage { delta, rewrites, paimon, paimon_changelog, paimon_hashes, ..message })
+    Ok(CommitMessage { delta, rewrites, paimon, paimon_changelog, paimon_hashes, paimon_replaces, ..message })
 }
 
 fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {

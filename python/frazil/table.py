@@ -397,15 +397,24 @@ class Table(RowChanges):
         """
         return evolve(self, {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")})
 
-    def writer(self, task: int = 0, branch: str | None = None, sort_by: Sequence[str] | None = None) -> Writer:
-        """A writer of files that `commit` adds to the table later, from any process.
+    def writer(
+        self,
+        task: int = 0,
+        branch: str | None = None,
+        sort_by: Sequence[str] | None = None,
+        overwrite: bool = False,
+    ) -> Writer:
+        """A writer of files that `commit` or `commit_overwrite` adds to the table later, from any process.
 
         Args:
             task: A number for this writer among those of one job; part of its files' names.
             branch: The branch that deletes look at, if not `main`; give it to `commit` too.
             sort_by: As for `append`.
+            overwrite: What it writes is for `commit_overwrite`. Tables of Apache Paimon want to know: such rows
+                don't go on from what is there, neither its number of buckets nor its sequence numbers, and have no
+                changelog.
         """
-        return Writer(self._core, arguments.count("task", task), branch, arguments.order(sort_by))
+        return Writer(self._core, arguments.count("task", task), branch, arguments.order(sort_by), overwrite)
 
     def commit(
         self,
@@ -425,7 +434,7 @@ class Table(RowChanges):
 
         Raises:
             InvalidInputError: A message is another table's or of `Writer.rewrite`, its files are gone, or some of the
-                messages were committed before.
+                messages were committed before; a message of a table of Apache Paimon is of `writer(overwrite=True)`.
             CommitConflictError: Rows were deleted by position, and their data file is gone or (version 3) another
                 commit deleted rows of it.
         """
@@ -447,25 +456,28 @@ class Table(RowChanges):
 
         Args:
             messages: What `Writer.write` returned, perhaps in other processes.
-            where: Rows to replace, as for `overwrite`; None replaces all.
+            where: Rows to replace, as for `overwrite`; None replaces all. Of tables of Apache Paimon: partitions, by
+                the values of their columns.
             partitions: Replace the partitions that there are new rows for instead, as `overwrite_partitions` does.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
 
         Raises:
             InvalidInputError: The filter does not fit; a message is another table's, has deletes or rewritten rows, its
-                files are gone, or some of the messages were committed before.
+                files are gone, or some of the messages were committed before; the table is one of Apache Paimon with a
+                changelog, and the writers were not told to `overwrite`.
+            UnsupportedError: The filter asks for less than whole partitions of a table of Apache Paimon.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        if partitions and where is not None:
-            raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one of them")
-        change = {"change": "overwrite", "where": "true" if where is None else str(where)}
-        if partitions:
-            change = {"change": "overwrite-partitions"}
+        change = _overwrite_of(where, partitions)
         self._core = self._core.commit_overwrite(
-            json.dumps(change), list(messages), arguments.texts(snapshot_properties), branch=branch
+            change, list(messages), arguments.texts(snapshot_properties), branch=branch
         )
         return self
+
+    def _check_overwrite(self, where: str | Predicate | None = None, partitions: bool = False) -> None:
+        """Raises what `commit_overwrite` would, as far as that does not depend on its messages."""
+        self._core.check_overwrite(_overwrite_of(where, partitions))
 
     def commit_rewrite(
         self,
@@ -531,6 +543,15 @@ class Table(RowChanges):
         return Table, (self._core,)
 
 
+def _overwrite_of(where: str | Predicate | None, partitions: bool) -> str:
+    """The change of rows that an overwrite by messages is."""
+    if not partitions:
+        return json.dumps({"change": "overwrite", "where": "true" if where is None else str(where)})
+    if where is not None:
+        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one of them")
+    return json.dumps({"change": "overwrite-partitions"})
+
+
 @checked
 class Writer:
     """Writes files without committing them. It pickles, so a job can send it to its workers.
@@ -539,12 +560,18 @@ class Writer:
     """
 
     def __init__(
-        self, core: _core.Table, task: int, branch: str | None = None, sort_by: list[str] | None = None
+        self,
+        core: _core.Table,
+        task: int,
+        branch: str | None = None,
+        sort_by: list[str] | None = None,
+        overwrite: bool = False,
     ) -> None:
         self._core = core
         self._task = task
         self._branch = branch
         self._sort_by = sort_by
+        self._overwrite = overwrite
 
     def write(self, data: Any) -> _core.CommitMessage:
         """Writes rows into new files and returns the message that `Table.commit` takes. The message pickles.
@@ -552,7 +579,7 @@ class Writer:
         Args:
             data: As for `Table.append`.
         """
-        return self._core.write(arguments.rows(data), self._task, False, self._sort_by)
+        return self._core.write(arguments.rows(data), self._task, False, self._overwrite, self._sort_by)
 
     def rewrite(self, data: Any) -> _core.CommitMessage:
         """Writes rows that were read from the table, for `Table.commit_rewrite`.
@@ -561,7 +588,7 @@ class Writer:
             data: As for `Table.append`. In format version 3 it has the columns `_row_id` and
                 `_last_updated_sequence_number`, so that the rows stay the same.
         """
-        return self._core.write(arguments.rows(data), self._task, True, self._sort_by)
+        return self._core.write(arguments.rows(data), self._task, True, False, self._sort_by)
 
     def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
@@ -594,8 +621,8 @@ class Writer:
     def _delta(self, change: dict[str, Any], data: Any) -> _core.CommitMessage:
         return self._core.write_delta(json.dumps(change), arguments.rows(data), self._branch, self._task)
 
-    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None]]:
-        return Writer, (self._core, self._task, self._branch, self._sort_by)
+    def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None, bool]]:
+        return Writer, (self._core, self._task, self._branch, self._sort_by, self._overwrite)
 
 
 @checked_call

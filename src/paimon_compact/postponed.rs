@@ -111,7 +111,7 @@ fn write(
     let real = table.with_schema(TableSchema::new(parts)?);
     let context = as_written(table.scan_newest(ScanRequest::default())?.context());
     let (store, cache) = (table.folder().store(), DeleteCache::default());
-    let mut writer = PaimonWriter::again(&real, WriteKind::Add, Rewritten::default())?;
+    let mut writer = PaimonWriter::again(&real, WriteKind::Add, false, Rewritten::default())?;
     let written = partitions.iter().try_for_each(|bucket| {
         in_order(bucket).into_iter().try_for_each(|task| {
             for rows in read_task(store, &context, task, &cache)? {

@@ -7,7 +7,7 @@ use arrow::array::RecordBatchReader;
 use super::PaimonTable;
 use super::rows::keyed::{DeleteOrder, check_deletable};
 use super::settle::{Pending, Settling};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::expr::bind::bind;
 use crate::expr::{BoundLeaf, BoundPredicate, Op, Predicate};
 use crate::paimon::commit::{Commit, Replaced};
@@ -103,14 +103,15 @@ impl PaimonTable {
         }
     }
 
-    /// Writes the stream's rows into new files without committing. Files of a failed write are removed.
+    /// Writes the stream's rows into new files without committing: for [`PaimonTable::commit`], or, with `replaces`, for
+    /// [`PaimonTable::commit_overwrite`] alone. Files of a failed write are removed.
     ///
     /// # Errors
     /// As [`PaimonTable::append`], but for the commit.
-    pub fn write(&self, rows: Rows) -> Result<CommitMessage> {
+    pub fn write(&self, rows: Rows, replaces: bool) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
-        let new = self.new_files(rows, WriteKind::Add, false)?;
-        Ok(self.message(new))
+        let new = self.new_files(rows, WriteKind::Add, replaces)?;
+        Ok(CommitMessage { paimon_replaces: replaces, ..self.message(new) })
     }
 
     /// As [`PaimonTable::write`], of rows with the keys of others that go.
@@ -131,9 +132,61 @@ impl PaimonTable {
     /// Commits what writers wrote, in one snapshot.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table; as [`PaimonTable::append`].
+    /// `InvalidInput` for messages of another table, or of rows that are to replace others; as [`PaimonTable::append`].
     pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
+        if messages.iter().any(|m| m.paimon_replaces) {
+            return Err(Error::invalid("messages of rows that are to replace others are no append")
+                .hint("Give them to commit_overwrite(), or write with writer() without overwrite"));
+        }
+        self.commit_files(&self.of_branch(options)?, messages, None, options)
+    }
+
+    /// Commits what writers wrote in the place of all rows, of whole partitions by the values of their columns, or of the
+    /// partitions that there are new rows of. The very same messages are committed once, but for an overwrite without rows.
+    /// If the commit fails the files stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table, or of a table with a changelog by writers that append; `Unsupported` for
+    /// other overwrites; as [`PaimonTable::append`].
+    pub fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+    ) -> Result<PaimonTable> {
         let table = self.of_branch(options)?;
+        let replaced = table.check_overwrite(change)?;
+        if messages.iter().any(|m| !m.paimon_changelog.is_empty()) {
+            return Err(Error::invalid("an overwrite has no changelog, and the messages have one")
+                .with("table", self.location())
+                .hint("Write the rows with writer(overwrite=True)"));
+        }
+        self.commit_files(&table, messages, Some(replaced), options)
+    }
+
+    /// What an overwrite by messages takes out.
+    ///
+    /// # Errors
+    /// Those of [`PaimonTable::commit_overwrite`] that don't depend on the messages.
+    pub fn check_overwrite(&self, change: &RowChange) -> Result<Replaced> {
+        let replaced = match change {
+            RowChange::Overwrite(filter) => self.replaced(filter).with("table", self.location())?,
+            RowChange::OverwritePartitions => Replaced::PartitionsOfAdded,
+            _ => return Err(unsupported("this change of rows").with("table", self.location())),
+        };
+        if replaced != Replaced::Everything {
+            self.check_partitions_replaced()?;
+        }
+        Ok(replaced)
+    }
+
+    fn commit_files(
+        &self,
+        table: &PaimonTable,
+        messages: Vec<CommitMessage>,
+        replaced: Option<Replaced>,
+        options: &CommitOptions,
+    ) -> Result<PaimonTable> {
         self.check_messages(&messages)?;
         let after =
             messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
@@ -143,20 +196,24 @@ impl PaimonTable {
             files.changelog.extend(message.paimon_changelog);
             files.hashes.extend(message.paimon_hashes);
         }
-        if files.added.is_empty() {
+        if files.added.is_empty() && matches!(replaced, None | Some(Replaced::PartitionsOfAdded)) {
             return self.refresh();
         }
         let mut paths = BTreeSet::new();
         if let Some(twice) = files.added.iter().find(|f| !paths.insert(f.file.path.clone())) {
             return Err(Error::invalid("a message is committed twice").with("path", &twice.file.path));
         }
-        let user = user_of(paths);
-        // A file that is there already must not come a second time.
+        let user = (!paths.is_empty()).then(|| user_of(paths));
         let told = |commit: Commit| {
-            with_properties(commit.by(&user, 1).after(after.flatten()).checking_appends().checking_files(), options)
+            let commit = match &user {
+                Some(user) => commit.by(user, 1).after(after.flatten()),
+                None => commit,
+            };
+            // A file that is there already must not come a second time.
+            with_properties(commit.checking_appends().checking_files(), options)
         };
         let pending = Pending { files, ..Pending::default() };
-        table.settle(pending, &Settling { replaced: None, owns_files: false, told: &told })?;
+        table.settle(pending, &Settling { replaced, owns_files: false, told: &told })?;
         self.after_commit()
     }
 

@@ -10,6 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
 use crate::paimon::commit::hashes::are_misplaced;
 use crate::paimon::commit::{Changes, Commit, Replaced};
+use crate::paimon::hash_index::HashIndexes;
 use crate::paimon::snapshot::Snapshot;
 use crate::paimon_write::{NewFiles, PaimonWriter, Rewritten, WriteKind, hash_indexes, is_over_partitions};
 use crate::store::attempts::Verdict;
@@ -85,8 +86,9 @@ impl PaimonTable {
                 true => table.refresh().ok(),
                 false => None,
             };
-            let again = newer.filter(|newer| newer.outdates(&pending, how).unwrap_or(false));
-            let next = again.map(|newer| newer.write_again(&pending).map(|written| (newer, written)));
+            let again = newer.filter(|newer| newer.outdates(&pending, how.replaced.is_some()).unwrap_or(false));
+            let next =
+                again.map(|newer| newer.write_again(&pending, how.replaced.is_some()).map(|written| (newer, written)));
             // Whoever holds messages may want their files still.
             if how.owns_files || rewrites > 0 {
                 pending.delete(&table);
@@ -96,23 +98,26 @@ impl PaimonTable {
         Err(Error::internal("the commit loop ended"))
     }
 
-    /// Whether rows that were written to an earlier version have their places elsewhere now.
-    fn outdates(&self, pending: &Pending, how: &Settling<'_>) -> Result<bool> {
-        if how.replaced.is_some() {
-            return Ok(false);
-        }
+    /// Whether rows that were written to an earlier version have their places elsewhere now, or several writers gave them
+    /// several. Rows that replace what is there have no places by then.
+    fn outdates(&self, pending: &Pending, replaces: bool) -> Result<bool> {
         if is_over_partitions(self.table_schema()) {
-            return Ok(self.metadata().snapshot.as_ref().map(|s| s.id) != pending.base);
+            return Ok(!replaces && self.metadata().snapshot.as_ref().map(|s| s.id) != pending.base);
         }
-        match pending.files.hashes.is_empty() {
-            true => Ok(false),
-            false => are_misplaced(&pending.files.hashes, &hash_indexes(self)?),
+        let hashes = &pending.files.hashes;
+        match replaces {
+            _ if hashes.is_empty() => Ok(false),
+            false => are_misplaced(hashes, &hash_indexes(self)?),
+            true => {
+                let (store, root) = (self.folder().store().clone(), self.folder().root());
+                are_misplaced(hashes, &HashIndexes::new(store, root, self.table_schema(), [])?)
+            }
         }
     }
 
     /// Writes the rows of files of an earlier version again.
-    fn write_again(&self, pending: &Pending) -> Result<Pending> {
-        let mut writer = PaimonWriter::again(self, pending.kind, pending.rewritten.clone())?;
+    fn write_again(&self, pending: &Pending, replaces: bool) -> Result<Pending> {
+        let mut writer = PaimonWriter::again(self, pending.kind, replaces, pending.rewritten.clone())?;
         let context = as_written(self.scan_newest(ScanRequest::default())?.context());
         let (store, cache) = (self.folder().store(), DeleteCache::default());
         // The changelog has the rows before they were merged.

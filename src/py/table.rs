@@ -218,9 +218,10 @@ impl Table {
         data: &Bound<'_, PyAny>,
         task: u64,
         again: bool,
+        replaces: bool,
         sort_by: Option<Vec<String>>,
     ) -> PyResult<CommitMessage> {
-        let how = WriteOptions { task, sort_by, again };
+        let how = WriteOptions { task, sort_by, again, replaces };
         let message = Input::new(data)?.run(py, |rows| self.inner.write(rows, &how))?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -358,6 +359,10 @@ impl Table {
             self.inner.commit_overwrite(&row_change_from_json(change)?, messages, &options, go_on)
         });
         Ok(done?.into())
+    }
+
+    fn check_overwrite(&self, py: Python<'_>, change: &str) -> PyResult<()> {
+        run(py, || self.inner.check_overwrite(&row_change_from_json(change)?))
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {

@@ -126,6 +126,15 @@ def test_partitions_and_overwrites(paimon: Paimon) -> None:
     assert ids(table) == [300]
     t.overwrite(batch(columns, []), "id = 3")
     assert ids(table) == [300]
+    table.write([(*r, days[i % 2], "x") for i, r in enumerate(rows(400, 404))])
+    messages = [
+        t.writer(i, overwrite=True).write(batch(columns, [(500 + i, None, i, None, DAY, "x")])) for i in range(3)
+    ]
+    t.commit_overwrite(messages, partitions=True)
+    assert ids(table) == [401, 403, 500, 501, 502]
+    table.check(None, ("=", "day", DAY))
+    t.commit_overwrite([], "region = 'x' and day = '2024-01-01'")
+    assert ids(table) == [401, 403]
 
 
 @pytest.mark.parametrize("function", ["default", "mod", "hive"])
@@ -144,6 +153,12 @@ def test_fixed_buckets(paimon: Paimon, function: str) -> None:
         table.open().append(batch(COLUMNS, rows(80, 90)))
     table.open().overwrite(batch(COLUMNS, rows(80, 90)))
     assert ids(table) == list(range(80, 90))
+    table.alter(table.change.setOption("bucket", "3"))
+    t = table.open()
+    t.commit_overwrite([t.writer(i, overwrite=True).write(batch(COLUMNS, rows(i, i + 7))) for i in (90, 97)])
+    table.write(rows(104, 110))
+    table.check(None, ("=", "v", rows(95, 96)[0][2]))
+    assert ids(table) == list(range(90, 110))
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -165,6 +180,13 @@ def test_keys(paimon: Paimon, format_: str, thin: str) -> None:
     assert 3 in ids(table)
     t.overwrite(batch(KEYED, rows(50, 52)))
     assert ids(table) == [50, 51]
+    # By several writers; Java's next rows are later than theirs.
+    t.commit_overwrite([t.writer(i, overwrite=True).write(batch(KEYED, rows(i, i + 9))) for i in (60, 69)])
+    table.write([(i, "java", i, None) for i in range(65, 80)])
+    table.check(None, ("=", "name", "java"))
+    table.compact()
+    table.check(None)
+    assert ids(table) == list(range(60, 80))
 
 
 ENGINES: list[dict[str, object]] = [

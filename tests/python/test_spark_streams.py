@@ -83,11 +83,16 @@ def test_a_batch_that_runs_again_is_recognised(spark, source: fz.Table, sink: fz
 
 
 @needs_arrow
-def test_complete_mode_overwrites(spark, source: fz.Table, sink: fz.Table, tmp_path: Path) -> None:
-    run(spark, source, sink, tmp_path, "complete")
+@pytest.mark.parametrize("format_", ["iceberg", "paimon"])
+def test_complete_mode_overwrites(
+    spark, source: fz.Table, sink: fz.Table, paimon: fz.Catalog, tmp_path: Path, format_: str
+) -> None:
+    if format_ == "paimon":
+        sink = paimon.create_table("db.sink", SCHEMA, partition_by=["country"], format="paimon")
+    run(spark, source, sink, tmp_path / "done", "complete")
     assert ids(sink) == [10, 10]
     source.append(rows(20, 25))
-    run(spark, source, sink, tmp_path, "complete")
+    run(spark, source, sink, tmp_path / "done", "complete")
     assert ids(sink) == [12, 13]
 
 
@@ -371,8 +376,11 @@ def test_what_is_no_append_to_paimon(paimon: fz.Catalog) -> None:
         while (after := limited.latestOffset(end, limited.getDefaultReadLimit())) != end:  # type: ignore[attr-defined]
             ends.append(end := after)
         assert [int(end["snapshot-id"]) for end in ends] == [1, 4]
-    with pytest.raises(fz.UnsupportedError, match="overwritten"):
-        FrazilDataSource({"path": path_of(table)}).writer(fz.spark.spark_schema(table.schema), True)
+    for overwrites in (False, True):
+        with pytest.raises(fz.UnsupportedError, match="branches of tables"):
+            FrazilDataSource({"path": path_of(table), "branch": "b"}).writer(
+                fz.spark.spark_schema(table.schema), overwrites
+            )
 
 
 @pytest.mark.parametrize(

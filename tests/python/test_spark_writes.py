@@ -52,6 +52,39 @@ def test_overwrite(spark, table: fz.Table) -> None:
     assert ids(table) == []
 
 
+@pytest.mark.parametrize("key", [[], ["country", "id"]], ids=["append", "keyed"])
+def test_overwrites_of_paimon(spark, catalog: fz.Catalog, key: list[str]) -> None:
+    schema = pa.schema([field.with_nullable(field.name not in key) for field in SCHEMA])
+    table = catalog.create_table(
+        "db.paimon", schema, partition_by=["country"], format="paimon", identifier_fields=key
+    ).append(rows(0, 30).cast(schema))
+    fz.spark.overwrite(frame(spark, 100, 140).where("country = 'NO'").repartition(3), table, "country = 'NO'")
+    norwegians = [i for i in range(100, 140) if i % 3 == 0]
+    assert ids(table, "country = 'NO'") == norwegians
+    assert ids(table) == sorted([i for i in range(30) if i % 3] + norwegians)
+    fz.spark.overwrite_partitions(frame(spark, 200, 204, ("SE", "DK")), table, job_id="monday")
+    fz.spark.overwrite_partitions(frame(spark, 200, 204, ("SE", "DK")), table, job_id="monday")
+    left = sorted([i for i in range(30) if i % 3 == 2] + norwegians + [200, 201, 202, 203])
+    assert ids(table) == left
+    assert table.snapshot.summary["frazil.job-id"] == "monday"
+    fz.spark.append(frame(spark, 203, 206, ("DK",)), table)
+    assert ids(table) == sorted(left + ([203] if not key else []) + [204, 205])
+    files = set(Path(path_of(table)).rglob("*.parquet"))
+    with pytest.raises(fz.UnsupportedError, match="whole partitions"):
+        fz.spark.overwrite(frame(spark, 0, 9), table, "id < 5")
+    with pytest.raises(fz.UnsupportedError, match="branches"):
+        fz.spark.overwrite(frame(spark, 0, 9), table, branch="audit")
+    assert set(Path(path_of(table)).rglob("*.parquet")) == files
+    frame(spark, 0, 5).write.format("frazil").mode("overwrite").save(path_of(table))
+    assert ids(table) == [0, 1, 2, 3, 4]
+
+
+def test_a_filter_that_does_not_fit_is_refused_at_once(spark, table: fz.Table) -> None:
+    # The rows can't be computed.
+    with pytest.raises(fz.InvalidInputError, match="nobody"):
+        fz.spark.overwrite(spark.sql("select raise_error('computed') as country"), table, "nobody = 1")
+
+
 def test_overwrite_partitions(spark, table: fz.Table) -> None:
     fz.spark.overwrite_partitions(frame(spark, 100, 104, ("SE", "DK")), table)
     assert ids(table) == sorted([i for i in range(30) if i % 3 != 1] + [100, 101, 102, 103])

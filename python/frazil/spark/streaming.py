@@ -503,7 +503,7 @@ def _writer() -> type[Any]:
         def write(self, iterator: Iterator[pa.RecordBatch]) -> _StreamWritten:
             context = TaskContext.get()
             query = None if context is None else context.getLocalProperty(_QUERY_OF_TASK)
-            return _StreamWritten(write_rows(self._table, iterator, self._job.branch), query)
+            return _StreamWritten(write_rows(self._table, iterator, self._job), query)
 
         def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
             written, query = _batch(messages)

@@ -59,33 +59,41 @@ class WriteJob(Job):
     operation: Operation = "append"
     where: str | None = None
 
+    @property
+    def overwrites(self) -> bool:
+        """Whether the rows take the place of others."""
+        return self.operation != "append"
+
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
         """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
         members = self.members() if members is None else members
         with unless_committed(lambda: give_up(table, messages)):
-            if self.operation == "append":
-                table.commit(messages, members, self.branch)
-            else:
+            if self.overwrites:
                 partitions = self.operation == "overwrite-partitions"
                 table.commit_overwrite(messages, self.where, partitions, self.branch, members)
+            else:
+                table.commit(messages, members, self.branch)
 
     def check(self, table: Table) -> None:
         """Refuses what can't be committed, before anything is written.
 
         Raises:
-            UnsupportedError: Of tables of Apache Paimon only `main` can be appended to, and by several tasks only those
-                whose key, if they have one, has the partition columns.
+            InvalidInputError: The filter of an overwrite does not fit the table.
+            UnsupportedError: Of tables of Apache Paimon only `main` can be changed, by several tasks only those whose
+                key, if they have one, has the partition columns, and overwritten only whole partitions.
         """
-        if table.format == "paimon" and (self.operation != "append" or self.branch is not None):
-            what = "overwritten" if self.branch is None else "changed on a branch"
+        if self.overwrites:
+            table._check_overwrite(self.where, self.operation == "overwrite-partitions")
+        if table.format != "paimon":
+            return
+        if self.branch is not None:
             raise UnsupportedError(
-                f"tables of Apache Paimon can't be {what} by Spark's tasks yet",
+                "branches of tables of Apache Paimon can't be changed by Spark's tasks yet",
                 {"table": table.location},
-                "Append to them, or call the table's own methods on the driver",
+                "Call the table's own methods on the driver",
             )
-        if table.format == "paimon":
-            # No rows make no file, but are refused where one writer has to see all.
-            table.writer().write(table.schema.to_arrow().empty_table())
+        # No rows make no file, but are refused where one writer has to see all.
+        table.writer(overwrite=self.overwrites).write(table.schema.to_arrow().empty_table())
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
@@ -130,7 +138,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
-        return Written(write_rows(self._table, iterator, self._job.branch))
+        return Written(write_rows(self._table, iterator, self._job))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Puts the files of all tasks into the table in one commit, unless the job was done before."""
@@ -146,13 +154,13 @@ class FrazilWriter(DataSourceArrowWriter):
             give_up(self._table, messages_of(messages))
 
 
-def write_rows(table: Table, rows: Iterator[pa.RecordBatch], branch: str | None = None) -> CommitMessage | None:
+def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> CommitMessage | None:
     """Writes one Spark task's rows into new files; None without rows."""
     first = next(rows, None)
     if first is None:
         return None
     reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], rows))
-    return table.writer(attempt_number(), branch).write(reader)
+    return table.writer(attempt_number(), job.branch, overwrite=job.overwrites).write(reader)
 
 
 def messages_of(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
@@ -210,7 +218,8 @@ def overwrite(
     Args:
         df: The new rows. They may be read from the table itself.
         table: As for `append`.
-        where: Rows to replace, as for `Table.scan`; None replaces all.
+        where: Rows to replace, as for `Table.scan`; None replaces all. Of tables of Apache Paimon: partitions, by the
+            values of their columns.
         branch: As for `append`.
         snapshot_properties: As for `append`.
         job_id: As for `append`.
