@@ -25,8 +25,8 @@ use crate::error::Error;
 
 /// Arrow's columns are many buffers of some hundred kilobytes, made and freed batch by batch. The system's allocator maps
 /// each anew, at a page fault every 4 KB, which was a third of a full scan's processor time. This one keeps what was freed
-/// for ten seconds of work.
-#[cfg(unix)]
+/// for a while (`.cargo/config.toml`).
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
