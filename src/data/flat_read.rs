@@ -28,7 +28,7 @@ use super::groups_ahead::GroupsAhead;
 use super::page_codec::Codec;
 use super::parquet_file::ParquetFile;
 use super::parquet_read::{ParquetBatches, Plan, SHRINK};
-use super::positions::{RowPositions, Upcoming};
+use super::positions::{RowPositions, row_group_positions};
 use super::task_reader::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
 use crate::error::{Error, Result};
 
@@ -72,7 +72,7 @@ impl FlatPlan {
     fn batches(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<FlatBatches> {
         let batch_rows = plan.batch_rows(request.batch_rows);
         let positions = match request.needs_positions() {
-            true => Some(Upcoming::new(plan.metadata.metadata(), &plan.groups, plan.selection.as_ref())?),
+            true => Some(row_group_positions(plan.metadata.metadata())?),
             false => None,
         };
         let Request { leaves, test, keys, tells_positions, .. } = request;
@@ -237,14 +237,6 @@ impl Rows {
         let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;
         batch(self.schema.clone(), columns, count)
     }
-
-    fn positions(&self, all: RowPositions, kept: &BooleanBuffer, count: usize) -> RowPositions {
-        match self.tells_positions {
-            true if count < kept.len() => all.filter(kept),
-            true => all,
-            false => RowPositions::default(),
-        }
-    }
 }
 
 fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
@@ -276,8 +268,8 @@ struct Reading {
     groups: std::vec::IntoIter<(usize, Selected)>,
     early: Side,
     late: Side,
-    /// Of rows to come, if they matter.
-    positions: Option<Upcoming>,
+    /// Of each of the file's row groups, if they matter.
+    positions: Option<Vec<Range<u64>>>,
     group: Option<Group>,
     /// The rows of the open row group that are decoded.
     selected: Selected,
@@ -355,7 +347,8 @@ fn rest(
         let filtered = late.iter().map(|column| filter(column, &mask)).collect::<Result<Vec<_>, _>>();
         late = filtered.map_err(|e| Error::internal("rows cannot be filtered").because(e))?;
     }
-    Ok((rows.batch(early.columns(), &late, &kept, count)?, rows.positions(positions, &kept, count)))
+    let positions = if rows.tells_positions { positions.filter(&kept) } else { RowPositions::default() };
+    Ok((rows.batch(early.columns(), &late, &kept, count)?, positions))
 }
 
 impl Reading {
@@ -365,10 +358,8 @@ impl Reading {
         let asked = Kept::between(group.given, end, &self.selected);
         let count = asked.count();
         let early = self.early.read(&asked)?;
-        let mut upcoming = self.positions.clone();
-        let positions = upcoming.as_mut().map_or_else(|| Ok(RowPositions::default()), |all| all.take(count))?;
         let decided = batch(self.early.schema.clone(), early, count)?;
-        let mask = rows.kept(&decided, &positions)?;
+        let mask = rows.kept(&decided, &self.positions(group, &asked))?;
         let kept = asked.masked(&mask);
         let late = match kept.count() {
             0 => {
@@ -389,13 +380,20 @@ impl Reading {
             }
         };
         let found = rows.batch(decided.columns(), &late, &mask, kept.count())?;
-        let positions = rows.positions(positions, &mask, kept.count());
+        let positions = if rows.tells_positions { self.positions(group, &kept) } else { RowPositions::default() };
         let group = Group { given: end, ..group };
-        (self.positions, self.group) = (upcoming, Some(group));
+        self.group = Some(group);
         if self.selected.last().is_none_or(|last| last.end <= end) {
             self.close(group)?;
         }
         Ok(Some((found, positions)))
+    }
+
+    /// The positions of the group's next rows, as far as they are kept; none if they don't matter.
+    fn positions(&self, group: Group, kept: &Kept) -> RowPositions {
+        let of_group = self.positions.as_ref().and_then(|all| all.get(group.index));
+        of_group
+            .map_or_else(RowPositions::default, |all| RowPositions::counted_from(all.start, kept.ranges(group.given)))
     }
 
     /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it. Without an

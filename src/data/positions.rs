@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use arrow::buffer::BooleanBuffer;
 use parquet::arrow::arrow_reader::RowSelection;
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use crate::error::{Error, Result};
 
@@ -21,6 +21,13 @@ impl RowPositions {
     pub(crate) fn run(range: Range<u64>) -> RowPositions {
         let mut out = RowPositions::default();
         out.push(range);
+        out
+    }
+
+    /// Rows of these ascending ranges, which are counted from `first`.
+    pub(crate) fn counted_from(first: u64, ranges: impl Iterator<Item = Range<usize>>) -> RowPositions {
+        let mut out = RowPositions::default();
+        ranges.for_each(|range| out.push(first + range.start as u64..first + range.end as u64));
         out
     }
 
@@ -82,6 +89,21 @@ impl From<Range<u64>> for RowPositions {
     }
 }
 
+/// The positions of each row group.
+///
+/// # Errors
+/// `CorruptTable` if their numbers of rows make no sense.
+pub(crate) fn row_group_positions(file: &ParquetMetaData) -> Result<Vec<Range<u64>>> {
+    let mut next = 0u64;
+    let of_group = |group: &RowGroupMetaData| {
+        let rows = u64::try_from(group.num_rows()).ok();
+        let end = rows.and_then(|rows| next.checked_add(rows)).filter(|end| *end <= i64::MAX as u64);
+        let end = end.ok_or_else(|| Error::corrupt("the row groups claim impossible numbers of rows"))?;
+        Ok(std::mem::replace(&mut next, end)..end)
+    };
+    file.row_groups().iter().map(of_group).collect()
+}
+
 /// Positions of rows that are yet to come, in the order in which they come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Upcoming(VecDeque<Range<u64>>);
@@ -90,18 +112,10 @@ impl Upcoming {
     /// Of the rows of these row groups, of which only `selection` is decoded.
     ///
     /// # Errors
-    /// `CorruptTable` if the row groups' numbers of rows make no sense.
+    /// As [`row_group_positions`].
     pub(crate) fn new(file: &ParquetMetaData, groups: &[usize], selection: Option<&RowSelection>) -> Result<Upcoming> {
-        let mut starts = Vec::with_capacity(file.num_row_groups());
-        let mut next = 0u64;
-        for group in file.row_groups() {
-            let rows = u64::try_from(group.num_rows()).ok();
-            let end = rows.and_then(|rows| next.checked_add(rows)).filter(|end| *end <= i64::MAX as u64);
-            let end = end.ok_or_else(|| Error::corrupt("the row groups claim impossible numbers of rows"))?;
-            starts.push(next..end);
-            next = end;
-        }
-        let mut upcoming = Upcoming(groups.iter().filter_map(|&g| starts.get(g).cloned()).collect());
+        let of_groups = row_group_positions(file)?;
+        let mut upcoming = Upcoming(groups.iter().filter_map(|&g| of_groups.get(g).cloned()).collect());
         let Some(selection) = selection else { return Ok(upcoming) };
         let mut selected = Upcoming::default();
         for selector in selection.iter() {

@@ -87,7 +87,7 @@ fn size_of(file: &File, path: &str) -> Result<u64> {
     file.metadata().map(|meta| meta.len()).map_err(|e| io_error("read", path, e))
 }
 
-/// Reads a range of an open file of `size` bytes. No `room` is asked for what the file does not hold.
+/// Reads a range of an open file of `size` bytes. No memory is asked for what the file does not hold.
 fn read_range(file: &mut File, size: u64, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
     if offset.checked_add(length as u64).is_none_or(|end| end > size) {
         return Err(Error::corrupt(format!(
