@@ -46,8 +46,12 @@ impl From<table::Table> for Table {
 /// A stream of rows.
 type Rows = Box<dyn RecordBatchReader + Send>;
 
-/// Paimon's rows have the order of their keys, or none.
-fn check_order(how: &WriteOptions) -> Result<()> {
+/// Paimon's rows have the order of their keys, or none, and no files of theirs are rewritten one by one.
+fn check_how(how: &WriteOptions) -> Result<()> {
+    if how.again {
+        return Err(Error::unsupported("rewrites of files of tables of Apache Paimon by messages")
+            .hint("maintain.compact() rewrites files"));
+    }
     match how.sort_by.as_deref() {
         None | Some([]) => Ok(()),
         Some(_) => Err(Error::unsupported("sort_by: not with tables of Apache Paimon yet")),
@@ -205,7 +209,7 @@ impl Table {
         match self {
             Table::Iceberg(t) => t.append_with(rows, how, options).map(Table::Iceberg),
             Table::Paimon(t) => {
-                check_order(how)?;
+                check_how(how)?;
                 t.append(rows, options).map(Table::Paimon)
             }
         }
@@ -247,7 +251,7 @@ impl Table {
         match self {
             Table::Iceberg(t) => t.write_with(rows, how),
             Table::Paimon(t) => {
-                check_order(how)?;
+                check_how(how)?;
                 t.write(rows, how.replaces)
             }
         }

@@ -258,7 +258,10 @@ pub fn message_from_json(text: &str) -> Result<CommitMessage> {
         None => Vec::new(),
         Some(_) => array(&j, "paimon-hashes")?.iter().map(paimon::hashes_of).collect::<Result<_>>()?,
     };
-    let paimon_replaces = j.get("paimon-replaces").and_then(Json::as_bool).unwrap_or(false);
+    let paimon_replaces = match j.get("paimon-replaces") {
+        None => false,
+        Some(replaces) => replaces.as_bool().ok_or_else(|| wrong("paimon-replaces"))?,
+    };
     let rewrites = rewrites.transpose()?;
     Ok(CommitMessage { delta, rewrites, paimon, paimon_changelog, paimon_hashes, paimon_replaces, ..message })
 }

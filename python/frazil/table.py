@@ -410,9 +410,9 @@ class Table(RowChanges):
             task: A number for this writer among those of one job; part of its files' names.
             branch: The branch that deletes look at, if not `main`; give it to `commit` too.
             sort_by: As for `append`.
-            overwrite: What it writes is for `commit_overwrite`. Tables of Apache Paimon want to know: such rows
-                don't go on from what is there, neither its number of buckets nor its sequence numbers, and have no
-                changelog.
+            overwrite: What it writes is for `commit_overwrite`, which tables of Apache Paimon want to know. Such rows
+                don't go on from what is there (its number of buckets, its sequence numbers) and have no changelog.
+                `commit` refuses them, as `commit_overwrite` refuses others. To tables of Iceberg it is all the same.
         """
         return Writer(self._core, arguments.count("task", task), branch, arguments.order(sort_by), overwrite)
 
@@ -464,9 +464,10 @@ class Table(RowChanges):
 
         Raises:
             InvalidInputError: The filter does not fit; a message is another table's, has deletes or rewritten rows, its
-                files are gone, or some of the messages were committed before; the table is one of Apache Paimon with a
-                changelog, and the writers were not told to `overwrite`.
-            UnsupportedError: The filter asks for less than whole partitions of a table of Apache Paimon.
+                files are gone, or some of the messages were committed before; the table is one of Apache Paimon, and a
+                writer was not told to `overwrite`.
+            UnsupportedError: The filter asks for less than whole partitions of a table of Apache Paimon, or
+                `partitions` for those of one whose key leaves partition columns out.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
         change = _overwrite_of(where, partitions)

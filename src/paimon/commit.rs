@@ -34,8 +34,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value as Json};
 
-use self::changes::{Asked, track_rows, upgraded};
-use self::conflicts::Meeting;
+use self::changes::{Asked, stay_hidden, track_rows, upgraded};
+use self::conflicts::{Meeting, check_buckets, check_first_time};
 use self::hashes::Indexer;
 use self::manifests::{Layout, MetadataFiles};
 use self::merge::Merger;
@@ -143,6 +143,8 @@ pub struct Commit {
     checks_appends: bool,
     /// Whether it is still to be seen that the added files are there.
     checks_files: bool,
+    /// Whether scans shall see all added files, without a compaction.
+    shows_all: bool,
     /// The snapshot that the changes rely on, or that there was none.
     only_on: Option<Option<i64>>,
     owns_files: bool,
@@ -199,6 +201,7 @@ impl Commit {
             properties: BTreeMap::new(),
             checks_appends: false,
             checks_files: false,
+            shows_all: false,
             only_on: None,
             owns_files: false,
             files: MetadataFiles::new(folder.store().clone(), folder.root()),
@@ -247,7 +250,7 @@ impl Commit {
         Commit { properties, ..self }
     }
 
-    /// Checks that added files fit those that are there, which commits that only append do not.
+    /// Checks that added files fit those that are there, and are not among them, which commits that only append do not.
     #[must_use]
     pub fn checking_appends(self) -> Self {
         Commit { checks_appends: true, ..self }
@@ -258,6 +261,12 @@ impl Commit {
     #[must_use]
     pub fn checking_files(self) -> Self {
         Commit { checks_files: true, ..self }
+    }
+
+    /// Makes an overwrite fail with `CommitConflict` if its files lie over each other in a table whose scans leave out such.
+    #[must_use]
+    pub fn showing_all(self) -> Self {
+        Commit { shows_all: true, ..self }
     }
 
     /// Lets no other commit come between a snapshot (or none, as there was) and this one.
@@ -382,6 +391,12 @@ impl Commit {
         let mut added = asked.added(&self.changes.added)?;
         if self.replaced.is_some() {
             added = upgraded(&base.schema, added)?;
+            check_buckets(&added)?;
+            if self.shows_all && stay_hidden(&base.schema, &added)? {
+                return Err(Error::conflict(
+                    "rows of several writers lie over each other, which scans leave out until a compaction",
+                ));
+            }
         }
         let changelog = asked.added(&self.changes.changelog)?;
         let index = asked.index(index_base, &added)?;
@@ -390,6 +405,9 @@ impl Commit {
             Some(latest) if checks => asked.base(self.folder.manifests(), latest, &added)?,
             _ => Vec::new(),
         };
+        if self.checks_appends {
+            check_first_time(&live, &added)?;
+        }
         let delta = asked.delta(&live, added)?;
         if checks {
             let (schema, kind) = (&*base.schema, self.kind);

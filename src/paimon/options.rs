@@ -75,6 +75,15 @@ impl Options<'_> {
         self.boolean("deletion-vectors.enabled", false)
     }
 
+    /// Whether scans of a table, which may have a primary key, leave out files of level 0: until a compaction it is not known
+    /// which of their rows stay.
+    ///
+    /// # Errors
+    /// As [`Options::deletion_vectors`] and [`Options::merge_engine`].
+    pub fn hides_level_0(&self, has_key: bool) -> Result<bool> {
+        Ok(has_key && (self.deletion_vectors()? || self.merge_engine()? == MergeEngine::FirstRow))
+    }
+
     /// `file-index.read.enabled`.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ impl Rules {
         let options = Options(&input.options);
         let has_key = input.schema.has_primary_key();
         let (engine, deletion_vectors) = (options.merge_engine()?, options.deletion_vectors()?);
-        let hides_level_0 = has_key && (deletion_vectors || engine == MergeEngine::FirstRow) && !input.every_level;
+        let hides_level_0 = options.hides_level_0(has_key)? && !input.every_level;
         let data_evolution = !has_key && options.data_evolution()?;
         let index_files = options.file_index_read()? && !data_evolution;
         Ok(Rules {

@@ -146,8 +146,8 @@ impl PaimonTable {
     /// If the commit fails the files stay.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, or of a table with a changelog by writers that append; `Unsupported` for
-    /// other overwrites; as [`PaimonTable::append`].
+    /// `InvalidInput` for messages of another table or of other writes; `Unsupported` for other overwrites; as
+    /// [`PaimonTable::append`].
     pub fn commit_overwrite(
         &self,
         change: &RowChange,
@@ -156,8 +156,8 @@ impl PaimonTable {
     ) -> Result<PaimonTable> {
         let table = self.of_branch(options)?;
         let replaced = table.check_overwrite(change)?;
-        if messages.iter().any(|m| !m.paimon_changelog.is_empty()) {
-            return Err(Error::invalid("an overwrite has no changelog, and the messages have one")
+        if messages.iter().any(|m| !m.paimon_replaces) {
+            return Err(Error::invalid("the messages are of writers that append or delete, and replace nothing")
                 .with("table", self.location())
                 .hint("Write the rows with writer(overwrite=True)"));
         }
@@ -190,6 +190,7 @@ impl PaimonTable {
         self.check_messages(&messages)?;
         let after =
             messages.iter().map(|m| m.written_at).min_by_key(|at| at.map(|at| (at.sequence_number, at.time_ms)));
+        let by_several = messages.len() > 1;
         let mut files = NewFiles::default();
         for message in messages {
             files.added.extend(message.paimon);
@@ -212,7 +213,7 @@ impl PaimonTable {
             // A file that is there already must not come a second time.
             with_properties(commit.checking_appends().checking_files(), options)
         };
-        let pending = Pending { files, ..Pending::default() };
+        let pending = Pending { files, by_several, ..Pending::default() };
         table.settle(pending, &Settling { replaced, owns_files: false, told: &told })?;
         self.after_commit()
     }

@@ -28,6 +28,8 @@ pub(super) struct Pending {
     pub rewritten: Rewritten,
     /// The snapshot that the writer looked at.
     pub base: Option<i64>,
+    /// Whether several writers made the files, who knew nothing of each other.
+    pub by_several: bool,
 }
 
 /// How such files are committed.
@@ -71,10 +73,13 @@ impl PaimonTable {
     /// Those of the commit; of reading and writing rows again.
     pub(super) fn settle(&self, mut pending: Pending, how: &Settling<'_>) -> Result<Snapshot> {
         let mut table = self.clone();
+        let replaces = how.replaced.is_some();
         for rewrites in 0.. {
             let mut commit = (how.told)(Commit::new(table.folder(), pending.changes()));
             if let Some(replaced) = how.replaced.clone() {
                 commit = commit.overwriting(replaced);
+                // Rows that take the place of others must not leave a table that seems empty.
+                commit = if pending.by_several { commit.showing_all() } else { commit };
             } else if is_over_partitions(table.table_schema()) {
                 commit = commit.only_on(pending.base);
             }
@@ -86,9 +91,8 @@ impl PaimonTable {
                 true => table.refresh().ok(),
                 false => None,
             };
-            let again = newer.filter(|newer| newer.outdates(&pending, how.replaced.is_some()).unwrap_or(false));
-            let next =
-                again.map(|newer| newer.write_again(&pending, how.replaced.is_some()).map(|written| (newer, written)));
+            let again = newer.filter(|newer| newer.outdates(&pending, replaces).unwrap_or(false));
+            let next = again.map(|newer| newer.write_again(&pending, replaces).map(|written| (newer, written)));
             // Whoever holds messages may want their files still.
             if how.owns_files || rewrites > 0 {
                 pending.delete(&table);
@@ -99,20 +103,23 @@ impl PaimonTable {
     }
 
     /// Whether rows that were written to an earlier version have their places elsewhere now, or several writers gave them
-    /// several. Rows that replace what is there have no places by then.
+    /// several, or such that scans leave them out. Rows that replace what is there have no places by then.
     fn outdates(&self, pending: &Pending, replaces: bool) -> Result<bool> {
         if is_over_partitions(self.table_schema()) {
             return Ok(!replaces && self.metadata().snapshot.as_ref().map(|s| s.id) != pending.base);
         }
-        let hashes = &pending.files.hashes;
-        match replaces {
-            _ if hashes.is_empty() => Ok(false),
-            false => are_misplaced(hashes, &hash_indexes(self)?),
-            true => {
-                let (store, root) = (self.folder().store().clone(), self.folder().root());
-                are_misplaced(hashes, &HashIndexes::new(store, root, self.table_schema(), [])?)
-            }
+        let (schema, hashes) = (self.table_schema(), &pending.files.hashes);
+        if replaces && pending.by_several && schema.options().hides_level_0(schema.has_primary_key())? {
+            return Ok(true);
         }
+        if hashes.is_empty() {
+            return Ok(false);
+        }
+        let indexes = match replaces {
+            true => HashIndexes::new(self.folder().store().clone(), self.folder().root(), schema, [])?,
+            false => hash_indexes(self)?,
+        };
+        are_misplaced(hashes, &indexes)
     }
 
     /// Writes the rows of files of an earlier version again.
@@ -134,7 +141,7 @@ impl PaimonTable {
     pub(super) fn pending(&self, writer: PaimonWriter, kind: WriteKind) -> Result<Pending> {
         let rewritten = writer.rewritten();
         let base = self.metadata().snapshot.as_ref().map(|s| s.id);
-        Ok(Pending { kind, files: writer.finish()?, rewritten, base })
+        Ok(Pending { kind, files: writer.finish()?, rewritten, base, by_several: false })
     }
 }
 

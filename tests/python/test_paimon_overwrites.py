@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,10 @@ KINDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "changelog": (["p", "id"], {"bucket": 2, "changelog-producer": "input"}),
     "dynamic": (["p", "id"], {"dynamic-bucket.target-row-num": 5}),
     "first-row": (["p", "id"], {"bucket": 1, "merge-engine": "first-row"}),
+    "vectors": (["p", "id"], {"bucket": 2, "deletion-vectors.enabled": "true"}),
+    "aggregation": (["p", "id"], {"bucket": 2, "merge-engine": "aggregation", "fields.v.aggregate-function": "sum"}),
+    "partial": (["p", "id"], {"bucket": 2, "merge-engine": "partial-update"}),
+    "tracked": ([], {"row-tracking.enabled": "true"}),
     "postponed": (["p", "id"], {"bucket": -2}),
 }
 
@@ -77,11 +82,6 @@ def test_as_by_one_writer(catalog: fz.Catalog, kind: str, where: str | None) -> 
         several.commit_overwrite(messages, where)
     assert several.snapshot is not None
     assert several.snapshot.operation == "overwrite"
-    if kind == "first-row":
-        # Files of several writers that overlap stay where such tables hide them, as what is appended.
-        assert read(several) == []
-        for table in (one, several):
-            table.maintain.compact()
     assert read(several) == read(one)
     # What comes later is later, by the sequence numbers too.
     for table in (one, several):
@@ -110,10 +110,82 @@ def test_keys_that_several_writers_have(catalog: fz.Catalog) -> None:
     rows = [("d", i, 3) for i in range(17)]
     # Each puts the keys that come first into bucket 0.
     messages = written(table, rows, [(p, i, 4) for p, i, _ in reversed(rows)])
-    table.commit_overwrite(messages, partitions=True)
-    assert read(table) == sorted(old(2)) + [("d", i, 4) for i in range(17)]
+    for _ in range(2):
+        # Made again, it is seen, though the rows had to be written again.
+        table.commit_overwrite(messages, partitions=True)
+        assert read(table) == sorted(old(2)) + [("d", i, 4) for i in range(17)]
+    assert len(table.snapshots) == 3
     table.append(batch([("d", i, 5) for i in range(20)]))
     assert read(table) == sorted(old(2)) + [("d", i, 5) for i in range(20)]
+
+
+@pytest.mark.parametrize("kind", ["append", "keyed", "aggregation"])
+def test_what_was_committed_before(catalog: fz.Catalog, kind: str) -> None:
+    table = made(catalog, kind)
+    # Apart from each other, and not.
+    for new in ([("a", i, 7) for i in range(12)], [("a", i % 6, i) for i in range(12)]):
+        messages = written(table, new[:6], new[6:])
+        table.commit_overwrite(messages, partitions=True).append(batch([("a", 50, 1)]))
+        before = read(table)
+        more = written(table, [("a", 60, 1)])
+        for again in (messages[:1], messages[1:], [*messages, *more]):
+            for partitions in (True, False):
+                with pytest.raises(fz.InvalidInputError, match="in the table already"):
+                    table.commit_overwrite(again, partitions=partitions)
+        assert read(table) == before
+        table.maintain.compact()
+        before, count = read(table), len(table.snapshots)
+        table.commit_overwrite(messages, partitions=True)
+        assert (read(table), len(table.snapshots)) == (before, count)
+
+
+def test_replayed_when_the_snapshot_is_gone(catalog: fz.Catalog) -> None:
+    table = made(catalog, "keyed")
+    messages = written(table, [("a", i, 7) for i in range(12)])
+    table.commit_overwrite(messages, partitions=True).append(batch([("a", 50, 1)]))
+    before = read(table)
+    table.maintain.expire_snapshots(retain_last=1, older_than=table.snapshots[-1].timestamp + timedelta(days=1))
+    assert len(table.refresh().snapshots) == 1
+    with pytest.raises(fz.InvalidInputError, match="in the table already"):
+        table.commit_overwrite(messages, partitions=True)
+    assert read(table) == before
+
+
+def test_what_came_meanwhile_is_replaced(catalog: fz.Catalog) -> None:
+    table = made(catalog, "keyed")
+    messages = written(table, [("a", i, 7) for i in range(3)], [("a", i, 8) for i in range(3, 5)])
+    other = catalog.load_table("db.t").append(batch([("a", 90, 1), ("b", 90, 1)]))
+    assert ("a", 90, 1) in read(other)
+    table.commit_overwrite(messages, "p = 'a'")
+    rows = [row for row in read(table) if row[0] != "c"]
+    assert rows == [*(("a", i, 7) for i in range(3)), *(("a", i, 8) for i in range(3, 5)), *of("b"), ("b", 90, 1)]
+
+
+def of(partition: str) -> list[Row]:
+    return [row for row in sorted(old(2)) if row[0] == partition]
+
+
+def test_writers_of_two_numbers_of_buckets(catalog: fz.Catalog) -> None:
+    table = made(catalog, "keyed")
+    before = read(table)
+    first = written(table, [("a", i, 7) for i in range(9)])
+    table.set_properties({"bucket": "3"})
+    with pytest.raises(fz.CommitConflictError, match="2 buckets can't have files of 3"):
+        table.commit_overwrite([*first, *written(table, [("a", i, 8) for i in range(9)])], partitions=True)
+    assert read(table) == before
+    assert [row for row in read(table.commit_overwrite(first, partitions=True)) if row[0] == "a"] == [
+        ("a", i, 7) for i in range(9)
+    ]
+
+
+def test_on_a_branch(catalog: fz.Catalog) -> None:
+    table = made(catalog, "keyed")
+    before = read(table)
+    table.refs.create_tag("start").create_branch("audit", at="start")
+    table.commit_overwrite(written(table, [("a", 1, 7)], [("a", 2, 8)]), "p = 'a'", branch="audit")
+    assert read(table) == before
+    rows = table.refresh().scan(at="audit").to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == [("a", 1, 7), ("a", 2, 8), *of("b"), *of("c")]
 
 
 def test_another_number_of_buckets(catalog: fz.Catalog) -> None:
@@ -132,8 +204,12 @@ def test_what_is_refused(catalog: fz.Catalog) -> None:
     overwriting, appending = written(table, [("a", 1, 9)])[0], written(table, [("a", 2, 9)], overwrite=False)[0]
     with pytest.raises(fz.InvalidInputError, match="no append"):
         table.commit([overwriting])
-    with pytest.raises(fz.InvalidInputError, match=r"writer\(overwrite=True\)"):
-        table.commit_overwrite([appending])
+    deleting = table.writer().delete_keys(batch([("a", 1, 1)]).select(["p", "id"]))
+    for message in (appending, deleting):
+        with pytest.raises(fz.InvalidInputError, match=r"replace nothing.*writer\(overwrite=True\)"):
+            table.commit_overwrite([overwriting, message])
+    with pytest.raises(fz.UnsupportedError, match="compact"):
+        table.writer().rewrite(batch([("a", 1, 9)]))
     for where in ("id = 1", "p = 'a' or p = 'b'", "p > 'a'"):
         with pytest.raises(fz.UnsupportedError, match="whole partitions"):
             table.commit_overwrite([overwriting], where)

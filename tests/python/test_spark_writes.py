@@ -79,6 +79,28 @@ def test_overwrites_of_paimon(spark, catalog: fz.Catalog, key: list[str]) -> Non
     assert ids(table) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("partitioned", [True, False])
+@pytest.mark.parametrize("properties", [{"merge-engine": "first-row"}, {"deletion-vectors.enabled": "true"}])
+def test_overwrites_of_paimon_are_seen_at_once(
+    spark, catalog: fz.Catalog, properties: dict[str, str], partitioned: bool
+) -> None:
+    key = ["country", "id"]
+    schema = pa.schema([field.with_nullable(field.name not in key) for field in SCHEMA])
+    table = catalog.create_table(
+        "db.paimon",
+        schema,
+        partition_by=["country"] if partitioned else [],
+        properties={"bucket": 2, **properties},
+        format="paimon",
+        identifier_fields=key,
+    )
+    fz.spark.overwrite(frame(spark, 0, 90).repartition(3), table)
+    assert ids(table) == list(range(90))
+    # Spark's own writer puts the rows where they come.
+    frame(spark, 100, 190).repartition(3).write.format("frazil").mode("overwrite").save(path_of(table))
+    assert ids(table) == list(range(100, 190))
+
+
 def test_a_filter_that_does_not_fit_is_refused_at_once(spark, table: fz.Table) -> None:
     # The rows can't be computed.
     with pytest.raises(fz.InvalidInputError, match="nobody"):
@@ -130,6 +152,16 @@ def test_branches(spark, table: fz.Table) -> None:
     assert ids(table) == list(range(30))
     on_branch = table.scan(at="audit").to_arrow()["id"].to_pylist()
     assert sorted(on_branch) == [*range(10, 30), *range(50, 60), 70, 80]
+
+
+def test_an_overwrite_that_was_done_asks_no_more(spark, table: fz.Table) -> None:
+    for _ in range(2):
+        fz.spark.overwrite(frame(spark, 70, 71), table, "id < 10", job_id="monday")
+        assert ids(table) == [*range(10, 30), 70]
+    with table.update_schema() as update:
+        update.rename_column("id", "number")
+    fz.spark.overwrite(frame(spark, 80, 81), table, "id < 10", job_id="monday")
+    assert sorted(table.refresh().scan().to_arrow()["number"].to_pylist()) == [*range(10, 30), 70]
 
 
 def test_a_job_that_runs_again_adds_its_rows_once(spark, table: fz.Table) -> None:

@@ -17,7 +17,7 @@ from frazil.spark import functions as ff
 from frazil.spark.types import spark_type
 from frazil.table import Table
 
-__all__ = ["Distribution", "distributed", "ordering", "partition_columns"]
+__all__ = ["Distribution", "by_partition", "distributed", "ordering", "partition_columns"]
 
 Distribution: TypeAlias = Literal["auto", "none", "hash", "range"]
 
@@ -40,21 +40,24 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
         )
     if mode == "none" or table.format != "iceberg":
         return df
-    # What the rows lack becomes null, or the writer refuses it.
-    given = {name.lower() for name in df.columns}
-    sources = dict(_sources([field for field in table.schema.fields if field.name.lower() in given], ()))
-    partition = [c for field in table.partition_spec.fields if (c := _column(field, sources)) is not None]
+    sources = _given(df, table)
+    partition = _partition(table, sources)
     if mode == "hash":
         return _rebalanced(df, partition) if partition else df
     order = [*partition, *(c for field in table.sort_order.fields if (c := _ordered(field, sources)) is not None)]
     return df.repartitionByRange(*order) if order else df
 
 
+def by_partition(df: DataFrame, table: Table) -> DataFrame:
+    """The rows with all of a partition of a table in one task, however many there are."""
+    partition = _partition(table, _given(df, table))
+    return df.repartition(*partition) if partition else df.repartition(1)
+
+
 def partition_columns(table: Table, named: Mapping[str, str]) -> list[Column]:
     """The table's partition fields of rows in which the table's columns have these names; others are left out."""
     fields = [field._replace(name=named[field.name]) for field in table.schema.fields if field.name in named]
-    sources = dict(_sources(fields, ()))
-    return [c for field in table.partition_spec.fields if (c := _column(field, sources)) is not None]
+    return _partition(table, dict(_sources(fields, ())))
 
 
 def ordering(table: Table) -> list[Column] | None:
@@ -63,6 +66,16 @@ def ordering(table: Table) -> list[Column] | None:
     order = [_ordered(field, sources) for field in table.sort_order.fields]
     found = [column for column in order if column is not None]
     return found if len(found) == len(order) else None
+
+
+def _given(df: DataFrame, table: Table) -> dict[int, tuple[Column, Field]]:
+    """The table's columns that the rows have. What they lack becomes null, or the writer refuses it."""
+    given = {name.lower() for name in df.columns}
+    return dict(_sources([field for field in table.schema.fields if field.name.lower() in given], ()))
+
+
+def _partition(table: Table, sources: Mapping[int, tuple[Column, Field]]) -> list[Column]:
+    return [c for field in table.partition_spec.fields if (c := _column(field, sources)) is not None]
 
 
 def _mode(table: Table) -> str:

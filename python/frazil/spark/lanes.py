@@ -182,8 +182,9 @@ def _broadcast(spark: SparkSession, value: bytes) -> Any:
     context: Any = spark.sparkContext
     broadcast = context.broadcast(value)
     # Spark has read the file, which would stay until the session ends. Only workers of the driver itself read it again.
-    if not context._jsc.isLocal():
-        Path(broadcast._path).unlink(missing_ok=True)
+    path = getattr(broadcast, "_path", None)
+    if path is not None and not context._jsc.isLocal():
+        Path(path).unlink(missing_ok=True)
     return broadcast
 
 

@@ -24,6 +24,7 @@ from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, U
 from frazil.scan import Scan, Split
 from frazil.spark.jobs import give_up, history
 from frazil.spark.options import CHANGES, VERSIONS, integer, scan_of
+from frazil.spark.paimon_kind import PaimonKind
 from frazil.spark.types import arrow_schema, conform
 from frazil.spark.write import (
     WriteJob,
@@ -103,7 +104,7 @@ def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
             raise UnsupportedError(
                 f"streams out of tables of Apache Paimon have no option '{name}'", {"table": table.location}, instead
             )
-    kind = _Kind.now(_Kind.by_schema(table))
+    kind = PaimonKind.now(PaimonKind.by_schema(table))
     said = None
     if kind.evolving:
         said = "rows have their columns in several files, so that they are not appended but changed"
@@ -185,48 +186,6 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
     return writer
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What decides which rows a stream has of a commit to a table of Apache Paimon."""
-
-    keyed: bool
-    producer: str
-    """Of changelogs."""
-    merged: bool
-    """Whether rows are put together of several."""
-    hidden: bool
-    """Whether scans leave out what was not compacted yet."""
-    evolving: bool
-
-    @classmethod
-    def by_schema(cls, table: Table) -> dict[int, _Kind]:
-        """Those of the table's schemas, by their ids."""
-        return {schema["schema_id"]: cls._of(schema) for schema in table.inspect.schemas().to_pylist()}
-
-    @staticmethod
-    def now(kinds: Mapping[int, _Kind]) -> _Kind:
-        """That of the newest schema."""
-        return kinds[max(kinds)]
-
-    @classmethod
-    def _of(cls, schema: Mapping[str, Any]) -> _Kind:
-        options = {name: value.lower() for name, value in json.loads(schema["options"]).items()}
-        keyed, engine = bool(json.loads(schema["primary_keys"])), options.get("merge-engine", "deduplicate")
-        hiding = options.get("deletion-vectors.enabled") == "true" or engine == "first-row"
-        return cls(
-            keyed=keyed,
-            producer=options.get("changelog-producer", "none"),
-            merged=engine in ("partial-update", "aggregation"),
-            hidden=keyed and (hiding or options.get("bucket") == "-2"),
-            evolving=options.get("data-evolution.enabled") == "true",
-        )
-
-    @property
-    def told_late(self) -> bool:
-        """Whether compactions write the changelog."""
-        return self.producer in ("lookup", "full-compaction")
-
-
 class _Commits:
     """The commits of a branch, as a stream reads them one after another."""
 
@@ -299,10 +258,10 @@ class _PaimonCommits(_Commits):
         self._known(table, line, end)
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
-        kinds = _Kind.by_schema(table)
-        now = _Kind.now(kinds)
+        kinds = PaimonKind.by_schema(table)
+        now = PaimonKind.now(kinds)
 
-        def of(snapshot: Snapshot) -> _Kind:
+        def of(snapshot: Snapshot) -> PaimonKind:
             return now if snapshot.schema_id is None else kinds.get(snapshot.schema_id, now)
 
         # What compactions did not tell yet of earlier rows, they won't tell any more.

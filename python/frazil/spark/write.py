@@ -17,10 +17,11 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from frazil._core import CommitMessage
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
-from frazil.spark.distribution import Distribution, distributed
+from frazil.spark.distribution import Distribution, by_partition, distributed
 from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
 from frazil.spark.native import Engine
 from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
+from frazil.spark.paimon_kind import PaimonKind
 from frazil.table import Table, open_table
 
 __all__ = [
@@ -63,6 +64,13 @@ class WriteJob(Job):
     def overwrites(self) -> bool:
         """Whether the rows take the place of others."""
         return self.operation != "append"
+
+    def needs_one_writer(self, table: Table) -> bool:
+        """Whether rows of a bucket should come from one task, or the driver would have to write all rows again."""
+        if table.format != "paimon" or not self.overwrites:
+            return False
+        kind = PaimonKind.now(PaimonKind.by_schema(table))
+        return kind.hidden and not kind.postponed
 
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
         """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
@@ -196,6 +204,7 @@ def append(
 
     Raises:
         InvalidInputError: An argument is wrong. What is wrong with rows Spark raises, from its workers.
+        UnsupportedError: A branch of a table of Apache Paimon, or one whose key leaves partition columns out.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
     _run(df, table, job, distribution, engine)
@@ -227,7 +236,8 @@ def overwrite(
         engine: As for `append`.
 
     Raises:
-        InvalidInputError: As for `append`.
+        InvalidInputError: As for `append`; the filter does not fit.
+        UnsupportedError: As for `append`; less than whole partitions of a table of Apache Paimon.
     """
     _run(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
 
@@ -254,6 +264,7 @@ def overwrite_partitions(
 
     Raises:
         InvalidInputError: As for `append`.
+        UnsupportedError: As for `append`.
     """
     _run(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
 
@@ -279,12 +290,12 @@ def _run(
     df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
 ) -> None:
     opened = writable(table)
-    job.check(opened)
     if job.is_done(opened):
         return
+    job.check(opened)
     lane = write_lane(df, opened, engine)
     job = replace(job, properties={**job.properties, ENGINE_MEMBER: lane.engine})
-    rows = distributed(df, opened, distribution)
+    rows = by_partition(df, opened) if job.needs_one_writer(opened) else distributed(df, opened, distribution)
     if lane.engine == "native":
         _commit_once(opened, job, [staged(rows, opened, str(uuid.uuid4()))])
     else:

@@ -15,6 +15,7 @@ use crate::paimon::file_entry::{FileEntry, partition_row};
 use crate::paimon::index_manifest::{DELETION_VECTORS, IndexEntry};
 use crate::paimon::live::{data_manifests, live_files};
 use crate::paimon::manifest_folder::ManifestFolder;
+use crate::paimon::options::Options;
 use crate::paimon::partition::{checked_name, partition_of};
 use crate::paimon::schema::TableSchema;
 use crate::paimon::snapshot::Snapshot;
@@ -222,6 +223,20 @@ pub(super) fn sort_by_keys(files: &mut [&FileEntry], types: &[DataType]) -> Resu
     failure.map_or(Ok(()), Err)
 }
 
+/// Whether files of an overwrite, which [`upgraded`] might have put higher, stay where scans leave them out.
+///
+/// # Errors
+/// `InvalidInput` for options that can't be read.
+pub(super) fn stay_hidden(schema: &TableSchema, added: &[FileEntry]) -> Result<bool> {
+    let options = schema.options();
+    let low = added.iter().any(|e| e.level == 0 && e.bucket >= 0);
+    Ok(low && upgrades(&options)? && options.hides_level_0(schema.has_primary_key())?)
+}
+
+fn upgrades(options: &Options<'_>) -> Result<bool> {
+    Ok(options.boolean("overwrite-upgrade", true)? && !options.boolean("pk-clustering-override", false)?)
+}
+
 /// Puts the files of an overwrite on the highest level, bucket by bucket, where they don't overlap: they need no merging.
 ///
 /// # Errors
@@ -229,7 +244,7 @@ pub(super) fn sort_by_keys(files: &mut [&FileEntry], types: &[DataType]) -> Resu
 pub(super) fn upgraded(schema: &TableSchema, added: Vec<FileEntry>) -> Result<Vec<FileEntry>> {
     let (options, types) = (schema.options(), schema.key_types());
     let low = added.iter().all(|e| e.level == 0 && e.bucket >= 0);
-    if types.is_empty() || !low || !options.boolean("overwrite-upgrade", true)? {
+    if types.is_empty() || !low || !upgrades(&options)? {
         return Ok(added);
     }
     let runs = options.integer("num-sorted-run.compaction-trigger")?.unwrap_or(5);

@@ -27,6 +27,41 @@ pub(super) struct Meeting<'a> {
     pub(super) index_delta: &'a [IndexEntry],
 }
 
+/// Checks that all files of a partition are spread over the same number of buckets.
+///
+/// # Errors
+/// `CommitConflict`, naming a file that is not.
+pub(super) fn check_buckets<'a>(entries: impl IntoIterator<Item = &'a FileEntry>) -> Result<()> {
+    let mut totals: HashMap<&[u8], i32> = HashMap::new();
+    for entry in entries.into_iter().filter(|e| e.total_buckets > 0) {
+        let total = *totals.entry(&entry.partition).or_insert(entry.total_buckets);
+        if total != entry.total_buckets {
+            let (found, wanted) = (entry.total_buckets, total);
+            return Err(Error::conflict(format!("a partition of {wanted} buckets can't have files of {found}"))
+                .with("file", &entry.file_name)
+                .hint("Overwrite the partition to change its number of buckets"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that none of the added files is in the table, on whatever level.
+///
+/// # Errors
+/// `InvalidInput`, naming one that is.
+pub(super) fn check_first_time(live: &[FileEntry], added: &[FileEntry]) -> Result<()> {
+    fn place(e: &FileEntry) -> (&[u8], i32, &str) {
+        (&e.partition, e.bucket, &e.file_name)
+    }
+    let there: HashSet<_> = live.iter().map(place).collect();
+    match added.iter().find(|e| there.contains(&place(e))) {
+        None => Ok(()),
+        Some(twice) => Err(Error::invalid("a file that the commit adds is in the table already")
+            .with("file", &twice.file_name)
+            .hint("Commit each message once: leave out those that are in the table already")),
+    }
+}
+
 impl Meeting<'_> {
     /// Checks all.
     ///
@@ -34,7 +69,7 @@ impl Meeting<'_> {
     /// `CommitConflict`, saying which file is in the way; `InvalidInput` for changes that contradict themselves.
     pub(super) fn check(&self) -> Result<()> {
         if self.kind != CommitKind::Overwrite {
-            self.check_buckets()?;
+            check_buckets(self.base.iter().chain(self.delta))?;
         }
         let itself = |e: Error| Error::invalid("the commit adds a file twice").because(e);
         merged(self.delta.iter().cloned()).map_err(itself)?;
@@ -48,21 +83,6 @@ impl Meeting<'_> {
         self.check_keys(&live)?;
         self.check_vectors(&live)?;
         self.check_row_ids(&live)
-    }
-
-    /// All files of a partition are spread over the same number of buckets.
-    fn check_buckets(&self) -> Result<()> {
-        let mut totals: HashMap<&[u8], i32> = HashMap::new();
-        for entry in self.base.iter().chain(self.delta).filter(|e| e.total_buckets > 0) {
-            let total = *totals.entry(&entry.partition).or_insert(entry.total_buckets);
-            if total != entry.total_buckets {
-                let (found, wanted) = (entry.total_buckets, total);
-                return Err(Error::conflict(format!("a partition of {wanted} buckets can't have files of {found}"))
-                    .with("file", &entry.file_name)
-                    .hint("Overwrite the partition to change its number of buckets"));
-            }
-        }
-        Ok(())
     }
 
     /// Above level 0, the files of a level don't overlap.
