@@ -407,6 +407,9 @@ impl Commit {
         };
         if self.checks_appends {
             check_first_time(&live, &added)?;
+            if let Some(oldest) = self.oldest_after_gap(base)? {
+                check_first_time(&asked.base(self.folder.manifests(), &oldest, &added)?, &added)?;
+            }
         }
         let delta = asked.delta(&live, added)?;
         if checks {
@@ -414,6 +417,19 @@ impl Commit {
             Meeting { schema, kind, base: &live, delta: &delta, index_base, index_delta: &index }.check()?;
         }
         Ok((delta, changelog, index))
+    }
+
+    /// The oldest snapshot, if others have expired that may have been this commit's. What they added and it does not have was
+    /// compacted before, and is deleted.
+    fn oldest_after_gap(&self, base: &Base) -> Result<Option<Snapshot>> {
+        let Some(after) = self.after else { return Ok(None) };
+        let latest = base.latest.as_ref().map_or(0, |latest| latest.id);
+        match self.folder.snapshot_ids()?.into_iter().min() {
+            Some(oldest) if oldest > after.sequence_number + 1 && oldest < latest => {
+                self.folder.snapshot(oldest).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Writes the manifests of one attempt, and merges those of all commits before.

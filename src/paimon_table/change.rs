@@ -132,7 +132,8 @@ impl PaimonTable {
     /// Commits what writers wrote, in one snapshot.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table, or of rows that are to replace others; as [`PaimonTable::append`].
+    /// `InvalidInput` for messages of another table, of rows that are to replace others, or that were committed before; as
+    /// [`PaimonTable::append`].
     pub fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<PaimonTable> {
         if messages.iter().any(|m| m.paimon_replaces) {
             return Err(Error::invalid("messages of rows that are to replace others are no append")
@@ -146,8 +147,8 @@ impl PaimonTable {
     /// If the commit fails the files stay.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table or of other writes; `Unsupported` for other overwrites; as
-    /// [`PaimonTable::append`].
+    /// `InvalidInput` for messages of another table or of other writes, or that were committed before; `Unsupported` for other
+    /// overwrites; as [`PaimonTable::append`].
     pub fn commit_overwrite(
         &self,
         change: &RowChange,

@@ -151,6 +151,28 @@ def test_replayed_when_the_snapshot_is_gone(catalog: fz.Catalog) -> None:
     assert read(table) == before
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_replayed_between_a_compaction_and_its_expiry(catalog: fz.Catalog, overwrite: bool) -> None:
+    table = made(catalog, "keyed")
+    messages = written(table, [("a", i, 7) for i in range(12)], overwrite=overwrite)
+
+    def commit(messages: list[fz.CommitMessage]) -> None:
+        table.commit_overwrite(messages, partitions=True) if overwrite else table.commit(messages)
+
+    commit(messages)
+    assert table.snapshot is not None
+    kept = table.append(batch([("a", 1, 50)])).snapshot
+    table.maintain.compact()
+    before = read(table)
+    table.maintain.expire_snapshots(retain_last=2, older_than=table.snapshots[-1].timestamp + timedelta(days=1))
+    assert kept is not None
+    assert table.refresh().snapshots[0].id == kept.id
+    for again in (messages, [*messages, *written(table, [("a", 90, 1)], overwrite=overwrite)]):
+        with pytest.raises(fz.InvalidInputError, match="in the table already"):
+            commit(again)
+    assert read(table) == before
+
+
 def test_what_came_meanwhile_is_replaced(catalog: fz.Catalog) -> None:
     table = made(catalog, "keyed")
     messages = written(table, [("a", i, 7) for i in range(3)], [("a", i, 8) for i in range(3, 5)])

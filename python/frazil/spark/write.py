@@ -94,14 +94,22 @@ class WriteJob(Job):
             table._check_overwrite(self.where, self.operation == "overwrite-partitions")
         if table.format != "paimon":
             return
-        if self.branch is not None:
+        self.check_branch(table)
+        # No rows make no file, but are refused where one writer has to see all.
+        table.writer(overwrite=self.overwrites).write(table.schema.to_arrow().empty_table())
+
+    def check_branch(self, table: Table) -> None:
+        """Refuses a branch whose history is not known.
+
+        Raises:
+            UnsupportedError: It is one of a table of Apache Paimon.
+        """
+        if table.format == "paimon" and self.branch is not None:
             raise UnsupportedError(
                 "branches of tables of Apache Paimon can't be changed by Spark's tasks yet",
                 {"table": table.location},
                 "Call the table's own methods on the driver",
             )
-        # No rows make no file, but are refused where one writer has to see all.
-        table.writer(overwrite=self.overwrites).write(table.schema.to_arrow().empty_table())
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
@@ -290,12 +298,17 @@ def _run(
     df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
 ) -> None:
     opened = writable(table)
+    job.check_branch(opened)
     if job.is_done(opened):
         return
+    # What does not fit any more did when the job was done.
     job.check(opened)
     lane = write_lane(df, opened, engine)
     job = replace(job, properties={**job.properties, ENGINE_MEMBER: lane.engine})
-    rows = by_partition(df, opened) if job.needs_one_writer(opened) else distributed(df, opened, distribution)
+    if distribution == "auto" and job.needs_one_writer(opened):
+        rows = by_partition(df, opened)
+    else:
+        rows = distributed(df, opened, distribution)
     if lane.engine == "native":
         _commit_once(opened, job, [staged(rows, opened, str(uuid.uuid4()))])
     else:

@@ -39,7 +39,7 @@ pub(super) fn check_buckets<'a>(entries: impl IntoIterator<Item = &'a FileEntry>
             let (found, wanted) = (entry.total_buckets, total);
             return Err(Error::conflict(format!("a partition of {wanted} buckets can't have files of {found}"))
                 .with("file", &entry.file_name)
-                .hint("Overwrite the partition to change its number of buckets"));
+                .hint("To change a partition's number of buckets, overwrite it with rows that were all written for the new one"));
         }
     }
     Ok(())
