@@ -69,7 +69,8 @@ class RowChanges:
         Files of which only some rows match the filter are written anew without them.
 
         Args:
-            data: The new rows, as for `Table.append`. They need not match the filter.
+            data: The new rows, as for `Table.append`. They need not match the filter, unless it names whole
+                partitions of a table of Apache Paimon.
             where: Rows to replace, as for `Table.scan`; None replaces all.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.

@@ -457,7 +457,7 @@ class Table(RowChanges):
         Args:
             messages: What `Writer.write` returned, perhaps in other processes.
             where: Rows to replace, as for `overwrite`; None replaces all. Of tables of Apache Paimon: partitions, by
-                the values of their columns.
+                one value of a column or of several joined by `and`, and all new rows are of them.
             partitions: Replace the partitions that there are new rows for instead, as `overwrite_partitions` does.
             branch: The branch to change, if not `main`.
             snapshot_properties: Members for the snapshot's summary.
@@ -523,7 +523,11 @@ class Table(RowChanges):
         return self
 
     def abort(self, messages: Iterable[_core.CommitMessage]) -> None:
-        """Deletes the files of writers whose job was given up. Never call it for messages that may be committed."""
+        """Deletes the files of writers whose job was given up. Never call it for messages that may yet be committed.
+
+        Raises:
+            InvalidInputError: The table has a file of the messages; then nothing is deleted.
+        """
         self._core.abort(list(messages))
 
     def writable_location(self) -> str:

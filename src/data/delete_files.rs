@@ -19,7 +19,7 @@ use super::read::read_delete_file;
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
-use crate::store::Store;
+use crate::store::{Store, in_parallel};
 use crate::task::{DataFile, ReadContext};
 use crate::types::{FieldId, PrimitiveType, Schema, Transform, Type, Value};
 
@@ -296,15 +296,21 @@ pub(crate) fn read_keys(
         true => BoundPredicate::all(ids.iter().map(|id| near(*id))),
         false => BoundPredicate::True,
     };
-    let set = |file: &&DataFile| {
-        let key = (file.path.clone(), ids.to_vec());
+    let key = |file: &DataFile| (file.path.clone(), ids.to_vec());
+    let set = |file: &DataFile| {
         let set = match wanted != BoundPredicate::True && is_large(file) {
             true => load(file, wanted.clone()).map(Arc::new),
-            false => cache.keys.get(key, || load(file, BoundPredicate::True), KeySet::memory_bytes),
+            false => cache.keys.get(key(file), || load(file, BoundPredicate::True), KeySet::memory_bytes),
         };
         set.map_err(|e| located(context, file, e))
     };
-    let sets = files.iter().map(set).collect::<Result<_>>()?;
+    // Other tasks wait for the same files, so that the cores have nothing else to do.
+    let sets = match files.iter().filter(|file| !cache.keys.has(&key(file))).nth(1) {
+        None => files.iter().map(|file| set(file)).collect::<Result<_>>()?,
+        Some(_) => in_parallel(store.as_ref(), files.len(), |i| {
+            files.get(i).map_or_else(|| Err(Error::internal("a delete file is gone")), |file| set(file))
+        })?,
+    };
     let paths = files.iter().map(|f| f.path.clone()).collect();
     // The union of what is near some rows is no other rows'.
     let unions = if some_large { Arc::new(Unions::new(0)) } else { cache.unions.clone() };
@@ -368,6 +374,12 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
     pub(super) fn new(most_bytes: u64) -> Self {
         let state = ShelfState { places: HashMap::new(), order: VecDeque::new(), bytes: 0 };
         Shelf { most_bytes, state: Mutex::new(state) }
+    }
+
+    /// Whether the value of this key is there.
+    fn has(&self, key: &K) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.places.get(key).is_some_and(|place| place.bytes > 0 || place.used.strong_count() > 0)
     }
 
     /// The value of this key, else what `load` gives; `weigh` says how many bytes that takes.

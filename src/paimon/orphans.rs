@@ -60,6 +60,25 @@ pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<
     Ok(out)
 }
 
+/// Those of the files that something leads to: a snapshot, tag or kept changelog of any branch.
+///
+/// # Errors
+/// As [`orphan_files`].
+pub fn files_in_use(folder: &TableFolder, paths: impl IntoIterator<Item = String>) -> Result<Vec<String>> {
+    let mut asked = Candidates::new();
+    for path in paths {
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        asked.entry(name).or_default().push(path);
+    }
+    let unused = Mutex::new(asked.clone());
+    for branch in &branches(folder)? {
+        Used { branch, candidates: &unused }.take_out()?;
+    }
+    let unused = unused.into_inner().unwrap_or_else(PoisonError::into_inner);
+    asked.retain(|name, _| !unused.contains_key(name));
+    Ok(asked.into_values().flatten().collect())
+}
+
 /// All branches. One without all schemas may be about to be made or removed: what it has can't be told.
 fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
     let names = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);

@@ -12,6 +12,7 @@ use crate::expr::bind::bind;
 use crate::expr::{BoundLeaf, BoundPredicate, Op, Predicate};
 use crate::paimon::commit::{Commit, Replaced};
 use crate::paimon::options::MergeEngine;
+use crate::paimon::orphans::files_in_use;
 use crate::paimon_write::{NewFiles, PaimonWriter, WriteKind, is_over_partitions};
 use crate::row_level::RowChange;
 use crate::store::location::join;
@@ -219,12 +220,19 @@ impl PaimonTable {
         self.after_commit()
     }
 
-    /// Removes the files of messages that are given up.
+    /// Removes the files of messages that are given up. Looks first whether the table has one of them in any version.
     ///
     /// # Errors
-    /// `InvalidInput` for messages of another table; the first file that could not be deleted.
+    /// `InvalidInput` for messages of another table, and if a file is in use: then nothing is deleted; as [`files_in_use`]; the
+    /// first file that could not be deleted.
     pub fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
         self.check_messages(messages)?;
+        let paths = messages.iter().flat_map(|m| &m.paimon).map(|new| new.file.path.clone());
+        if let Some(path) = files_in_use(self.folder(), paths)?.first() {
+            return Err(
+                Error::invalid("a file of the messages is in the table, so nothing was deleted").with("path", path)
+            );
+        }
         let store = self.folder().store();
         let delete = |path: String| match store.delete(&path) {
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
@@ -309,8 +317,10 @@ impl PaimonTable {
     pub(super) fn replaced(&self, filter: &Predicate) -> Result<Replaced> {
         let bound = bind(filter, self.schema(), true)?;
         let no = || {
-            unsupported("overwriting rows that are not those of whole partitions")
-                .hint("Name the values of partition columns: day = '2026-01-02' and country = 'NO'")
+            let named: Vec<_> = self.table_schema().partition_fields().map(|f| format!("{} = …", f.name)).collect();
+            unsupported("overwriting other rows than those of whole partitions, named by a value of each column").hint(
+                format!("Name one value of a partition column, or of several joined by 'and': {}", named.join(" and ")),
+            )
         };
         let leaves = match bound {
             BoundPredicate::True => return Ok(Replaced::Everything),

@@ -249,6 +249,29 @@ def test_what_is_refused(catalog: fz.Catalog) -> None:
     table.abort([appending])
 
 
+def test_committed_messages_are_not_aborted(catalog: fz.Catalog) -> None:
+    table = made(catalog, "keyed")
+    table.refs.create_tag("start").create_branch("audit", at="start")
+    messages = written(table, [("a", 1, 9)], [("b", 1, 9)])
+    on_branch, unused = written(table, [("b", 5, 9)])[0], written(table, [("c", 5, 9)])[0]
+    table.commit_overwrite([on_branch], partitions=True, branch="audit")
+    table.commit_overwrite(messages, partitions=True).append(batch([("a", 1, 10)]))
+    before = read(table)
+    for compacted in (False, True):
+        for some in (messages, messages[1:], [unused, messages[0]], [on_branch]):
+            with pytest.raises(fz.InvalidInputError, match="in the table, so nothing was deleted"):
+                table.abort(some)
+        assert read(table) == before
+        if not compacted:
+            # Older versions have the files all the same.
+            table.maintain.compact()
+    folder = Path(table.location)
+    count = len(list(folder.rglob("data-*")))
+    table.abort([unused])
+    assert len(list(folder.rglob("data-*"))) == count - 1
+    assert len(table.scan(at=table.snapshots[2].id).to_arrow()) > 0
+
+
 def test_a_file_that_is_gone(catalog: fz.Catalog) -> None:
     table = made(catalog, "append")
     messages = written(table, [("a", 1, 9)], [("b", 1, 9)])

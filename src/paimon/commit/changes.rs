@@ -66,8 +66,11 @@ impl<'a> Asked<'a> {
             if let Some(Replaced::Partition(values)) = self.replaced
                 && !in_partition(self.schema, &entry.partition, values)?
             {
-                return Err(Error::invalid("a new file is outside of the partition that is overwritten")
-                    .with("file", &entry.file_name));
+                return Err(Error::invalid(
+                    "some of the new rows are of another partition than the one that is overwritten",
+                )
+                .with("path", &new.file.path)
+                .hint("Give only rows of that partition; what lacks a partition column has null there"));
             }
             out.push(entry);
         }
