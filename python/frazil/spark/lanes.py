@@ -25,6 +25,7 @@ from frazil import _core
 from frazil.scan import Split
 from frazil.spark.remote import on_executors, on_executors_with
 from frazil.spark.types import arrow_schema, conform
+from frazil.spark.zip_finders import forget_zip_finders
 
 __all__ = [
     "MANY_SPLITS",
@@ -126,6 +127,7 @@ class ReadPackedTasks:
 
 def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
     """A split's rows as Spark takes them."""
+    forget_zip_finders()
     target = arrow_schema(split.schema)
     # Spark has a worker for each core: one thread to read ahead while rows are handed over is enough.
     for batch in split.to_arrow_batch_reader(ordered=True, threads=1):

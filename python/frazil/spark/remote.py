@@ -78,6 +78,9 @@ def _loader(function: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
                 f"version on every executor ({sys.executable})"
             )
         loaded.append(pickle.loads(payload))
+        from frazil.spark.zip_finders import forget_zip_finders
+
+        forget_zip_finders()
         return loaded[0]
 
     return load

@@ -22,6 +22,7 @@ from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
 from frazil.spark.native import Engine
 from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
 from frazil.spark.paimon_kind import PaimonKind
+from frazil.spark.zip_finders import forget_zip_finders
 from frazil.table import Table, open_table
 
 __all__ = [
@@ -172,6 +173,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
 def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> CommitMessage | None:
     """Writes one Spark task's rows into new files; None without rows."""
+    forget_zip_finders()
     first = next(rows, None)
     if first is None:
         return None
