@@ -70,6 +70,9 @@ pub fn files_in_use(folder: &TableFolder, paths: impl IntoIterator<Item = String
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         asked.entry(name).or_default().push(path);
     }
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
     let unused = Mutex::new(asked.clone());
     for branch in &branches(folder)? {
         Used { branch, candidates: &unused }.take_out()?;
