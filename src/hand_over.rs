@@ -2,12 +2,12 @@
 //!
 //! [`Scan::hand_over`] plans and looks at the footers of the files. A file goes to the engine if reading columns by their
 //! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
-//! its only ones: these are given as positions, packed with the file's number into one integer each, for an anti-join.
+//! its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, LargeStringArray};
+use arrow::array::{ArrayRef, LargeStringArray};
 use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use indexmap::IndexMap;
@@ -15,8 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::data::delete_files::DeleteCache;
 use crate::data::deletes::DeleteFilter;
-pub use crate::data::plain_columns::POSITION_BITS;
-use crate::data::plain_columns::{Plain, packed, plain_columns};
+use crate::data::plain_columns::{Plain, plain_columns};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::scan::{Scan, SplitRequest};
@@ -27,6 +26,10 @@ use crate::types::json::value_to_json;
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type};
 use crate::workers::GoOn;
+
+pub mod deleted_rows;
+
+use self::deleted_rows::DeletedRows;
 
 /// What an engine can take.
 #[derive(Clone, Debug)]
@@ -50,8 +53,8 @@ pub struct HandOver {
     pub filter: BoundPredicate,
     /// Files for the engine.
     pub groups: Vec<PlainGroup>,
-    /// Deleted rows of those: file number and position ([`packed_schema`]).
-    pub positions: RecordBatch,
+    /// Deleted rows of those ([`deleted_rows::deleted_schema`]).
+    pub deleted: RecordBatch,
     /// Everything else.
     pub rest: Vec<Split>,
     /// Files of the rest, with the reason ([`reasons_schema`]).
@@ -89,11 +92,6 @@ pub struct PlainFile {
     pub record_count: i64,
     /// Its number among those with deleted rows.
     pub number: Option<usize>,
-}
-
-/// The schema of [`HandOver::positions`].
-pub fn packed_schema() -> SchemaRef {
-    Arc::new(ArrowSchema::new(vec![ArrowField::new("row", DataType::Int64, false)]))
 }
 
 /// Columns of [`HandOver::reasons`].
@@ -140,12 +138,10 @@ impl Scan {
         }
         let rest = splits::pack(out.rest, &packing, go_on)?;
         let context = self.context();
-        let positions = Arc::new(Int64Array::from(out.positions));
         Ok(HandOver {
             filter: BoundPredicate::clone(self.bound_filter()),
             groups: out.groups.into_iter().map(|(form, files)| form.of(files)).collect(),
-            positions: RecordBatch::try_new(packed_schema(), vec![positions])
-                .map_err(|e| Error::internal("positions make no batch").because(e))?,
+            deleted: out.deleted.into_batch()?,
             rest: rest.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect(),
             reasons: reasons_batch(&out.reasons)?,
             wanted: Schema::new(context.schema.id, dealer.wanted, Vec::new()),
@@ -163,7 +159,7 @@ impl Form {
 struct Dealt {
     groups: IndexMap<Form, Vec<PlainFile>>,
     numbered: usize,
-    positions: Vec<i64>,
+    deleted: DeletedRows,
     rest: Vec<ScanTask>,
     reasons: Vec<(String, String)>,
 }
@@ -257,20 +253,13 @@ impl<'a> Dealer<'a> {
                 .with("data_file", &file.path)?;
             if let Some(positions) = filter.positions().filter(|p| !p.is_empty()) {
                 let most = self.request.most_positions;
-                if positions.len().saturating_add(out.positions.len() as u64) > most {
+                if positions.len().saturating_add(out.deleted.count()) > most {
                     out.refuse(task, format!("there are more than {most} deleted rows"));
                     return Ok(());
                 }
-                let before = out.positions.len();
-                for position in positions.iter() {
-                    match packed(out.numbered, position) {
-                        Ok(row) => out.positions.push(row),
-                        Err(e) => {
-                            out.positions.truncate(before);
-                            out.refuse(task, e.to_string());
-                            return Ok(());
-                        }
-                    }
+                if let Err(e) = out.deleted.add(out.numbered, positions) {
+                    out.refuse(task, e.to_string());
+                    return Ok(());
                 }
                 number = Some(out.numbered);
                 out.numbered += 1;

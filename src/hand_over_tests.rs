@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use arrow::array::{AsArray, RecordBatchIterator, StringArray};
+use arrow::array::{AsArray, Int64Array, RecordBatchIterator, StringArray};
 use tempfile::TempDir;
 
 use super::*;
@@ -40,7 +40,7 @@ fn files_go_where_they_may() {
     let dir = TempDir::new().unwrap();
     let table = table(&dir);
     let all = dealt(&table, "true", &request());
-    assert_eq!((all.groups.len(), all.rest.len(), all.positions.num_rows()), (1, 0, 0));
+    assert_eq!((all.groups.len(), all.rest.len(), all.deleted.num_rows()), (1, 0, 0));
     assert_eq!(all.groups[0].files.len(), 2);
     assert!(!all.groups[0].is_filtered);
     // Where partitions answer the filter, rows need not be asked.

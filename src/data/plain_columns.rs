@@ -13,7 +13,7 @@ use parquet::schema::types::SchemaDescriptor;
 use super::constants::Constants;
 use super::file_columns::{FileColumn, FileColumns, find};
 use super::parquet_file::ParquetFile;
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::error::{ErrorKind, Result, ResultExt};
 use crate::store::Store;
 use crate::task::{DataFile, FileFormat, ReadContext};
 use crate::types::{Field, PrimitiveType, Type};
@@ -181,19 +181,6 @@ impl Looker<'_> {
         }
     }
 }
-
-/// Says that a position does not fit where positions and numbers of files are packed into one integer.
-pub(crate) fn packed(number: usize, position: u64) -> Result<i64> {
-    let number = i64::try_from(number).ok().filter(|n| *n < 1 << (63 - POSITION_BITS));
-    let position = i64::try_from(position).ok().filter(|p| *p < 1 << POSITION_BITS);
-    match (number, position) {
-        (Some(number), Some(position)) => Ok(number << POSITION_BITS | position),
-        _ => Err(Error::unsupported("a file has more rows than can be numbered, or there are too many files")),
-    }
-}
-
-/// Bits of a row's position in its file, where it is packed with the file's number.
-pub const POSITION_BITS: u32 = 40;
 
 #[cfg(test)]
 #[path = "plain_columns_tests.rs"]

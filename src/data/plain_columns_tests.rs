@@ -98,14 +98,6 @@ fn files_without_ids_go_by_their_places() {
     assert!(why(plain(&table, data_file(&path), &[field(2, "b", P::Long)])).contains("of their own"));
 }
 
-#[test]
-fn rows_are_packed_within_bounds() {
-    assert_eq!(packed(3, 5).unwrap(), 3 << 40 | 5);
-    assert_eq!(packed((1 << 23) - 1, (1 << 40) - 1).unwrap(), i64::MAX);
-    assert!(packed(1 << 23, 0).is_err());
-    assert!(packed(0, 1 << 40).is_err());
-}
-
 fn to_fields(schema: &Schema, at: usize) -> arrow::datatypes::Fields {
     let arrow = super::super::arrow_schema::to_arrow(schema).unwrap();
     match arrow.field(at).data_type() {

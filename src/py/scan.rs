@@ -21,7 +21,8 @@ use crate::either;
 use crate::error::Result;
 use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
-use crate::hand_over::{HandOverRequest, packed_schema, reasons_schema};
+use crate::hand_over::deleted_rows::deleted_schema;
+use crate::hand_over::{HandOverRequest, reasons_schema};
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
 use crate::task_json::packed::{pack_tasks, packed_tasks_at};
@@ -99,7 +100,7 @@ impl Scan {
         wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?, wrap)
     }
 
-    /// The wanted columns, the rest as JSON, deleted positions, and the splits that stay ours.
+    /// The wanted columns, the rest as JSON, deleted rows, reasons, and the splits that stay ours.
     #[pyo3(signature = (schemes, refused, most_files, most_positions))]
     fn hand_over(
         &self,
@@ -115,10 +116,10 @@ impl Scan {
             self.inner.iceberg("Spark's own reader")?.hand_over(&request, packing, go_on)
         })?;
         let json = dealt.to_json();
-        let positions = Batches::new(packed_schema(), vec![dealt.positions]);
+        let deleted = Batches::new(deleted_schema(), vec![dealt.deleted]);
         let reasons = Batches::new(reasons_schema(), vec![dealt.reasons]);
         let rest = dealt.rest.into_iter().map(Split::from).collect();
-        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, positions, reasons, rest))
+        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, rest))
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {

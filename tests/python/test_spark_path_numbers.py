@@ -34,7 +34,8 @@ def test_numbers_are_those_that_spark_computes(spark) -> None:
     assert sorted(numbers.by_path) == texts
     assert len(set(numbers.by_path.values())) == len(texts)
     assert all(0 <= n < 1 << BITS for n in numbers.by_path.values())
-    found = spark.createDataFrame(pa.table({"t": texts})).selectExpr("t", f"{numbers.of('t')} as n").collect()
+    found = spark.createDataFrame(pa.table({"t": texts})).selectExpr("t", f"{numbers.of('t')} as n")
+    found = found.selectExpr("t", f"{numbers.checked('n', 't')} as n").collect()
     assert {row.t: row.n for row in found} == numbers.by_path
 
 
@@ -51,6 +52,7 @@ def test_paths_whose_first_bits_agree_are_told_apart_by_others() -> None:
 
 
 def test_a_path_of_no_file_stops_the_query(spark) -> None:
-    number = PathNumbers(["file:/a", "file:/b"]).of("'file:/c'")
+    numbers = PathNumbers(["file:/a", "file:/b"])
+    number = numbers.checked(numbers.of("'file:/c'"), "'file:/c'")
     with pytest.raises(Exception, match="Frazil gave this file no number: file:/c"):
         spark.range(1).selectExpr(number).collect()

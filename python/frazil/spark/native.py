@@ -1,8 +1,9 @@
 """The native lanes: files that Spark's own Parquet reader reads.
 
 `deal` asks the core which files Spark would read as Frazil does, and `read_group` reads them: by the names that
-columns have in the files, never by field ids, since Spark matches data by ids but pushes filters by names. Deleted
-rows leave by an anti-join with their positions, which are packed with the file's number into one long and broadcast.
+columns have in the files, never by field ids, since Spark matches data by ids but pushes filters by names. Rows are
+looked up among the deleted ones by a join with a broadcast in which 64 rows of a file share an entry: with a key for
+each row, each would be elsewhere in a table that no cache of the processor holds.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ MAX_FILES = "spark.frazil.native.max-files"
 _CHANGED: dict[tuple[int, str], tuple[str | None, int]] = {}
 _CHANGING = threading.Lock()
 
-# To look each row up among the deleted ones costs Spark more than to get the rows from Frazil.
+# To look rows up among the deleted ones costs Spark more than to get the rows from Frazil.
 _MOST_DELETES = {"native": 4_000_000, "auto": 0}
 _MAX_FILES = 10_000
 # Of files with deletes. Up to so many numbers Spark looks for one by a switch; and the fewer there are, the sooner
@@ -74,8 +75,12 @@ _MOST_BRANCHES = 32
 # Above as many paths Spark starts a job to look for them, with a task for each.
 _FEW_PATHS = 32
 _MANY_PATHS = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_POSITION_BITS = 40
-_ROW = "__frazil_row"
+# Of the number of 64 rows in their file, below that of the file.
+_WORD_BITS = 34
+# Columns beside those of the table.
+_FILE, _PATH, _POSITION, _WORD, _BIT, _MASK = (
+    f"__frazil_{name}" for name in ("file", "path", "position", "word", "bit", "mask")
+)
 _OPTIONS = {
     # Iceberg's dates and times are those of the proleptic Gregorian calendar, whoever wrote the file.
     "datetimeRebaseMode": "CORRECTED",
@@ -119,7 +124,7 @@ class Dealt:
     wanted: Schema
     filter: Any
     groups: tuple[Group, ...]
-    positions: pa.Table
+    deleted: pa.Table
     rest: list[_core.Split]
     refused: pa.Table | str
 
@@ -135,7 +140,8 @@ class Dealt:
 def all_to_arrow(scan: Scan, reason: str) -> Dealt:
     """Everything to the Arrow lane."""
     splits = [split._core for split in scan.plan()]
-    return Dealt(scan.schema, True, (), pa.table({"row": pa.array([], pa.int64())}), splits, reason)
+    nothing = pa.table({"word": pa.array([], pa.int64()), "mask": pa.array([], pa.int64())})
+    return Dealt(scan.schema, True, (), nothing, splits, reason)
 
 
 def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) -> Dealt:
@@ -162,7 +168,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
     refused: set[str] = set()
     while True:
-        schema, text, positions, reasons, rest = scan._core.hand_over(list(schemes), refused, *most)
+        schema, text, deleted_rows, reasons, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
         groups = tuple(
             Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"]))
@@ -176,7 +182,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         Schema._wrap(schema),
         facts["filter"],
         groups,
-        interop.table_of(positions),
+        interop.table_of(deleted_rows),
         rest,
         interop.table_of(reasons),
     )
@@ -391,35 +397,45 @@ def spellings(schemes: Mapping[str, str], path: str) -> list[str]:
 def _without_deleted(
     spark: SparkSession, dealt: Dealt, rows: DataFrame, columns: Sequence[str | Column], files: Sequence[File]
 ) -> DataFrame:
-    """Columns of the rows that are not deleted: those whose file and position are among the deleted ones go.
+    """Columns of the rows that are not deleted: of each 64 rows of a file, a mask tells which ones are.
 
-    Both are in one long. Spark computes the file's number from its path, and may spell that in several ways.
+    File and place of the 64 rows are in one long. Spark computes the file's number from its path, and may spell that in
+    several ways.
     """
     schemes = schemes_of(spark)
     spelt = [(file.number, spellings(schemes, file.path)) for file in files]
     numbers = PathNumbers(path for _, paths in spelt for path in paths)
-    key = f"shiftleft({numbers.of('_metadata.file_path')}, {_POSITION_BITS}) | _metadata.row_index as {_ROW}"
     most = max(len(paths) for _, paths in spelt)
     deleted = [
         _renumbered(
-            dealt.positions.column("row"),
+            dealt.deleted,
             {number: numbers.by_path[paths[i]] for number, paths in spelt if number is not None and i < len(paths)},
         )
         for i in range(most)
     ]
-    rows_deleted = pa.chunked_array([chunk for part in deleted for chunk in part.chunks], pa.int64())
-    broadcast = f.broadcast(spark.createDataFrame(pa.table({_ROW: rows_deleted})))
-    return _selected(spark, rows, [*columns, key]).join(broadcast, _ROW, "left_anti")
+    # Two steps, so that the path is hashed once: Spark computes again what it can put in place of a column.
+    places = [
+        f"{numbers.of('_metadata.file_path')} as {_FILE}",
+        f"_metadata.file_path as {_PATH}",
+        f"_metadata.row_index as {_POSITION}",
+    ]
+    word = f"shiftleft(cast({numbers.checked(_FILE, _PATH)} as bigint), {_WORD_BITS}) | shiftright({_POSITION}, 6)"
+    rows = _selected(spark, rows, [*columns, *places])
+    rows = rows.selectExpr("*", f"{word} as {_WORD}", f"cast({_POSITION} & 63L as int) as {_BIT}")
+    rows = rows.join(f.broadcast(spark.createDataFrame(pa.concat_tables(deleted))), _WORD, "left")
+    return rows.where(f"{_MASK} is null or (shiftright({_MASK}, {_BIT}) & 1L) = 0L")
 
 
-def _renumbered(rows: pa.ChunkedArray, numbers: Mapping[int, int]) -> pa.ChunkedArray:
-    """Positions with other numbers of files; those of other files go."""
+def _renumbered(deleted: pa.Table, numbers: Mapping[int, int]) -> pa.Table:
+    """Deleted rows with other numbers of files; those of other files go."""
     by_number = pa.array([numbers.get(i) for i in range(max(numbers) + 1)], pa.int64())
-    old = pc.shift_right(rows, _POSITION_BITS)
+    old = pc.shift_right(deleted.column("word"), _WORD_BITS)
     known = pc.less(old, len(by_number))
     new = by_number.take(old.filter(known))
-    position = pc.bit_wise_and(rows.filter(known), (1 << _POSITION_BITS) - 1)
-    return pc.drop_null(pc.bit_wise_or(pc.shift_left(new, _POSITION_BITS), position))
+    place = pc.bit_wise_and(deleted.column("word").filter(known), (1 << _WORD_BITS) - 1)
+    words = pc.bit_wise_or(pc.shift_left(new, _WORD_BITS), place)
+    renumbered = pa.table({_WORD: words, _MASK: deleted.column("mask").filter(known)})
+    return renumbered.filter(pc.is_valid(words))
 
 
 # ---------------------------------------------------------------- the filter

@@ -13,7 +13,7 @@ from frazil.exceptions import InternalError
 __all__ = ["BITS", "SEED", "PathNumbers"]
 
 BITS = 23
-"""Of a number: with 40 bits for a position, a row's number is no negative integer of 64 bits."""
+"""Of a number: an integer of 32 bits, so that Spark looks for it among a few hundred by a switch."""
 
 SEED = 42
 """Of Spark's `xxhash64`."""
@@ -42,11 +42,14 @@ class PathNumbers:
         raise InternalError(f"{len(hashes)} paths can't be told apart by their hashes")
 
     def of(self, path: str) -> str:
-        """The number of a path, both in Spark's SQL: the path is that of a column.
+        """The number of a path, an integer, both in Spark's SQL: the path is that of a column."""
+        return f"cast(shiftrightunsigned(xxhash64({path}), {self._shift}) & {(1 << BITS) - 1}L as int)"
 
-        One that is none of these paths stops the query, unless its number is one of theirs.
+    def checked(self, number: str, path: str) -> str:
+        """A number that `of` gave in another column; one of none of the paths stops the query.
+
+        A path that is none of these stops it too, unless its number is one of theirs.
         """
-        number = f"(shiftrightunsigned(xxhash64({path}), {self._shift}) & {(1 << BITS) - 1}L)"
         known = ", ".join(map(str, sorted(self.by_path.values())))
-        lost = f"cast(raise_error(concat('Frazil gave this file no number: ', {path})) as bigint)"
-        return f"case when {number} in ({known}) then {number} else {lost} end"
+        lost = f"raise_error(concat('Frazil gave this file no number: ', {path}))"
+        return f"case when {number} in ({known}) then {number} else cast({lost} as int) end"

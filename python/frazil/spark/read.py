@@ -85,7 +85,7 @@ class Lanes:
 
     Attributes:
         files: A pyarrow table: `file_path`, `lane` and `reason`. Lanes are `N` (Spark's own reader), `ND` (the same,
-            and deleted rows leave by an anti-join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
+            and deleted rows are left out by a join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
     """
 
     def __init__(self, dealt: Dealt) -> None:
@@ -100,7 +100,7 @@ class Lanes:
         counts = Counter(zip(self.files["lane"].to_pylist(), self.files["reason"].to_pylist(), strict=True))
         said = {
             "N": "Spark's Parquet reader",
-            "ND": "Spark's Parquet reader, without deleted rows by an anti-join",
+            "ND": "Spark's Parquet reader, deleted rows left out by a join",
             "A": "Frazil's reader through Arrow",
         }
         lines = [
