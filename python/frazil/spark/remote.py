@@ -78,9 +78,9 @@ def _loader(function: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
                 f"version on every executor ({sys.executable})"
             )
         loaded.append(pickle.loads(payload))
-        from frazil.spark.zip_finders import forget_zip_finders
+        from frazil.spark.between_tasks import lighten_next_task
 
-        forget_zip_finders()
+        lighten_next_task()
         return loaded[0]
 
     return load

@@ -17,12 +17,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from frazil._core import CommitMessage
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.spark.between_tasks import lighten_next_task
 from frazil.spark.distribution import Distribution, by_partition, distributed
 from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
 from frazil.spark.native import Engine
 from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
 from frazil.spark.paimon_kind import PaimonKind
-from frazil.spark.zip_finders import forget_zip_finders
 from frazil.table import Table, open_table
 
 __all__ = [
@@ -173,7 +173,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
 def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> CommitMessage | None:
     """Writes one Spark task's rows into new files; None without rows."""
-    forget_zip_finders()
+    lighten_next_task()
     first = next(rows, None)
     if first is None:
         return None

@@ -1,7 +1,8 @@
-"""Workers keep no finders of modules in PySpark's own archives, whose directories each task would read again."""
+"""Workers keep no finders of modules in PySpark's own archives, and little for the garbage collector to look at."""
 
 from __future__ import annotations
 
+import gc
 import importlib
 import pkgutil
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from frazil.spark import lanes, remote, zip_finders
+from frazil.spark import between_tasks, lanes, remote
 
 OF_SPARK = ("pyspark.zip", "py4j-0.10.9.9-src.zip", "spark-core_2.13-4.1.4.jar")
 
@@ -46,19 +47,26 @@ def found(names: dict[str, str]) -> set[str]:
 
 def test_finders_of_sparks_archives_go_and_those_of_users_stay(archives: dict[str, str]) -> None:
     assert found(archives) == set(archives)
-    zip_finders.forget_zip_finders()
+    between_tasks.forget_zip_finders()
     assert found(archives) == set(archives) - set(OF_SPARK)
 
 
 def test_modules_are_found_afterwards(archives: dict[str, str]) -> None:
-    zip_finders.forget_zip_finders()
+    between_tasks.forget_zip_finders()
     for name, module in archives.items():
         assert f"/{name}/" in importlib.import_module(f"{module}_later").here
     # A task that imports more leaves finders to the next one, which forgets them too.
     assert found(archives) == set(archives)
-    zip_finders.forget_zip_finders()
+    between_tasks.forget_zip_finders()
     importlib.invalidate_caches()
     assert found(archives) == set(archives) - set(OF_SPARK)
+
+
+def test_nothing_happens_outside_of_tasks(archives: dict[str, str]) -> None:
+    frozen = gc.get_freeze_count()
+    between_tasks.lighten_next_task()
+    assert found(archives) == set(archives)
+    assert gc.get_freeze_count() == frozen
 
 
 @pytest.mark.spark
@@ -72,7 +80,12 @@ def test_a_task_leaves_none_to_the_next(spark) -> None:
         there = [path for path in archives if path in sys.path_importer_cache]
         yield from run(batches)
         left = [path for path in sys.path_importer_cache if "pyspark.zip" in path]
-        yield pa.record_batch({"there": pa.array([len(there)]), "left": pa.array([len(left)])})
+        frozen = gc.get_freeze_count()
+        yield pa.record_batch({"there": [len(there)], "left": [len(left)], "frozen": [frozen]})
 
-    rows = spark.range(2).repartition(2).mapInArrow(count, "there bigint, left bigint").collect()
-    assert {(row.there, row.left) for row in rows} == {(1, 0)}
+    schema = "there bigint, left bigint, frozen bigint"
+    for _ in range(2):
+        rows = spark.range(2).repartition(2).mapInArrow(count, schema).collect()
+        assert {(row.there, row.left) for row in rows} == {(1, 0)}
+        # The objects of all libraries that a worker has imported.
+        assert all(row.frozen > 10_000 for row in rows)
