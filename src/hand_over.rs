@@ -4,7 +4,7 @@
 //! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
 //! its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, LargeStringArray};
@@ -31,13 +31,16 @@ pub mod deleted_rows;
 
 use self::deleted_rows::DeletedRows;
 
+/// Columns that are added while an engine reads begin so.
+const OWN_COLUMNS: &str = "__frazil_";
+
 /// What an engine can take.
 #[derive(Clone, Debug)]
 pub struct HandOverRequest {
     /// Schemes of the places that it reads, `file` for local ones.
     pub schemes: Vec<String>,
-    /// Files that it can't read, by their real paths, for what reason ever.
-    pub refused: HashSet<String>,
+    /// Files that it can't read, by their real paths, with the reason.
+    pub refused: HashMap<String, String>,
     /// The most files; of a scan with more it gets none.
     pub most_files: usize,
     /// The most deleted positions, all files together. With 0 no file with deletes is given out.
@@ -115,7 +118,7 @@ impl Scan {
     pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: GoOn) -> Result<HandOver> {
         let packing = self.split_plan(packing)?;
         let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
-        let dealer = Dealer::new(self, request);
+        let dealer = Dealer::new(self, request, &tasks)?;
         let everywhere = match tasks.len() > request.most_files {
             true => Some(format!("there are {} files, more than {}", tasks.len(), request.most_files)),
             false => dealer.refusal(),
@@ -176,16 +179,25 @@ struct Dealer<'a> {
     request: &'a HandOverRequest,
     wanted: Vec<Field>,
     deletes: DeleteCache,
+    /// Real paths that several tasks have. Engines read such a file once.
+    repeated: HashSet<String>,
 }
 
 impl<'a> Dealer<'a> {
-    fn new(scan: &'a Scan, request: &'a HandOverRequest) -> Dealer<'a> {
+    fn new(scan: &'a Scan, request: &'a HandOverRequest, tasks: &[ScanTask]) -> Result<Dealer<'a>> {
         let context = scan.context();
         let mut wanted = context.projection.fields.to_vec();
         let asked = crate::types::select::prune_to(&context.schema, &scan.bound_filter().field_ids());
         let more = asked.fields.iter().filter(|f| context.projection.fields.iter().all(|p| p.id != f.id));
         wanted.extend(more.cloned());
-        Dealer { scan, request, wanted, deletes: DeleteCache::default() }
+        let (mut known, mut repeated) = (HashSet::with_capacity(tasks.len()), HashSet::new());
+        for task in tasks {
+            let path = context.location.resolve(&task.data_file.path)?;
+            if !known.insert(path.clone()) {
+                repeated.insert(path);
+            }
+        }
+        Ok(Dealer { scan, request, wanted, deletes: DeleteCache::default(), repeated })
     }
 
     /// Why no file of the scan can go to the engine.
@@ -196,6 +208,9 @@ impl<'a> Dealer<'a> {
         let mut names = HashSet::new();
         if !self.wanted.iter().all(|f| names.insert(f.name.to_lowercase())) {
             return Some("the table has columns that differ in case only".into());
+        }
+        if self.wanted.iter().any(|f| f.name.to_lowercase().starts_with(OWN_COLUMNS)) {
+            return Some(format!("columns that begin with '{OWN_COLUMNS}' are Frazil's own in Spark"));
         }
         let filtered = self.scan.bound_filter().field_ids();
         let asked = self.wanted.iter().map(|f| f.id).chain(filtered);
@@ -230,8 +245,11 @@ impl<'a> Dealer<'a> {
             return Ok(Some(reason));
         }
         let path = self.scan.context().location.resolve(&file.path)?;
-        if self.request.refused.contains(&path) {
-            return Ok(Some("the engine does not find it".into()));
+        if let Some(reason) = self.request.refused.get(&path) {
+            return Ok(Some(reason.clone()));
+        }
+        if self.repeated.contains(&path) {
+            return Ok(Some("the table has it more than once".into()));
         }
         let scheme = location::scheme(&path).unwrap_or("file");
         if !self.request.schemes.iter().any(|s| s == scheme) {

@@ -26,7 +26,7 @@ fn table(dir: &TempDir) -> Table {
 }
 
 fn request() -> HandOverRequest {
-    HandOverRequest { schemes: vec!["file".into()], refused: HashSet::new(), most_files: 10, most_positions: 10 }
+    HandOverRequest { schemes: vec!["file".into()], refused: HashMap::new(), most_files: 10, most_positions: 10 }
 }
 
 fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
@@ -52,7 +52,7 @@ fn files_go_where_they_may() {
     let others = [
         (HandOverRequest { schemes: vec![], ..request() }, 2, "not said to read"),
         (HandOverRequest { most_files: 1, ..request() }, 2, "more than 1"),
-        (HandOverRequest { refused: HashSet::from([path]), ..request() }, 1, "does not find"),
+        (HandOverRequest { refused: HashMap::from([(path, "not asked for".into())]), ..request() }, 1, "not asked for"),
     ];
     for (request, refused, reason) in others {
         let dealt = dealt(&table, "true", &request);
@@ -78,4 +78,21 @@ fn filters_are_said_with_names_and_types() {
         values: vec![Value::Int(-800_000)],
     });
     assert!(unsayable(&leaf).is_some(), "the year before 0");
+}
+
+#[test]
+fn columns_with_names_of_our_own_stay_here() {
+    let dir = TempDir::new().unwrap();
+    let warehouse = dir.path().to_str().unwrap().to_owned();
+    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace("db", true).unwrap();
+    let schema = Schema::new(0, vec![Field::new(1, "__FRAZIL_bit", false, P::Long)], vec![]);
+    let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
+    let arrow = crate::data::arrow_schema::to_arrow(table.schema()).unwrap();
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
+    let rows = Box::new(RecordBatchIterator::new([Ok(batch)], arrow));
+    let table = table.append(rows, &Default::default()).unwrap();
+    let dealt = dealt(&table, "true", &request());
+    assert!(dealt.groups.is_empty());
+    assert!(dealt.reasons.column(1).as_string::<i64>().value(0).contains("Frazil's own"), "{:?}", dealt.reasons);
 }

@@ -39,13 +39,13 @@ impl DeletedRows {
         self.count
     }
 
-    /// Adds those of a file.
+    /// Adds those of a file, whose number no other has.
     ///
     /// # Errors
     /// `Unsupported` if the file's number or a position does not fit; nothing is added then.
     pub(super) fn add(&mut self, number: usize, positions: &PositionSet) -> Result<()> {
         let before = self.words.len();
-        let added = positions.iter().try_for_each(|position| self.add_row(number, position, before));
+        let added = positions.iter().try_for_each(|position| self.add_row(number, position));
         match added {
             Ok(()) => self.count += positions.len(),
             Err(_) => {
@@ -56,10 +56,10 @@ impl DeletedRows {
         added
     }
 
-    /// Adds a row behind those before it; words from `own` on are of its file.
-    fn add_row(&mut self, number: usize, position: u64, own: usize) -> Result<()> {
+    /// Adds a row behind those before it.
+    fn add_row(&mut self, number: usize, position: u64) -> Result<()> {
         let (word, bit) = (packed(number, position >> ROWS_SHIFT)?, position & ((1 << ROWS_SHIFT) - 1));
-        if self.words.len() == own || self.words.last() != Some(&word) {
+        if self.words.last() != Some(&word) {
             self.words.push(word);
             self.masks.push(0);
         }

@@ -50,10 +50,29 @@ impl TableMetadata {
         match self.folder.schema(*id) {
             Ok(schema) if schema == **known => Ok(()),
             Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
-            _ => Err(Error::not_found("the table was dropped since it was opened, and maybe made anew")
-                .with("path", self.folder.root())
-                .hint("Open it again, or refresh() it")),
+            _ => Err(self.replaced()),
         }
+    }
+
+    /// The same of what was read of the folder since.
+    ///
+    /// # Errors
+    /// `NotFound` if it is of another table.
+    pub fn check_same(&self, newer: &TableMetadata) -> Result<()> {
+        if self.identity() == newer.identity() { Ok(()) } else { Err(self.replaced()) }
+    }
+
+    #[cold]
+    fn replaced(&self) -> Error {
+        Error::not_found("the table was dropped since it was opened, and maybe made anew")
+            .with("path", self.folder.root())
+            .hint("Open it again, or refresh() it")
+    }
+
+    /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema was made.
+    pub fn identity(&self) -> String {
+        let made_at_ms = self.schemas.values().next().map_or(0, |schema| schema.time_ms);
+        format!("{}@{made_at_ms}", self.folder.root())
     }
 
     /// The schema with a number.

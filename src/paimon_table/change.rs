@@ -108,9 +108,10 @@ impl PaimonTable {
     /// [`PaimonTable::commit_overwrite`] alone. Files of a failed write are removed.
     ///
     /// # Errors
-    /// As [`PaimonTable::append`], but for the commit.
+    /// As [`PaimonTable::append`], but for the commit; `NotFound` if the table was dropped, or made anew.
     pub fn write(&self, rows: Rows, replaces: bool) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
+        self.metadata().check_same_table()?;
         let new = self.new_files(rows, WriteKind::Add, replaces)?;
         Ok(CommitMessage { paimon_replaces: replaces, ..self.message(new) })
     }
@@ -121,6 +122,7 @@ impl PaimonTable {
     /// As [`PaimonTable::change_rows`], but for the commit.
     pub fn write_delta(&self, change: &RowChange, rows: Rows) -> Result<CommitMessage> {
         self.check_messages_allowed()?;
+        self.metadata().check_same_table()?;
         let kind = match change {
             RowChange::ReplaceKeys(on) => self.check_key(on).map(|()| WriteKind::Add)?,
             RowChange::DeleteKeys(on) => self.check_key(on).map(|()| WriteKind::Delete)?,
@@ -245,17 +247,26 @@ impl PaimonTable {
 
     pub(super) fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
         match options.branch.as_deref() {
-            Some(name) if name != self.folder().branch_name() => self.branch(name),
-            _ => self.refresh(),
+            Some(name) if name != self.folder().branch_name() => {
+                self.metadata().check_same_table()?;
+                self.branch(name)
+            }
+            _ => {
+                let newest = self.refresh()?;
+                self.metadata().check_same(newest.metadata())?;
+                Ok(newest)
+            }
         }
     }
 
     fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
-        match messages.iter().find(|m| m.table_uuid != self.location()) {
+        let own = self.metadata().identity();
+        match messages.iter().find(|m| m.table_uuid != own) {
             None => Ok(()),
             Some(other) => Err(Error::invalid("a message belongs to another table")
-                .with("table", self.location())
-                .with("found", &other.table_uuid)),
+                .with("table", own)
+                .with("found", &other.table_uuid)
+                .hint("What follows the @ is when a table was made: one that was dropped and made anew is another")),
         }
     }
 
@@ -268,7 +279,7 @@ impl PaimonTable {
             paimon: added,
             paimon_changelog: changelog,
             paimon_hashes: hashes,
-            ..CommitMessage::new(self.location(), files, written_at)
+            ..CommitMessage::new(self.metadata().identity(), files, written_at)
         }
     }
 

@@ -1,6 +1,6 @@
 //! Scans, their tasks and splits.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyStopIteration;
@@ -106,7 +106,7 @@ impl Scan {
         &self,
         py: Python<'_>,
         schemes: Vec<String>,
-        refused: HashSet<String>,
+        refused: HashMap<String, String>,
         most_files: usize,
         most_positions: u64,
     ) -> PyResult<(Schema, String, Batches, Batches, Vec<Split>)> {

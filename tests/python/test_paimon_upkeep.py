@@ -175,6 +175,39 @@ def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Pat
     assert old.refresh().scan(at=2).to_arrow()["v"].to_pylist() == [2, 2]
 
 
+def test_rows_of_a_dropped_table_are_not_written(tmp_path: Path) -> None:
+    """Its folder is not made again, and a table that was made anew there takes no files of the old one."""
+    catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
+    catalog.create_namespace("db")
+    rows = pa.Table.from_pylist([{"id": 1, "v": 1}], SCHEMA)
+    old = catalog.create_table("db.t", SCHEMA, format="paimon").append(rows)
+    folder = Path(old.location.removeprefix("file:"))
+    message = old.writer().write(rows)
+    catalog.drop_table("db.t", purge=True)
+    for use in (old.refresh, lambda: old.writer().write(rows), lambda: old.append(rows), lambda: old.commit([message])):
+        with pytest.raises(fz.NotFoundError):
+            use()
+    assert not folder.exists()
+
+    other = pa.schema([("id", pa.string()), ("w", pa.float64())])
+    new = catalog.create_table("db.t", other, format="paimon")
+    with pytest.raises(fz.NotFoundError, match="dropped since it was opened, and maybe made anew"):
+        old.writer().write(rows)
+    # As if the file had come late.
+    for new_file in message.files:
+        path = Path(new_file.path.removeprefix("file:"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"rows of other types")
+    for take in (new.commit, new.abort):
+        with pytest.raises(fz.InvalidInputError, match="another table"):
+            take([message])
+    for change in (lambda: old.commit([message]), lambda: old.append(rows), lambda: old.delete("id = 1")):
+        with pytest.raises(fz.NotFoundError, match="made anew"):
+            change()
+    assert new.refresh().snapshot is None
+    assert new.append(pa.table({"id": ["a"], "w": [1.0]}, other)).scan().count() == 1
+
+
 def test_arguments_that_are_too_small_are_named(tmp_path: Path) -> None:
     catalog = fz.catalog("c", type="filesystem", warehouse=tmp_path)
     catalog.create_namespace("db")

@@ -62,11 +62,32 @@ def test_modules_are_found_afterwards(archives: dict[str, str]) -> None:
     assert found(archives) == set(archives) - set(OF_SPARK)
 
 
-def test_nothing_happens_outside_of_tasks(archives: dict[str, str]) -> None:
+def test_nothing_happens_outside_of_tasks(archives: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
     frozen = gc.get_freeze_count()
     between_tasks.lighten_next_task()
     assert found(archives) == set(archives)
     assert gc.get_freeze_count() == frozen
+
+
+@pytest.mark.parametrize("reuse", [True, False])
+def test_objects_are_frozen_once_where_workers_have_several_tasks(
+    archives: dict[str, str], monkeypatch: pytest.MonkeyPatch, reuse: bool
+) -> None:
+    calls = []
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("freeze"))
+    # Python 3.12 begins with some that are frozen.
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 375)
+    monkeypatch.setattr("pyspark.TaskContext.get", lambda: object())
+    monkeypatch.setattr(between_tasks, "_FROZEN", [])
+    if reuse:
+        monkeypatch.setenv("SPARK_REUSE_WORKER", "1")
+    else:
+        monkeypatch.delenv("SPARK_REUSE_WORKER", raising=False)
+    for _ in range(3):
+        between_tasks.lighten_next_task()
+    assert calls == ["freeze"] * reuse
+    assert found(archives) == set(archives) - set(OF_SPARK if reuse else ())
 
 
 @pytest.mark.spark

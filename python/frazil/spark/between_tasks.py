@@ -9,6 +9,7 @@ objects of all libraries.
 from __future__ import annotations
 
 import gc
+import os
 import posixpath
 import re
 import sys
@@ -20,15 +21,20 @@ __all__ = ["forget_zip_finders", "lighten_next_task"]
 _OF_SPARK = re.compile(r"pyspark\.zip|py4j-.*-src\.zip|spark-core_.*\.jar")
 
 
+# The worker whose objects are frozen: its process.
+_FROZEN: list[int] = []
+
+
 def lighten_next_task() -> None:
-    """Makes the next task of this worker cheaper. Does nothing outside of Spark's tasks."""
+    """Makes the next task of this worker cheaper. Does nothing outside of tasks, and where no worker has two."""
     from pyspark import TaskContext
 
-    if TaskContext.get() is None:
+    if TaskContext.get() is None or "SPARK_REUSE_WORKER" not in os.environ:
         return
     forget_zip_finders()
-    # Once in a worker's life, so that no garbage of a task but the first stays; not if somebody else has done it.
-    if not gc.get_freeze_count():
+    # Once in a worker's life, so that no garbage of later tasks stays.
+    if os.getpid() not in _FROZEN:
+        _FROZEN[:] = [os.getpid()]
         gc.collect()
         gc.freeze()
 

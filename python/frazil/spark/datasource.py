@@ -34,6 +34,7 @@ from pyspark.sql.types import StructField, StructType
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
+from frazil.spark.between_tasks import lighten_next_task
 from frazil.spark.lanes import rows_of
 from frazil.spark.options import KNOWN, scan_of
 from frazil.spark.streaming import STREAM_OPTIONS, check_versions, stream_reader, stream_writer
@@ -141,6 +142,7 @@ class FrazilReader(DataSourceReader):
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """A split's rows. Spark asks for partition None if there are no splits."""
         if isinstance(partition, SplitPartition):
+            lighten_next_task()
             yield from rows_of(partition.split)
 
 

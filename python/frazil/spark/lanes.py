@@ -23,7 +23,6 @@ from pyspark.sql.types import StructType
 
 from frazil import _core
 from frazil.scan import Split
-from frazil.spark.between_tasks import lighten_next_task
 from frazil.spark.remote import on_executors, on_executors_with
 from frazil.spark.types import arrow_schema, conform
 
@@ -127,7 +126,6 @@ class ReadPackedTasks:
 
 def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
     """A split's rows as Spark takes them."""
-    lighten_next_task()
     target = arrow_schema(split.schema)
     # Spark has a worker for each core: one thread to read ahead while rows are handed over is enough.
     for batch in split.to_arrow_batch_reader(ordered=True, threads=1):

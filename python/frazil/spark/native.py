@@ -14,6 +14,7 @@ import json
 import posixpath
 import re
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from frazil import _core, interop
-from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.exceptions import InternalError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.path_numbers import PathNumbers
@@ -67,8 +68,8 @@ _CHANGING = threading.Lock()
 # To look rows up among the deleted ones costs Spark more than to get the rows from Frazil.
 _MOST_DELETES = {"native": 4_000_000, "auto": 0}
 _MAX_FILES = 10_000
-# Of files with deletes. Up to so many numbers Spark looks for one by a switch; and the fewer there are, the sooner
-# their hashes have bits that tell all apart.
+# Of files with deletes. Up to so many numbers, one or two a file, Spark looks for one by a switch; and the fewer there
+# are, the sooner their hashes have bits that tell all apart.
 _FILES_PER_SCAN = 400
 # So many scans in a query are fine.
 _MOST_BRANCHES = 32
@@ -166,7 +167,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
-    refused: set[str] = set()
+    refused: dict[str, str] = {}
     while True:
         schema, text, deleted_rows, reasons, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
@@ -174,7 +175,8 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
             Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"]))
             for g in facts["groups"]
         )
-        more = {file.path for file in _beyond(groups)}
+        more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}
+        more |= {file.path: "Spark may spell its path as that of another file" for file in _alike(schemes, groups)}
         if not more:
             break
         refused |= more
@@ -204,6 +206,15 @@ def _beyond(groups: Sequence[Group]) -> Iterator[File]:
             branches += 1
             if branches > _MOST_BRANCHES:
                 yield from files
+
+
+def _alike(schemes: Mapping[str, str], groups: Sequence[Group]) -> Iterator[File]:
+    """Files that Spark may spell as it spells another."""
+    spelt = [(file, spellings(schemes, file.path)) for group in groups for file in group.files]
+    counts = Counter(path for _, paths in spelt for path in paths)
+    for file, paths in spelt:
+        if any(counts[path] > 1 for path in paths):
+            yield file
 
 
 def _chunks(group: Group) -> list[tuple[File, ...]]:
@@ -420,9 +431,12 @@ def _without_deleted(
         f"_metadata.row_index as {_POSITION}",
     ]
     word = f"shiftleft(cast({numbers.checked(_FILE, _PATH)} as bigint), {_WORD_BITS}) | shiftright({_POSITION}, 6)"
+    entries = pa.concat_tables(deleted)
+    if pc.count_distinct(entries[_WORD]).as_py() != len(entries):
+        raise InternalError("rows of two files are deleted under one number")
     rows = _selected(spark, rows, [*columns, *places])
     rows = rows.selectExpr("*", f"{word} as {_WORD}", f"cast({_POSITION} & 63L as int) as {_BIT}")
-    rows = rows.join(f.broadcast(spark.createDataFrame(pa.concat_tables(deleted))), _WORD, "left")
+    rows = rows.join(f.broadcast(spark.createDataFrame(entries)), _WORD, "left")
     return rows.where(f"{_MASK} is null or (shiftright({_MASK}, {_BIT}) & 1L) = 0L")
 
 

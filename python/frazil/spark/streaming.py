@@ -22,6 +22,7 @@ from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
+from frazil.spark.between_tasks import lighten_next_task
 from frazil.spark.jobs import give_up, history
 from frazil.spark.options import CHANGES, VERSIONS, integer, scan_of
 from frazil.spark.paimon_kind import PaimonKind
@@ -348,6 +349,7 @@ class _Reader(DataSourceStreamReader):
         """A split's rows, in the columns and types that the query began with."""
         if not isinstance(partition, _Rows):
             return
+        lighten_next_task()
         target = arrow_schema(self._schema)
         places = {field.id: place for place, field in enumerate(partition.split.schema.fields)}
         for batch in partition.split.to_arrow_batch_reader(ordered=True, threads=1):
@@ -462,6 +464,7 @@ def _writer() -> type[Any]:
         def write(self, iterator: Iterator[pa.RecordBatch]) -> _StreamWritten:
             context = TaskContext.get()
             query = None if context is None else context.getLocalProperty(_QUERY_OF_TASK)
+            lighten_next_task()
             return _StreamWritten(write_rows(self._table, iterator, self._job), query)
 
         def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:

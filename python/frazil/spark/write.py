@@ -155,6 +155,7 @@ class FrazilWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
+        lighten_next_task()
         return Written(write_rows(self._table, iterator, self._job))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -173,7 +174,6 @@ class FrazilWriter(DataSourceArrowWriter):
 
 def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> CommitMessage | None:
     """Writes one Spark task's rows into new files; None without rows."""
-    lighten_next_task()
     first = next(rows, None)
     if first is None:
         return None

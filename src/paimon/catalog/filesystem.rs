@@ -227,7 +227,7 @@ impl TableFolder {
     }
 
     fn no_schema(&self) -> Error {
-        Error::corrupt("the table has no schema")
+        Error::not_found("there is no table: it has no schema")
             .with("path", self.folder("schema"))
             .hint("It may have been dropped since it was opened: look for it again")
     }
@@ -235,7 +235,7 @@ impl TableFolder {
     /// All schemas of the branch by their numbers.
     ///
     /// # Errors
-    /// As [`TableFolder::schema`]; `CorruptTable` if there are none.
+    /// As [`TableFolder::schema`]; `NotFound` if there are none.
     pub fn schemas(&self) -> Result<BTreeMap<i64, Arc<TableSchema>>> {
         let ids = self.schema_ids()?;
         if ids.is_empty() {
