@@ -91,7 +91,7 @@ fn columns_with_names_of_our_own_stay_here() {
     let arrow = crate::data::arrow_schema::to_arrow(table.schema()).unwrap();
     let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
     let rows = Box::new(RecordBatchIterator::new([Ok(batch)], arrow));
-    let table = table.append(rows, &Default::default()).unwrap();
+    let table = table.append(rows).unwrap();
     let dealt = dealt(&table, "true", &request());
     assert!(dealt.groups.is_empty());
     assert!(dealt.reasons.column(1).as_string::<i64>().value(0).contains("Frazil's own"), "{:?}", dealt.reasons);
