@@ -255,6 +255,9 @@ impl<'a> Dealer<'a> {
         if !self.request.schemes.iter().any(|s| s == scheme) {
             return Ok(Some(format!("the engine is not said to read from '{scheme}:'")));
         }
+        if !is_plain_path(&path) {
+            return Ok(Some("engines spell its path in another way".into()));
+        }
         let name = path.rsplit('/').next().unwrap_or_default();
         if name.starts_with(['_', '.']) || name.ends_with("._COPYING_") {
             return Ok(Some("engines take its name for that of a hidden file".into()));
@@ -290,6 +293,18 @@ impl<'a> Dealer<'a> {
         out.groups.entry(form).or_default().push(plain);
         Ok(())
     }
+}
+
+/// Whether a path has neither empty parts nor `.` and `..`, which engines leave out, nor a name with a colon, of which they
+/// make a scheme.
+fn is_plain_path(path: &str) -> bool {
+    let rest = location::scheme(path).and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
+    let rest = match rest.strip_prefix("//") {
+        Some(with_host) => with_host.split_once('/').map_or("", |(_, path)| path),
+        None => rest.strip_prefix('/').unwrap_or(rest),
+    };
+    let name = rest.rsplit('/').next().unwrap_or_default();
+    !name.contains(':') && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// Why a filter can't be said in SQL.

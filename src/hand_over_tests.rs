@@ -96,3 +96,13 @@ fn columns_with_names_of_our_own_stay_here() {
     assert!(dealt.groups.is_empty());
     assert!(dealt.reasons.column(1).as_string::<i64>().value(0).contains("Frazil's own"), "{:?}", dealt.reasons);
 }
+
+#[test]
+fn paths_that_engines_change_are_told() {
+    for plain in ["/a/b.parquet", "file:/a/b", "file:///a/b", "s3://bucket/a/b c", "s3://bucket:9/a", "/a:b/c"] {
+        assert!(is_plain_path(plain), "{plain}");
+    }
+    for odd in ["/a//b", "//a/b//c", "file:/a/./b", "s3://bucket//a", "s3://bucket/a/../b", "/a/b:c", "/a/", "/a/."] {
+        assert!(!is_plain_path(odd), "{odd}");
+    }
+}

@@ -229,9 +229,11 @@ impl PaimonTable {
     /// The newest version of the same table.
     ///
     /// # Errors
-    /// As [`TableMetadata::load`].
+    /// As [`TableMetadata::load`]; `NotFound` if the table was dropped and made anew.
     pub fn refresh(&self) -> Result<PaimonTable> {
-        self.newest(self.folder().clone())
+        let newest = self.newest(self.folder().clone())?;
+        self.metadata().check_same(newest.metadata())?;
+        Ok(newest)
     }
 
     /// The version that a commit of this process led to.
@@ -255,6 +257,7 @@ impl PaimonTable {
             "branch": self.folder().branch_name(),
             "snapshot-id": self.inner.metadata.snapshot.as_ref().map(|s| s.id),
             "schema-id": self.inner.schema.id,
+            "made-at-ms": self.metadata().made_at_ms(),
             "storage-options": self.inner.storage_options,
         });
         out.to_string()
@@ -263,7 +266,8 @@ impl PaimonTable {
     /// See [`PaimonTable::to_json`].
     ///
     /// # Errors
-    /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired; as [`TableMetadata::load`].
+    /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and made anew; as
+    /// [`TableMetadata::load`].
     pub fn from_json(j: &Json) -> Result<PaimonTable> {
         let wrong = || Error::invalid("this is no JSON of a table");
         let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);
@@ -280,8 +284,12 @@ impl PaimonTable {
         let mut schemas = folder.schemas()?;
         let last = id("schema-id").ok_or_else(wrong)?;
         schemas.retain(|id, _| *id <= last);
-        let snapshot = id("snapshot-id").map(|id| folder.snapshot(id)).transpose()?.map(Arc::new);
-        PaimonTable::at(TableMetadata { folder, schemas, snapshot }, options, Arc::default())
+        let mut metadata = TableMetadata { folder, schemas, snapshot: None };
+        if id("made-at-ms").is_some_and(|made_at_ms| made_at_ms != metadata.made_at_ms()) {
+            return Err(metadata.replaced());
+        }
+        metadata.snapshot = id("snapshot-id").map(|id| metadata.folder.snapshot(id)).transpose()?.map(Arc::new);
+        PaimonTable::at(metadata, options, Arc::default())
     }
 
     /// A lazy scan.

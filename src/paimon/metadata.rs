@@ -54,25 +54,33 @@ impl TableMetadata {
         }
     }
 
-    /// The same of what was read of the folder since.
+    /// The same of what was read of the folder since. Schema files never change: one that both have tells.
     ///
     /// # Errors
     /// `NotFound` if it is of another table.
     pub fn check_same(&self, newer: &TableMetadata) -> Result<()> {
-        if self.identity() == newer.identity() { Ok(()) } else { Err(self.replaced()) }
+        let shared = self.schemas.iter().find_map(|(id, own)| Some((own, newer.schemas.get(id)?)));
+        match shared {
+            Some((own, other)) if own == other => Ok(()),
+            _ => Err(self.replaced()),
+        }
     }
 
     #[cold]
-    fn replaced(&self) -> Error {
+    pub(crate) fn replaced(&self) -> Error {
         Error::not_found("the table was dropped since it was opened, and maybe made anew")
             .with("path", self.folder.root())
-            .hint("Open it again, or refresh() it")
+            .hint("Open it again")
     }
 
     /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema was made.
     pub fn identity(&self) -> String {
-        let made_at_ms = self.schemas.values().next().map_or(0, |schema| schema.time_ms);
-        format!("{}@{made_at_ms}", self.folder.root())
+        format!("{}@{}", self.folder.root(), self.made_at_ms())
+    }
+
+    /// When the first schema was made: milliseconds since the epoch, 0 if it was not recorded.
+    pub fn made_at_ms(&self) -> i64 {
+        self.schemas.values().next().map_or(0, |schema| schema.time_ms)
     }
 
     /// The schema with a number.

@@ -251,22 +251,19 @@ impl PaimonTable {
                 self.metadata().check_same_table()?;
                 self.branch(name)
             }
-            _ => {
-                let newest = self.refresh()?;
-                self.metadata().check_same(newest.metadata())?;
-                Ok(newest)
-            }
+            _ => self.refresh(),
         }
     }
 
     fn check_messages(&self, messages: &[CommitMessage]) -> Result<()> {
         let own = self.metadata().identity();
-        match messages.iter().find(|m| m.table_uuid != own) {
-            None => Ok(()),
-            Some(other) => Err(Error::invalid("a message belongs to another table")
-                .with("table", own)
-                .with("found", &other.table_uuid)
-                .hint("What follows the @ is when a table was made: one that was dropped and made anew is another")),
+        let Some(other) = messages.iter().find(|m| m.table_uuid != own) else { return Ok(()) };
+        let error = Error::invalid("a message belongs to another table").with("table", &own);
+        let error = error.with("found", &other.table_uuid);
+        let place = |identity: &str| identity.rsplit_once('@').map(|(place, _)| place.to_owned());
+        match place(&own) == place(&other.table_uuid) {
+            true => Err(error.hint("Behind the @ is when a table was made: this one was dropped since, and made anew")),
+            false => Err(error),
         }
     }
 

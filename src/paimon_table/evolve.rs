@@ -34,6 +34,7 @@ impl PaimonTable {
     /// `CommitConflict` if somebody changed the schema since this version; `InvalidInput`, `NotFound`, `AlreadyExists` and
     /// `Unsupported` for what Paimon does not allow; those of the store.
     pub fn evolve(&self, evolutions: &[Evolution]) -> Result<PaimonTable> {
+        self.metadata().check_same_table()?;
         let mut changes = Vec::new();
         for evolution in evolutions {
             match evolution {

@@ -17,6 +17,7 @@ impl PaimonTable {
     /// `Unsupported` for other actions; `InvalidInput` for arguments that it does not take; those of the action.
     pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(PaimonTable, String)> {
         go_on()?;
+        self.metadata().check_same_table()?;
         let mut arguments = Arguments::parse(arguments)?;
         let result = match action {
             "expire_snapshots" => self.expire_snapshots(&mut arguments)?,

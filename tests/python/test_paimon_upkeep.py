@@ -3,6 +3,7 @@
 import datetime as dt
 import json
 import os
+import pickle
 from itertools import pairwise
 from pathlib import Path
 
@@ -172,7 +173,9 @@ def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Pat
     for ask in asked:
         with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):
             ask()
-    assert old.refresh().scan(at=2).to_arrow()["v"].to_pylist() == [2, 2]
+    with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):
+        old.refresh()
+    assert catalog.load_table("db.t").scan(at=2).to_arrow()["v"].to_pylist() == [2, 2]
 
 
 def test_rows_of_a_dropped_table_are_not_written(tmp_path: Path) -> None:
@@ -201,7 +204,20 @@ def test_rows_of_a_dropped_table_are_not_written(tmp_path: Path) -> None:
     for take in (new.commit, new.abort):
         with pytest.raises(fz.InvalidInputError, match="another table"):
             take([message])
-    for change in (lambda: old.commit([message]), lambda: old.append(rows), lambda: old.delete("id = 1")):
+    changes = [
+        lambda: old.commit([message]),
+        lambda: old.append(rows),
+        lambda: old.delete("id = 1"),
+        lambda: old.set_properties({"snapshot.num-retained.min": "3"}),
+        lambda: old.rollback(1),
+        lambda: old.refs.create_tag("t"),
+        lambda: old.maintain.compact(),
+        lambda: old.maintain.expire_snapshots(retain_last=1),
+        lambda: old.maintain.remove_orphan_files(),
+        lambda: pickle.loads(pickle.dumps(old)),
+        lambda: old.refresh(),
+    ]
+    for change in changes:
         with pytest.raises(fz.NotFoundError, match="made anew"):
             change()
     assert new.refresh().snapshot is None

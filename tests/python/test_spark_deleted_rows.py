@@ -105,6 +105,30 @@ def test_a_file_that_is_there_twice_is_read_by_frazil(
     assert ("A", "the table has it more than once") in lanes(spark, table)
 
 
+def test_files_whose_paths_hadoop_changes_are_read_by_frazil(spark, catalog: fz.Catalog, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    table = added(catalog, "changed", tmp_path, "x/a.parquet", "x//a.parquet", "x/./a.parquet", "x/b:c.parquet")
+    table.delete("id in (3, 3064)")
+    expected = sorted(table.scan().to_arrow()["id"].to_pylist())
+    assert len(expected) == 396
+    assert ids(fz.spark.read(spark, table)) == expected
+    assert ("A", "engines spell its path in another way") in lanes(spark, table)
+
+
+def test_a_table_whose_place_hadoop_changes(spark, tmp_path: Path) -> None:
+    catalog = fz.catalog("c", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
+    catalog.create_namespace("db")
+    properties = {"format-version": "2", **MERGE_ON_READ}
+    place = f"{tmp_path}//odd//t"
+    table = catalog.create_table("db.odd", numbers(0, 0).schema, properties=properties, location=place)
+    assert "another way" in str(fz.spark.explain_write(spark.range(3), table))
+    fz.spark.append(spark.range(100), table)
+    table = table.refresh()
+    table.delete("id in (3, 64)")
+    fz.spark.merge(spark.range(90, 110), table, ["id"], when_not_matched_insert=True)
+    assert ids(fz.spark.read(spark, table.refresh())) == [i for i in range(110) if i not in (3, 64)]
+
+
 def test_a_number_for_two_files_is_found_out(spark, catalog: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     table = make(catalog, "guarded").append(numbers(0, 10)).append(numbers(10, 10))
     table.delete("id in (3, 13)")

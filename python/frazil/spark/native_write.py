@@ -51,6 +51,8 @@ _PROPERTIES = {
     "page-row-limit": ("parquet.page.row.count.limit", "20000"),
     "dict-size-bytes": ("parquet.dictionary.page.size", str(2 << 20)),
 }
+# Parts of a path that Hadoop leaves out; two slashes may follow a scheme, and a third begins a path without a host.
+_ODD_PARTS = re.compile(r"(?<!:)(?<!:/)/(\.{0,2})(/|\Z)")
 _CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 _WIDER = {
     "tinyint": ("int", "bigint"),
@@ -118,6 +120,8 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
         yield "the table's files lie under hashes (write.object-storage.enabled)"
     elif place_for_spark(df.sparkSession, folder) is None:
         yield f"Spark is not said to write to '{folder.partition(':')[0]}:'"
+    elif _ODD_PARTS.search(folder):
+        yield "Spark spells the path of the table's files in another way"
     fields = {field.name: field for field in table.schema.fields}
     if len({name.lower() for name in fields}) < len(fields):
         yield "the table has columns that differ in case only"
