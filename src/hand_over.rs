@@ -60,8 +60,17 @@ pub struct HandOver {
     pub deleted: RecordBatch,
     /// Everything else.
     pub rest: Vec<Split>,
+    /// Why.
+    pub reasons: Reasons,
+}
+
+/// Why files stay ours.
+#[derive(Clone, Debug)]
+pub enum Reasons {
+    /// All of them, for one reason.
+    Everywhere(String),
     /// Files of the rest, with the reason ([`reasons_schema`]).
-    pub reasons: RecordBatch,
+    Each(RecordBatch),
 }
 
 /// What files of a group have in common.
@@ -97,7 +106,7 @@ pub struct PlainFile {
     pub number: Option<usize>,
 }
 
-/// Columns of [`HandOver::reasons`].
+/// Columns of [`Reasons::Each`].
 pub fn reasons_schema() -> SchemaRef {
     let text = |name| ArrowField::new(name, DataType::LargeUtf8, false);
     Arc::new(ArrowSchema::new(vec![text("file_path"), text("reason")]))
@@ -118,26 +127,12 @@ impl Scan {
     pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: GoOn) -> Result<HandOver> {
         let packing = self.split_plan(packing)?;
         let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
-        let dealer = Dealer::new(self, request, &tasks)?;
-        let everywhere = match tasks.len() > request.most_files {
-            true => Some(format!("there are {} files, more than {}", tasks.len(), request.most_files)),
-            false => dealer.refusal(),
-        };
-        let store = self.store().clone();
-        let forms = match &everywhere {
-            Some(reason) => tasks.iter().map(|_| Plain::Not(reason.clone())).collect(),
-            None => in_parallel(store.as_ref(), tasks.len(), |i| {
-                go_on()?;
-                tasks.get(i).map_or_else(|| Err(Error::internal("a task is gone")), |task| dealer.form(task))
-            })?,
-        };
+        let mut dealer = Dealer::new(self, request);
         let mut out = Dealt::default();
-        for (task, form) in tasks.into_iter().zip(forms) {
-            go_on()?;
-            match form {
-                Plain::Columns(columns) => dealer.take(task, columns, &mut out)?,
-                Plain::Not(reason) => out.refuse(task, reason),
-            }
+        let everywhere = dealer.refusal(tasks.len());
+        match everywhere {
+            Some(_) => out.rest = tasks,
+            None => dealer.deal(tasks, &mut out, go_on)?,
         }
         let rest = splits::pack(out.rest, &packing, go_on)?;
         let context = self.context();
@@ -146,7 +141,10 @@ impl Scan {
             groups: out.groups.into_iter().map(|(form, files)| form.of(files)).collect(),
             deleted: out.deleted.into_batch()?,
             rest: rest.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect(),
-            reasons: reasons_batch(&out.reasons)?,
+            reasons: match everywhere {
+                Some(reason) => Reasons::Everywhere(reason),
+                None => Reasons::Each(reasons_batch(&out.reasons)?),
+            },
             wanted: Schema::new(context.schema.id, dealer.wanted, Vec::new()),
         })
     }
@@ -184,24 +182,21 @@ struct Dealer<'a> {
 }
 
 impl<'a> Dealer<'a> {
-    fn new(scan: &'a Scan, request: &'a HandOverRequest, tasks: &[ScanTask]) -> Result<Dealer<'a>> {
+    fn new(scan: &'a Scan, request: &'a HandOverRequest) -> Dealer<'a> {
         let context = scan.context();
         let mut wanted = context.projection.fields.to_vec();
         let asked = crate::types::select::prune_to(&context.schema, &scan.bound_filter().field_ids());
         let more = asked.fields.iter().filter(|f| context.projection.fields.iter().all(|p| p.id != f.id));
         wanted.extend(more.cloned());
-        let (mut known, mut repeated) = (HashSet::with_capacity(tasks.len()), HashSet::new());
-        for task in tasks {
-            let path = context.location.resolve(&task.data_file.path)?;
-            if !known.insert(path.clone()) {
-                repeated.insert(path);
-            }
-        }
-        Ok(Dealer { scan, request, wanted, deletes: DeleteCache::default(), repeated })
+        Dealer { scan, request, wanted, deletes: DeleteCache::default(), repeated: HashSet::new() }
     }
 
-    /// Why no file of the scan can go to the engine.
-    fn refusal(&self) -> Option<String> {
+    /// Why no file of the scan, which has so many, can go to the engine.
+    fn refusal(&self, files: usize) -> Option<String> {
+        let most = self.request.most_files;
+        if files > most {
+            return Some(format!("there are {files} files, more than {most}"));
+        }
         if self.scan.is_of_changes() {
             return Some("changelogs are read by Frazil only".into());
         }
@@ -218,55 +213,78 @@ impl<'a> Dealer<'a> {
         asked.into_iter().find_map(named)
     }
 
-    /// How the task's file can be read, deletes apart.
-    fn form(&self, task: &ScanTask) -> Result<Plain> {
-        match self.place_refusal(task)? {
+    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt, go_on: GoOn) -> Result<()> {
+        let location = &self.scan.context().location;
+        let place = |task: &ScanTask| location.resolve(&task.data_file.path);
+        let paths = tasks.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let mut known = HashSet::with_capacity(paths.len());
+        self.repeated = paths.iter().filter(|path| !known.insert(path.as_str())).cloned().collect();
+        let store = self.scan.store().as_ref();
+        let forms = in_parallel(store, tasks.len(), |i| {
+            go_on()?;
+            let (Some(task), Some(path)) = (tasks.get(i), paths.get(i)) else {
+                return Err(Error::internal("a task is gone"));
+            };
+            self.form(task, path)
+        })?;
+        for ((task, path), form) in tasks.into_iter().zip(paths).zip(forms) {
+            go_on()?;
+            match form {
+                Plain::Columns(columns) => self.take(task, path, columns, out)?,
+                Plain::Not(reason) => out.refuse(task, reason),
+            }
+        }
+        Ok(())
+    }
+
+    /// How the task's file, which is at this path, can be read, deletes apart.
+    fn form(&self, task: &ScanTask, path: &str) -> Result<Plain> {
+        match self.place_refusal(task, path) {
             Some(reason) => Ok(Plain::Not(reason)),
             None => plain_columns(self.scan.store(), self.scan.context(), &task.data_file, &self.wanted),
         }
     }
 
     /// Why the task's file can't go to the engine, whatever is in it.
-    fn place_refusal(&self, task: &ScanTask) -> Result<Option<String>> {
+    fn place_refusal(&self, task: &ScanTask, path: &str) -> Option<String> {
         let file = &task.data_file;
         if task.merge.is_some() || file.leveled.is_some() {
-            return Ok(Some("its rows may have to be merged with others".into()));
+            return Some("its rows may have to be merged with others".into());
         }
         if task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes) {
-            return Ok(Some("it has equality deletes".into()));
+            return Some("it has equality deletes".into());
         }
         // Neither they nor the file's footer need to be read then.
         if self.request.most_positions == 0 && !task.deletes.is_empty() {
-            return Ok(Some("it has deletes".into()));
+            return Some("it has deletes".into());
         }
         if *task.residual != BoundPredicate::True
             && let Some(reason) = unsayable(self.scan.bound_filter())
         {
-            return Ok(Some(reason));
+            return Some(reason);
         }
-        let path = self.scan.context().location.resolve(&file.path)?;
-        if let Some(reason) = self.request.refused.get(&path) {
-            return Ok(Some(reason.clone()));
+        if let Some(reason) = self.request.refused.get(path) {
+            return Some(reason.clone());
         }
-        if self.repeated.contains(&path) {
-            return Ok(Some("the table has it more than once".into()));
+        if self.repeated.contains(path) {
+            return Some("the table has it more than once".into());
         }
-        let scheme = location::scheme(&path).unwrap_or("file");
+        let scheme = location::scheme(path).unwrap_or("file");
         if !self.request.schemes.iter().any(|s| s == scheme) {
-            return Ok(Some(format!("the engine is not said to read from '{scheme}:'")));
+            return Some(format!("the engine is not said to read from '{scheme}:'"));
         }
-        if !is_plain_path(&path) {
-            return Ok(Some("engines spell its path in another way".into()));
+        if !is_plain_path(path) {
+            return Some("engines spell its path in another way".into());
         }
         let name = path.rsplit('/').next().unwrap_or_default();
         if name.starts_with(['_', '.']) || name.ends_with("._COPYING_") {
-            return Ok(Some("engines take its name for that of a hidden file".into()));
+            return Some("engines take its name for that of a hidden file".into());
         }
         let unsafe_char = |c: char| matches!(c, '{' | '}' | '[' | ']' | '*' | '?' | '\\' | ',' | '#') || c.is_control();
-        Ok(path.contains(unsafe_char).then(|| "its path has characters that engines take for patterns".into()))
+        path.contains(unsafe_char).then(|| "its path has characters that engines take for patterns".into())
     }
 
-    fn take(&self, task: ScanTask, columns: Vec<Option<String>>, out: &mut Dealt) -> Result<()> {
+    fn take(&self, task: ScanTask, path: String, columns: Vec<Option<String>>, out: &mut Dealt) -> Result<()> {
         let (file, context) = (&task.data_file, self.scan.context());
         let mut number = None;
         if !task.deletes.is_empty() {
@@ -287,7 +305,6 @@ impl<'a> Dealer<'a> {
             }
         }
         let is_filtered = *task.residual != BoundPredicate::True;
-        let path = context.location.resolve(&file.path)?;
         let plain = PlainFile { path, size_bytes: file.size_bytes, record_count: file.record_count, number };
         let form = Form { columns, has_deletes: number.is_some(), is_filtered };
         out.groups.entry(form).or_default().push(plain);
@@ -295,9 +312,9 @@ impl<'a> Dealer<'a> {
     }
 }
 
-/// Whether a path has neither empty parts nor `.` and `..`, which engines leave out, nor a name with a colon, of which they
-/// make a scheme.
-fn is_plain_path(path: &str) -> bool {
+/// Whether engines take a path as it is: it has neither empty parts nor `.` and `..`, which they leave out, nor a name with a
+/// colon, of which they make a scheme.
+pub fn is_plain_path(path: &str) -> bool {
     let rest = location::scheme(path).and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
     let rest = match rest.strip_prefix("//") {
         Some(with_host) => with_host.split_once('/').map_or("", |(_, path)| path),

@@ -96,12 +96,15 @@ COUNTED = {"score": "score < 0.01", "slot": "slot = 123456"}
 
 
 @contextmanager
-def spark_over(warehouse: Path, **settings: str) -> "Iterator[SparkSession]":
-    """Spark on 2 cores and 4 GB, its catalog `ice` being the warehouse; settings have `_` for each dot."""
+def spark_over(warehouse: Path, java: str = "", **settings: str) -> "Iterator[SparkSession]":
+    """Spark on 2 cores and 4 GB, its catalog `ice` being the warehouse; settings have `_` for each dot.
+
+    `java` are options of the JVM, besides those that every session has.
+    """
     from pyspark.sql import SparkSession
     from runtime_jar import runtime_jar
 
-    java = f"-Duser.timezone=UTC -Dderby.system.home={warehouse / 'spark'}"
+    java = f"-Duser.timezone=UTC -Dderby.system.home={warehouse / 'spark'} {java}".strip()
     builder = (
         SparkSession.builder.master("local[2]")
         .appName("frazil-bench")

@@ -5,7 +5,7 @@ by the clock and of the processor: this process, Spark's JVM and its Python work
 all. What a job finds must be the same for all engines.
 
     python benches/spark/run.py [--jobs full,append] [--rounds 5] [--quick] [--warehouse DIR] [--planning DIR]
-                                [--write benches/RESULTS.md]
+                                [--plain-settings] [--write benches/RESULTS.md]
 """
 
 import argparse
@@ -35,9 +35,14 @@ from runtime_jar import COORDINATE  # noqa: E402 - of the interop tests
 
 Answers = dict[tuple[str, str], Answer]
 
+# What the guide recommends (docs/guide/pyspark.md, "Lanes"). Iceberg's connector sets the properties by itself, for the
+# whole JVM, so that they would otherwise depend on who runs first.
+JAVA = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+SETTINGS = {"spark_python_unix_domain_socket_enabled": "true"}
 
-def measure(names: list[str], rounds: int, warehouse: Path, planning: Path, quick: bool) -> Answers:
-    """What each engine took for each job."""
+
+def measure(names: list[str], rounds: int, warehouse: Path, planning: Path, quick: bool, plain: bool) -> Answers:
+    """What each engine took for each job; `plain` says that Spark has its own settings."""
     from processes import keep_orphans
     from work import JOBS, QUICK, Bench, Sizes
 
@@ -46,7 +51,8 @@ def measure(names: list[str], rounds: int, warehouse: Path, planning: Path, quic
     tables.make([sizes.base, sizes.deleted], warehouse)
     folder = planned.make("t100k", planning) if any(name.startswith("plan") for name in names) else planning
     out: Answers = {}
-    with tables.spark_over(warehouse, spark_sql_adaptive_enabled="true") as spark:
+    java, settings = ("", {}) if plain else (JAVA, SETTINGS)
+    with tables.spark_over(warehouse, java, spark_sql_adaptive_enabled="true", **settings) as spark:
         bench = Bench(spark, warehouse, folder, sizes)
         try:
             for name in names:
@@ -85,7 +91,7 @@ def shown(share: float | None, most: float | None) -> str:
     return f"{share:.2f}" + ("" if most is None else f" (goal {most:g}{'' if share <= most else ', **missed**'})")
 
 
-def report(answers: Answers, rounds: int, quick: bool) -> str:
+def report(answers: Answers, rounds: int, quick: bool, plain: bool) -> str:
     import pyspark
     from work import ENGINES, JOBS
 
@@ -109,7 +115,7 @@ def report(answers: Answers, rounds: int, quick: bool) -> str:
     command = f"python benches/spark/run.py {' '.join(sys.argv[1:])}".strip()
     lines = [
         f"{small}Seconds by the clock / of the processor (least to most): medians of {rounds} rounds in turns.",
-        "Ratios are of processor time.",
+        f"Ratios are of processor time. Spark's settings are {'its own' if plain else 'those of the guide'}.",
         "",
         f"{machine_line()}; PySpark {pyspark.__version__} local[2], frazil {fz.__version__}, Iceberg's connector "
         f"{COORDINATE.rpartition(':')[2]}. Command: `{command}`.",
@@ -128,10 +134,12 @@ def main() -> None:
         "--planning", type=Path, default=cache() / "planning", help="where the table of 100,000 files is"
     )
     add_run_options(parser, 5, "2 rounds over a tenth of the rows", "reading")
+    parser.add_argument("--plain-settings", action="store_true", help="without the settings that the guide recommends")
     options = parser.parse_args()
     rounds = min(options.rounds, 2) if options.quick else options.rounds
-    answers = measure(options.jobs, rounds, options.warehouse.resolve(), options.planning.resolve(), options.quick)
-    text = report(answers, rounds, options.quick)
+    folders = options.warehouse.resolve(), options.planning.resolve()
+    answers = measure(options.jobs, rounds, *folders, options.quick, options.plain_settings)
+    text = report(answers, rounds, options.quick, options.plain_settings)
     print(f"\n{text}")
     if options.write:
         write_section(options.write, "spark", text)

@@ -39,6 +39,8 @@ FULL = [
     "max(city)",
     "max(session)",
 ]
+# The same with less of the job in Spark's aggregates: those of texts it does not compile.
+HASH = ["bit_xor(xxhash64(id, user_id, slot, ts, day, score, weight, amount, ok, country, city, session))"]
 TWO = ["sum(user_id)", "max(score)"]
 PLANNED = "price > 1e9"
 MERGED = {**tables.PROPERTIES, "write.merge.mode": "merge-on-read", "write.update.mode": "merge-on-read"}
@@ -246,6 +248,8 @@ JOBS = {
     "dv": Job(
         "full scan, 1 % deleted by deletion vectors", scan(lambda s: s.deleted, FULL), (*BOTH, "arrow"), most=1.0
     ),
+    "hash": Job("full scan, a hash of each row", scan(lambda s: s.base, HASH), ALL),
+    "dv-hash": Job("1 % deleted, a hash of each row", scan(lambda s: s.deleted, HASH), (*BOTH, "arrow")),
     "append": Job("append", append, ("parquet", *BOTH), target, appended, most=1.0),
     "merge": Job("merge", merge, BOTH, prepare_merge, merged, most=1.0),
     "plan": Job("planning all of 100,000 files in a job", plan_all, BOTH, most=0.2),

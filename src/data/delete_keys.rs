@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray};
@@ -14,7 +15,7 @@ use arrow::row::{RowConverter, Rows as EncodedRows, SortField};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::delete_files::Shelf;
-use super::long_keys::{self, LongKeys, LongSet, as_longs, fits_longs};
+use super::long_keys::{self, LongKeys, LongSet, Searched, as_longs, fits_longs};
 use crate::error::{Error, Result};
 use crate::types::FieldId;
 
@@ -176,6 +177,8 @@ pub(crate) type Unions = Shelf<(Vec<String>, Vec<FieldId>), KeyUnion>;
 pub(crate) struct KeyDeletes {
     encoder: Arc<KeyEncoder>,
     sets: Vec<Arc<KeySet>>,
+    /// Where the last search in each set ended.
+    ended: Vec<AtomicUsize>,
     /// Where the sets come from.
     paths: Vec<String>,
     unions: Arc<Unions>,
@@ -191,7 +194,8 @@ impl KeyDeletes {
         paths: Vec<String>,
         unions: Arc<Unions>,
     ) -> KeyDeletes {
-        KeyDeletes { encoder, sets, paths, unions, united: OnceLock::new() }
+        let ended = sets.iter().map(|_| AtomicUsize::new(0)).collect();
+        KeyDeletes { encoder, sets, ended, paths, unions, united: OnceLock::new() }
     }
 
     /// The key columns, ascending.
@@ -207,11 +211,13 @@ impl KeyDeletes {
         let other_length = || Error::internal("a key column has another number of rows than its batch");
         if self.encoder.is_long() {
             let (longs, nulls) = self.encoder.longs(arrays)?;
-            let sets: Vec<&LongKeys> = self.sets.iter().filter_map(|set| set.as_longs()).collect();
+            let sets = self.sets.iter().zip(&self.ended);
+            let sets: Vec<Searched<'_>> = sets.filter_map(|(set, ended)| Some((set.as_longs()?, ended))).collect();
             if longs.len() != mask.len() {
                 return Err(other_length());
             }
-            let union = || match &*self.union(|| Ok(KeyUnion::Longs(Arc::new(LongSet::union(&sets)))))? {
+            let unite = || Ok(KeyUnion::Longs(Arc::new(LongSet::union(sets.iter().map(|(keys, _)| *keys)))));
+            let union = || match &*self.union(unite)? {
                 KeyUnion::Longs(all) => Ok(all.clone()),
                 KeyUnion::Rows(_) => Err(Error::internal("keys of one column have two forms")),
             };
@@ -314,7 +320,7 @@ mod tests {
         for _ in 0..3 {
             let unite = || {
                 made.set(made.get() + 1);
-                Ok(KeyUnion::Longs(Arc::new(LongSet::union(&[&LongKeys::new(vec![7], false)]))))
+                Ok(KeyUnion::Longs(Arc::new(LongSet::union(std::iter::once(&LongKeys::new(vec![7], false))))))
             };
             deletes.union(unite).unwrap();
         }

@@ -1,13 +1,15 @@
 //! Sets of keys of one column whose values fit 64 bits: integers, dates, times, floats.
 //!
 //! Keys of delete files most often lie near each other, as do those of a batch of rows. So each batch looks only at the
-//! keys between its least and greatest: as a bitmap where these are dense, else as a hash set behind a bitmap of hashes.
-//! Only where more keys lie there than the batch has rows are all keys put into one such set, once for all batches.
+//! keys between its least and greatest. Where rows ascend by one, as generated ids do, a key tells its row. Else the keys
+//! are a bitmap where they are dense, and a hash set behind a bitmap of hashes where they are not. Only where more keys lie
+//! there than the batch has rows are all keys put into one such set, once for all batches.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{
     DataType, Date32Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType, TimeUnit,
@@ -76,34 +78,58 @@ impl LongKeys {
         self.keys.capacity() as u64 * 8
     }
 
-    /// The keys from `least` to `greatest`.
-    fn between(&self, least: i64, greatest: i64) -> &[i64] {
-        let start = self.keys.partition_point(|k| *k < least);
-        let count = self.keys[start..].partition_point(|k| *k <= greatest);
-        &self.keys[start..start + count]
+    /// The keys from `least` to `greatest`. The search begins where the last one ended: batches of a file often ascend.
+    fn between(&self, least: i64, greatest: i64, ended: &AtomicUsize) -> &[i64] {
+        let start = ascent(&self.keys, ended.load(Relaxed), |k| k < least);
+        let end = ascent(&self.keys, start, |k| k <= greatest);
+        ended.store(end, Relaxed);
+        self.keys.get(start..end).unwrap_or_default()
     }
 }
+
+/// How many of the ascending keys are `below` something, looked for in steps that double from `near` on.
+fn ascent(keys: &[i64], near: usize, below: impl Fn(i64) -> bool) -> usize {
+    let near = near.min(keys.len());
+    let (before, behind) = keys.split_at(near);
+    if before.last().is_some_and(|k| !below(*k)) {
+        return before.partition_point(|k| below(*k));
+    }
+    let mut step = 1;
+    while behind.get(step - 1).is_some_and(|k| below(*k)) {
+        step *= 2;
+    }
+    let known = step / 2;
+    let rest = behind.get(known..step.min(behind.len())).unwrap_or_default();
+    near + known + rest.partition_point(|k| below(*k))
+}
+
+/// The keys of a delete file, and where the last search of one reader in them ended.
+pub(crate) type Searched<'a> = (&'a LongKeys, &'a AtomicUsize);
 
 /// Of the rows of `mask` those whose key is in none of the sets. `union` gives all keys of the sets.
 ///
 /// # Errors
 /// What `union` gives.
 pub(crate) fn keep(
-    sets: &[&LongKeys],
+    sets: &[Searched<'_>],
     union: impl FnOnce() -> Result<Arc<LongSet>>,
     longs: &[i64],
     nulls: Option<&NullBuffer>,
     mask: BooleanBuffer,
 ) -> Result<BooleanBuffer> {
+    let has_null = || sets.iter().any(|(keys, _)| keys.has_null);
     let Some((least, greatest)) = range(longs, nulls) else {
-        return Ok(if sets.iter().any(|set| set.has_null) { BooleanBuffer::new_unset(mask.len()) } else { mask });
+        return Ok(if has_null() { BooleanBuffer::new_unset(mask.len()) } else { mask });
     };
-    let near: Vec<&[i64]> = sets.iter().map(|s| s.between(least, greatest)).filter(|s| !s.is_empty()).collect();
+    let near = sets.iter().map(|(keys, ended)| keys.between(least, greatest, ended));
+    let near: Vec<&[i64]> = near.filter(|keys| !keys.is_empty()).collect();
     let count: usize = near.iter().map(|s| s.len()).sum();
     let width = greatest.abs_diff(least).saturating_add(1);
     let unless = |is_deleted: &dyn Fn(&[i64]) -> BooleanBuffer| &mask & &is_deleted(longs);
     let kept = if count == 0 {
         mask.clone()
+    } else if width == longs.len() as u64 && ascend_by_one(longs, least) {
+        without(mask.clone(), &near, least)
     } else if width <= DENSE_BITS * longs.len() as u64 {
         let bitmap = Bitmap::of(&near, least, width);
         unless(&|longs| {
@@ -116,9 +142,25 @@ pub(crate) fn keep(
     Ok(match nulls {
         None => kept,
         // Null is a key like any other; what a null slot holds is none.
-        Some(nulls) if sets.iter().any(|set| set.has_null) => &kept & nulls.inner(),
+        Some(nulls) if has_null() => &kept & nulls.inner(),
         Some(nulls) => &kept | &(&mask & &!nulls.inner()),
     })
+}
+
+/// Whether the first is `least` and each other one more than that before it; null slots are asked for what they hold.
+fn ascend_by_one(longs: &[i64], least: i64) -> bool {
+    // Without a way out, since that is what the compiler makes vectors of.
+    longs.iter().enumerate().fold(true, |all, (i, key)| all & (*key == least.wrapping_add(i as i64)))
+}
+
+/// The mask without the rows of these keys, where the first row's is `least` and each other's one more.
+fn without(mask: BooleanBuffer, near: &[&[i64]], least: i64) -> BooleanBuffer {
+    let mut left = BooleanBufferBuilder::new(mask.len());
+    left.append_buffer(&mask);
+    for key in near.iter().copied().flatten() {
+        left.set_bit(key.wrapping_sub(least) as usize, false);
+    }
+    left.finish()
 }
 
 /// The least and the greatest key that is not null.
@@ -164,8 +206,8 @@ pub(crate) struct LongSet {
 
 impl LongSet {
     /// All keys of the sets.
-    pub(crate) fn union(sets: &[&LongKeys]) -> LongSet {
-        LongSet::of(&sets.iter().map(|s| s.keys.as_slice()).collect::<Vec<_>>())
+    pub(crate) fn union<'a>(sets: impl Iterator<Item = &'a LongKeys>) -> LongSet {
+        LongSet::of(&sets.map(|s| s.keys.as_slice()).collect::<Vec<_>>())
     }
 
     /// Bytes it takes in memory.
@@ -216,18 +258,19 @@ mod tests {
     use super::*;
 
     /// What `keep` leaves of all rows, and whether it asked for the union.
-    fn kept(sets: &[Vec<Option<i64>>], rows: &[Option<i64>]) -> (Vec<bool>, bool) {
+    fn kept(sets: &[Vec<Option<i64>>], rows: &[Option<i64>], last_ended: usize) -> (Vec<bool>, bool) {
         let sets: Vec<LongKeys> = sets
             .iter()
             .map(|keys| LongKeys::new(keys.iter().flatten().copied().collect(), keys.contains(&None)))
             .collect();
-        let sets: Vec<&LongKeys> = sets.iter().collect();
+        let ended: Vec<AtomicUsize> = sets.iter().map(|_| AtomicUsize::new(last_ended)).collect();
+        let sets: Vec<Searched<'_>> = sets.iter().zip(&ended).collect();
         let array: ArrayRef = Arc::new(Int64Array::from(rows.to_vec()));
         let (longs, nulls) = as_longs(&array).unwrap();
         let asked = Cell::new(false);
         let union = || {
             asked.set(true);
-            Ok(Arc::new(LongSet::union(&sets)))
+            Ok(Arc::new(LongSet::union(sets.iter().map(|(keys, _)| *keys))))
         };
         // Rows that are gone already stay gone.
         let mask = BooleanBuffer::collect_bool(rows.len(), |i| i % 7 != 6);
@@ -245,13 +288,15 @@ mod tests {
         let dense: Vec<Option<i64>> = (0..1000).map(|i| Some(i64::MAX - i)).collect();
         let sparse: Vec<Option<i64>> = (0..1000).map(|i: i64| Some(i.wrapping_mul(0x1234_5678_9abc_def1))).collect();
         let wide = vec![Some(i64::MIN), Some(i64::MAX), None, Some(0)];
-        assert!(kept(std::slice::from_ref(&sparse), &wide).1);
-        assert!(!kept(&[sparse.clone(), dense.clone()], &dense).1);
-        for rows in [&dense, &sparse, &wide, &vec![None; 9], &vec![]] {
+        assert!(kept(std::slice::from_ref(&sparse), &wide, 0).1);
+        assert!(!kept(&[sparse.clone(), dense.clone()], &dense, 0).1);
+        let ascending: Vec<Option<i64>> = (0..1000).map(|i| Some(i64::MAX - 1400 + i)).collect();
+        let with_gap = ascending.iter().map(|key| key.filter(|k| k % 50 != 7)).collect();
+        for rows in [&dense, &sparse, &wide, &ascending, &with_gap, &vec![None; 9], &vec![]] {
             for sets in
                 [vec![], vec![dense.clone()], vec![sparse.clone(), wide.clone()], vec![wide.clone(), dense.clone()]]
             {
-                let (found, asked) = kept(&sets, rows);
+                let (found, asked) = kept(&sets, rows, sets.len() * 300);
                 assert_eq!(found, expected(&sets, rows));
                 let many = sets.iter().map(Vec::len).sum::<usize>() > rows.len();
                 assert!(many || !asked, "the union is for more keys than rows");
@@ -274,10 +319,16 @@ mod tests {
             sets in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.9, -40i64..40), 0..30), 0..4),
             rows in prop::collection::vec(prop::option::weighted(0.9, -40i64..40), 0..50),
             spread in prop::sample::select(vec![1, 1 << 20, 1 << 57]),
+            sorts in any::<bool>(),
+            last_ended in 0..40usize,
         ) {
             let wide = |keys: &Vec<Option<i64>>| keys.iter().map(|k| k.map(|k| k * spread)).collect::<Vec<_>>();
-            let (sets, rows) = (sets.iter().map(wide).collect::<Vec<_>>(), wide(&rows));
-            prop_assert_eq!(kept(&sets, &rows).0, expected(&sets, &rows));
+            let (sets, mut rows) = (sets.iter().map(wide).collect::<Vec<_>>(), wide(&rows));
+            if sorts {
+                rows.sort_unstable();
+                rows.dedup();
+            }
+            prop_assert_eq!(kept(&sets, &rows, last_ended).0, expected(&sets, &rows));
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
 use crate::hand_over::deleted_rows::deleted_schema;
-use crate::hand_over::{HandOverRequest, reasons_schema};
+use crate::hand_over::{self, HandOverRequest, reasons_schema};
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
 use crate::task_json::packed::{pack_tasks, packed_tasks_at};
@@ -34,6 +34,19 @@ use crate::workers::GoOn;
 #[pyfunction]
 pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
     run_attached(py, || expr::parse(text).map(drop))
+}
+
+/// Whether engines take a path as it is.
+#[pyfunction]
+pub(super) fn is_plain_path(path: &str) -> bool {
+    hand_over::is_plain_path(path)
+}
+
+/// Why files stay ours: all of them, or each.
+#[derive(IntoPyObject)]
+enum Reasons {
+    Everywhere(String),
+    Each(Batches),
 }
 
 /// What to read of a table; `frazil.Scan` wraps it.
@@ -100,7 +113,7 @@ impl Scan {
         wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?, wrap)
     }
 
-    /// The wanted columns, the rest as JSON, deleted rows, reasons, and the splits that stay ours.
+    /// The wanted columns, the rest as JSON, deleted rows, why files stay ours (or why all of them do), and their splits.
     #[pyo3(signature = (schemes, refused, most_files, most_positions))]
     fn hand_over(
         &self,
@@ -109,7 +122,7 @@ impl Scan {
         refused: HashMap<String, String>,
         most_files: usize,
         most_positions: u64,
-    ) -> PyResult<(Schema, String, Batches, Batches, Vec<Split>)> {
+    ) -> PyResult<(Schema, String, Batches, Reasons, Vec<Split>)> {
         let request = HandOverRequest { schemes, refused, most_files, most_positions };
         let packing = SplitRequest::default();
         let dealt = run_watched(py, &Watch::new(), |go_on| {
@@ -117,7 +130,10 @@ impl Scan {
         })?;
         let json = dealt.to_json();
         let deleted = Batches::new(deleted_schema(), vec![dealt.deleted]);
-        let reasons = Batches::new(reasons_schema(), vec![dealt.reasons]);
+        let reasons = match dealt.reasons {
+            hand_over::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
+            hand_over::Reasons::Each(files) => Reasons::Each(Batches::new(reasons_schema(), vec![files])),
+        };
         let rest = dealt.rest.into_iter().map(Split::from).collect();
         Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, rest))
     }

@@ -49,7 +49,6 @@ __all__ = [
     "quoted",
     "read_group",
     "schemes_of",
-    "spellings",
 ]
 
 Engine: TypeAlias = Literal["auto", "native", "arrow"]
@@ -96,12 +95,13 @@ _OPTIONS = {
 
 
 class File(NamedTuple):
-    """A file for Spark."""
+    """A file for Spark, with the ways in which Spark may give its path, first the one in which it takes it."""
 
     path: str
     size_bytes: int
     record_count: int
     number: int | None
+    spellings: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -171,12 +171,9 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     while True:
         schema, text, deleted_rows, reasons, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
-        groups = tuple(
-            Group(tuple(g["columns"]), g["filtered"], tuple(File(*file) for file in g["files"]))
-            for g in facts["groups"]
-        )
+        groups = tuple(_group(schemes, **group) for group in facts["groups"])
         more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}
-        more |= {file.path: "Spark may spell its path as that of another file" for file in _alike(schemes, groups)}
+        more |= {file.path: "Spark may spell its path as that of another file" for file in _alike(groups)}
         if not more:
             break
         refused |= more
@@ -186,7 +183,7 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         groups,
         interop.table_of(deleted_rows),
         rest,
-        interop.table_of(reasons),
+        reasons if isinstance(reasons, str) else interop.table_of(reasons),
     )
     if engine == "native" and len(dealt.reasons):
         path, reason = (column[0].as_py() for column in dealt.reasons.columns)
@@ -196,6 +193,15 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
             "Leave engine= out: such files are then read by Frazil, the others by Spark",
         )
     return dealt
+
+
+def _group(schemes: Mapping[str, str], columns: Sequence[str | None], filtered: bool, files: Any) -> Group:
+    """A group as the core tells it."""
+
+    def file(path: str, size_bytes: int, record_count: int, number: int | None) -> File:
+        return File(path, size_bytes, record_count, number, spellings(schemes, path))
+
+    return Group(tuple(columns), filtered, tuple(file(*facts) for facts in files))
 
 
 def _beyond(groups: Sequence[Group]) -> Iterator[File]:
@@ -208,13 +214,11 @@ def _beyond(groups: Sequence[Group]) -> Iterator[File]:
                 yield from files
 
 
-def _alike(schemes: Mapping[str, str], groups: Sequence[Group]) -> Iterator[File]:
+def _alike(groups: Sequence[Group]) -> Iterator[File]:
     """Files that Spark may spell as it spells another."""
-    spelt = [(file, spellings(schemes, file.path)) for group in groups for file in group.files]
-    counts = Counter(path for _, paths in spelt for path in paths)
-    for file, paths in spelt:
-        if any(counts[path] > 1 for path in paths):
-            yield file
+    files = [file for group in groups for file in group.files]
+    counts = Counter(path for file in files for path in file.spellings)
+    return (file for file in files if any(counts[path] > 1 for path in file.spellings))
 
 
 def _chunks(group: Group) -> list[tuple[File, ...]]:
@@ -245,8 +249,7 @@ def _read_files(
     wanted = spark_schema(dealt.wanted)
     stored = [(name, field) for name, field in zip(group.columns, wanted, strict=True) if name is not None]
     schema = st.StructType([st.StructField(name, field.dataType) for name, field in stored])
-    schemes = schemes_of(spark)
-    rows = _open(spark, schema, [_for_spark(schemes, file.path) for file in files])
+    rows = _open(spark, schema, [file.spellings[0] for file in files])
     columns = [_column(name, field) for name, field in zip(group.columns, wanted, strict=True)]
     if places:
         columns += ["_metadata.file_path as _file", "_metadata.row_index as _pos"]
@@ -399,7 +402,7 @@ def _count(spark: SparkSession, name: str, default: int) -> int:
 
 
 def spellings(schemes: Mapping[str, str], path: str) -> list[str]:
-    """How Spark may give a path: some versions escape what a URI can't hold."""
+    """How Spark may give a path, first as it takes it: some versions escape what a URI can't hold."""
     path = _for_spark(schemes, path)
     escaped = re.sub(r"[% \"<>^`|]", lambda m: f"%{ord(m[0]):02X}", path)
     return [path] if escaped == path else [path, escaped]
@@ -413,15 +416,11 @@ def _without_deleted(
     File and place of the 64 rows are in one long. Spark computes the file's number from its path, and may spell that in
     several ways.
     """
-    schemes = schemes_of(spark)
-    spelt = [(file.number, spellings(schemes, file.path)) for file in files]
-    numbers = PathNumbers(path for _, paths in spelt for path in paths)
-    most = max(len(paths) for _, paths in spelt)
+    numbers = PathNumbers(path for file in files for path in file.spellings)
+    most = max(len(file.spellings) for file in files)
+    numbered = [(file.number, file.spellings) for file in files if file.number is not None]
     deleted = [
-        _renumbered(
-            dealt.deleted,
-            {number: numbers.by_path[paths[i]] for number, paths in spelt if number is not None and i < len(paths)},
-        )
+        _renumbered(dealt.deleted, {number: numbers.by_path[paths[i]] for number, paths in numbered if i < len(paths)})
         for i in range(most)
     ]
     # Two steps, so that the path is hashed once: Spark computes again what it can put in place of a column.

@@ -19,6 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from frazil import _core
 from frazil._core import CommitMessage
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
@@ -51,8 +52,6 @@ _PROPERTIES = {
     "page-row-limit": ("parquet.page.row.count.limit", "20000"),
     "dict-size-bytes": ("parquet.dictionary.page.size", str(2 << 20)),
 }
-# Parts of a path that Hadoop leaves out; two slashes may follow a scheme, and a third begins a path without a host.
-_ODD_PARTS = re.compile(r"(?<!:)(?<!:/)/(\.{0,2})(/|\Z)")
 _CODECS = ("zstd", "snappy", "gzip", "uncompressed")
 _WIDER = {
     "tinyint": ("int", "bigint"),
@@ -120,7 +119,7 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
         yield "the table's files lie under hashes (write.object-storage.enabled)"
     elif place_for_spark(df.sparkSession, folder) is None:
         yield f"Spark is not said to write to '{folder.partition(':')[0]}:'"
-    elif _ODD_PARTS.search(folder):
+    elif not _core.is_plain_path(f"{folder}/x"):
         yield "Spark spells the path of the table's files in another way"
     fields = {field.name: field for field in table.schema.fields}
     if len({name.lower() for name in fields}) < len(fields):

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from frazil.expr import col
 from frazil.scan import Scan
 from frazil.spark.lanes import arrow_lane
-from frazil.spark.native import deal, quoted, read_group, schemes_of, spellings
+from frazil.spark.native import deal, quoted, read_group
 from frazil.spark.planning import deal_out, read_parts
 from frazil.spark.types import spark_schema
 from frazil.table import Table
@@ -69,16 +69,15 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     if parts is not None:
         return Placed(read_parts(spark, with_places, parts))
     dealt = deal(spark, table.scan(filter, list(select), at=at), "auto", places=True)
-    rest = dealt.reasons["file_path"].unique().to_pylist()
+    rest = dealt.reasons["file_path"].unique().to_pylist() if dealt.groups else []
     if not dealt.groups or len(rest) > _MOST_NAMED:
         return Placed(_by_arrow(spark, with_places))
     schema = spark_schema(with_places.schema)
     frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema, places=True)]
     if rest:
         frames.append(_by_arrow(spark, with_places.where(col("_file").is_in(rest))))
-    schemes = schemes_of(spark)
-    files = [file.path for group in dealt.groups for file in group.files]
-    paths = {spelled: path for path in files for spelled in spellings(schemes, path)}
+    files = [file for group in dealt.groups for file in group.files]
+    paths = {spelled: file.path for file in files for spelled in file.spellings}
     return Placed(reduce(DataFrame.unionAll, frames), paths, rest)
 
 
