@@ -313,15 +313,20 @@ impl<'a> Dealer<'a> {
 }
 
 /// Whether engines take a path as it is: it has neither empty parts nor `.` and `..`, which they leave out, nor a name with a
-/// colon, of which they make a scheme.
+/// colon, of which they make a scheme, nor a host where there is none, as in `file://localhost/a`.
 pub fn is_plain_path(path: &str) -> bool {
-    let rest = location::scheme(path).and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
-    let rest = match rest.strip_prefix("//") {
-        Some(with_host) => with_host.split_once('/').map_or("", |(_, path)| path),
-        None => rest.strip_prefix('/').unwrap_or(rest),
+    let scheme = location::scheme(path);
+    let rest = scheme.and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
+    // Behind two slashes follows a host; without a scheme they are an empty part.
+    let (host, rest) = match rest.strip_prefix("//").filter(|_| scheme.is_some()) {
+        Some(with_host) => with_host.split_once('/').unwrap_or((with_host, "")),
+        None => ("", rest.strip_prefix('/').unwrap_or(rest)),
     };
+    let is_local = scheme.is_none_or(|scheme| scheme == "file");
     let name = rest.rsplit('/').next().unwrap_or_default();
-    !name.contains(':') && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
+    (host.is_empty() || !is_local)
+        && !name.contains(':')
+        && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
 }
 
 /// Why a filter can't be said in SQL.

@@ -117,8 +117,9 @@ impl PaimonTable {
     /// The same table on a branch.
     ///
     /// # Errors
-    /// `NotFound` if there is no such branch; as [`TableMetadata::load`].
+    /// `NotFound` if there is no such branch, or if the table was dropped and made anew; as [`TableMetadata::load`].
     pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
+        self.metadata().check_same_table()?;
         self.newest(self.folder().branch(name)?)
     }
 
@@ -200,8 +201,9 @@ impl PaimonTable {
     /// All snapshots that are still there, oldest first, up to the current one.
     ///
     /// # Errors
-    /// As [`TableFolder::snapshots`].
+    /// As [`TableFolder::snapshots`]; `NotFound` if the table was dropped and made anew.
     pub fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
+        self.metadata().check_same_table()?;
         let Some(current) = &self.inner.metadata.snapshot else { return Ok(Vec::new()) };
         let all = self.folder().snapshots()?;
         Ok(all.iter().filter(|s| s.id <= current.id).map(SnapshotInfo::from).collect())
@@ -210,8 +212,9 @@ impl PaimonTable {
     /// Branches and tags by name. A branch without snapshots is not among them.
     ///
     /// # Errors
-    /// As [`TableFolder::tags`] and [`TableFolder::latest_snapshot`].
+    /// As [`TableFolder::tags`] and [`TableFolder::latest_snapshot`]; `NotFound` if the table was dropped and made anew.
     pub fn refs(&self) -> Result<Vec<RefInfo>> {
+        self.metadata().check_same_table()?;
         let info =
             |name: String, snapshot_id, kind| RefInfo { name, snapshot_id, kind, retention: Retention::default() };
         let folder = self.folder();

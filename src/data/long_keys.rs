@@ -259,21 +259,24 @@ mod tests {
 
     /// What `keep` leaves of all rows, and whether it asked for the union.
     fn kept(sets: &[Vec<Option<i64>>], rows: &[Option<i64>], last_ended: usize) -> (Vec<bool>, bool) {
+        kept_of(sets, &(Arc::new(Int64Array::from(rows.to_vec())) as ArrayRef), last_ended)
+    }
+
+    fn kept_of(sets: &[Vec<Option<i64>>], array: &ArrayRef, last_ended: usize) -> (Vec<bool>, bool) {
         let sets: Vec<LongKeys> = sets
             .iter()
             .map(|keys| LongKeys::new(keys.iter().flatten().copied().collect(), keys.contains(&None)))
             .collect();
         let ended: Vec<AtomicUsize> = sets.iter().map(|_| AtomicUsize::new(last_ended)).collect();
         let sets: Vec<Searched<'_>> = sets.iter().zip(&ended).collect();
-        let array: ArrayRef = Arc::new(Int64Array::from(rows.to_vec()));
-        let (longs, nulls) = as_longs(&array).unwrap();
+        let (longs, nulls) = as_longs(array).unwrap();
         let asked = Cell::new(false);
         let union = || {
             asked.set(true);
             Ok(Arc::new(LongSet::union(sets.iter().map(|(keys, _)| *keys))))
         };
-        // Rows that are gone already stay gone.
-        let mask = BooleanBuffer::collect_bool(rows.len(), |i| i % 7 != 6);
+        // Rows that are gone already stay gone; the mask is a part of another.
+        let mask = BooleanBuffer::collect_bool(array.len() + 3, |i| i < 3 || (i - 3) % 7 != 6).slice(3, array.len());
         let kept = keep(&sets, union, &longs, nulls, mask).unwrap();
         (kept.iter().collect(), asked.get())
     }
@@ -329,6 +332,23 @@ mod tests {
                 rows.dedup();
             }
             prop_assert_eq!(kept(&sets, &rows, last_ended).0, expected(&sets, &rows));
+        }
+
+        #[test]
+        fn of_ascending_rows_too(
+            sets in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.9, 0i64..90), 0..30), 1..4),
+            first in prop::sample::select(vec![i64::MIN, -20, i64::MAX - 90]),
+            valid in prop::collection::vec(prop::bool::weighted(0.9), 30..80),
+            has_nulls in any::<bool>(),
+            offset in 0..20usize,
+        ) {
+            let from_first = |keys: &Vec<Option<i64>>| keys.iter().map(|k| k.map(|k| first + k)).collect::<Vec<_>>();
+            let sets: Vec<_> = sets.iter().map(from_first).collect();
+            // Null slots hold the next number as well.
+            let nulls = has_nulls.then(|| NullBuffer::from(valid.clone()));
+            let rows = Int64Array::new((first..).take(valid.len()).collect(), nulls).slice(offset, valid.len() - offset);
+            let values: Vec<Option<i64>> = rows.iter().collect();
+            prop_assert_eq!(kept_of(&sets, &(Arc::new(rows) as ArrayRef), 7).0, expected(&sets, &values));
         }
     }
 }

@@ -85,7 +85,7 @@ fn rows(columns: Vec<Column>) -> Result<Rows> {
 ///
 /// # Errors
 /// `InvalidInput` for a name that is none, and for `at` with a table of no one version; `NotFound` for a version that is not
-/// there; `CorruptTable` or the store's, naming the file.
+/// there, and if the table was dropped and made anew; `CorruptTable` or the store's, naming the file.
 pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: GoOn) -> Result<Rows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
@@ -94,6 +94,7 @@ pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: G
     if at.is_some() && !OF_VERSIONS.contains(&name) {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));
     }
+    table.metadata().check_same_table()?;
     let folder = table.folder();
     match name {
         "snapshots" => snapshots(&folder.snapshots()?),

@@ -38,12 +38,21 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for files that are not what Iceberg's writers would have made of the table's columns, or of another
-    /// partition than their folder says, and if a required column has a null; as [`Table::write`].
+    /// partition than their folder says, and if a required column has a null; `NotFound` if an unpartitioned table's job left no
+    /// file, since engines leave one even of no rows; as [`Table::write`].
     pub fn collect_job(&self, folder: &str, sorted: bool, go_on: GoOn) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;
         let store = &self.inner.store;
         let found = self.found_below(folder, go_on)?;
+        let is_parted = self.partition_spec().fields.iter().any(|field| field.transform != Transform::Void);
+        if found.is_empty() && !is_parted {
+            return Err(Error::not_found(
+                "the job has written its files, but they are not where this process looks for them",
+            )
+            .with("path", folder)
+            .hint("Executors must write to storage that the driver sees, not to disks of their own"));
+        }
         let metadata = &self.inner.metadata;
         let order = self.sort_order();
         let importer = Importer::new(

@@ -247,10 +247,7 @@ impl PaimonTable {
 
     pub(super) fn of_branch(&self, options: &CommitOptions) -> Result<PaimonTable> {
         match options.branch.as_deref() {
-            Some(name) if name != self.folder().branch_name() => {
-                self.metadata().check_same_table()?;
-                self.branch(name)
-            }
+            Some(name) if name != self.folder().branch_name() => self.branch(name),
             _ => self.refresh(),
         }
     }

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import os
 import pickle
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -163,13 +164,28 @@ def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Pat
         return table
 
     old = made(1, 3)
-    asked = [lambda: old.scan(at=2).count(), lambda: old.scan(since=1).count(), lambda: old.changes(since=1).count()]
-    assert [ask() for ask in asked] == [2, 2, 2]
+    old.refs.create_tag("tag")
+    old.refs.create_branch("branch", at="tag")
+    asked = [
+        lambda: old.scan(at=2).count(),
+        lambda: old.scan(at="branch").count(),
+        lambda: old.scan(since=1).count(),
+        lambda: old.changes(since=1).count(),
+        lambda: len(old.snapshots),
+        lambda: len(old.refs),
+        *(
+            partial(lambda name: getattr(old.inspect, name)().num_rows, name)
+            for name in ("snapshots", "tags", "branches")
+        ),
+    ]
+    assert [ask() for ask in asked] == [2, 3, 2, 2, 3, 3, 3, 1, 1]
     catalog.drop_table("db.t", purge=True)
     for ask in asked:
         with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):
             ask()
-    made(2, 4)
+    new = made(2, 4)
+    new.refs.create_tag("tag")
+    new.refs.create_branch("branch", at="tag")
     for ask in asked:
         with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):
             ask()

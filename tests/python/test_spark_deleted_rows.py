@@ -115,11 +115,12 @@ def test_files_whose_paths_hadoop_changes_are_read_by_frazil(spark, catalog: fz.
     assert ("A", "engines spell its path in another way") in lanes(spark, table)
 
 
-def test_a_table_whose_place_hadoop_changes(spark, tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelt", ["{}//odd//t", "/{}/odd/t", "file://localhost{}/odd/t"])
+def test_a_table_whose_place_hadoop_changes(spark, tmp_path: Path, spelt: str) -> None:
     catalog = fz.catalog("c", type="sql", uri=f"sqlite:///{tmp_path}/c.db", warehouse=str(tmp_path))
     catalog.create_namespace("db")
     properties = {"format-version": "2", **MERGE_ON_READ}
-    place = f"{tmp_path}//odd//t"
+    place = spelt.format(tmp_path)
     table = catalog.create_table("db.odd", numbers(0, 0).schema, properties=properties, location=place)
     assert "another way" in str(fz.spark.explain_write(spark.range(3), table))
     fz.spark.append(spark.range(100), table)

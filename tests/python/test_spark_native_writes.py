@@ -289,6 +289,28 @@ def test_rows_in_the_folder_of_another_partition(spark, catalog: fz.Catalog, mon
     assert on_disk(table) == set()
 
 
+def test_files_that_went_elsewhere(spark, catalog: fz.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when executors write to disks of their own."""
+    table = catalog.create_table("db.t", SCHEMA)
+    monkeypatch.setattr(native_write, "place_for_spark", lambda spark, path: f"file:{tmp_path}/elsewhere")
+    with pytest.raises(fz.NotFoundError, match="not where this process looks"):
+        fz.spark.append(frame(spark), table, engine="native")
+    assert table.refresh().snapshot is None
+
+
+def test_no_rows(spark, catalog: fz.Catalog) -> None:
+    for by in ([], ["day(ts)"]):
+        table = catalog.create_table(f"db.t{len(by)}", SCHEMA, partition_by=by)
+        for rows in (
+            frame(spark).where("false"),
+            frame(spark).where("id < 0"),
+            spark.createDataFrame([], frame(spark).schema),
+        ):
+            fz.spark.append(rows, table, engine="native")
+        assert on_disk(table) == set()
+        assert table.refresh().scan().count() == 0
+
+
 def test_what_a_killed_job_left_is_an_orphan(spark, catalog: fz.Catalog) -> None:
     table = catalog.create_table("db.t", SCHEMA)
     fz.spark.append(frame(spark), table, engine="native")

@@ -169,9 +169,9 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
     refused: dict[str, str] = {}
     while True:
-        schema, text, deleted_rows, reasons, rest = scan._core.hand_over(list(schemes), refused, *most)
+        schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
-        groups = tuple(_group(schemes, **group) for group in facts["groups"])
+        groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in facts["groups"])
         more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}
         more |= {file.path: "Spark may spell its path as that of another file" for file in _alike(groups)}
         if not more:
@@ -183,12 +183,12 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         groups,
         interop.table_of(deleted_rows),
         rest,
-        reasons if isinstance(reasons, str) else interop.table_of(reasons),
+        refusal if isinstance(refusal, str) else interop.table_of(refusal),
     )
-    if engine == "native" and len(dealt.reasons):
-        path, reason = (column[0].as_py() for column in dealt.reasons.columns)
+    if engine == "native" and len(reasons := dealt.reasons):
+        path, reason = (column[0].as_py() for column in reasons.columns)
         raise UnsupportedError(
-            f"Spark's own reader can't read {len(dealt.reasons)} of the scan's files as Frazil does: {reason}",
+            f"Spark's own reader can't read {len(reasons)} of the scan's files as Frazil does: {reason}",
             {"path": path},
             "Leave engine= out: such files are then read by Frazil, the others by Spark",
         )
