@@ -118,7 +118,9 @@ pub(crate) fn keep(
     mask: BooleanBuffer,
 ) -> Result<BooleanBuffer> {
     let has_null = || sets.iter().any(|(keys, _)| keys.has_null);
-    let Some((least, greatest)) = range(longs, nulls) else {
+    let is_run = nulls.is_none_or(|n| n.null_count() == 0) && ascend_by_one(longs);
+    let found = if is_run { longs.first().copied().zip(longs.last().copied()) } else { range(longs, nulls) };
+    let Some((least, greatest)) = found else {
         return Ok(if has_null() { BooleanBuffer::new_unset(mask.len()) } else { mask });
     };
     let near = sets.iter().map(|(keys, ended)| keys.between(least, greatest, ended));
@@ -128,7 +130,7 @@ pub(crate) fn keep(
     let unless = |is_deleted: &dyn Fn(&[i64]) -> BooleanBuffer| &mask & &is_deleted(longs);
     let kept = if count == 0 {
         mask.clone()
-    } else if width == longs.len() as u64 && ascend_by_one(longs, least) {
+    } else if is_run {
         without(mask.clone(), &near, least)
     } else if width <= DENSE_BITS * longs.len() as u64 {
         let bitmap = Bitmap::of(&near, least, width);
@@ -147,10 +149,12 @@ pub(crate) fn keep(
     })
 }
 
-/// Whether the first is `least` and each other one more than that before it; null slots are asked for what they hold.
-fn ascend_by_one(longs: &[i64], least: i64) -> bool {
-    // Without a way out, since that is what the compiler makes vectors of.
-    longs.iter().enumerate().fold(true, |all, (i, key)| all & (*key == least.wrapping_add(i as i64)))
+/// Whether each is one more than that before it.
+fn ascend_by_one(longs: &[i64]) -> bool {
+    let (Some(first), Some(last)) = (longs.first(), longs.last()) else { return false };
+    // The fold has no way out, since that is what the compiler makes vectors of.
+    first.checked_add(longs.len() as i64 - 1) == Some(*last)
+        && longs.iter().enumerate().fold(true, |all, (i, key)| all & (*key == first.wrapping_add(i as i64)))
 }
 
 /// The mask without the rows of these keys, where the first row's is `least` and each other's one more.

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.spark
 
 SCRIPT = """
 import sys
+import pyspark
 from pyspark.sql import SparkSession
 import frazil as fz
 import frazil.spark.lanes
@@ -72,7 +73,8 @@ there = fz.open_table(plain)
 assert there.snapshot.summary["frazil.write-engine"] == "native"
 assert there.scan().count() == 200 and there.scan("payload.a = 7 and country is null").count() == 1
 spark.sql(f"create temporary view v using frazil options (path '{plain}')")
-spark.sql("insert into v (id, country) values (1000, 'NO')").collect()
+names, nulls = (" (id, country)", "") if pyspark.__version__ > "4.1" else ("", ", null, null, null")
+spark.sql(f"insert into v{names} values (1000, 'NO'{nulls})").collect()
 assert there.refresh().scan("id = 1000 and country = 'NO'").count() == 1
 spark.stop()
 print("all right")
