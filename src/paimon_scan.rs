@@ -165,6 +165,12 @@ impl PaimonScan {
 
     /// Says why files may be missing.
     fn expired(&self, e: Error) -> Error {
+        if e.kind() == ErrorKind::NotFound
+            && let Err(replaced) = self.table.metadata().check_same_table()
+            && replaced.kind() == ErrorKind::NotFound
+        {
+            return replaced.because(e);
+        }
         if let Selection::Version(Place { snapshot: Some(snapshot), .. }) = &self.selection
             && e.kind() == ErrorKind::NotFound
             && matches!(self.table.folder().has_expired(snapshot.id), Ok(true))

@@ -179,6 +179,9 @@ def test_versions_of_another_table_in_the_same_folder_are_not_read(tmp_path: Pat
         ),
     ]
     assert [ask() for ask in asked] == [2, 3, 2, 2, 3, 3, 3, 1, 1]
+    # Scans that were made before, of which nothing was read yet.
+    other = catalog.load_table("db.t")
+    asked += [other.scan(at=2).to_arrow, other.changes(since=1).to_arrow]
     catalog.drop_table("db.t", purge=True)
     for ask in asked:
         with pytest.raises(fz.NotFoundError, match="dropped since it was opened"):

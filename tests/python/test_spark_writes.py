@@ -144,6 +144,25 @@ def test_wrong_options(spark, table: fz.Table, options: dict[str, str], mode: st
     assert ids(table) == list(range(30))
 
 
+@pytest.mark.parametrize("engine", ["auto", "arrow"])
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (["*", "1 as z"], "no such column"),
+        (["cast(id as string) id", "country"], "without loss"),
+        (["id as ID", "country"], "'id'"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused_by_the_driver(
+    spark, table: fz.Table, engine: str, columns: list[str], says: str
+) -> None:
+    rows = frame(spark, 50, 60).selectExpr(*columns).where("raise_error('a task was started') is null")
+    for write in (fz.spark.append, fz.spark.overwrite, fz.spark.overwrite_partitions):
+        with pytest.raises(fz.InvalidInputError, match=says):
+            write(rows, table, engine=engine)  # type: ignore[arg-type]
+    assert ids(table) == list(range(30))
+
+
 def test_branches(spark, table: fz.Table) -> None:
     table.refs.create_branch("audit")
     fz.spark.append(frame(spark, 50, 60), table, branch="audit")

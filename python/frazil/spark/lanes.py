@@ -18,13 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.serializers import Serializer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from frazil import _core
 from frazil.scan import Split
 from frazil.spark.remote import on_executors, on_executors_with
-from frazil.spark.types import arrow_schema, conform
+from frazil.spark.types import arrow_schema, conform, sent_schema
 
 __all__ = [
     "MANY_SPLITS",
@@ -62,17 +61,9 @@ def arrow_lane(spark: SparkSession, splits: list[_core.Split], schema: StructTyp
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
     """No rows. Spark sees that an Arrow table has none and starts no task for it; of Python's it makes an RDD."""
     try:
-        return spark.createDataFrame(_arrow_of_spark(schema).empty_table(), schema)
+        return spark.createDataFrame(sent_schema(schema).empty_table(), schema)
     except PySparkException:  # types that this version has no Arrow type for
         return spark.createDataFrame([], schema)
-
-
-def _arrow_of_spark(schema: StructType) -> pa.Schema:
-    timezone: dict[str, Any] = {"timezone": "UTC"}
-    try:
-        return to_arrow_schema(schema, **timezone)
-    except TypeError:  # versions that take UTC if they are not told
-        return to_arrow_schema(schema)
 
 
 def scattered(spark: SparkSession, payloads: list[bytes]) -> DataFrame:

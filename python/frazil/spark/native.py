@@ -188,9 +188,9 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     if engine == "native" and len(reasons := dealt.reasons):
         path, reason = (column[0].as_py() for column in reasons.columns)
         raise UnsupportedError(
-            f"Spark's own reader can't read {len(reasons)} of the scan's files as Frazil does: {reason}",
+            f"Spark's own reader can't read {len(reasons)} of the scan's files as Frazil does: {reason} (path: {path})",
             {"path": path},
-            "Leave engine= out: such files are then read by Frazil, the others by Spark",
+            "Leave engine= out: Frazil then reads such files, if they can be read, and Spark the others",
         )
     return dealt
 

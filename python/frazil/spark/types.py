@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as st
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from frazil.exceptions import UnsupportedError
 from frazil.schema import Field, Schema
 
-__all__ = ["arrow_schema", "conform", "spark_schema", "spark_type"]
+__all__ = ["arrow_schema", "conform", "sent_schema", "spark_schema", "spark_type"]
 
 # As Spark lays variants out and knows them by.
 _VARIANT = pa.struct(
@@ -56,6 +58,19 @@ def spark_schema(schema: Schema) -> st.StructType:
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema in which Spark takes these rows."""
     return pa.schema([_arrow_field(f) for f in schema.fields])
+
+
+def sent_schema(schema: st.StructType) -> pa.Schema:
+    """The Arrow schema in which Spark hands rows of its own to Python.
+
+    Raises:
+        PySparkException: Spark has no Arrow type for some column.
+    """
+    timezone: dict[str, Any] = {"timezone": "UTC"}
+    try:
+        return to_arrow_schema(schema, **timezone)
+    except TypeError:  # versions that take UTC if they are not told
+        return to_arrow_schema(schema)
 
 
 def _refuse_strange(schema: Schema) -> None:

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Literal
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
@@ -23,6 +24,7 @@ from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
 from frazil.spark.native import Engine
 from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
 from frazil.spark.paimon_kind import PaimonKind
+from frazil.spark.types import sent_schema
 from frazil.table import Table, open_table
 
 __all__ = [
@@ -213,7 +215,8 @@ def append(
             `explain_write` says which; the snapshot's summary does as `frazil.write-engine`.
 
     Raises:
-        InvalidInputError: An argument is wrong. What is wrong with rows Spark raises, from its workers.
+        InvalidInputError: An argument is wrong, or a column is not the table's or of another type. What is wrong with
+            values Spark raises, from its workers.
         UnsupportedError: A branch of a table of Apache Paimon, or one whose key leaves partition columns out.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
@@ -306,6 +309,8 @@ def _run(
     # What does not fit any more did when the job was done.
     job.check(opened)
     lane = write_lane(df, opened, engine)
+    if lane.engine == "arrow":
+        _check_columns(df, opened, job)
     job = replace(job, properties={**job.properties, ENGINE_MEMBER: lane.engine})
     if distribution == "auto" and job.needs_one_writer(opened):
         rows = by_partition(df, opened)
@@ -315,6 +320,16 @@ def _run(
         _commit_once(opened, job, [staged(rows, opened, str(uuid.uuid4()))])
     else:
         _by_tasks(rows, opened, job)
+
+
+def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
+    """Refuses columns that the table can't have, before a task is started: a batch without rows has them as well."""
+    try:
+        schema = sent_schema(df.schema)
+    except PySparkException:  # what the workers get instead, if anything, they will say
+        return
+    nothing = pa.RecordBatchReader.from_batches(schema, [pa.RecordBatch.from_pylist([], schema)])
+    table.writer(branch=job.branch, overwrite=job.overwrites).write(nothing)
 
 
 def _commit_once(table: Table, job: WriteJob, written: list[CommitMessage]) -> None:
