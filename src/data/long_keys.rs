@@ -131,7 +131,7 @@ pub(crate) fn keep(
     let kept = if count == 0 {
         mask.clone()
     } else if is_run {
-        without(mask.clone(), &near, least)
+        without(&mask, &near, least)
     } else if width <= DENSE_BITS * longs.len() as u64 {
         let bitmap = Bitmap::of(&near, least, width);
         unless(&|longs| {
@@ -158,9 +158,9 @@ fn ascend_by_one(longs: &[i64]) -> bool {
 }
 
 /// The mask without the rows of these keys, where the first row's is `least` and each other's one more.
-fn without(mask: BooleanBuffer, near: &[&[i64]], least: i64) -> BooleanBuffer {
+fn without(mask: &BooleanBuffer, near: &[&[i64]], least: i64) -> BooleanBuffer {
     let mut left = BooleanBufferBuilder::new(mask.len());
-    left.append_buffer(&mask);
+    left.append_buffer(mask);
     for key in near.iter().copied().flatten() {
         left.set_bit(key.wrapping_sub(least) as usize, false);
     }

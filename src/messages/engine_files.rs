@@ -45,8 +45,7 @@ impl Table {
         check_folder(folder)?;
         let store = &self.inner.store;
         let found = self.found_below(folder, go_on)?;
-        let is_parted = self.partition_spec().fields.iter().any(|field| field.transform != Transform::Void);
-        if found.is_empty() && !is_parted {
+        if found.is_empty() && self.partition_spec().is_unpartitioned() {
             return Err(Error::not_found(
                 "the job has written its files, but they are not where this process looks for them",
             )
