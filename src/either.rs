@@ -15,6 +15,7 @@ use crate::explain::Explained;
 use crate::expr::{Predicate, bind};
 use crate::iceberg::estimate::Estimate;
 use crate::iceberg::evolve::Evolution;
+use crate::packed_plan::Splits;
 use crate::paimon_scan::PaimonScan;
 use crate::paimon_table::PaimonTable;
 use crate::row_level::RowChange;
@@ -529,6 +530,17 @@ impl Scan {
     /// `InvalidInput` for sizes that are not positive; those of planning.
     pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
         of_either!(self, s => s.splits(request, go_on))
+    }
+
+    /// The same, packed if they are so many and more, where they can be.
+    ///
+    /// # Errors
+    /// As [`Scan::splits`].
+    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: GoOn) -> Result<Splits> {
+        match self {
+            Scan::Iceberg(scan) => scan.splits_or_packed(request, pack_from, go_on),
+            Scan::Paimon(scan) => scan.splits(request, go_on).map(Splits::Each),
+        }
     }
 
     /// What planning does and why.

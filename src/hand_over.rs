@@ -18,6 +18,7 @@ use crate::data::deletes::DeleteFilter;
 use crate::data::plain_columns::{Plain, plain_columns};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::packed_plan::{Splits, tasks_of};
 use crate::scan::{Scan, SplitRequest};
 use crate::splits;
 use crate::store::{in_parallel, location};
@@ -45,6 +46,8 @@ pub struct HandOverRequest {
     pub most_files: usize,
     /// The most deleted positions, all files together. With 0 no file with deletes is given out.
     pub most_positions: u64,
+    /// Where all files stay ours: of so many splits and more, all are packed.
+    pub pack_from: usize,
 }
 
 /// Files of a scan, dealt out.
@@ -59,7 +62,7 @@ pub struct HandOver {
     /// Deleted rows of those ([`deleted_rows::deleted_schema`]).
     pub deleted: RecordBatch,
     /// Everything else.
-    pub rest: Vec<Split>,
+    pub rest: Splits,
     /// Why.
     pub reasons: Reasons,
 }
@@ -126,25 +129,28 @@ impl Scan {
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
     pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: GoOn) -> Result<HandOver> {
         let packing = self.split_plan(packing)?;
-        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
+        let batches = self.planned_batches(go_on)?;
         let mut dealer = Dealer::new(self, request);
         let mut out = Dealt::default();
-        let everywhere = dealer.refusal(tasks.len());
-        match everywhere {
-            Some(_) => out.rest = tasks,
-            None => dealer.deal(tasks, &mut out, go_on)?,
-        }
-        let rest = splits::pack(out.rest, &packing, go_on)?;
         let context = self.context();
+        let files = batches.iter().map(|batch| batch.rows.len()).sum();
+        let (rest, reasons) = match dealer.refusal(files) {
+            Some(reason) => {
+                (self.pack_planned(batches, &packing, request.pack_from, go_on)?, Reasons::Everywhere(reason))
+            }
+            None => {
+                dealer.deal(tasks_of(batches, go_on)?, &mut out, go_on)?;
+                let rest = splits::pack(out.rest, &packing, go_on)?;
+                let split = |tasks| Split { context: context.clone(), tasks };
+                (Splits::Each(rest.into_iter().map(split).collect()), Reasons::Each(reasons_batch(&out.reasons)?))
+            }
+        };
         Ok(HandOver {
             filter: BoundPredicate::clone(self.bound_filter()),
             groups: out.groups.into_iter().map(|(form, files)| form.of(files)).collect(),
             deleted: out.deleted.into_batch()?,
-            rest: rest.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect(),
-            reasons: match everywhere {
-                Some(reason) => Reasons::Everywhere(reason),
-                None => Reasons::Each(reasons_batch(&out.reasons)?),
-            },
+            rest,
+            reasons,
             wanted: Schema::new(context.schema.id, dealer.wanted, Vec::new()),
         })
     }

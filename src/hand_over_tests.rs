@@ -26,13 +26,24 @@ fn table(dir: &TempDir) -> Table {
 }
 
 fn request() -> HandOverRequest {
-    HandOverRequest { schemes: vec!["file".into()], refused: HashMap::new(), most_files: 10, most_positions: 10 }
+    HandOverRequest {
+        schemes: vec!["file".into()],
+        refused: HashMap::new(),
+        most_files: 10,
+        most_positions: 10,
+        pack_from: usize::MAX,
+    }
 }
 
 fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
     let filter = Some(parse(filter).unwrap());
     let scan = table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap();
     scan.hand_over(request, SplitRequest::default(), GO_ON).unwrap()
+}
+
+fn each(dealt: &HandOver) -> &[Split] {
+    let Splits::Each(splits) = &dealt.rest else { panic!("they are packed") };
+    splits
 }
 
 /// Why files of the scan stay here, in the words of the first.
@@ -48,7 +59,7 @@ fn files_go_where_they_may() {
     let dir = TempDir::new().unwrap();
     let table = table(&dir);
     let all = dealt(&table, "true", &request());
-    assert_eq!((all.groups.len(), all.rest.len(), all.deleted.num_rows()), (1, 0, 0));
+    assert_eq!((all.groups.len(), each(&all).len(), all.deleted.num_rows()), (1, 0, 0));
     assert_eq!(all.groups[0].files.len(), 2);
     assert!(!all.groups[0].is_filtered);
     // Where partitions answer the filter, rows need not be asked.
@@ -68,7 +79,7 @@ fn files_go_where_they_may() {
         if let Reasons::Each(files) = &dealt.reasons {
             assert_eq!(files.num_rows(), refused);
         }
-        assert_eq!(dealt.rest.iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
+        assert_eq!(each(&dealt).iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
     }
 }
 

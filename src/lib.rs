@@ -16,8 +16,8 @@
 //! 7. [`data`]: data files to Arrow and back
 //! 8. [`iceberg`], [`paimon`]: the formats: metadata, manifests, planning, commits; they import neither each other nor `data`
 //! 9. [`explain`], [`plan_table`], [`plan_parts`], [`inspect`], [`splits`], [`changes`], [`statistics`],
-//!    [`batch_stream`], [`scan`], [`hand_over`], [`table`], [`transaction`], [`maintain`], `messages`, `evolution`,
-//!    `add_files`, [`row_level`], [`catalog`]: the doors; [`either`], [`paimon_table`], [`paimon_scan`], [`paimon_write`]:
+//!    [`batch_stream`], [`scan`], [`hand_over`], [`packed_plan`], [`table`], [`transaction`], [`maintain`], `messages`,
+//!    `evolution`, `add_files`, [`row_level`], [`catalog`]: the doors; [`either`], [`paimon_table`], [`paimon_scan`], [`paimon_write`]:
 //!    those to Paimon's tables
 //! 10. `py`: the Python face (feature `python`)
 
@@ -38,6 +38,7 @@ pub mod inspect;
 pub mod maintain;
 pub mod manifest_count;
 mod messages;
+pub mod packed_plan;
 pub mod paimon;
 mod paimon_catalog;
 pub mod paimon_compact;

@@ -368,4 +368,4 @@ fn manifest_from_json(j: &Json) -> Result<ManifestFile> {
 
 #[cfg(test)]
 #[path = "plan_parts_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -10,10 +10,10 @@ use crate::table::{ScanRequest, Table};
 use crate::task::ScanTask;
 use crate::types::{Field as Column, PrimitiveType as P};
 
-const GO_ON: GoOn<'static> = &|| Ok(());
+pub(crate) const GO_ON: GoOn<'static> = &|| Ok(());
 
 /// A table of `commits` manifests: one for each append, of two files in two partitions.
-fn table(folder: &Path, commits: i64, version: u8) -> Table {
+pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
     let warehouse = folder.to_str().unwrap().to_owned();
     let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
     catalog.create_namespace("db", true).unwrap();

@@ -230,6 +230,14 @@ impl Scan {
         Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
     }
 
+    pub(crate) fn planned_batches(&self, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
+        let (mut plan, mut out) = (self.plan(false, go_on)?, Vec::new());
+        while let Some(batch) = plan.next_batch(go_on)? {
+            out.push(batch);
+        }
+        Ok(out)
+    }
+
     /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors

@@ -59,26 +59,68 @@ impl SplitRequest {
     }
 }
 
+/// What is cut and packed: a range of a file.
+pub trait Piece: Sized {
+    /// First byte and bytes.
+    fn range(&self) -> (i64, i64);
+    /// Another range of the file.
+    fn with_range(&self, start: i64, length: i64) -> Self;
+    /// The file's length.
+    fn size_bytes(&self) -> i64;
+    /// Where it may be split, as it says.
+    fn split_offsets(&self) -> Option<&[i64]>;
+    /// How many delete files there are, and the bytes that are read of them.
+    fn deletes(&self) -> (i64, i64);
+    /// Whether the other is of the same file.
+    fn is_of_same_file(&self, other: &Self) -> bool;
+}
+
+impl Piece for ScanTask {
+    fn range(&self) -> (i64, i64) {
+        (self.start, self.length)
+    }
+
+    fn with_range(&self, start: i64, length: i64) -> ScanTask {
+        ScanTask { start, length, ..self.clone() }
+    }
+
+    fn size_bytes(&self) -> i64 {
+        self.data_file.size_bytes
+    }
+
+    fn split_offsets(&self) -> Option<&[i64]> {
+        self.data_file.split_offsets.as_deref()
+    }
+
+    fn deletes(&self) -> (i64, i64) {
+        let bytes = self.deletes.iter().map(|d| content_bytes(&d.file)).fold(0, i64::saturating_add);
+        (self.deletes.len() as i64, bytes)
+    }
+
+    fn is_of_same_file(&self, other: &ScanTask) -> bool {
+        self.data_file.path == other.data_file.path
+    }
+}
+
 /// Cuts and packs tasks, keeping their order as far as packing allows.
 ///
 /// # Errors
 /// What `go_on` gives.
-pub fn pack(tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Vec<ScanTask>>> {
-    let mut bins: VecDeque<Bin> = VecDeque::new();
+pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Vec<T>>> {
+    let mut bins: VecDeque<Bin<T>> = VecDeque::new();
     let mut out = Vec::new();
     for (i, task) in tasks.into_iter().flat_map(|t| cut(t, plan.split_size_bytes)).enumerate() {
         if i % PIECES_BETWEEN == 0 {
             go_on()?;
         }
-        let deletes: i64 = task.deletes.iter().map(|d| content_bytes(&d.file)).fold(0, i64::saturating_add);
-        let files = 1 + task.deletes.len() as i64;
-        let weight = task.length.saturating_add(deletes).max(files.saturating_mul(plan.open_file_cost_bytes));
+        let (_, length) = task.range();
+        let (deletes, delete_bytes) = task.deletes();
+        let cost = (deletes + 1).saturating_mul(plan.open_file_cost_bytes);
+        let weight = length.saturating_add(delete_bytes).max(cost);
         match bins.iter_mut().find(|b| b.weight.saturating_add(weight) <= plan.split_size_bytes) {
             Some(bin) => bin.add(task, weight),
             None => {
-                let mut bin = Bin::default();
-                bin.add(task, weight);
-                bins.push_back(bin);
+                bins.push_back(Bin { tasks: vec![task], weight });
                 if bins.len() > plan.lookback {
                     out.extend(take_largest(&mut bins));
                 }
@@ -89,21 +131,20 @@ pub fn pack(tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<V
     Ok(out.into_iter().map(|b| merge_adjacent(b.tasks)).collect())
 }
 
-#[derive(Default)]
-struct Bin {
-    tasks: Vec<ScanTask>,
+struct Bin<T> {
+    tasks: Vec<T>,
     weight: i64,
 }
 
-impl Bin {
-    fn add(&mut self, task: ScanTask, weight: i64) {
+impl<T> Bin<T> {
+    fn add(&mut self, task: T, weight: i64) {
         self.weight = self.weight.saturating_add(weight);
         self.tasks.push(task);
     }
 }
 
 /// Of equally heavy bins the first, as `Collections.max` gives it.
-fn take_largest(bins: &mut VecDeque<Bin>) -> Option<Bin> {
+fn take_largest<T>(bins: &mut VecDeque<Bin<T>>) -> Option<Bin<T>> {
     let heaviest = bins.iter().map(|b| b.weight).max()?;
     let at = bins.iter().position(|b| b.weight == heaviest)?;
     bins.remove(at)
@@ -124,11 +165,11 @@ const PIECES_BETWEEN: usize = 256;
 const MOST_PIECES: i64 = 1 << 16;
 
 /// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
-fn cut(task: ScanTask, split_size_bytes: i64) -> Vec<ScanTask> {
-    let length = task.length;
-    let piece = |start: i64, end: i64| ScanTask { start, length: end - start, ..task.clone() };
-    match task.data_file.split_offsets.as_deref() {
-        Some(offsets) if valid_offsets(offsets, task.data_file.size_bytes) => {
+fn cut<T: Piece>(task: T, split_size_bytes: i64) -> Vec<T> {
+    let (_, length) = task.range();
+    let piece = |start: i64, end: i64| task.with_range(start, end - start);
+    match task.split_offsets() {
+        Some(offsets) if valid_offsets(offsets, task.size_bytes()) => {
             let ends = offsets.iter().skip(1).copied().chain([length]);
             offsets.iter().zip(ends).map(|(start, end)| piece(*start, end)).collect()
         }
@@ -149,12 +190,14 @@ fn valid_offsets(offsets: &[i64], size_bytes: i64) -> bool {
 }
 
 /// Joins neighbours in one file again.
-fn merge_adjacent(tasks: Vec<ScanTask>) -> Vec<ScanTask> {
-    let mut out: Vec<ScanTask> = Vec::with_capacity(tasks.len());
+fn merge_adjacent<T: Piece>(tasks: Vec<T>) -> Vec<T> {
+    let mut out: Vec<T> = Vec::with_capacity(tasks.len());
     for task in tasks {
-        match out.last_mut() {
-            Some(last) if last.data_file.path == task.data_file.path && last.start + last.length == task.start => {
-                last.length += task.length;
+        let (start, length) = task.range();
+        // Ranges are compared first: what tells files apart is elsewhere in memory.
+        match out.last_mut().map(|last| (last.range(), last)) {
+            Some(((first, before), last)) if first + before == start && last.is_of_same_file(&task) => {
+                *last = last.with_range(first, before + length);
             }
             _ => out.push(task),
         }

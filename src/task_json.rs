@@ -28,6 +28,7 @@ use crate::workers::{GoOn, in_parallel};
 mod encode;
 pub mod packed;
 mod paimon;
+pub mod plain;
 
 /// Whether to write only the specification's members or all that a reader in another process needs.
 #[derive(Clone, Copy, PartialEq)]
@@ -348,9 +349,13 @@ impl SpecShape {
         })
     }
 
-    fn parse_all(specs: &Json) -> Result<BTreeMap<i32, SpecShape>> {
+    fn parse_list(specs: &Json) -> Result<Vec<SpecShape>> {
         let specs = specs.as_array().ok_or_else(|| wrong("specs"))?;
-        specs.iter().map(|s| SpecShape::parse(s, None).map(|s| (s.id, s))).collect()
+        specs.iter().map(|s| SpecShape::parse(s, None)).collect()
+    }
+
+    fn parse_all(specs: &Json) -> Result<BTreeMap<i32, SpecShape>> {
+        Ok(SpecShape::parse_list(specs)?.into_iter().map(|s| (s.id, s)).collect())
     }
 }
 

@@ -26,6 +26,7 @@ use super::manifest_list::ManifestContent;
 use crate::codec::avro::{Container, Inflater};
 use crate::error::{Error, Result};
 use crate::task::{DataFile, FileContent, FileMetrics, Partition, PartitionValue};
+use crate::task_json::plain::PlainFile;
 use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
 
 /// What entries take from the manifest list's entry of their manifest.
@@ -198,8 +199,7 @@ impl EntryColumns {
     pub fn data_file(&self, row: usize, partition: Arc<Partition>) -> Result<DataFile> {
         let no_row = || Error::invalid(format!("there is no entry {row}"));
         let text = |bytes: Option<&[u8]>| {
-            let bad = |e| Error::corrupt("a file's path is not UTF-8").because(e);
-            bytes.map(|b| std::str::from_utf8(b).map(str::to_owned).map_err(bad)).transpose()
+            bytes.map(|b| std::str::from_utf8(b).map(str::to_owned).map_err(no_path)).transpose()
         };
         let path = text(self.path.get(row))?.ok_or_else(no_row)?;
         let field_ids = |ids: &[i64]| ids.iter().map(|id| i32::try_from(*id)).collect::<Result<Vec<_>, _>>();
@@ -228,6 +228,39 @@ impl EntryColumns {
         })
     }
 
+    /// Whether [`EntryColumns::plain_file`] has all of a row.
+    pub(super) fn is_plain(&self, row: usize) -> bool {
+        let has_more = self.key_metadata.get(row).is_some()
+            || self.equality_ids.get(row).is_some()
+            || self.referenced_data_file.get(row).is_some()
+            || matches!(self.content_offset.get(row), Some(Some(_)))
+            || matches!(self.content_size_bytes.get(row), Some(Some(_)))
+            || self.all_metrics.get(row).is_some()
+            || self.encoded_metrics.get(row).is_some();
+        self.is_data(row) && !has_more
+    }
+
+    /// A data file that has nothing else ([`EntryColumns::is_plain`]).
+    ///
+    /// # Errors
+    /// As [`EntryColumns::data_file`].
+    pub fn plain_file(&self, row: usize) -> Result<PlainFile<'_>> {
+        let no_row = || Error::invalid(format!("there is no entry {row}"));
+        let path = self.path.get(row).ok_or_else(no_row)?;
+        Ok(PlainFile {
+            path: std::str::from_utf8(path).map_err(no_path)?,
+            format: *self.format.get(row).ok_or_else(no_row)?,
+            record_count: *self.record_count.get(row).ok_or_else(no_row)?,
+            size_bytes: *self.size_bytes.get(row).ok_or_else(no_row)?,
+            sequence_number: self.sequence_number.get(row).copied().flatten(),
+            file_sequence_number: self.file_sequence_number.get(row).copied().flatten(),
+            snapshot_id: self.snapshot_id.get(row).copied().flatten(),
+            sort_order_id: self.sort_order_id.get(row).copied().flatten(),
+            first_row_id: self.first_row_id.get(row).copied().flatten(),
+            split_offsets: self.split_offsets.get(row),
+        })
+    }
+
     fn metrics_of(&self, row: usize) -> Option<FileMetrics> {
         let known = self.all_metrics.get(row).cloned().map(FileMetrics::from);
         known.or_else(|| Some(FileMetrics::encoded(self.encoded_metrics.get(row)?, self.layout.clone()?)))
@@ -237,6 +270,11 @@ impl EntryColumns {
     pub fn is_data(&self, row: usize) -> bool {
         self.content.get(row) == Some(&FileContent::Data)
     }
+}
+
+#[cold]
+fn no_path(e: std::str::Utf8Error) -> Error {
+    Error::corrupt("a file's path is not UTF-8").because(e)
 }
 
 /// The partition of files under a table's spec, from a tuple of a manifest.

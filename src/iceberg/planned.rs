@@ -174,6 +174,11 @@ impl PlannedBatch {
         Ok(path.map_or_else(|| of_group.clone(), |path| Arc::new(residual(of_group, &OfFile(path)))))
     }
 
+    /// Whether the task of the `k`-th survivor, which is this row, is of a [`PlainFile`] and has no deletes.
+    pub fn is_plain(&self, k: usize, row: usize) -> bool {
+        self.deletes.count(k) == 0 && self.columns.is_plain(row)
+    }
+
     /// The task of the `k`-th survivor.
     pub fn task(&self, k: usize) -> Result<ScanTask> {
         let row = *self.rows.get(k).ok_or_else(|| Error::internal("no such task"))? as usize;

@@ -42,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use super::plan_part::PlanPart;
     #[pymodule_export]
-    use super::scan::{Scan, Split, TaskStream, check_filter, is_plain_path};
+    use super::scan::{PackedSplits, Scan, Split, TaskStream, check_filter, is_plain_path};
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]

@@ -23,6 +23,7 @@ use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
 use crate::hand_over::deleted_rows::deleted_schema;
 use crate::hand_over::{self, HandOverRequest, reasons_schema};
+use crate::packed_plan;
 use crate::scan::{self, SplitRequest, StreamRequest};
 use crate::task;
 use crate::task_json::packed::{pack_tasks, packed_tasks_at};
@@ -47,6 +48,22 @@ pub(super) fn is_plain_path(path: &str) -> bool {
 enum Reasons {
     Everywhere(String),
     Each(Batches),
+}
+
+/// Splits, each by itself or packed.
+#[derive(IntoPyObject)]
+enum Splits {
+    Each(Vec<Split>),
+    Packed(PackedSplits),
+}
+
+impl From<packed_plan::Splits> for Splits {
+    fn from(splits: packed_plan::Splits) -> Splits {
+        match splits {
+            packed_plan::Splits::Each(splits) => Splits::Each(splits.into_iter().map(Split::from).collect()),
+            packed_plan::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
+        }
+    }
 }
 
 /// What to read of a table; `frazil.Scan` wraps it.
@@ -113,8 +130,15 @@ impl Scan {
         wrapped(run_watched(py, &Watch::new(), |go_on| self.inner.splits(request, go_on))?, wrap)
     }
 
+    /// The splits; of so many and more, packed where they can be.
+    #[pyo3(signature = (pack_from=None))]
+    fn splits_or_packed(&self, py: Python<'_>, pack_from: Option<usize>) -> PyResult<Splits> {
+        let (request, pack_from) = (SplitRequest::default(), pack_from.unwrap_or(usize::MAX));
+        Ok(run_watched(py, &Watch::new(), |go_on| self.inner.splits_or_packed(request, pack_from, go_on))?.into())
+    }
+
     /// The wanted columns, the rest as JSON, deleted rows, why files stay ours (or why all of them do), and their splits.
-    #[pyo3(signature = (schemes, refused, most_files, most_positions))]
+    #[pyo3(signature = (schemes, refused, most_files, most_positions, pack_from=None))]
     fn hand_over(
         &self,
         py: Python<'_>,
@@ -122,8 +146,10 @@ impl Scan {
         refused: HashMap<String, String>,
         most_files: usize,
         most_positions: u64,
-    ) -> PyResult<(Schema, String, Batches, Reasons, Vec<Split>)> {
-        let request = HandOverRequest { schemes, refused, most_files, most_positions };
+        pack_from: Option<usize>,
+    ) -> PyResult<(Schema, String, Batches, Reasons, Splits)> {
+        let pack_from = pack_from.unwrap_or(usize::MAX);
+        let request = HandOverRequest { schemes, refused, most_files, most_positions, pack_from };
         let packing = SplitRequest::default();
         let dealt = run_watched(py, &Watch::new(), |go_on| {
             self.inner.iceberg("Spark's own reader")?.hand_over(&request, packing, go_on)
@@ -134,8 +160,7 @@ impl Scan {
             hand_over::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
             hand_over::Reasons::Each(files) => Reasons::Each(Batches::new(reasons_schema(), vec![files])),
         };
-        let rest = dealt.rest.into_iter().map(Split::from).collect();
-        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, rest))
+        Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, dealt.rest.into()))
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
@@ -263,6 +288,33 @@ pub(super) struct Split {
 impl From<task::Split> for Split {
     fn from(inner: task::Split) -> Self {
         Split { inner: Arc::new(inner) }
+    }
+}
+
+/// Splits in a few bytes for all.
+#[pyclass(frozen, module = "frazil._core")]
+pub(super) struct PackedSplits {
+    inner: packed_plan::PackedSplits,
+}
+
+#[pymethods]
+impl PackedSplits {
+    fn __len__(&self) -> usize {
+        self.inner.count
+    }
+
+    /// A split without tasks, whose `with_packed_tasks` takes what follows.
+    fn reader(&self) -> Split {
+        task::Split { context: self.inner.context.clone(), tasks: Vec::new() }.into()
+    }
+
+    fn packed<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner.packed)
+    }
+
+    fn splits(&self, py: Python<'_>) -> PyResult<Vec<Split>> {
+        let splits = run_watched(py, &Watch::new(), |go_on| self.inner.splits(go_on))?;
+        Ok(splits.into_iter().map(Split::from).collect())
     }
 }
 

@@ -177,7 +177,7 @@ fn files_of(task: &ScanTask) -> impl Iterator<Item = &Arc<DataFile>> {
 }
 
 /// Whether partitions have the same fields. Even those of one spec may differ, in the type of a column that is gone.
-fn same_fields(a: &Partition, b: &Partition) -> bool {
+pub(super) fn same_fields(a: &Partition, b: &Partition) -> bool {
     let same = |(a, b): (&PartitionValue, &PartitionValue)| {
         (a.field_id, a.source_id, &a.name) == (b.field_id, b.source_id, &b.name)
             && (&a.transform, &a.ty) == (&b.transform, &b.ty)
@@ -194,12 +194,18 @@ pub(super) fn spec_objects<'a>(partitions: impl Iterator<Item = &'a Arc<Partitio
             form = Form::Typed;
         }
     }
-    (by_id.into_values().map(|p| SpecObject(p, Form::Complete)).collect(), form)
+    (by_id.into_values().map(SpecObject::complete).collect(), form)
 }
 
 /// The partition spec that a partition is of.
 #[derive(Clone, Copy)]
 pub(super) struct SpecObject<'a>(&'a Partition, Form);
+
+impl<'a> SpecObject<'a> {
+    pub fn complete(partition: &'a Partition) -> SpecObject<'a> {
+        SpecObject(partition, Form::Complete)
+    }
+}
 
 impl Serialize for SpecObject<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

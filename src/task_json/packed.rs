@@ -5,7 +5,9 @@
 //! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
 //! place: number of splits up to the chunk's end, bytes of its content, where it ends among the chunks (of eight bytes)
 //! chunk: a zstandard frame, with a checksum, of the content
-//! content: the splits' texts, the text of the partition specs that they share, where each text ends, number of splits
+//! content: the splits, what they share (a section for texts, four for plain tasks), where each of these ends, number of
+//!          splits
+//! split:   a text, or of plain tasks (see `plain`) a zero and they
 //! ```
 //!
 //! Numbers are little-endian, of four bytes where nothing else is said.
@@ -17,13 +19,20 @@ use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
 
 use super::encode::{SpecObject, SplitObject, add_text};
+use super::plain::{PlainTask, Sections, Shared, is_plain, plain_split};
 use super::{SpecShape, check_scan, parse, split_of};
 use crate::error::{Error, Result};
 use crate::task::{ReadContext, Split};
 use crate::workers::{GoOn, in_parallel};
 
-const MAGIC: [u8; 4] = *b"FZT1";
+const MAGIC: [u8; 4] = *b"FZT2";
 const LEVEL: i32 = 1;
+
+/// What a split of plain tasks begins with, and no text.
+const PLAIN: u8 = 0;
+
+/// Sections that the splits of a chunk share.
+const SHARED: usize = 5;
 
 /// Splits that a thread packs at once.
 const GROUP: usize = 512;
@@ -40,8 +49,24 @@ const MOST_RATIO: usize = 65_536;
 /// `Internal` if they are not of one scan; as [`super::tasks_to_json`]; what `go_on` gives.
 pub fn pack_tasks(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<u8>> {
     check_scan(splits)?;
+    pack_with(splits, |chunk, split| chunk.add(split), go_on)
+}
+
+/// The same of splits of plain tasks.
+///
+/// # Errors
+/// As [`PlainTask::file`] and [`PlainTask::partition`]; what `go_on` gives.
+pub fn pack_plain_tasks<'a, T: PlainTask<'a> + Copy + Sync>(splits: &'a [Vec<T>], go_on: GoOn) -> Result<Vec<u8>> {
+    pack_with(splits, |chunk, tasks| chunk.add_plain(tasks.iter().copied()), go_on)
+}
+
+fn pack_with<'a, S: Sync>(
+    splits: &'a [S],
+    add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()> + Sync,
+    go_on: GoOn,
+) -> Result<Vec<u8>> {
     let groups: Vec<_> = splits.chunks(GROUP).collect();
-    let chunks = in_parallel(groups.len(), |i| chunks_of(groups.get(i).copied().unwrap_or_default(), go_on))?;
+    let chunks = in_parallel(groups.len(), |i| chunks_of(groups.get(i).copied().unwrap_or_default(), &add, go_on))?;
     written(&chunks.into_iter().flatten().collect::<Vec<_>>())
 }
 
@@ -52,8 +77,11 @@ pub fn pack_tasks(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<u8>> {
 pub fn packed_tasks_at(packed: &[u8], index: usize, context: &Arc<ReadContext>) -> Result<Split> {
     let place = find(packed, index)?;
     let content = place.content()?;
-    let (split, specs) = texts(&content, place.index).ok_or_else(damaged)?;
-    split_of(&parse(split)?, SpecShape::parse_all(&parse(specs)?)?, context.clone())
+    let (split, texts, plain) = sections(&content, place.index).ok_or_else(damaged)?;
+    match split.strip_prefix(&[PLAIN]) {
+        Some(tasks) => plain_split(tasks, &plain, context).map_err(|e| damaged().because(e)),
+        None => split_of(&parse(split)?, SpecShape::parse_all(&parse(texts)?)?, context.clone()),
+    }
 }
 
 #[cold]
@@ -69,12 +97,16 @@ struct Chunk {
     frame: Vec<u8>,
 }
 
-fn chunks_of(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<Chunk>> {
+fn chunks_of<'a, S>(
+    splits: &'a [S],
+    add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()>,
+    go_on: GoOn,
+) -> Result<Vec<Chunk>> {
     let (mut done, mut open) = (Vec::new(), OpenChunk::new()?);
     for split in splits {
         go_on()?;
-        open.add(split)?;
-        if open.content.len() >= CHUNK_BYTES {
+        add(&mut open, split)?;
+        if open.content.len() + open.plain.len() >= CHUNK_BYTES {
             done.push(open.close()?);
         }
     }
@@ -89,19 +121,36 @@ struct OpenChunk<'a> {
     content: Vec<u8>,
     ends: Vec<u32>,
     specs: BTreeMap<i32, SpecObject<'a>>,
+    plain: Shared<'a>,
 }
 
 impl<'a> OpenChunk<'a> {
     fn new() -> Result<OpenChunk<'a>> {
         let mut compressor = Compressor::new(LEVEL).map_err(not_compressed)?;
         compressor.set_parameter(CParameter::ChecksumFlag(true)).map_err(not_compressed)?;
-        Ok(OpenChunk { compressor, content: Vec::new(), ends: Vec::new(), specs: BTreeMap::new() })
+        Ok(OpenChunk {
+            compressor,
+            content: Vec::new(),
+            ends: Vec::new(),
+            specs: BTreeMap::new(),
+            plain: Shared::default(),
+        })
     }
 
     fn add(&mut self, split: &'a Split) -> Result<()> {
+        if split.tasks.iter().all(is_plain) {
+            return self.add_plain(split.tasks.iter());
+        }
         let mut object = SplitObject::new(split, None)?;
         object.share_specs(&mut self.specs);
         add_text(&object, &mut self.content)?;
+        self.ends.push(short(self.content.len())?);
+        Ok(())
+    }
+
+    fn add_plain<T: PlainTask<'a>>(&mut self, tasks: impl IntoIterator<Item = T>) -> Result<()> {
+        self.content.push(PLAIN);
+        tasks.into_iter().try_for_each(|task| self.plain.put_task(&task, &mut self.content))?;
         self.ends.push(short(self.content.len())?);
         Ok(())
     }
@@ -112,6 +161,11 @@ impl<'a> OpenChunk<'a> {
         let specs: Vec<_> = std::mem::take(&mut self.specs).into_values().collect();
         add_text(&specs, &mut self.content)?;
         self.ends.push(short(self.content.len())?);
+        let plain = self.plain.take()?;
+        for section in [plain.specs, plain.partitions, plain.residuals, plain.files] {
+            self.content.extend(section);
+            self.ends.push(short(self.content.len())?);
+        }
         self.content.extend(self.ends.drain(..).flat_map(u32::to_le_bytes));
         self.content.extend(short(splits)?.to_le_bytes());
         let content_bytes = short(self.content.len())?;
@@ -215,19 +269,25 @@ fn table(packed: &[u8]) -> Option<(&[[u8; 16]], &[u8])> {
     (end == data.len()).then_some((entries, data))
 }
 
-/// The text of a split, and that of the specs that it shares.
-fn texts(content: &[u8], index: usize) -> Option<(&[u8], &[u8])> {
+/// A split, and the sections that it shares: for texts and for plain tasks.
+fn sections(content: &[u8], index: usize) -> Option<(&[u8], &[u8], Sections<&[u8]>)> {
     let (rest, splits) = content.split_last_chunk::<4>()?;
     let splits = u32::from_le_bytes(*splits) as usize;
-    let (texts, ends) = rest.split_at_checked(rest.len().checked_sub(splits.checked_add(1)?.checked_mul(4)?)?)?;
-    let text = |i: usize| {
+    let (parts, ends) = rest.split_at_checked(rest.len().checked_sub(splits.checked_add(SHARED)?.checked_mul(4)?)?)?;
+    let part = |i: usize| {
         let start = i.checked_sub(1).map_or(Some(0), |before| number_at(ends, before))?;
-        texts.get(start..number_at(ends, i)?)
+        parts.get(start..number_at(ends, i)?)
     };
     if index >= splits {
         return None;
     }
-    Some((text(index)?, text(splits)?))
+    let plain = Sections {
+        specs: part(splits + 1)?,
+        partitions: part(splits + 2)?,
+        residuals: part(splits + 3)?,
+        files: part(splits + 4)?,
+    };
+    Some((part(index)?, part(splits)?, plain))
 }
 
 fn number_at(numbers: &[u8], index: usize) -> Option<usize> {

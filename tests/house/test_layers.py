@@ -20,6 +20,7 @@ FACADE = [
     "scan_options",
     "scan_shape",
     "hand_over",
+    "packed_plan",
     "table",
     "paimon_scan",
     "paimon_table",

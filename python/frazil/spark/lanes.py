@@ -11,7 +11,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -30,8 +30,10 @@ __all__ = [
     "ReadPackedTasks",
     "ReadTasks",
     "SplitSource",
+    "Splits",
     "arrow_lane",
     "no_rows",
+    "pack_from",
     "rows_of",
     "scattered",
     "with_unknown_size",
@@ -40,22 +42,34 @@ __all__ = [
 MANY_SPLITS = 2_000
 """Of so many splits and more, Spark gets numbers for tasks, and executors all tasks packed, once each."""
 
+Splits: TypeAlias = "list[_core.Split] | _core.PackedSplits"
+"""Splits of one scan: each by itself, or many in a few bytes."""
+
 _LENGTH = struct.Struct(">i")
 # So many bytes are joined before they are written.
 _FRAMES_BYTES = 1 << 20
 
 
-def arrow_lane(spark: SparkSession, splits: list[_core.Split], schema: StructType) -> DataFrame:
+def pack_from(spark: SparkSession) -> int | None:
+    """The number of splits from which on `arrow_lane` takes them packed; None if it takes none so."""
+    return None if _is_connect(spark) else MANY_SPLITS
+
+
+def arrow_lane(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:
     """Reads splits of one scan with Frazil's reader, one Spark task each."""
-    if not splits:
+    count, least = len(splits), pack_from(spark)
+    if count == 0:
         return no_rows(spark, schema)
-    reader = Split(splits[0].with_tasks('{"specs": [], "tasks": []}'))
-    if len(splits) < MANY_SPLITS or _is_connect(spark):
-        read = on_executors(ReadTasks(reader), "read_splits")
-        return scattered(spark, _core.Split.encode_tasks(splits)).mapInArrow(read, schema)
-    packed = _broadcast(spark, _core.Split.pack_tasks(splits))
-    read = on_executors_with(ReadPackedTasks(reader), packed, "read_splits")
-    return _numbers(spark, len(splits)).mapInArrow(read, schema)
+    if isinstance(splits, list):
+        reader = splits[0].with_tasks('{"specs": [], "tasks": []}')
+        if least is None or count < least:
+            read = on_executors(ReadTasks(Split(reader)), "read_splits")
+            return scattered(spark, _core.Split.encode_tasks(splits)).mapInArrow(read, schema)
+        packed = _core.Split.pack_tasks(splits)
+    else:
+        reader, packed = splits.reader(), splits.packed()
+    read = on_executors_with(ReadPackedTasks(Split(reader)), _broadcast(spark, packed), "read_splits")
+    return _numbers(spark, count).mapInArrow(read, schema)
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:

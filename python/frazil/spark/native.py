@@ -28,10 +28,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
-from frazil import _core, interop
+from frazil import interop
 from frazil.exceptions import InternalError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.schema import Schema
+from frazil.spark.lanes import Splits, pack_from
 from frazil.spark.path_numbers import PathNumbers
 from frazil.spark.types import spark_schema
 
@@ -126,7 +127,7 @@ class Dealt:
     filter: Any
     groups: tuple[Group, ...]
     deleted: pa.Table
-    rest: list[_core.Split]
+    rest: Splits
     refused: pa.Table | str
 
     @property
@@ -134,13 +135,14 @@ class Dealt:
         """The files of `rest`: `file_path` and `reason`."""
         if not isinstance(self.refused, str):
             return self.refused
-        paths = list(dict.fromkeys(task.data_file.path for split in self.rest for task in split.tasks))
+        rest = self.rest if isinstance(self.rest, list) else self.rest.splits()
+        paths = list(dict.fromkeys(task.data_file.path for split in rest for task in split.tasks))
         return pa.table({"file_path": pa.array(paths, pa.string()), "reason": pa.repeat(self.refused, len(paths))})
 
 
-def all_to_arrow(scan: Scan, reason: str) -> Dealt:
+def all_to_arrow(spark: SparkSession, scan: Scan, reason: str) -> Dealt:
     """Everything to the Arrow lane."""
-    splits = [split._core for split in scan.plan()]
+    splits = scan._core.splits_or_packed(pack_from(spark))
     nothing = pa.table({"word": pa.array([], pa.int64()), "mask": pa.array([], pa.int64())})
     return Dealt(scan.schema, True, (), nothing, splits, reason)
 
@@ -161,15 +163,15 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     if engine not in ("auto", "native", "arrow"):
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
-        return all_to_arrow(scan, "asked for by engine='arrow'")
+        return all_to_arrow(spark, scan, "asked for by engine='arrow'")
     if scan._table.format != "iceberg" and engine == "auto":
-        return all_to_arrow(scan, "the table is of Apache Paimon")
+        return all_to_arrow(spark, scan, "the table is of Apache Paimon")
     schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
     refused: dict[str, str] = {}
     while True:
-        schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most)
+        schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most, pack_from(spark))
         facts = json.loads(text)
         groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in facts["groups"])
         more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}

@@ -10,7 +10,7 @@ from pyspark.sql import functions as f
 
 from frazil.expr import col
 from frazil.scan import Scan
-from frazil.spark.lanes import arrow_lane
+from frazil.spark.lanes import arrow_lane, pack_from
 from frazil.spark.native import deal, quoted, read_group
 from frazil.spark.planning import deal_out, read_parts
 from frazil.spark.types import spark_schema
@@ -82,5 +82,5 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
 
 
 def _by_arrow(spark: SparkSession, scan: Scan) -> DataFrame:
-    splits = [split._core for split in scan.plan()]
+    splits = scan._core.splits_or_packed(pack_from(spark))
     return arrow_lane(spark, splits, spark_schema(scan.schema)).select(*map(f.col, map(quoted, scan.schema.names)))

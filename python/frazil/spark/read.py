@@ -74,7 +74,7 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
     else:
         dealt = deal(spark, scan, engine)
         frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema)]
-        if dealt.rest or not frames:
+        if len(dealt.rest) or not frames:
             frames.append(arrow_lane(spark, dealt.rest, schema).alias(f"frazil arrow lane: {len(dealt.rest)} splits"))
         rows = reduce(DataFrame.unionAll, frames)
     return rows if scan.row_limit is None else rows.limit(scan.row_limit)
@@ -127,5 +127,5 @@ def explain(
         opened = table if isinstance(table, Table) else open_table(table)
         scan = scan_of(opened, options or {}, filter, select, at)
     if engine != "native" and deal_out(spark, scan, planning) is not None:
-        return Lanes(all_to_arrow(scan, "executors plan it"))
+        return Lanes(all_to_arrow(spark, scan, "executors plan it"))
     return Lanes(deal(spark, scan, engine))

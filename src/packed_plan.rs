@@ -1,0 +1,166 @@
+//! A scan's splits packed as they are planned, without an object for each file: for drivers that only hand them on.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::expr::BoundPredicate;
+use crate::iceberg::plan::PlannedBatch;
+use crate::scan::{Scan, SplitRequest};
+use crate::splits::{self, Piece, SplitPlan};
+use crate::task::{Partition, ReadContext, ScanTask, Split};
+use crate::task_json::packed::{pack_plain_tasks, packed_tasks_at};
+use crate::task_json::plain::{PlainFile, PlainTask};
+use crate::workers::GoOn;
+
+/// Splits, or the same packed.
+#[derive(Clone, Debug)]
+pub enum Splits {
+    /// Each by itself.
+    Each(Vec<Split>),
+    /// All in few bytes.
+    Packed(PackedSplits),
+}
+
+/// Splits in few bytes, any of which [`packed_tasks_at`] reads.
+#[derive(Clone, Debug)]
+pub struct PackedSplits {
+    /// What they share.
+    pub context: Arc<ReadContext>,
+    /// How many they are.
+    pub count: usize,
+    /// Their tasks.
+    pub packed: Vec<u8>,
+}
+
+impl PackedSplits {
+    /// All of them.
+    ///
+    /// # Errors
+    /// What `go_on` gives.
+    pub fn splits(&self, go_on: GoOn) -> Result<Vec<Split>> {
+        let split = |index| {
+            go_on()?;
+            packed_tasks_at(&self.packed, index, &self.context)
+        };
+        (0..self.count).map(split).collect()
+    }
+}
+
+impl Scan {
+    /// As [`Scan::splits`], but packed if they are so many and more. Those of a scan with deletes or of changes are not.
+    ///
+    /// # Errors
+    /// As [`Scan::splits`].
+    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: GoOn) -> Result<Splits> {
+        let plan = self.split_plan(request)?;
+        self.pack_planned(self.planned_batches(go_on)?, &plan, pack_from, go_on)
+    }
+
+    /// Splits of what was planned.
+    pub(crate) fn pack_planned(
+        &self,
+        batches: Vec<PlannedBatch>,
+        plan: &SplitPlan,
+        pack_from: usize,
+        go_on: GoOn,
+    ) -> Result<Splits> {
+        let context = self.context();
+        if batches.iter().all(is_plain) {
+            let rows = batches.iter().flat_map(PlannedRow::all).collect();
+            let splits = splits::pack(rows, plan, go_on)?;
+            if splits.len() >= pack_from {
+                let packed = pack_plain_tasks(&splits, go_on)?;
+                return Ok(Splits::Packed(PackedSplits { context: context.clone(), count: splits.len(), packed }));
+            }
+        }
+        let splits = splits::pack(tasks_of(batches, go_on)?, plan, go_on)?;
+        Ok(Splits::Each(splits.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect()))
+    }
+}
+
+/// The tasks of planned batches.
+pub(crate) fn tasks_of(batches: Vec<PlannedBatch>, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    let mut tasks = Vec::with_capacity(batches.iter().map(|batch| batch.rows.len()).sum());
+    for batch in batches {
+        go_on()?;
+        for k in 0..batch.rows.len() {
+            tasks.push(batch.task(k)?);
+        }
+    }
+    Ok(tasks)
+}
+
+/// Whether all tasks of a batch are what [`PlannedRow`] gives.
+fn is_plain(batch: &PlannedBatch) -> bool {
+    batch.change.is_none() && batch.rows.iter().enumerate().all(|(k, row)| batch.is_plain(k, *row as usize))
+}
+
+/// A range of a file of a batch, which has no deletes.
+#[derive(Clone, Copy)]
+struct PlannedRow<'a> {
+    batch: &'a PlannedBatch,
+    row: usize,
+    start: i64,
+    length: i64,
+}
+
+impl<'a> PlannedRow<'a> {
+    fn all(batch: &'a PlannedBatch) -> impl Iterator<Item = PlannedRow<'a>> {
+        let size = |row: usize| batch.columns.size_bytes.get(row).copied().unwrap_or_default();
+        let whole = move |row| PlannedRow { batch, row, start: 0, length: size(row) };
+        batch.rows.iter().map(move |row| whole(*row as usize))
+    }
+}
+
+impl Piece for PlannedRow<'_> {
+    fn range(&self) -> (i64, i64) {
+        (self.start, self.length)
+    }
+
+    fn with_range(&self, start: i64, length: i64) -> Self {
+        PlannedRow { start, length, ..*self }
+    }
+
+    fn size_bytes(&self) -> i64 {
+        self.batch.columns.size_bytes.get(self.row).copied().unwrap_or_default()
+    }
+
+    fn split_offsets(&self) -> Option<&[i64]> {
+        self.batch.columns.split_offsets.get(self.row)
+    }
+
+    fn deletes(&self) -> (i64, i64) {
+        (0, 0)
+    }
+
+    fn is_of_same_file(&self, other: &Self) -> bool {
+        let path = |row: &Self| row.batch.columns.path.get(row.row);
+        path(self) == path(other)
+    }
+}
+
+impl<'a> PlainTask<'a> for PlannedRow<'a> {
+    fn file_key(&self) -> (usize, usize) {
+        (std::ptr::from_ref(self.batch) as usize, self.row)
+    }
+
+    fn file(&self) -> Result<PlainFile<'a>> {
+        self.batch.columns.plain_file(self.row)
+    }
+
+    fn partition(&self) -> Result<&'a Arc<Partition>> {
+        Ok(&self.batch.group(self.row)?.partition)
+    }
+
+    fn range(&self) -> (i64, i64) {
+        (self.start, self.length)
+    }
+
+    fn residual(&self) -> Result<Arc<BoundPredicate>> {
+        self.batch.residual(self.row)
+    }
+}
+
+#[cfg(test)]
+#[path = "packed_plan_tests.rs"]
+mod tests;

@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+
+use super::super::packed::{pack_tasks, packed_tasks_at};
+use super::super::tests::{file, split};
+use super::*;
+use crate::error::ErrorKind;
+use crate::task::{ColumnMetrics, DeleteRef};
+use crate::types::{PrimitiveType, Transform, Value};
+
+fn plain_file(path: &str) -> DataFile {
+    DataFile { path: path.to_owned(), metrics: None, key_metadata: None, ..file() }
+}
+
+fn task(file: &Arc<DataFile>, start: i64, length: i64) -> ScanTask {
+    ScanTask { data_file: file.clone(), start, length, deletes: Vec::new(), ..split().tasks[0].clone() }
+}
+
+fn of(tasks: Vec<ScanTask>) -> Arc<Split> {
+    Arc::new(Split { tasks, context: split().context })
+}
+
+fn comes_back(splits: &[Arc<Split>]) {
+    let packed = pack_tasks(splits, &|| Ok(())).unwrap();
+    for (i, split) in splits.iter().enumerate() {
+        assert_eq!(packed_tasks_at(&packed, i, &split.context).unwrap(), **split, "{i}");
+    }
+}
+
+/// Sections and tasks of one split.
+fn written(tasks: &[ScanTask]) -> (Vec<u8>, Sections<Vec<u8>>) {
+    let (mut shared, mut out) = (Shared::default(), Vec::new());
+    tasks.iter().for_each(|task| shared.put_task(&task, &mut out).unwrap());
+    (out, shared.take().unwrap())
+}
+
+fn sections(of: &Sections<Vec<u8>>) -> Sections<&[u8]> {
+    Sections { specs: &of.specs, partitions: &of.partitions, residuals: &of.residuals, files: &of.files }
+}
+
+#[test]
+fn pieces_of_a_file_share_it_in_any_order() {
+    let files: Vec<_> = (0..9).map(|i| Arc::new(plain_file(&format!("s3://b/t/data/{i}/é{i}.parquet")))).collect();
+    let splits: Vec<_> = [vec![3, 1, 3], vec![8, 0], vec![], vec![1, 8, 3, 2]]
+        .iter()
+        .map(|files_of: &Vec<usize>| of(files_of.iter().map(|i| task(&files[*i], *i as i64, 100)).collect()))
+        .collect();
+    comes_back(&splits);
+    let both = [task(&files[0], 0, 5), task(&files[0], 5, 5)];
+    let one = written(&both[..1]).1.files;
+    assert_eq!(written(&both).1.files, one);
+}
+
+#[test]
+fn partitions_of_all_types_come_back() {
+    use PrimitiveType as P;
+    let values = [
+        (P::Boolean, Value::Boolean(true)),
+        (P::Int, Value::Int(-7)),
+        (P::Long, Value::Long(i64::MIN)),
+        (P::Float, Value::Float(f32::NAN)),
+        (P::Double, Value::Double(-0.0)),
+        (P::Decimal { precision: 38, scale: 2 }, Value::Decimal(i128::MIN / 2)),
+        (P::Date, Value::Int(i32::MIN)),
+        (P::Time, Value::Long(86_399_999_999)),
+        (P::Timestamp, Value::Long(-1)),
+        (P::Timestamptz, Value::Long(i64::MAX)),
+        (P::TimestampNs, Value::Long(1)),
+        (P::TimestamptzNs, Value::Long(-1)),
+        (P::String, Value::String("é\0\"".into())),
+        (P::Uuid, Value::Uuid(u128::MAX)),
+        (P::Fixed(2), Value::Bytes(vec![0, 255])),
+        (P::Binary, Value::Bytes(vec![])),
+    ];
+    let partition = |id: i32, fields: Vec<(P, Option<Value>)>| {
+        let field = |(i, (ty, value))| PartitionValue {
+            name: format!("p{i}"),
+            field_id: 1000 + i as i32,
+            source_id: 1,
+            transform: Transform::Identity,
+            ty,
+            value,
+        };
+        Arc::new(Partition { spec_id: id, values: fields.into_iter().enumerate().map(field).collect() })
+    };
+    let all = partition(0, values.iter().map(|(ty, v)| (ty.clone(), Some(v.clone()))).collect());
+    let none = partition(0, values.iter().map(|(ty, _)| (ty.clone(), None)).collect());
+    // One spec whose files have different types, another, and none.
+    let int = partition(1, vec![(P::Int, Some(Value::Int(7)))]);
+    let long = partition(1, vec![(P::Long, Some(Value::Long(7)))]);
+    let unpartitioned = partition(2, vec![]);
+    let tasks = [all, none, int.clone(), long.clone(), unpartitioned, int, long].map(|partition| {
+        let file = DataFile { partition, ..plain_file("x") };
+        task(&Arc::new(file), 0, 1)
+    });
+    comes_back(&[of(tasks.to_vec()), of(tasks[2..].to_vec())]);
+}
+
+#[test]
+fn residuals_are_told_apart_by_what_they_say() {
+    let residual = |text: &str| {
+        let filter = crate::expr::parse(text).unwrap();
+        Arc::new(bind(&filter, &split().context.schema, true).unwrap())
+    };
+    let file = Arc::new(plain_file("x"));
+    let with = |residual: Arc<BoundPredicate>| ScanTask { residual, ..task(&file, 0, 1) };
+    let shared = residual("id > 5");
+    // Each of the middle ones is gone before the next is made, unless the writer keeps it.
+    struct Fleeting<'a>(&'a ScanTask, i64);
+    impl<'a> PlainTask<'a> for Fleeting<'a> {
+        fn file_key(&self) -> (usize, usize) {
+            self.0.file_key()
+        }
+        fn file(&self) -> Result<PlainFile<'a>> {
+            self.0.file()
+        }
+        fn partition(&self) -> Result<&'a Arc<Partition>> {
+            self.0.partition()
+        }
+        fn range(&self) -> (i64, i64) {
+            self.0.range()
+        }
+        fn residual(&self) -> Result<Arc<BoundPredicate>> {
+            let filter = crate::expr::parse(&format!("id = {}", self.1))?;
+            bind(&filter, &split().context.schema, true).map(Arc::new)
+        }
+    }
+    let (mut writer, mut out, base) = (Shared::default(), Vec::new(), task(&file, 0, 1));
+    (0..20).for_each(|n| writer.put_task(&Fleeting(&base, n), &mut out).unwrap());
+    let read = plain_split(&out, &sections(&writer.take().unwrap()), &split().context).unwrap();
+    for (n, task) in read.tasks.iter().enumerate() {
+        assert_eq!(task.residual, residual(&format!("id = {n}")));
+    }
+    comes_back(&[of(vec![with(shared.clone()), with(residual("ts is null")), with(shared), task(&file, 0, 1)])]);
+}
+
+#[test]
+fn what_has_more_is_not_plain() {
+    let plain = task(&Arc::new(plain_file("x")), 0, 1);
+    assert!(is_plain(&plain));
+    let of_file = |file: DataFile| ScanTask { data_file: Arc::new(file), ..plain.clone() };
+    let x = || plain_file("x");
+    let others = [
+        ScanTask { deletes: vec![DeleteRef { file: plain.data_file.clone() }], ..plain.clone() },
+        ScanTask { merge: Some(Arc::default()), ..plain.clone() },
+        of_file(DataFile { content: FileContent::EqualityDeletes, ..x() }),
+        of_file(DataFile { metrics: Some(ColumnMetrics::default().into()), ..x() }),
+        of_file(DataFile { key_metadata: Some(vec![]), ..x() }),
+        of_file(DataFile { equality_ids: Some(vec![1]), ..x() }),
+        of_file(DataFile { referenced_data_file: Some("y".into()), ..x() }),
+        of_file(DataFile { content_offset: Some(1), ..x() }),
+        of_file(DataFile { content_size_bytes: Some(1), ..x() }),
+    ];
+    assert!(others.iter().all(|task| !is_plain(task)));
+}
+
+#[test]
+fn numbers_of_nothing_and_torn_sections_are_refused() {
+    let files: Vec<_> = (0..3).map(|i| Arc::new(plain_file(&format!("f{i}")))).collect();
+    let tasks: Vec<_> = files.iter().map(|file| task(file, 0, 1)).collect();
+    let (bytes, shared) = written(&tasks);
+    let whole = sections(&shared);
+    let read = |tasks: &[u8], shared: &Sections<&[u8]>| plain_split(tasks, shared, &split().context);
+    assert_eq!(read(&bytes, &whole).unwrap().tasks, tasks);
+    for [file, residual] in [[3, 0], [-1, 0], [i64::MAX, 0], [0, 3], [0, -1]] {
+        let mut row = Vec::new();
+        [file, 0, 1, residual].iter().for_each(|n| put_long(&mut row, *n));
+        assert_eq!(read(&row, &whole).unwrap_err().kind(), ErrorKind::CorruptTable, "{file} {residual}");
+    }
+    for end in 0..shared.files.len() {
+        assert!(read(&bytes, &Sections { files: &shared.files[..end], ..whole }).is_err(), "{end}");
+    }
+    assert!(read(&bytes, &Sections { partitions: b"", ..whole }).is_err());
+    assert!(read(&bytes, &Sections { residuals: b"", ..whole }).is_err());
+    assert!(read(&bytes, &Sections { specs: b"[]", ..whole }).is_err());
+    assert!(read(&bytes[..bytes.len() - 1], &whole).is_err());
+}
+
+fn any_task() -> impl Strategy<Value = ScanTask> {
+    let numbers = (any::<i64>(), any::<i64>(), any::<Option<i64>>(), any::<Option<i64>>(), any::<Option<i64>>());
+    let rest = (any::<Option<i32>>(), any::<Option<i64>>(), any::<Option<Vec<i64>>>(), any::<Option<i32>>(), 0..4usize);
+    (any::<String>(), numbers, rest, any::<(i64, i64)>()).prop_map(|(path, numbers, rest, range)| {
+        let (sort_order_id, first_row_id, split_offsets, day, format) = rest;
+        let values = vec![PartitionValue { value: day.map(Value::Int), ..file().partition.values[0].clone() }];
+        let data_file = DataFile {
+            format: FORMATS[format],
+            partition: Arc::new(Partition { spec_id: 3, values }),
+            record_count: numbers.0,
+            size_bytes: numbers.1,
+            sequence_number: numbers.2,
+            file_sequence_number: numbers.3,
+            snapshot_id: numbers.4,
+            sort_order_id,
+            first_row_id,
+            split_offsets,
+            ..plain_file(&path)
+        };
+        task(&Arc::new(data_file), range.0, range.1)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #[test]
+    fn plain_tasks_come_back_among_others(tasks in proptest::collection::vec(proptest::collection::vec(any_task(), 0..4), 1..9)) {
+        let mut splits: Vec<_> = tasks.into_iter().map(of).collect();
+        splits.insert(splits.len() / 2, Arc::new(split()));
+        comes_back(&splits);
+    }
+
+    #[test]
+    fn any_sections_are_read_or_refused(tasks: Vec<u8>, partitions: Vec<u8>, residuals: Vec<u8>, files: Vec<u8>) {
+        let (_, known) = written(&[task(&Arc::new(plain_file("x")), 0, 1)]);
+        let all = Sections { partitions: &partitions[..], residuals: &residuals[..], files: &files[..], specs: &known.specs };
+        for shared in [all, Sections { files: &files[..], ..sections(&known) }, sections(&known)] {
+            let _ = plain_split(&tasks, &shared, &split().context);
+        }
+    }
+}
