@@ -166,20 +166,19 @@ def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
         lambda file: jvm.PythonRDD.readRDDFromFile(context._jsc, file, count),
         lambda: jvm.PythonParallelizeServer(context._jsc.sc(), count),
     )
-    return _of_rdd(spark, rdd.rdd(), jvm.org.apache.spark.sql.Encoders.BINARY())
+    return _of_rdd(spark, rdd.rdd(), jvm.org.apache.spark.sql.Encoders.BINARY()).withColumnRenamed("value", "split")
 
 
 def _numbers(spark: SparkSession, count: int) -> DataFrame:
-    """A row with column `split` for each number below `count`, in a partition of its own. Spark makes them."""
+    """A row with each number below `count`, in a partition of its own. Spark makes them."""
     context: Any = spark.sparkContext
     numbers = context._jsc.sc().range(0, count, 1, count)
     return _of_rdd(spark, numbers, context._jvm.org.apache.spark.sql.Encoders.LONG())
 
 
 def _of_rdd(spark: SparkSession, rdd: Any, encoder: Any) -> DataFrame:
-    """The values of an RDD as column `split`. Spark takes a DataFrame made from an RDD for huge."""
-    values = spark._jsparkSession.createDataset(rdd, encoder)
-    return DataFrame(values.toDF(), spark).withColumnRenamed("value", "split")
+    """The values of an RDD as the only column. Spark takes a DataFrame made from an RDD for huge."""
+    return DataFrame(spark._jsparkSession.createDataset(rdd, encoder).toDF(), spark)
 
 
 def _broadcast(spark: SparkSession, value: bytes) -> Any:
