@@ -35,10 +35,10 @@ const PLAIN: u8 = 0;
 const SHARED: usize = 5;
 
 /// Splits that a thread packs at once.
-const GROUP: usize = 512;
+const GROUP: usize = 2048;
 
 /// A chunk of so many bytes takes no more splits.
-const CHUNK_BYTES: usize = 256 << 10;
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// More than zstandard can make of a byte.
 const MOST_RATIO: usize = 65_536;

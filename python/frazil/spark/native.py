@@ -168,10 +168,10 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         return all_to_arrow(spark, scan, "the table is of Apache Paimon")
     schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]
-    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes)
+    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes), pack_from(spark)
     refused: dict[str, str] = {}
     while True:
-        schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most, pack_from(spark))
+        schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most)
         facts = json.loads(text)
         groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in facts["groups"])
         more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}
