@@ -77,7 +77,7 @@ fn pack_with<'a, S: Sync>(
 pub fn packed_tasks_at(packed: &[u8], index: usize, context: &Arc<ReadContext>) -> Result<Split> {
     let place = find(packed, index)?;
     let content = place.content()?;
-    let (split, texts, plain) = sections(&content, place.index).ok_or_else(damaged)?;
+    let Parts { split, texts, plain } = parts(&content, place.index).ok_or_else(damaged)?;
     match split.strip_prefix(&[PLAIN]) {
         Some(tasks) => plain_split(tasks, &plain, context).map_err(|e| damaged().because(e)),
         None => split_of(&parse(split)?, SpecShape::parse_all(&parse(texts)?)?, context.clone()),
@@ -269,14 +269,20 @@ fn table(packed: &[u8]) -> Option<(&[[u8; 16]], &[u8])> {
     (end == data.len()).then_some((entries, data))
 }
 
-/// A split, and the sections that it shares: for texts and for plain tasks.
-fn sections(content: &[u8], index: usize) -> Option<(&[u8], &[u8], Sections<&[u8]>)> {
+/// A split, and what it shares if it is a text, or plain tasks.
+struct Parts<'a> {
+    split: &'a [u8],
+    texts: &'a [u8],
+    plain: Sections<&'a [u8]>,
+}
+
+fn parts(content: &[u8], index: usize) -> Option<Parts<'_>> {
     let (rest, splits) = content.split_last_chunk::<4>()?;
     let splits = u32::from_le_bytes(*splits) as usize;
-    let (parts, ends) = rest.split_at_checked(rest.len().checked_sub(splits.checked_add(SHARED)?.checked_mul(4)?)?)?;
+    let (all, ends) = rest.split_at_checked(rest.len().checked_sub(splits.checked_add(SHARED)?.checked_mul(4)?)?)?;
     let part = |i: usize| {
         let start = i.checked_sub(1).map_or(Some(0), |before| number_at(ends, before))?;
-        parts.get(start..number_at(ends, i)?)
+        all.get(start..number_at(ends, i)?)
     };
     if index >= splits {
         return None;
@@ -287,7 +293,7 @@ fn sections(content: &[u8], index: usize) -> Option<(&[u8], &[u8], Sections<&[u8
         residuals: part(splits + 3)?,
         files: part(splits + 4)?,
     };
-    Some((part(index)?, part(splits)?, plain))
+    Some(Parts { split: part(index)?, texts: part(splits)?, plain })
 }
 
 fn number_at(numbers: &[u8], index: usize) -> Option<usize> {

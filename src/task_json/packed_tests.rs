@@ -85,7 +85,7 @@ fn partition_specs_are_shared_only_where_they_are_the_same() {
     let place = &packed(&splits);
     let content = find(place, 0).unwrap().content().unwrap();
     let specs =
-        |i| serde_json::from_slice::<serde_json::Value>(sections(&content, i).unwrap().0).unwrap()["specs"].clone();
+        |i| serde_json::from_slice::<serde_json::Value>(parts(&content, i).unwrap().split).unwrap()["specs"].clone();
     assert_eq!([0, 1, 2, 4, 5, 6].map(|i| specs(i).as_array().unwrap().len()), [0, 1, 0, 1, 0, 0]);
 }
 
