@@ -18,6 +18,7 @@ __all__ = [
     "CommitMessage",
     "DataFile",
     "DeleteFile",
+    "PackedSplits",
     "PlanPart",
     "Scan",
     "ScanTask",
