@@ -18,11 +18,10 @@ use crate::data::deletes::DeleteFilter;
 use crate::data::plain_columns::{Plain, plain_columns};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
-use crate::packed_plan::{Splits, tasks_of};
+use crate::packed_plan::Splits;
 use crate::scan::{Scan, SplitRequest};
-use crate::splits;
 use crate::store::{in_parallel, location};
-use crate::task::{FileContent, ScanTask, Split};
+use crate::task::{FileContent, ScanTask};
 use crate::types::json::value_to_json;
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type};
@@ -129,20 +128,17 @@ impl Scan {
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
     pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: GoOn) -> Result<HandOver> {
         let packing = self.split_plan(packing)?;
-        let batches = self.planned_batches(go_on)?;
+        let planned = self.planned(request.pack_from, go_on)?;
         let mut dealer = Dealer::new(self, request);
         let mut out = Dealt::default();
-        let context = self.context();
-        let files = batches.iter().map(|batch| batch.rows.len()).sum();
-        let (rest, reasons) = match dealer.refusal(files) {
+        let (rest, reasons) = match dealer.refusal(planned.len()) {
             Some(reason) => {
-                (self.pack_planned(batches, &packing, request.pack_from, go_on)?, Reasons::Everywhere(reason))
+                (self.pack_planned(planned, &packing, request.pack_from, go_on)?, Reasons::Everywhere(reason))
             }
             None => {
-                dealer.deal(tasks_of(batches, go_on)?, &mut out, go_on)?;
-                let rest = splits::pack(out.rest, &packing, go_on)?;
-                let split = |tasks| Split { context: context.clone(), tasks };
-                (Splits::Each(rest.into_iter().map(split).collect()), Reasons::Each(reasons_batch(&out.reasons)?))
+                dealer.deal(planned.into_tasks(go_on)?, &mut out, go_on)?;
+                let rest = Splits::Each(self.pack(out.rest, &packing, go_on)?);
+                (rest, Reasons::Each(reasons_batch(&out.reasons)?))
             }
         };
         Ok(HandOver {
@@ -151,7 +147,7 @@ impl Scan {
             deleted: out.deleted.into_batch()?,
             rest,
             reasons,
-            wanted: Schema::new(context.schema.id, dealer.wanted, Vec::new()),
+            wanted: Schema::new(self.context().schema.id, dealer.wanted, Vec::new()),
         })
     }
 }

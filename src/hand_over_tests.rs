@@ -41,7 +41,7 @@ fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
     scan.hand_over(request, SplitRequest::default(), GO_ON).unwrap()
 }
 
-fn each(dealt: &HandOver) -> &[Split] {
+fn each(dealt: &HandOver) -> &[crate::task::Split] {
     let Splits::Each(splits) = &dealt.rest else { panic!("they are packed") };
     splits
 }

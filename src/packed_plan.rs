@@ -46,6 +46,36 @@ impl PackedSplits {
     }
 }
 
+/// What a scan reads, before it is packed.
+pub(crate) enum Planned {
+    /// Files of which each task is what [`PlannedRow`] gives.
+    Plain(Vec<PlannedBatch>),
+    /// Any.
+    Tasks(Vec<ScanTask>),
+}
+
+impl Planned {
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Planned::Plain(batches) => batches.iter().map(|batch| batch.rows.len()).sum(),
+            Planned::Tasks(tasks) => tasks.len(),
+        }
+    }
+
+    /// The tasks.
+    pub fn into_tasks(self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+        match self {
+            Planned::Plain(batches) => {
+                let mut tasks = Vec::new();
+                batches.into_iter().try_for_each(|batch| add_tasks(&batch, &mut tasks, go_on))?;
+                Ok(tasks)
+            }
+            Planned::Tasks(tasks) => Ok(tasks),
+        }
+    }
+}
+
 impl Scan {
     /// As [`Scan::splits`], but packed if they are so many and more. Those of a scan with deletes or of changes are not.
     ///
@@ -53,41 +83,47 @@ impl Scan {
     /// As [`Scan::splits`].
     pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: GoOn) -> Result<Splits> {
         let plan = self.split_plan(request)?;
-        self.pack_planned(self.planned_batches(go_on)?, &plan, pack_from, go_on)
+        self.pack_planned(self.planned(pack_from, go_on)?, &plan, pack_from, go_on)
+    }
+
+    /// Plans. Batches are kept only as long as all of them could be packed: with many deletes they are large.
+    pub(crate) fn planned(&self, pack_from: usize, go_on: GoOn) -> Result<Planned> {
+        let mut plan = self.plan(false, go_on)?;
+        let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
+        while let Some(batch) = plan.next_batch(go_on)? {
+            if let Some(batches) = plain.as_mut().filter(|_| is_plain(&batch)) {
+                batches.push(batch);
+                continue;
+            }
+            let before = plain.take().unwrap_or_default();
+            before.into_iter().chain([batch]).try_for_each(|batch| add_tasks(&batch, &mut tasks, go_on))?;
+        }
+        Ok(plain.map_or(Planned::Tasks(tasks), Planned::Plain))
     }
 
     /// Splits of what was planned.
     pub(crate) fn pack_planned(
         &self,
-        batches: Vec<PlannedBatch>,
+        planned: Planned,
         plan: &SplitPlan,
         pack_from: usize,
         go_on: GoOn,
     ) -> Result<Splits> {
-        let context = self.context();
-        if batches.iter().all(is_plain) {
-            let rows = batches.iter().flat_map(PlannedRow::all).collect();
-            let splits = splits::pack(rows, plan, go_on)?;
+        if let Planned::Plain(batches) = &planned {
+            let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan, go_on)?;
             if splits.len() >= pack_from {
-                let packed = pack_plain_tasks(&splits, go_on)?;
-                return Ok(Splits::Packed(PackedSplits { context: context.clone(), count: splits.len(), packed }));
+                let (context, packed) = (self.context().clone(), pack_plain_tasks(&splits, go_on)?);
+                return Ok(Splits::Packed(PackedSplits { context, count: splits.len(), packed }));
             }
         }
-        let splits = splits::pack(tasks_of(batches, go_on)?, plan, go_on)?;
-        Ok(Splits::Each(splits.into_iter().map(|tasks| Split { context: context.clone(), tasks }).collect()))
+        Ok(Splits::Each(self.pack(planned.into_tasks(go_on)?, plan, go_on)?))
     }
 }
 
-/// The tasks of planned batches.
-pub(crate) fn tasks_of(batches: Vec<PlannedBatch>, go_on: GoOn) -> Result<Vec<ScanTask>> {
-    let mut tasks = Vec::with_capacity(batches.iter().map(|batch| batch.rows.len()).sum());
-    for batch in batches {
-        go_on()?;
-        for k in 0..batch.rows.len() {
-            tasks.push(batch.task(k)?);
-        }
-    }
-    Ok(tasks)
+fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>, go_on: GoOn) -> Result<()> {
+    go_on()?;
+    tasks.reserve(batch.rows.len());
+    (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| tasks.push(task)))
 }
 
 /// Whether all tasks of a batch are what [`PlannedRow`] gives.

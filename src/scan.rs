@@ -144,7 +144,7 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
+    pub(crate) fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
         let input = PlanInput { column_metrics, ..self.plan_input() };
         Ok(match &self.history {
             History::None => AnyPlan::Files(Box::new(Plan::start(input, go_on)?)),
@@ -230,14 +230,6 @@ impl Scan {
         Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
     }
 
-    pub(crate) fn planned_batches(&self, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
-        let (mut plan, mut out) = (self.plan(false, go_on)?, Vec::new());
-        while let Some(batch) = plan.next_batch(go_on)? {
-            out.push(batch);
-        }
-        Ok(out)
-    }
-
     /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
     ///
     /// # Errors
@@ -279,10 +271,14 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
     pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
-        let request = self.split_plan(request)?;
-        let tasks = self.tasks(false, go_on)?.collect_all(go_on)?;
-        let pack = |tasks| Split { context: self.shape.context.clone(), tasks };
-        Ok(splits::pack(tasks, &request, go_on)?.into_iter().map(pack).collect())
+        let plan = self.split_plan(request)?;
+        self.pack(self.tasks(false, go_on)?.collect_all(go_on)?, &plan, go_on)
+    }
+
+    /// Splits of these tasks.
+    pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Split>> {
+        let split = |tasks| Split { context: self.shape.context.clone(), tasks };
+        Ok(splits::pack(tasks, plan, go_on)?.into_iter().map(split).collect())
     }
 
     pub(crate) fn split_plan(&self, request: SplitRequest) -> Result<SplitPlan> {

@@ -29,6 +29,17 @@ use crate::types::value::{ValueRef, decode_bound, encode_bound};
 /// Formats by their bits.
 const FORMATS: [FileFormat; 4] = [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin];
 const FORMAT_SHIFT: u32 = 6;
+
+/// The place of a format among [`FORMATS`].
+fn format_bits(format: FileFormat) -> u8 {
+    match format {
+        FileFormat::Parquet => 0,
+        FileFormat::Avro => 1,
+        FileFormat::Orc => 2,
+        FileFormat::Puffin => 3,
+    }
+}
+
 const HAS_OFFSETS: u8 = 1 << 5;
 
 /// Numbers that every file has, and those that it may lack.
@@ -186,10 +197,10 @@ impl<'a> Shared<'a> {
             file.sort_order_id.map(i64::from),
             file.first_row_id,
         ];
-        let mut head = FORMATS.iter().position(|f| *f == file.format).unwrap_or_default() << FORMAT_SHIFT;
-        sometimes.iter().enumerate().for_each(|(i, number)| head |= usize::from(number.is_some()) << i);
+        let mut head = format_bits(file.format) << FORMAT_SHIFT;
+        sometimes.iter().enumerate().for_each(|(i, number)| head |= u8::from(number.is_some()) << i);
         let out = &mut self.out.files;
-        out.push(head as u8 | if file.split_offsets.is_some() { HAS_OFFSETS } else { 0 });
+        out.push(head | if file.split_offsets.is_some() { HAS_OFFSETS } else { 0 });
         let (path, before) = (file.path.as_bytes(), self.path.as_bytes());
         let shared = path.iter().zip(before).take_while(|(a, b)| a == b).count();
         put_long(out, shared as i64);

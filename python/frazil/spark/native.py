@@ -32,7 +32,7 @@ from frazil import interop
 from frazil.exceptions import InternalError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.schema import Schema
-from frazil.spark.lanes import Splits, pack_from
+from frazil.spark.lanes import Splits
 from frazil.spark.path_numbers import PathNumbers
 from frazil.spark.types import spark_schema
 
@@ -140,14 +140,14 @@ class Dealt:
         return pa.table({"file_path": pa.array(paths, pa.string()), "reason": pa.repeat(self.refused, len(paths))})
 
 
-def all_to_arrow(spark: SparkSession, scan: Scan, reason: str) -> Dealt:
-    """Everything to the Arrow lane."""
-    splits = scan._core.splits_or_packed(pack_from(spark))
+def all_to_arrow(scan: Scan, reason: str, pack_from: int | None = None) -> Dealt:
+    """Everything to the Arrow lane; of `pack_from` splits and more, packed where they can be."""
+    splits = scan._core.splits_or_packed(pack_from)
     nothing = pa.table({"word": pa.array([], pa.int64()), "mask": pa.array([], pa.int64())})
     return Dealt(scan.schema, True, (), nothing, splits, reason)
 
 
-def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) -> Dealt:
+def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False, pack_from: int | None = None) -> Dealt:
     """Which lane reads which file.
 
     Args:
@@ -156,6 +156,8 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
         engine: Who may read.
         places: Whether rows shall say where they are: Spark's reader has that for nothing, and Frazil's sends a text of
             each row.
+        pack_from: Of so many splits and more that stay Frazil's, all are packed where they can be. That is for reading:
+            `Dealt.reasons` of all of them then takes long.
 
     Raises:
         UnsupportedError: `engine` is `native`, and Spark's reader can't read some file as Frazil does.
@@ -163,12 +165,12 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False) 
     if engine not in ("auto", "native", "arrow"):
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
-        return all_to_arrow(spark, scan, "asked for by engine='arrow'")
+        return all_to_arrow(scan, "asked for by engine='arrow'", pack_from)
     if scan._table.format != "iceberg" and engine == "auto":
-        return all_to_arrow(spark, scan, "the table is of Apache Paimon")
+        return all_to_arrow(scan, "the table is of Apache Paimon", pack_from)
     schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]
-    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes), pack_from(spark)
+    most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes), pack_from
     refused: dict[str, str] = {}
     while True:
         schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most)

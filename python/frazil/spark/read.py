@@ -15,7 +15,7 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.spark.kept_plans import keep_plans
-from frazil.spark.lanes import arrow_lane
+from frazil.spark.lanes import arrow_lane, pack_from
 from frazil.spark.native import Dealt, Engine, all_to_arrow, deal, read_group
 from frazil.spark.options import scan_of
 from frazil.spark.planning import Planning, deal_out, read_parts
@@ -72,7 +72,8 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
     if parts is not None:
         rows = read_parts(spark, scan, parts)
     else:
-        dealt = deal(spark, scan, engine)
+        # What engine="native" leaves over is an error, which names a file.
+        dealt = deal(spark, scan, engine, pack_from=None if engine == "native" else pack_from(spark))
         frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema)]
         if len(dealt.rest) or not frames:
             frames.append(arrow_lane(spark, dealt.rest, schema).alias(f"frazil arrow lane: {len(dealt.rest)} splits"))
@@ -127,5 +128,5 @@ def explain(
         opened = table if isinstance(table, Table) else open_table(table)
         scan = scan_of(opened, options or {}, filter, select, at)
     if engine != "native" and deal_out(spark, scan, planning) is not None:
-        return Lanes(all_to_arrow(spark, scan, "executors plan it"))
+        return Lanes(all_to_arrow(scan, "executors plan it"))
     return Lanes(deal(spark, scan, engine))
