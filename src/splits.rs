@@ -107,28 +107,42 @@ impl Piece for ScanTask {
 /// # Errors
 /// What `go_on` gives.
 pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Vec<T>>> {
-    let mut bins: VecDeque<Bin<T>> = VecDeque::new();
-    let mut out = Vec::new();
-    for (i, task) in tasks.into_iter().flat_map(|t| cut(t, plan.split_size_bytes)).enumerate() {
-        if i % PIECES_BETWEEN == 0 {
+    let mut bins = Bins { open: VecDeque::new(), full: Vec::new(), plan };
+    for (i, task) in tasks.into_iter().enumerate() {
+        if i % TASKS_BETWEEN == 0 {
             go_on()?;
         }
+        cut(&task, plan.split_size_bytes, |piece| bins.add(piece), go_on)?;
+    }
+    let Bins { open, mut full, .. } = bins;
+    full.extend(open.into_iter().map(|bin| merge_adjacent(bin.tasks)));
+    Ok(full)
+}
+
+/// Splits that are being filled, and those that are not any more.
+struct Bins<'a, T> {
+    open: VecDeque<Bin<T>>,
+    full: Vec<Vec<T>>,
+    plan: &'a SplitPlan,
+}
+
+impl<T: Piece> Bins<'_, T> {
+    fn add(&mut self, task: T) {
         let (_, length) = task.range();
         let (deletes, delete_bytes) = task.deletes();
-        let cost = (deletes + 1).saturating_mul(plan.open_file_cost_bytes);
+        let cost = (deletes + 1).saturating_mul(self.plan.open_file_cost_bytes);
         let weight = length.saturating_add(delete_bytes).max(cost);
-        match bins.iter_mut().find(|b| b.weight.saturating_add(weight) <= plan.split_size_bytes) {
-            Some(bin) => bin.add(task, weight),
-            None => {
-                bins.push_back(Bin { tasks: vec![task], weight });
-                if bins.len() > plan.lookback {
-                    out.extend(take_largest(&mut bins));
-                }
-            }
+        let fits = |bin: &&mut Bin<T>| bin.weight.saturating_add(weight) <= self.plan.split_size_bytes;
+        if let Some(bin) = self.open.iter_mut().find(fits) {
+            return bin.add(task, weight);
+        }
+        let mut tasks = Vec::with_capacity(TASKS_OF_SPLIT);
+        tasks.push(task);
+        self.open.push_back(Bin { tasks, weight });
+        if self.open.len() > self.plan.lookback {
+            self.full.extend(take_largest(&mut self.open).map(|bin| merge_adjacent(bin.tasks)));
         }
     }
-    out.extend(bins);
-    Ok(out.into_iter().map(|b| merge_adjacent(b.tasks)).collect())
 }
 
 struct Bin<T> {
@@ -158,28 +172,37 @@ fn content_bytes(file: &DataFile) -> i64 {
     }
 }
 
-/// Pieces between two questions whether to go on.
-const PIECES_BETWEEN: usize = 256;
+/// Tasks, or pieces of one, between two questions whether to go on.
+const TASKS_BETWEEN: usize = 256;
+
+/// Tasks of a split, about: there is room for so many at first.
+const TASKS_OF_SPLIT: usize = 4;
 
 /// Pieces of one file, about: a size that no file has must not fill the memory.
 const MOST_PIECES: i64 = 1 << 16;
 
 /// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
-fn cut<T: Piece>(task: T, split_size_bytes: i64) -> Vec<T> {
+fn cut<T: Piece>(task: &T, split_size_bytes: i64, mut add: impl FnMut(T), go_on: GoOn) -> Result<()> {
     let (_, length) = task.range();
-    let piece = |start: i64, end: i64| task.with_range(start, end - start);
+    let mut piece = |start: i64, end: i64| add(task.with_range(start, end - start));
     match task.split_offsets() {
         Some(offsets) if valid_offsets(offsets, task.size_bytes()) => {
             let ends = offsets.iter().skip(1).copied().chain([length]);
-            offsets.iter().zip(ends).map(|(start, end)| piece(*start, end)).collect()
+            offsets.iter().zip(ends).for_each(|(start, end)| piece(*start, end));
         }
-        _ if length <= 0 => Vec::new(),
+        _ if length <= 0 => {}
         _ => {
             let bytes = split_size_bytes.max(length / MOST_PIECES);
             let step = usize::try_from(bytes).unwrap_or(usize::MAX);
-            (0..length).step_by(step).map(|start| piece(start, start.saturating_add(bytes).min(length))).collect()
+            for (i, start) in (0..length).step_by(step).enumerate() {
+                if i % TASKS_BETWEEN == TASKS_BETWEEN - 1 {
+                    go_on()?;
+                }
+                piece(start, start.saturating_add(bytes).min(length));
+            }
         }
     }
+    Ok(())
 }
 
 /// Offsets may be wrong; then they are ignored: they must ascend strictly and lie in the file.
@@ -190,19 +213,17 @@ fn valid_offsets(offsets: &[i64], size_bytes: i64) -> bool {
 }
 
 /// Joins neighbours in one file again.
-fn merge_adjacent<T: Piece>(tasks: Vec<T>) -> Vec<T> {
-    let mut out: Vec<T> = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        let (start, length) = task.range();
+fn merge_adjacent<T: Piece>(mut tasks: Vec<T>) -> Vec<T> {
+    tasks.dedup_by(|task, last| {
         // Ranges are compared first: what tells files apart is elsewhere in memory.
-        match out.last_mut().map(|last| (last.range(), last)) {
-            Some(((first, before), last)) if first + before == start && last.is_of_same_file(&task) => {
-                *last = last.with_range(first, before + length);
-            }
-            _ => out.push(task),
+        let ((first, before), (start, length)) = (last.range(), task.range());
+        let joins = first + before == start && last.is_of_same_file(task);
+        if joins {
+            *last = last.with_range(first, before + length);
         }
-    }
-    out
+        joins
+    });
+    tasks
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ use crate::workers::{GoOn, in_parallel};
 mod encode;
 pub mod packed;
 mod paimon;
+mod paths;
 pub mod plain;
 
 /// Whether to write only the specification's members or all that a reader in another process needs.

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::task::{ReadContext, Split};
 use crate::workers::{GoOn, in_parallel};
 
-const MAGIC: [u8; 4] = *b"FZT2";
+const MAGIC: [u8; 4] = *b"FZT3";
 const LEVEL: i32 = 1;
 
 /// What a split of plain tasks begins with, and no text.
@@ -150,7 +150,7 @@ impl<'a> OpenChunk<'a> {
 
     fn add_plain<T: PlainTask<'a>>(&mut self, tasks: impl IntoIterator<Item = T>) -> Result<()> {
         self.content.push(PLAIN);
-        tasks.into_iter().try_for_each(|task| self.plain.put_task(&task, &mut self.content))?;
+        self.plain.put_tasks(tasks, &mut self.content)?;
         self.ends.push(short(self.content.len())?);
         Ok(())
     }

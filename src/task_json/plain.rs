@@ -2,9 +2,12 @@
 //! files, partitions, specs and residuals once, and tasks name them by number.
 //!
 //! ```text
-//! task:      number of its file, start, length, number of its residual
-//! file:      a byte of which members it has and its format; bytes that its path shares with the path before, and the
-//!            others; number of its partition; the members, as distances from those of the file before; split offsets
+//! task:      number of its file, as the distance from that behind the task's before in the split, times eight, and two
+//!            bits of what its range is and one of whether it has a residual; if the range is not the whole file,
+//!            start; if it does not end with the file, length; number of its residual
+//! file:      two bytes of its format, which members it has, and what is as in the file before; its path (see `paths`);
+//!            number of its partition; rows and bytes, and the members, as distances from those of the file before;
+//!            split offsets
 //! partition: number of its spec, and for each field no value, or one as in bounds
 //! residual:  its text
 //! ```
@@ -18,6 +21,7 @@ use hashbrown::HashMap;
 
 use super::SpecShape;
 use super::encode::{SpecObject, add_text, same_fields};
+use super::paths::{PathReader, PathWriter};
 use crate::codec::avro::Cursor;
 use crate::codec::avro::encode::{put_bytes, put_long, put_optional};
 use crate::error::{Error, Result};
@@ -28,10 +32,10 @@ use crate::types::value::{ValueRef, decode_bound, encode_bound};
 
 /// Formats by their bits.
 const FORMATS: [FileFormat; 4] = [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin];
-const FORMAT_SHIFT: u32 = 6;
+const FORMAT_SHIFT: u32 = 8;
 
 /// The place of a format among [`FORMATS`].
-fn format_bits(format: FileFormat) -> u8 {
+fn format_bits(format: FileFormat) -> u16 {
     match format {
         FileFormat::Parquet => 0,
         FileFormat::Avro => 1,
@@ -40,11 +44,22 @@ fn format_bits(format: FileFormat) -> u8 {
     }
 }
 
-const HAS_OFFSETS: u8 = 1 << 5;
+const HAS_OFFSETS: u16 = 1 << 5;
+/// Whether all numbers that it may lack are those of the file before, or it lacks them.
+const SAME_NUMBERS: u16 = 1 << 6;
+const SAME_OFFSETS: u16 = 1 << 7;
 
 /// Numbers that every file has, and those that it may lack.
 const ALWAYS: usize = 2;
 const SOMETIMES: usize = 5;
+
+/// What is read of a file.
+const WHOLE: i64 = 0;
+const TO_THE_END: i64 = 1;
+const A_PART: i64 = 2;
+const RANGE_BITS: i64 = 3;
+const HAS_RESIDUAL: i64 = 4;
+const TASK_SHIFT: u32 = 3;
 
 /// A data file that has nothing else than this.
 #[derive(Clone, Copy, Debug)]
@@ -150,13 +165,17 @@ pub(super) fn is_plain(task: &ScanTask) -> bool {
 /// What the plain tasks of a chunk share, each with its number.
 #[derive(Default)]
 pub(super) struct Shared<'a> {
-    files: HashMap<(usize, usize), i64>,
+    files: HashMap<(usize, usize), (i64, i64)>,
     partitions: HashMap<usize, i64>,
     /// Kept, so that no other takes the address.
     residuals: HashMap<usize, (i64, Arc<BoundPredicate>)>,
+    /// Addresses and numbers of the last ones: those of the next are mostly the same.
+    last_partition: Option<(usize, i64)>,
+    last_residual: Option<(usize, i64)>,
     specs: Vec<&'a Partition>,
-    path: &'a str,
+    paths: PathWriter<'a>,
     numbers: [i64; ALWAYS + SOMETIMES],
+    offsets: &'a [i64],
     out: Sections<Vec<u8>>,
 }
 
@@ -170,23 +189,44 @@ pub(super) struct Sections<T> {
 }
 
 impl<'a> Shared<'a> {
-    /// Appends a task to `out`.
-    pub fn put_task(&mut self, task: &impl PlainTask<'a>, out: &mut Vec<u8>) -> Result<()> {
-        let key = task.file_key();
-        let file = match self.files.get(&key) {
-            Some(number) => *number,
-            None => {
-                let partition = self.partition(task.partition()?);
-                self.put_file(&task.file()?, partition);
-                let number = self.files.len() as i64;
-                self.files.insert(key, number);
-                number
+    /// Appends the tasks of a split to `out`.
+    pub fn put_tasks<T: PlainTask<'a>>(&mut self, tasks: impl IntoIterator<Item = T>, out: &mut Vec<u8>) -> Result<()> {
+        let mut next = 0;
+        tasks.into_iter().try_for_each(|task| {
+            let (number, size_bytes) = self.file(&task)?;
+            let residual = self.residual(task.residual()?)?;
+            let (start, length) = task.range();
+            let range = match size_bytes.wrapping_sub(start) {
+                rest if rest != length => A_PART,
+                _ if start != 0 => TO_THE_END,
+                _ => WHOLE,
+            };
+            let has_residual = if residual == 0 { 0 } else { HAS_RESIDUAL };
+            put_long(out, (number - next) << TASK_SHIFT | range | has_residual);
+            if range != WHOLE {
+                put_long(out, start);
             }
-        };
-        let (start, length) = task.range();
-        let residual = self.residual(task.residual()?)?;
-        [file, start, length, residual].into_iter().for_each(|number| put_long(out, number));
-        Ok(())
+            if range == A_PART {
+                put_long(out, length);
+            }
+            if residual != 0 {
+                put_long(out, residual);
+            }
+            next = number + 1;
+            Ok(())
+        })
+    }
+
+    /// The number and the bytes of a task's file.
+    fn file(&mut self, task: &impl PlainTask<'a>) -> Result<(i64, i64)> {
+        let (key, next) = (task.file_key(), self.files.len() as i64);
+        if let Some(known) = self.files.get(&key) {
+            return Ok(*known);
+        }
+        let (file, partition) = (task.file()?, self.partition(task.partition()?));
+        self.put_file(&file, partition);
+        self.files.insert(key, (next, file.size_bytes));
+        Ok((next, file.size_bytes))
     }
 
     fn put_file(&mut self, file: &PlainFile<'a>, partition: i64) {
@@ -198,32 +238,39 @@ impl<'a> Shared<'a> {
             file.first_row_id,
         ];
         let mut head = format_bits(file.format) << FORMAT_SHIFT;
-        sometimes.iter().enumerate().for_each(|(i, number)| head |= u8::from(number.is_some()) << i);
+        sometimes.iter().enumerate().for_each(|(i, number)| head |= u16::from(number.is_some()) << i);
+        let [_, _, last @ ..] = self.numbers;
+        let same_numbers = sometimes.iter().zip(last).all(|(number, last)| number.is_none_or(|number| number == last));
+        let same_offsets = file.split_offsets.is_some_and(|offsets| offsets == self.offsets);
+        head |= if file.split_offsets.is_some() { HAS_OFFSETS } else { 0 };
+        head |= if same_numbers { SAME_NUMBERS } else { 0 } | if same_offsets { SAME_OFFSETS } else { 0 };
         let out = &mut self.out.files;
-        out.push(head | if file.split_offsets.is_some() { HAS_OFFSETS } else { 0 });
-        let (path, before) = (file.path.as_bytes(), self.path.as_bytes());
-        let shared = path.iter().zip(before).take_while(|(a, b)| a == b).count();
-        put_long(out, shared as i64);
-        put_bytes(out, path.get(shared..).unwrap_or_default());
+        out.extend(head.to_le_bytes());
+        self.paths.put(file.path, out);
         put_long(out, partition);
         let always = [file.record_count, file.size_bytes].map(Some);
+        let sometimes = sometimes.map(|number| number.filter(|_| !same_numbers));
         for (number, last) in always.into_iter().chain(sometimes).zip(&mut self.numbers) {
             if let Some(number) = number {
                 put_long(out, number.wrapping_sub(*last));
                 *last = number;
             }
         }
-        if let Some(offsets) = file.split_offsets {
+        if let Some(offsets) = file.split_offsets.filter(|_| !same_offsets) {
             put_long(out, offsets.len() as i64);
             let before = std::iter::once(&0).chain(offsets);
             offsets.iter().zip(before).for_each(|(offset, before)| put_long(out, offset.wrapping_sub(*before)));
+            self.offsets = offsets;
         }
-        self.path = file.path;
     }
 
     fn partition(&mut self, partition: &'a Arc<Partition>) -> i64 {
-        let next = self.partitions.len() as i64;
-        let number = *self.partitions.entry(Arc::as_ptr(partition) as usize).or_insert(next);
+        let (key, next) = (Arc::as_ptr(partition) as usize, self.partitions.len() as i64);
+        if let Some((_, number)) = self.last_partition.filter(|(last, _)| *last == key) {
+            return number;
+        }
+        let number = *self.partitions.entry(key).or_insert(next);
+        self.last_partition = Some((key, number));
         if number == next {
             let same = |spec: &&Partition| spec.spec_id == partition.spec_id && same_fields(spec, partition);
             let spec = self.specs.iter().position(same).unwrap_or_else(|| {
@@ -242,7 +289,11 @@ impl<'a> Shared<'a> {
 
     fn residual(&mut self, residual: Arc<BoundPredicate>) -> Result<i64> {
         let key = Arc::as_ptr(&residual) as usize;
+        if let Some((_, number)) = self.last_residual.filter(|(last, _)| *last == key) {
+            return Ok(number);
+        }
         if let Some((number, _)) = self.residuals.get(&key) {
+            self.last_residual = Some((key, *number));
             return Ok(*number);
         }
         let mut text = Vec::new();
@@ -250,6 +301,7 @@ impl<'a> Shared<'a> {
         put_bytes(&mut self.out.residuals, &text);
         let number = self.residuals.len() as i64;
         self.residuals.insert(key, (number, residual));
+        self.last_residual = Some((key, number));
         Ok(number)
     }
 
@@ -273,11 +325,8 @@ impl<'a> Shared<'a> {
 /// # Errors
 /// `CorruptTable` if they are none.
 pub(super) fn plain_split(tasks: &[u8], shared: &Sections<&[u8]>, context: &Arc<ReadContext>) -> Result<Split> {
-    let (mut cursor, mut rows) = (Cursor::new(tasks), Vec::new());
-    while !cursor.rest().is_empty() {
-        rows.push([cursor.long()?, cursor.long()?, cursor.long()?, cursor.long()?]);
-    }
-    let wanted = rows.iter().map(|[file, ..]| *file).collect();
+    let rows = task_rows(tasks)?;
+    let wanted = rows.iter().map(|row| row.file).collect();
     let files = Partitions::new(shared)?.files(shared.files, wanted)?;
     let texts = strings(shared.residuals)?;
     let mut residuals = HashMap::new();
@@ -290,18 +339,46 @@ pub(super) fn plain_split(tasks: &[u8], shared: &Sections<&[u8]>, context: &Arc<
         residuals.insert(number, residual.clone());
         Ok(residual)
     };
-    let task = |[file, start, length, residual]: [i64; 4]| {
+    let task = |row: TaskRow| {
+        let data_file = files.get(&row.file).ok_or_else(|| no_such("file", row.file))?.clone();
+        let length = row.length.unwrap_or(data_file.size_bytes.wrapping_sub(row.start));
         Ok(ScanTask {
-            data_file: files.get(&file).ok_or_else(|| no_such("file", file))?.clone(),
-            start,
+            data_file,
+            start: row.start,
             length,
             deletes: Vec::new(),
-            residual: residual_of(residual)?,
+            residual: residual_of(row.residual)?,
             change: None,
             merge: None,
         })
     };
     Ok(Split { context: context.clone(), tasks: rows.into_iter().map(task).collect::<Result<_>>()? })
+}
+
+/// A task as it is written. Without a length it ends with its file.
+struct TaskRow {
+    file: i64,
+    start: i64,
+    length: Option<i64>,
+    residual: i64,
+}
+
+fn task_rows(tasks: &[u8]) -> Result<Vec<TaskRow>> {
+    let (mut cursor, mut rows, mut next) = (Cursor::new(tasks), Vec::new(), 0i64);
+    while !cursor.rest().is_empty() {
+        let first = cursor.long()?;
+        let (range, has_residual) = (first & RANGE_BITS, first & HAS_RESIDUAL != 0);
+        if range > A_PART {
+            return Err(no_such("range", range));
+        }
+        let file = next.wrapping_add(first >> TASK_SHIFT);
+        let start = if range == WHOLE { 0 } else { cursor.long()? };
+        let length = if range == A_PART { Some(cursor.long()?) } else { None };
+        let residual = if has_residual { cursor.long()? } else { 0 };
+        rows.push(TaskRow { file, start, length, residual });
+        next = file.wrapping_add(1);
+    }
+    Ok(rows)
 }
 
 #[cold]
@@ -370,9 +447,9 @@ impl<'a> Partitions<'a> {
             if next != number || files.cursor.rest().is_empty() {
                 return Err(no_such("file", number));
             }
-            let (head, partition, offsets) = files.step()?;
+            let (head, partition) = files.step()?;
             next += 1;
-            out.insert(number, Arc::new(files.file(head, self.get(partition)?, offsets)?));
+            out.insert(number, Arc::new(files.file(head, self.get(partition)?)?));
         }
         Ok(out)
     }
@@ -381,46 +458,42 @@ impl<'a> Partitions<'a> {
 /// The files of a chunk, one after the other.
 struct Files<'a> {
     cursor: Cursor<'a>,
-    path: Vec<u8>,
+    path: PathReader,
     numbers: [i64; ALWAYS + SOMETIMES],
+    offsets: Vec<i64>,
 }
 
 impl<'a> Files<'a> {
     fn new(bytes: &'a [u8]) -> Files<'a> {
-        Files { cursor: Cursor::new(bytes), path: Vec::new(), numbers: [0; ALWAYS + SOMETIMES] }
+        let (path, numbers) = (PathReader::default(), [0; ALWAYS + SOMETIMES]);
+        Files { cursor: Cursor::new(bytes), path, numbers, offsets: Vec::new() }
     }
 
-    /// Reads a file: its first byte, the number of its partition and its split offsets.
-    fn step(&mut self) -> Result<(u8, i64, Option<Vec<i64>>)> {
+    /// Reads a file: its first bytes and the number of its partition.
+    fn step(&mut self) -> Result<(u16, i64)> {
         let cursor = &mut self.cursor;
-        let head = *cursor.take(1)?.first().unwrap_or(&0);
-        let shared = cursor.long()?;
-        let shared =
-            usize::try_from(shared).ok().filter(|n| *n <= self.path.len()).ok_or_else(|| no_such("path", shared))?;
-        self.path.truncate(shared);
-        self.path.extend_from_slice(cursor.bytes()?);
+        let head = u16::from_le_bytes(cursor.take(2)?.try_into().unwrap_or_default());
+        self.path.step(cursor)?;
         let partition = cursor.long()?;
         for (i, last) in self.numbers.iter_mut().enumerate() {
-            if i < ALWAYS || has(head, i) {
+            if i < ALWAYS || has(head, i) && head & SAME_NUMBERS == 0 {
                 *last = last.wrapping_add(cursor.long()?);
             }
         }
-        if head & HAS_OFFSETS == 0 {
-            return Ok((head, partition, None));
+        if head & (HAS_OFFSETS | SAME_OFFSETS) == HAS_OFFSETS {
+            let (count, mut last) = (cursor.long()?, 0i64);
+            self.offsets.clear();
+            for _ in 0..count {
+                last = last.wrapping_add(cursor.long()?);
+                self.offsets.push(last);
+            }
         }
-        let (count, mut last) = (cursor.long()?, 0i64);
-        let offset = |_| {
-            last = last.wrapping_add(cursor.long()?);
-            Ok(last)
-        };
-        Ok((head, partition, Some((0..count).map(offset).collect::<Result<_>>()?)))
+        Ok((head, partition))
     }
 
     /// The file that was read last.
-    fn file(&self, head: u8, partition: Arc<Partition>, split_offsets: Option<Vec<i64>>) -> Result<DataFile> {
-        let not_text = |e| Error::corrupt("a file's path is not UTF-8").because(e);
-        let path = std::str::from_utf8(&self.path).map_err(not_text)?;
-        let format = FORMATS[usize::from(head >> FORMAT_SHIFT)];
+    fn file(&self, head: u16, partition: Arc<Partition>) -> Result<DataFile> {
+        let format = FORMATS[usize::from(head >> FORMAT_SHIFT) % FORMATS.len()];
         let [record_count, size_bytes, sometimes @ ..] = self.numbers;
         let number = |i: usize| has(head, ALWAYS + i).then(|| sometimes[i]);
         Ok(DataFile {
@@ -431,14 +504,14 @@ impl<'a> Files<'a> {
             snapshot_id: number(2),
             sort_order_id: number(3).and_then(|id| i32::try_from(id).ok()),
             first_row_id: number(4),
-            split_offsets,
-            ..DataFile::new(FileContent::Data, path, format, partition)
+            split_offsets: (head & HAS_OFFSETS != 0).then(|| self.offsets.clone()),
+            ..DataFile::new(FileContent::Data, self.path.path()?, format, partition)
         })
     }
 }
 
 /// Whether a file has the number at this place.
-fn has(head: u8, place: usize) -> bool {
+fn has(head: u16, place: usize) -> bool {
     head >> (place - ALWAYS) & 1 == 1
 }
 

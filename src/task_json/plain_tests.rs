@@ -29,7 +29,7 @@ fn comes_back(splits: &[Arc<Split>]) {
 /// Sections and tasks of one split.
 fn written(tasks: &[ScanTask]) -> (Vec<u8>, Sections<Vec<u8>>) {
     let (mut shared, mut out) = (Shared::default(), Vec::new());
-    tasks.iter().for_each(|task| shared.put_task(&task, &mut out).unwrap());
+    shared.put_tasks(tasks, &mut out).unwrap();
     (out, shared.take().unwrap())
 }
 
@@ -125,7 +125,7 @@ fn residuals_are_told_apart_by_what_they_say() {
         }
     }
     let (mut writer, mut out, base) = (Shared::default(), Vec::new(), task(&file, 0, 1));
-    (0..20).for_each(|n| writer.put_task(&Fleeting(&base, n), &mut out).unwrap());
+    writer.put_tasks((0..20).map(|n| Fleeting(&base, n)), &mut out).unwrap();
     let read = plain_split(&out, &sections(&writer.take().unwrap()), &split().context).unwrap();
     for (n, task) in read.tasks.iter().enumerate() {
         assert_eq!(task.residual, residual(&format!("id = {n}")));
@@ -161,10 +161,10 @@ fn numbers_of_nothing_and_torn_sections_are_refused() {
     let whole = sections(&shared);
     let read = |tasks: &[u8], shared: &Sections<&[u8]>| plain_split(tasks, shared, &split().context);
     assert_eq!(read(&bytes, &whole).unwrap().tasks, tasks);
-    for [file, residual] in [[3, 0], [-1, 0], [i64::MAX, 0], [0, 3], [0, -1]] {
+    for [file, range, residual] in [[3, 0, 0], [-1, 0, 0], [i64::MAX >> 3, 0, 0], [0, 0, 3], [0, 0, -1], [0, 3, 0]] {
         let mut row = Vec::new();
-        [file, 0, 1, residual].iter().for_each(|n| put_long(&mut row, *n));
-        assert_eq!(read(&row, &whole).unwrap_err().kind(), ErrorKind::CorruptTable, "{file} {residual}");
+        [file << TASK_SHIFT | range | HAS_RESIDUAL, residual].iter().for_each(|n| put_long(&mut row, *n));
+        assert_eq!(read(&row, &whole).unwrap_err().kind(), ErrorKind::CorruptTable, "{file} {range} {residual}");
     }
     for end in 0..shared.files.len() {
         assert!(read(&bytes, &Sections { files: &shared.files[..end], ..whole }).is_err(), "{end}");
@@ -173,6 +173,24 @@ fn numbers_of_nothing_and_torn_sections_are_refused() {
     assert!(read(&bytes, &Sections { residuals: b"", ..whole }).is_err());
     assert!(read(&bytes, &Sections { specs: b"[]", ..whole }).is_err());
     assert!(read(&bytes[..bytes.len() - 1], &whole).is_err());
+}
+
+#[test]
+fn what_is_as_before_takes_no_bytes() {
+    let path = |i: usize| format!("s3://b/t/data/00001-1-a105a9b9-1cd8-35be-1359-35ddd135bdc{i}-00001.parquet");
+    let size_bytes = 200;
+    let files: Vec<_> = (0..3).map(|i| Arc::new(DataFile { size_bytes, ..plain_file(&path(i)) })).collect();
+    let residual = split().tasks[0].residual.clone();
+    let task = |file, start, length| ScanTask { residual: residual.clone(), ..task(file, start, length) };
+    let whole: Vec<_> = files.iter().map(|file| task(file, 0, size_bytes)).collect();
+    let (tasks, shared) = written(&whole);
+    assert_eq!(tasks, [0, 0, 0]);
+    let bytes = |of: &[ScanTask]| written(of).1.files.len();
+    // What a file is like, what its path shares (two bytes) and no more, a UUID, its partition, rows and bytes.
+    assert_eq!(bytes(&whole) - bytes(&whole[..2]), 2 + 2 + 1 + 16 + 1 + 1 + 1);
+    assert_eq!(plain_split(&tasks, &sections(&shared), &split().context).unwrap().tasks, whole);
+    // From the middle to the end, and a part.
+    comes_back(&[of(vec![task(&files[1], 50, 150), task(&files[0], 50, 149), task(&files[0], 0, 201)])]);
 }
 
 fn any_task() -> impl Strategy<Value = ScanTask> {

@@ -60,15 +60,16 @@ def arrow_lane(spark: SparkSession, splits: Splits, schema: StructType) -> DataF
     count, least = len(splits), pack_from(spark)
     if count == 0:
         return no_rows(spark, schema)
+    name = f"frazil arrow lane: {count} splits"
     if isinstance(splits, list):
         reader = splits[0].with_tasks('{"specs": [], "tasks": []}')
         if least is None or count < least:
-            read = on_executors(ReadTasks(Split(reader)), "read_splits")
+            read = on_executors(ReadTasks(Split(reader)), name)
             return scattered(spark, _core.Split.encode_tasks(splits)).mapInArrow(read, schema)
         packed = _core.Split.pack_tasks(splits)
     else:
         reader, packed = splits.reader(), splits.packed()
-    read = on_executors_with(ReadPackedTasks(Split(reader)), _broadcast(spark, packed), "read_splits")
+    read = on_executors_with(ReadPackedTasks(Split(reader)), _broadcast(spark, packed), name)
     return _numbers(spark, count).mapInArrow(read, schema)
 
 
@@ -177,8 +178,8 @@ def _numbers(spark: SparkSession, count: int) -> DataFrame:
 
 
 def _of_rdd(spark: SparkSession, rdd: Any, encoder: Any) -> DataFrame:
-    """The values of an RDD as the only column. Spark takes a DataFrame made from an RDD for huge."""
-    return DataFrame(spark._jsparkSession.createDataset(rdd, encoder).toDF(), spark)
+    """The values of an RDD as the only column. Spark takes what is made from an RDD for huge."""
+    return DataFrame(spark._jsparkSession.createDataset(rdd, encoder), spark)
 
 
 def _broadcast(spark: SparkSession, value: bytes) -> Any:

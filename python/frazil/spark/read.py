@@ -63,7 +63,8 @@ def read(
 def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
     """A scan's rows as a Spark DataFrame; for `planning` and `engine` see `read`.
 
-    The DataFrame's `explain()` shows `PlanOnExecutors` where executors plan; `explain("extended")` names the lanes.
+    The DataFrame's `explain()` shows the Arrow lane, and `PlanOnExecutors` where executors plan; `explain("extended")`
+    names all lanes.
     """
     schema = spark_schema(scan.schema)
     if engine == "native" and planning == "executors":
@@ -76,7 +77,7 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
         dealt = deal(spark, scan, engine, pack_from=None if engine == "native" else pack_from(spark))
         frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema)]
         if len(dealt.rest) or not frames:
-            frames.append(arrow_lane(spark, dealt.rest, schema).alias(f"frazil arrow lane: {len(dealt.rest)} splits"))
+            frames.append(arrow_lane(spark, dealt.rest, schema))
         rows = reduce(DataFrame.unionAll, frames)
     return rows if scan.row_limit is None else rows.limit(scan.row_limit)
 

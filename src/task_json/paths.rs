@@ -1,0 +1,170 @@
+//! Paths of files that follow each other, each as what it has beside the one before. Most have a UUID in their name, which
+//! is random: as text it would be half of what is left of a path, and not to be compressed.
+//!
+//! ```text
+//! path: number (bytes that its head shares with the head before, times four, and what follows), the head's others
+//!       0: nothing. The head is the whole path
+//!       1: a UUID, and the tail before. 2: a UUID, and a tail. 3: the UUID before, and a tail
+//! ```
+
+use crate::codec::avro::Cursor;
+use crate::codec::avro::encode::{put_bytes, put_long};
+use crate::error::{Error, Result};
+
+/// Bytes of a UUID in text, and in binary.
+const TEXT: usize = 36;
+const BINARY: usize = 16;
+
+/// What follows a head.
+const NOTHING: i64 = 0;
+const NEW_UUID: i64 = 1;
+const NEW_UUID_AND_TAIL: i64 = 2;
+const SAME_UUID: i64 = 3;
+
+/// Of no digit.
+const NONE: u8 = 0xff;
+
+/// What lower-case hexadecimal digits stand for.
+const DIGITS: [u8; 256] = {
+    let (mut values, mut digit) = ([NONE; 256], 0);
+    while digit < 16 {
+        values[HEX[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
+const HEX: [u8; 16] = *b"0123456789abcdef";
+
+/// Whether there is a hyphen at this place of a UUID.
+const fn is_hyphen(place: usize) -> bool {
+    matches!(place, 8 | 13 | 18 | 23)
+}
+
+/// Writes paths.
+#[derive(Default)]
+pub(super) struct PathWriter<'a> {
+    head: &'a [u8],
+    uuid: [u8; BINARY],
+    tail: &'a [u8],
+}
+
+impl<'a> PathWriter<'a> {
+    /// Appends a path.
+    pub fn put(&mut self, path: &'a str, out: &mut Vec<u8>) {
+        let path = path.as_bytes();
+        let found = self.uuid_of(path);
+        let head = found.map_or(path, |(head, ..)| head);
+        let shared = shared(head, self.head);
+        let kind = match found {
+            None => NOTHING,
+            Some((_, uuid, _)) if uuid == self.uuid => SAME_UUID,
+            Some((_, _, tail)) if tail == self.tail => NEW_UUID,
+            Some(_) => NEW_UUID_AND_TAIL,
+        };
+        put_long(out, (shared as i64) << 2 | kind);
+        put_bytes(out, head.get(shared..).unwrap_or_default());
+        self.head = head;
+        let Some((_, uuid, tail)) = found else { return };
+        if kind != SAME_UUID {
+            out.extend(uuid);
+        }
+        if kind != NEW_UUID {
+            put_bytes(out, tail);
+        }
+        (self.uuid, self.tail) = (uuid, tail);
+    }
+
+    /// What is before a UUID, the UUID, and what is behind it. Names are alike: it is looked for first where the last was.
+    fn uuid_of(&self, path: &'a [u8]) -> Option<(&'a [u8], [u8; BINARY], &'a [u8])> {
+        let at = |start: usize| {
+            let (head, rest) = path.split_at_checked(start)?;
+            let (text, tail) = rest.split_first_chunk::<TEXT>()?;
+            Some((head, parse_uuid(text)?, tail))
+        };
+        let likely = path.len().checked_sub(self.tail.len() + TEXT).and_then(at);
+        likely.or_else(|| {
+            let name = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+            (name..(path.len() + 1).saturating_sub(TEXT)).find_map(at)
+        })
+    }
+}
+
+/// How many bytes two have in common at the beginning.
+fn shared(one: &[u8], other: &[u8]) -> usize {
+    let (ones, others) = (one.as_chunks::<16>().0, other.as_chunks::<16>().0);
+    let chunks = ones.iter().zip(others).take_while(|(a, b)| a == b).count() * 16;
+    let rest = one.iter().zip(other).skip(chunks);
+    chunks + rest.take_while(|(a, b)| a == b).count()
+}
+
+fn parse_uuid(text: &[u8; TEXT]) -> Option<[u8; BINARY]> {
+    let (mut uuid, mut digits) = ([0u8; BINARY], 0);
+    for (place, byte) in text.iter().enumerate() {
+        if is_hyphen(place) {
+            if *byte != b'-' {
+                return None;
+            }
+            continue;
+        }
+        let digit = DIGITS[usize::from(*byte)];
+        if digit == NONE {
+            return None;
+        }
+        uuid[digits / 2] |= digit << (4 * (1 - digits % 2));
+        digits += 1;
+    }
+    Some(uuid)
+}
+
+/// Reads paths.
+#[derive(Default)]
+pub(super) struct PathReader {
+    head: Vec<u8>,
+    uuid: [u8; BINARY],
+    tail: Vec<u8>,
+    has_uuid: bool,
+}
+
+impl PathReader {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn step(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
+        let first = cursor.long()?;
+        let (shared, kind) = (usize::try_from(first >> 2).unwrap_or(usize::MAX), first & 3);
+        if shared > self.head.len() {
+            return Err(Error::corrupt("a packed path shares more with the path before than that has"));
+        }
+        self.head.truncate(shared);
+        self.head.extend_from_slice(cursor.bytes()?);
+        self.has_uuid = kind != NOTHING;
+        if matches!(kind, NEW_UUID | NEW_UUID_AND_TAIL) {
+            self.uuid.copy_from_slice(cursor.take(BINARY)?);
+        }
+        if matches!(kind, NEW_UUID_AND_TAIL | SAME_UUID) {
+            self.tail.clear();
+            self.tail.extend_from_slice(cursor.bytes()?);
+        }
+        Ok(())
+    }
+
+    /// The path that was read last.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is no text.
+    pub fn path(&self) -> Result<String> {
+        let mut path = Vec::with_capacity(self.head.len() + TEXT + self.tail.len());
+        path.extend_from_slice(&self.head);
+        if self.has_uuid {
+            let mut digits = self.uuid.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|d| HEX[usize::from(d)]));
+            path.extend((0..TEXT).filter_map(|place| if is_hyphen(place) { Some(b'-') } else { digits.next() }));
+            path.extend_from_slice(&self.tail);
+        }
+        String::from_utf8(path).map_err(|e| Error::corrupt("a file's path is not UTF-8").because(e))
+    }
+}
+
+#[cfg(test)]
+#[path = "paths_tests.rs"]
+mod tests;

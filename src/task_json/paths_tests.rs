@@ -1,0 +1,83 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn written(paths: &[String]) -> Vec<u8> {
+    let (mut writer, mut out) = (PathWriter::default(), Vec::new());
+    paths.iter().for_each(|path| writer.put(path, &mut out));
+    out
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<String>> {
+    let (mut reader, mut cursor, mut out) = (PathReader::default(), Cursor::new(bytes), Vec::new());
+    while !cursor.rest().is_empty() {
+        reader.step(&mut cursor)?;
+        out.push(reader.path()?);
+    }
+    Ok(out)
+}
+
+fn comes_back(paths: &[&str]) -> usize {
+    let paths: Vec<_> = paths.iter().map(|path| (*path).to_owned()).collect();
+    let bytes = written(&paths);
+    assert_eq!(read(&bytes).unwrap(), paths);
+    bytes.len()
+}
+
+const ONE: &str = "s3://b/t/data/day=1/00001-1-a105a9b9-1cd8-35be-1359-35ddd135bdc3-00001.parquet";
+const TWO: &str = "s3://b/t/data/day=1/00001-1-4d49f838-f141-79a3-486d-f1963ed660cc-00001.parquet";
+
+#[test]
+fn a_uuid_takes_sixteen_bytes() {
+    let first = comes_back(&[ONE]);
+    // How many bytes are shared takes two, and there are no others.
+    assert_eq!(comes_back(&[ONE, TWO]) - first, 2 + 1 + BINARY);
+    // The same UUID takes none.
+    let tail = "-00002.parquet";
+    assert_eq!(comes_back(&[ONE, &ONE.replace("-00001.parquet", tail)]) - first, 2 + 1 + 1 + tail.len());
+}
+
+#[test]
+fn odd_paths_come_back() {
+    let zeros = "00000000-0000-0000-0000-000000000000";
+    comes_back(&["", zeros, "", "a", &format!("{zeros}-x"), ONE, "s3://b/t/data", TWO, TWO, "é", "è", "/"]);
+    // Not as UUIDs are written: in capitals, too short, with a hyphen elsewhere, in the folder.
+    comes_back(&[&ONE.to_uppercase(), &ONE[..ONE.len() - 20], &ONE.replace("-1cd8", "1-cd8"), &format!("{ONE}/x")]);
+    // Several, and more digits around it.
+    comes_back(&[&format!("{zeros}{zeros}"), &format!("f{zeros}{zeros}f"), &format!("a/{zeros}/{zeros}"), zeros]);
+}
+
+#[test]
+fn damage_is_an_error() {
+    let bytes = written(&[ONE.to_owned(), TWO.to_owned()]);
+    assert!(read(&bytes[..bytes.len() - 1]).is_err());
+    let mut shares_more = Vec::new();
+    put_long(&mut shares_more, 1 << 2);
+    put_bytes(&mut shares_more, b"");
+    assert!(read(&shares_more).unwrap_err().to_string().contains("shares more"));
+    let mut negative = Vec::new();
+    put_long(&mut negative, -4);
+    put_bytes(&mut negative, b"");
+    assert!(read(&negative).is_err());
+    let mut no_text = Vec::new();
+    put_long(&mut no_text, 0);
+    put_bytes(&mut no_text, &[0xff]);
+    assert!(read(&no_text).unwrap_err().to_string().contains("UTF-8"));
+}
+
+fn path() -> impl Strategy<Value = String> {
+    let uuid = "[0-1a-b]{8}-[0-1]{4}-[0-1]{4}-[0-1]{4}-[0-1]{12}";
+    prop_oneof![("[ab/é]{0,40}", uuid, "[-a.0]{0,8}").prop_map(|(a, b, c)| format!("{a}{b}{c}")), "[ab/é0-1-]{0,60}",]
+}
+
+proptest! {
+    #[test]
+    fn any_paths_come_back(paths in prop::collection::vec(path(), 0..12)) {
+        prop_assert_eq!(read(&written(&paths)).unwrap(), paths);
+    }
+
+    #[test]
+    fn any_bytes_are_paths_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = read(&bytes);
+    }
+}
