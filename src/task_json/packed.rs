@@ -1,10 +1,11 @@
-//! Tasks of very many splits in few bytes, any of which is read by itself. Splits are much alike, so they are compressed
-//! by the chunk; to read one, only its chunk is decompressed.
+//! Tasks of very many splits in few bytes, any of which is read by itself. Texts are much alike, so they are compressed
+//! by the chunk; to read one, only its chunk is decompressed. Plain tasks leave a compressor little.
 //!
 //! ```text
 //! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
 //! place: number of splits up to the chunk's end, bytes of its content, where it ends among the chunks (of eight bytes)
-//! chunk: a zstandard frame, with a checksum, of the content
+//! chunk: a zstandard frame, with a checksum, of the content; of plain tasks, for which the place says 0 bytes, the
+//!        content and its CRC-32
 //! content: the splits, what they share (a section for texts, four for plain tasks), where each of these ends, number of
 //!          splits
 //! split:   a text, or of plain tasks (see `plain`) a zero and they
@@ -12,6 +13,7 @@
 //!
 //! Numbers are little-endian, of four bytes where nothing else is said.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -121,6 +123,7 @@ struct OpenChunk<'a> {
     content: Vec<u8>,
     ends: Vec<u32>,
     specs: BTreeMap<i32, SpecObject<'a>>,
+    has_texts: bool,
     plain: Shared<'a>,
 }
 
@@ -133,6 +136,7 @@ impl<'a> OpenChunk<'a> {
             content: Vec::new(),
             ends: Vec::new(),
             specs: BTreeMap::new(),
+            has_texts: false,
             plain: Shared::default(),
         })
     }
@@ -144,6 +148,7 @@ impl<'a> OpenChunk<'a> {
         let mut object = SplitObject::new(split, None)?;
         object.share_specs(&mut self.specs);
         add_text(&object, &mut self.content)?;
+        self.has_texts = true;
         self.ends.push(short(self.content.len())?);
         Ok(())
     }
@@ -168,6 +173,12 @@ impl<'a> OpenChunk<'a> {
         }
         self.content.extend(self.ends.drain(..).flat_map(u32::to_le_bytes));
         self.content.extend(short(splits)?.to_le_bytes());
+        if !std::mem::take(&mut self.has_texts) {
+            let checksum = crc32fast::hash(&self.content);
+            self.content.extend(checksum.to_le_bytes());
+            let next = Vec::with_capacity(self.content.len());
+            return Ok(Chunk { splits, content_bytes: 0, frame: std::mem::replace(&mut self.content, next) });
+        }
         let content_bytes = short(self.content.len())?;
         let frame = self.compressor.compress(&self.content).map_err(not_compressed)?;
         self.content.clear();
@@ -211,13 +222,18 @@ struct Place<'a> {
     content_bytes: usize,
 }
 
-impl Place<'_> {
-    fn content(&self) -> Result<Vec<u8>> {
+impl<'a> Place<'a> {
+    fn content(&self) -> Result<Cow<'a, [u8]>> {
+        if self.content_bytes == 0 {
+            let (content, checksum) = self.frame.split_last_chunk::<4>().ok_or_else(damaged)?;
+            let is_whole = crc32fast::hash(content) == u32::from_le_bytes(*checksum);
+            return if is_whole { Ok(Cow::Borrowed(content)) } else { Err(damaged()) };
+        }
         if self.content_bytes / MOST_RATIO > self.frame.len() {
             return Err(damaged());
         }
         let content = zstd::bulk::decompress(self.frame, self.content_bytes).map_err(|e| damaged().because(e))?;
-        if content.len() == self.content_bytes { Ok(content) } else { Err(damaged()) }
+        if content.len() == self.content_bytes { Ok(Cow::Owned(content)) } else { Err(damaged()) }
     }
 }
 

@@ -110,8 +110,17 @@ fn whatever_a_task_has_comes_back() {
 
 #[test]
 fn damage_is_an_error() {
-    let splits = many(5);
-    let (packed, context) = (packed(&splits), &splits[0].context);
+    damage_is_found(&many(5));
+    // Chunks of these are not compressed.
+    let plain = |i| {
+        let path = format!("s3://b/t/data/{i}.parquet");
+        ScanTask { deletes: vec![], ..task_of(DataFile { path, metrics: None, key_metadata: None, ..file() }) }
+    };
+    damage_is_found(&(0..5).map(|i| with_tasks(vec![plain(i)], &one_split().context)).collect::<Vec<_>>());
+}
+
+fn damage_is_found(splits: &[Arc<Split>]) {
+    let (packed, context) = (packed(splits), &splits[0].context);
     let read = |bytes: &[u8], i| packed_tasks_at(bytes, i, context);
     for end in 0..packed.len() {
         assert_eq!(read(&packed[..end], 2).unwrap_err().kind(), ErrorKind::InvalidInput, "{end}");

@@ -35,10 +35,9 @@ const DIGITS: [u8; 256] = {
 };
 const HEX: [u8; 16] = *b"0123456789abcdef";
 
-/// Whether there is a hyphen at this place of a UUID.
-const fn is_hyphen(place: usize) -> bool {
-    matches!(place, 8 | 13 | 18 | 23)
-}
+/// Where a UUID has hyphens, and where pairs of digits.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+const PAIRS: [usize; BINARY] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 /// Writes paths.
 #[derive(Default)]
@@ -97,23 +96,18 @@ fn shared(one: &[u8], other: &[u8]) -> usize {
     chunks + rest.take_while(|(a, b)| a == b).count()
 }
 
+/// The bytes of a UUID in lower case. Each path has one: no digit is a branch.
 fn parse_uuid(text: &[u8; TEXT]) -> Option<[u8; BINARY]> {
-    let (mut uuid, mut digits) = ([0u8; BINARY], 0);
-    for (place, byte) in text.iter().enumerate() {
-        if is_hyphen(place) {
-            if *byte != b'-' {
-                return None;
-            }
-            continue;
-        }
-        let digit = DIGITS[usize::from(*byte)];
-        if digit == NONE {
-            return None;
-        }
-        uuid[digits / 2] |= digit << (4 * (1 - digits % 2));
-        digits += 1;
+    if !HYPHENS.iter().all(|place| text[*place] == b'-') {
+        return None;
     }
-    Some(uuid)
+    let (mut uuid, mut all) = ([0u8; BINARY], 0);
+    for (byte, place) in uuid.iter_mut().zip(PAIRS) {
+        let (high, low) = (DIGITS[usize::from(text[place])], DIGITS[usize::from(text[place + 1])]);
+        *byte = high << 4 | low;
+        all |= high | low;
+    }
+    (all != NONE).then_some(uuid)
 }
 
 /// Reads paths.
@@ -157,8 +151,11 @@ impl PathReader {
         let mut path = Vec::with_capacity(self.head.len() + TEXT + self.tail.len());
         path.extend_from_slice(&self.head);
         if self.has_uuid {
-            let mut digits = self.uuid.iter().flat_map(|byte| [byte >> 4, byte & 15].map(|d| HEX[usize::from(d)]));
-            path.extend((0..TEXT).filter_map(|place| if is_hyphen(place) { Some(b'-') } else { digits.next() }));
+            let mut text = [b'-'; TEXT];
+            for (byte, place) in self.uuid.iter().zip(PAIRS) {
+                [text[place], text[place + 1]] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
+            }
+            path.extend_from_slice(&text);
             path.extend_from_slice(&self.tail);
         }
         String::from_utf8(path).map_err(|e| Error::corrupt("a file's path is not UTF-8").because(e))

@@ -312,8 +312,14 @@ impl<'a> Shared<'a> {
 
     /// The sections; there is nothing shared any more.
     pub fn take(&mut self) -> Result<Sections<Vec<u8>>> {
-        let Shared { specs, mut out, .. } = std::mem::take(self);
-        add_text(&specs.iter().map(|spec| SpecObject::complete(spec)).collect::<Vec<_>>(), &mut out.specs)?;
+        let specs: Vec<_> = self.specs.iter().map(|spec| SpecObject::complete(spec)).collect();
+        add_text(&specs, &mut self.out.specs)?;
+        let out = std::mem::take(&mut self.out);
+        // The next chunk has about as many.
+        let (mut files, mut partitions) = (std::mem::take(&mut self.files), std::mem::take(&mut self.partitions));
+        files.clear();
+        partitions.clear();
+        *self = Shared { files, partitions, ..Shared::default() };
         Ok(out)
     }
 }
