@@ -51,10 +51,11 @@ NESTED = """
         transform(sequence(1, cast(1 + rand(5) * 3 as int)), i -> concat('value-', pmod(hash(id, i), 1000)))
     ) as tags
 """
+GROUP_BYTES = "write.parquet.row-group-size-bytes"
 # Row groups of some 50,000 rows, so that a file has several.
 PROPERTIES = {
     "write.distribution-mode": "none",
-    "write.parquet.row-group-size-bytes": str(5 << 20),
+    GROUP_BYTES: str(5 << 20),
     "write.target-file-size-bytes": str(1 << 30),
     "write.delete.mode": "merge-on-read",
     "write.delete.granularity": "file",
@@ -73,6 +74,7 @@ class Shape:
     deletes: str = "none"
     of: str = "base"
     percent: int = 5
+    has_small_groups: bool = True
 
     @property
     def deleted(self) -> str:
@@ -88,6 +90,7 @@ TABLES = {
     "small": Shape("2,000,000 rows in 1,000 files", rows=2_000_000, files=1_000),
     "nested": Shape("2,000,000 rows, struct, list and map", rows=2_000_000, files=10, select=NESTED),
     "dv1": Shape("1 % deleted by deletion vectors", version=3, deletes="vector", percent=1),
+    "large": Shape("20,000,000 rows in 16 files of one row group", rows=20_000_000, files=16, has_small_groups=False),
     "few": Shape("2,000,000 rows in 10 files", rows=10 * PER_FILE, files=10),
     "few-dv1": Shape("of these 1 % deleted by deletion vectors", version=3, deletes="vector", of="few", percent=1),
 }
@@ -139,9 +142,11 @@ def spark_over(warehouse: Path, java: str = "", **settings: str) -> "Iterator[Sp
 
 def create(spark: "SparkSession", name: str, rows: "DataFrame") -> None:
     """A table for such rows, without any."""
-    listed = ", ".join(
-        f"'{key}'='{value}'" for key, value in {"format-version": TABLES[name].version, **PROPERTIES}.items()
-    )
+    shape = TABLES[name]
+    properties = {"format-version": shape.version, **PROPERTIES}
+    if not shape.has_small_groups:
+        del properties[GROUP_BYTES]
+    listed = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in rows.schema)
     spark.sql(f"create table ice.`{name}` ({columns}) using iceberg tblproperties ({listed})")
 

@@ -52,11 +52,12 @@ class Sizes:
 
     base: str = "base"
     deleted: str = "dv1"
+    large: str = "large"
     appended_files: int = 25
     merged: int = 100_000
 
 
-QUICK = Sizes(base="few", deleted="few-dv1", appended_files=5, merged=10_000)
+QUICK = Sizes(base="few", deleted="few-dv1", large="few", appended_files=5, merged=10_000)
 
 
 @dataclass
@@ -248,6 +249,7 @@ JOBS = {
     "dv": Job(
         "full scan, 1 % deleted by deletion vectors", scan(lambda s: s.deleted, FULL), (*BOTH, "arrow"), most=1.0
     ),
+    "large": Job("full scan, row groups of Iceberg's default size", scan(lambda s: s.large, FULL), ALL, most=0.85),
     "hash": Job("full scan, a hash of each row", scan(lambda s: s.base, HASH), ALL),
     "dv-hash": Job("1 % deleted, a hash of each row", scan(lambda s: s.deleted, HASH), (*BOTH, "arrow")),
     "append": Job("append", append, ("parquet", *BOTH), target, appended, most=1.0),
