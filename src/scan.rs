@@ -277,7 +277,10 @@ impl Scan {
 
     /// Splits of these tasks.
     pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Split>> {
-        let split = |tasks| Split { context: self.shape.context.clone(), tasks };
+        let split = |mut tasks: Vec<ScanTask>| {
+            tasks.shrink_to_fit(); // they are kept
+            Split { context: self.shape.context.clone(), tasks }
+        };
         Ok(splits::pack(tasks, plan, go_on)?.into_iter().map(split).collect())
     }
 

@@ -107,13 +107,8 @@ impl Piece for ScanTask {
 /// # Errors
 /// What `go_on` gives.
 pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Vec<T>>> {
-    let mut bins = Bins { open: VecDeque::new(), full: Vec::new(), plan };
-    for (i, task) in tasks.into_iter().enumerate() {
-        if i % TASKS_BETWEEN == 0 {
-            go_on()?;
-        }
-        cut(&task, plan.split_size_bytes, |piece| bins.add(piece), go_on)?;
-    }
+    let mut bins = Bins { open: VecDeque::new(), full: Vec::new(), added: 0, plan };
+    tasks.into_iter().try_for_each(|task| cut(&task, plan.split_size_bytes, |piece| bins.add(piece, go_on)))?;
     let Bins { open, mut full, .. } = bins;
     full.extend(open.into_iter().map(|bin| merge_adjacent(bin.tasks)));
     Ok(full)
@@ -123,25 +118,30 @@ pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: GoOn) -> Result<Ve
 struct Bins<'a, T> {
     open: VecDeque<Bin<T>>,
     full: Vec<Vec<T>>,
+    added: usize,
     plan: &'a SplitPlan,
 }
 
 impl<T: Piece> Bins<'_, T> {
-    fn add(&mut self, task: T) {
+    fn add(&mut self, task: T, go_on: GoOn) -> Result<()> {
+        if self.added.is_multiple_of(PIECES_BETWEEN) {
+            go_on()?;
+        }
+        self.added += 1;
         let (_, length) = task.range();
         let (deletes, delete_bytes) = task.deletes();
         let cost = (deletes + 1).saturating_mul(self.plan.open_file_cost_bytes);
         let weight = length.saturating_add(delete_bytes).max(cost);
         let fits = |bin: &&mut Bin<T>| bin.weight.saturating_add(weight) <= self.plan.split_size_bytes;
         if let Some(bin) = self.open.iter_mut().find(fits) {
-            return bin.add(task, weight);
+            bin.add(task, weight);
+            return Ok(());
         }
-        let mut tasks = Vec::with_capacity(TASKS_OF_SPLIT);
-        tasks.push(task);
-        self.open.push_back(Bin { tasks, weight });
+        self.open.push_back(Bin { tasks: vec![task], weight });
         if self.open.len() > self.plan.lookback {
             self.full.extend(take_largest(&mut self.open).map(|bin| merge_adjacent(bin.tasks)));
         }
+        Ok(())
     }
 }
 
@@ -172,37 +172,28 @@ fn content_bytes(file: &DataFile) -> i64 {
     }
 }
 
-/// Tasks, or pieces of one, between two questions whether to go on.
-const TASKS_BETWEEN: usize = 256;
-
-/// Tasks of a split, about: there is room for so many at first.
-const TASKS_OF_SPLIT: usize = 4;
+/// Pieces between two questions whether to go on.
+const PIECES_BETWEEN: usize = 256;
 
 /// Pieces of one file, about: a size that no file has must not fill the memory.
 const MOST_PIECES: i64 = 1 << 16;
 
 /// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
-fn cut<T: Piece>(task: &T, split_size_bytes: i64, mut add: impl FnMut(T), go_on: GoOn) -> Result<()> {
+fn cut<T: Piece>(task: &T, split_size_bytes: i64, mut add: impl FnMut(T) -> Result<()>) -> Result<()> {
     let (_, length) = task.range();
     let mut piece = |start: i64, end: i64| add(task.with_range(start, end - start));
     match task.split_offsets() {
         Some(offsets) if valid_offsets(offsets, task.size_bytes()) => {
             let ends = offsets.iter().skip(1).copied().chain([length]);
-            offsets.iter().zip(ends).for_each(|(start, end)| piece(*start, end));
+            offsets.iter().zip(ends).try_for_each(|(start, end)| piece(*start, end))
         }
-        _ if length <= 0 => {}
+        _ if length <= 0 => Ok(()),
         _ => {
             let bytes = split_size_bytes.max(length / MOST_PIECES);
             let step = usize::try_from(bytes).unwrap_or(usize::MAX);
-            for (i, start) in (0..length).step_by(step).enumerate() {
-                if i % TASKS_BETWEEN == TASKS_BETWEEN - 1 {
-                    go_on()?;
-                }
-                piece(start, start.saturating_add(bytes).min(length));
-            }
+            (0..length).step_by(step).try_for_each(|start| piece(start, start.saturating_add(bytes).min(length)))
         }
     }
-    Ok(())
 }
 
 /// Offsets may be wrong; then they are ignored: they must ascend strictly and lie in the file.

@@ -1,5 +1,6 @@
 //! Tasks of very many splits in few bytes, any of which is read by itself. Texts are much alike, so they are compressed
-//! by the chunk; to read one, only its chunk is decompressed. Plain tasks leave a compressor little.
+//! by the chunk; to read one, only its chunk is decompressed. Plain tasks are small as they are: to compress them took more
+//! time than to write them.
 //!
 //! ```text
 //! pack:  magic, CRC-32 of what follows up to the first chunk, number of chunks, a place for each chunk, the chunks
@@ -41,6 +42,9 @@ const GROUP: usize = 2048;
 
 /// A chunk of so many bytes takes no more splits.
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// What a place says of a chunk that is not compressed.
+const NOT_COMPRESSED: u32 = 0;
 
 /// More than zstandard can make of a byte.
 const MOST_RATIO: usize = 65_536;
@@ -177,7 +181,11 @@ impl<'a> OpenChunk<'a> {
             let checksum = crc32fast::hash(&self.content);
             self.content.extend(checksum.to_le_bytes());
             let next = Vec::with_capacity(self.content.len());
-            return Ok(Chunk { splits, content_bytes: 0, frame: std::mem::replace(&mut self.content, next) });
+            return Ok(Chunk {
+                splits,
+                content_bytes: NOT_COMPRESSED,
+                frame: std::mem::replace(&mut self.content, next),
+            });
         }
         let content_bytes = short(self.content.len())?;
         let frame = self.compressor.compress(&self.content).map_err(not_compressed)?;
@@ -224,7 +232,7 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn content(&self) -> Result<Cow<'a, [u8]>> {
-        if self.content_bytes == 0 {
+        if self.content_bytes == NOT_COMPRESSED as usize {
             let (content, checksum) = self.frame.split_last_chunk::<4>().ok_or_else(damaged)?;
             let is_whole = crc32fast::hash(content) == u32::from_le_bytes(*checksum);
             return if is_whole { Ok(Cow::Borrowed(content)) } else { Err(damaged()) };

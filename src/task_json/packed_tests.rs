@@ -41,6 +41,22 @@ fn many(count: usize) -> Vec<Arc<Split>> {
     (0..count).map(|i| with_tasks(vec![task(i)], &context)).collect()
 }
 
+/// The same of plain tasks, whose chunks are not compressed; partitions and residuals take turns.
+fn many_plain(count: usize) -> Vec<Arc<Split>> {
+    let context = one_split().context;
+    let residual = |text: &str| Arc::new(bind(&crate::expr::parse(text).unwrap(), &context.schema, true).unwrap());
+    let residuals = ["id > 5", "id is null", "id > 5"].map(residual);
+    let partitions: Vec<_> = (0..7).map(|v| of_spec(v % 2, PrimitiveType::Int, Some(Value::Int(v)))).collect();
+    let task = |i: usize| {
+        let folder = (i as u64).reverse_bits(); // little of it is that of the file before
+        let path = format!("s3://b/{folder:064b}/a105a9b9-1cd8-35be-1359-{:012x}-{}.parquet", i / 3, i % 5);
+        let partition = partitions[i % partitions.len()].clone();
+        let file = DataFile { path, partition, metrics: None, key_metadata: None, ..file() };
+        ScanTask { deletes: vec![], residual: residuals[i % residuals.len()].clone(), ..task_of(file) }
+    };
+    (0..count).map(|i| with_tasks(vec![task(i)], &context)).collect()
+}
+
 fn comes_back(splits: &[Arc<Split>]) {
     let packed = packed(splits);
     for (i, split) in splits.iter().enumerate() {
@@ -54,7 +70,10 @@ fn comes_back(splits: &[Arc<Split>]) {
 fn any_number_of_splits_comes_back() {
     for count in [0, 1, 2, GROUP - 1, GROUP, GROUP + 1, 3 * GROUP + 5] {
         comes_back(&many(count));
+        comes_back(&many_plain(count));
     }
+    let chunks = number_at(&packed(&many_plain(GROUP + 1)), 2).unwrap();
+    assert!(chunks > 2, "{chunks}");
 }
 
 #[test]
@@ -111,12 +130,7 @@ fn whatever_a_task_has_comes_back() {
 #[test]
 fn damage_is_an_error() {
     damage_is_found(&many(5));
-    // Chunks of these are not compressed.
-    let plain = |i| {
-        let path = format!("s3://b/t/data/{i}.parquet");
-        ScanTask { deletes: vec![], ..task_of(DataFile { path, metrics: None, key_metadata: None, ..file() }) }
-    };
-    damage_is_found(&(0..5).map(|i| with_tasks(vec![plain(i)], &one_split().context)).collect::<Vec<_>>());
+    damage_is_found(&many_plain(5));
 }
 
 fn damage_is_found(splits: &[Arc<Split>]) {

@@ -1,11 +1,13 @@
-//! Paths of files that follow each other, each as what it has beside the one before. Most have a UUID in their name, which
-//! is random: as text it would be half of what is left of a path, and not to be compressed.
+//! Paths of files that follow each other, each as what it has beside those before. Most have a UUID in their name, which
+//! is random: as text it would be half of what is left of a path.
 //!
 //! ```text
-//! path: number (bytes that its head shares with the head before, times four, and what follows), the head's others
-//!       0: nothing. The head is the whole path
-//!       1: a UUID, and the tail before. 2: a UUID, and a tail. 3: the UUID before, and a tail
+//! path: number (bytes that its head shares with the head before, times eight, and what follows), the head's others
+//!       0: nothing, the head is the whole path
+//!       1: a UUID. 2: a UUID, and a tail. 3: nothing, the UUID is the last one. 4: a tail, the UUID is the last one
 //! ```
+//!
+//! The tail is the last one where there is none. Paths without a UUID leave both as they were.
 
 use crate::codec::avro::Cursor;
 use crate::codec::avro::encode::{put_bytes, put_long};
@@ -20,6 +22,12 @@ const NOTHING: i64 = 0;
 const NEW_UUID: i64 = 1;
 const NEW_UUID_AND_TAIL: i64 = 2;
 const SAME_UUID: i64 = 3;
+const SAME_UUID_NEW_TAIL: i64 = 4;
+const KIND_SHIFT: u32 = 3;
+const KIND_BITS: i64 = 7;
+
+/// The most bytes that a path takes from those before: what a few bytes stand for has a bound.
+const MOST_SHARED: usize = 4096;
 
 /// Of no digit.
 const NONE: u8 = 0xff;
@@ -53,21 +61,23 @@ impl<'a> PathWriter<'a> {
         let path = path.as_bytes();
         let found = self.uuid_of(path);
         let head = found.map_or(path, |(head, ..)| head);
-        let shared = shared(head, self.head);
+        let shared = shared(head, self.head).min(MOST_SHARED);
+        let same_tail = found.is_some_and(|(.., tail)| tail == self.tail && tail.len() <= MOST_SHARED);
         let kind = match found {
             None => NOTHING,
-            Some((_, uuid, _)) if uuid == self.uuid => SAME_UUID,
-            Some((_, _, tail)) if tail == self.tail => NEW_UUID,
+            Some((_, uuid, _)) if uuid == self.uuid && same_tail => SAME_UUID,
+            Some((_, uuid, _)) if uuid == self.uuid => SAME_UUID_NEW_TAIL,
+            Some(_) if same_tail => NEW_UUID,
             Some(_) => NEW_UUID_AND_TAIL,
         };
-        put_long(out, (shared as i64) << 2 | kind);
+        put_long(out, (shared as i64) << KIND_SHIFT | kind);
         put_bytes(out, head.get(shared..).unwrap_or_default());
         self.head = head;
         let Some((_, uuid, tail)) = found else { return };
-        if kind != SAME_UUID {
+        if has_uuid(kind) {
             out.extend(uuid);
         }
-        if kind != NEW_UUID {
+        if has_tail(kind) {
             put_bytes(out, tail);
         }
         (self.uuid, self.tail) = (uuid, tail);
@@ -86,6 +96,14 @@ impl<'a> PathWriter<'a> {
             (name..(path.len() + 1).saturating_sub(TEXT)).find_map(at)
         })
     }
+}
+
+fn has_uuid(kind: i64) -> bool {
+    matches!(kind, NEW_UUID | NEW_UUID_AND_TAIL)
+}
+
+fn has_tail(kind: i64) -> bool {
+    matches!(kind, NEW_UUID_AND_TAIL | SAME_UUID_NEW_TAIL)
 }
 
 /// How many bytes two have in common at the beginning.
@@ -116,7 +134,8 @@ pub(super) struct PathReader {
     head: Vec<u8>,
     uuid: [u8; BINARY],
     tail: Vec<u8>,
-    has_uuid: bool,
+    /// Whether UUID and tail follow the head.
+    follows: bool,
 }
 
 impl PathReader {
@@ -126,19 +145,21 @@ impl PathReader {
     /// `CorruptTable` if there is none.
     pub fn step(&mut self, cursor: &mut Cursor<'_>) -> Result<()> {
         let first = cursor.long()?;
-        let (shared, kind) = (usize::try_from(first >> 2).unwrap_or(usize::MAX), first & 3);
-        if shared > self.head.len() {
+        let (shared, kind) = (usize::try_from(first >> KIND_SHIFT).unwrap_or(usize::MAX), first & KIND_BITS);
+        if shared > self.head.len().min(MOST_SHARED) || kind > SAME_UUID_NEW_TAIL {
             return Err(Error::corrupt("a packed path shares more with the path before than that has"));
         }
         self.head.truncate(shared);
         self.head.extend_from_slice(cursor.bytes()?);
-        self.has_uuid = kind != NOTHING;
-        if matches!(kind, NEW_UUID | NEW_UUID_AND_TAIL) {
+        self.follows = kind != NOTHING;
+        if has_uuid(kind) {
             self.uuid.copy_from_slice(cursor.take(BINARY)?);
         }
-        if matches!(kind, NEW_UUID_AND_TAIL | SAME_UUID) {
+        if has_tail(kind) {
             self.tail.clear();
             self.tail.extend_from_slice(cursor.bytes()?);
+        } else if self.follows && self.tail.len() > MOST_SHARED {
+            return Err(Error::corrupt("a packed path shares a tail that is too long"));
         }
         Ok(())
     }
@@ -150,7 +171,7 @@ impl PathReader {
     pub fn path(&self) -> Result<String> {
         let mut path = Vec::with_capacity(self.head.len() + TEXT + self.tail.len());
         path.extend_from_slice(&self.head);
-        if self.has_uuid {
+        if self.follows {
             let mut text = [b'-'; TEXT];
             for (byte, place) in self.uuid.iter().zip(PAIRS) {
                 [text[place], text[place + 1]] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);

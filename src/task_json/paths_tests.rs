@@ -32,7 +32,8 @@ fn a_uuid_takes_sixteen_bytes() {
     let first = comes_back(&[ONE]);
     // How many bytes are shared takes two, and there are no others.
     assert_eq!(comes_back(&[ONE, TWO]) - first, 2 + 1 + BINARY);
-    // The same UUID takes none.
+    // The same UUID takes none, as does the same tail.
+    assert_eq!(comes_back(&[ONE, ONE]) - first, 2 + 1);
     let tail = "-00002.parquet";
     assert_eq!(comes_back(&[ONE, &ONE.replace("-00001.parquet", tail)]) - first, 2 + 1 + 1 + tail.len());
 }
@@ -52,17 +53,36 @@ fn damage_is_an_error() {
     let bytes = written(&[ONE.to_owned(), TWO.to_owned()]);
     assert!(read(&bytes[..bytes.len() - 1]).is_err());
     let mut shares_more = Vec::new();
-    put_long(&mut shares_more, 1 << 2);
+    put_long(&mut shares_more, 1 << KIND_SHIFT);
     put_bytes(&mut shares_more, b"");
     assert!(read(&shares_more).unwrap_err().to_string().contains("shares more"));
     let mut negative = Vec::new();
-    put_long(&mut negative, -4);
+    put_long(&mut negative, -8);
     put_bytes(&mut negative, b"");
     assert!(read(&negative).is_err());
+    let mut no_kind = Vec::new();
+    put_long(&mut no_kind, 5);
+    put_bytes(&mut no_kind, b"");
+    assert!(read(&no_kind).is_err());
     let mut no_text = Vec::new();
     put_long(&mut no_text, 0);
     put_bytes(&mut no_text, &[0xff]);
     assert!(read(&no_text).unwrap_err().to_string().contains("UTF-8"));
+}
+
+#[test]
+fn long_texts_are_not_shared() {
+    let long = "x".repeat(2 * MOST_SHARED);
+    let (head, tail) = (format!("{long}{ONE}"), format!("{ONE}{long}"));
+    let alone = comes_back(&[&head, &tail]);
+    assert!(comes_back(&[&head, &head, &tail, &tail]) > alone + MOST_SHARED + long.len());
+    // Few bytes can't ask for it either.
+    for path in [head, tail] {
+        let mut bytes = written(std::slice::from_ref(&path));
+        put_long(&mut bytes, (long.len() as i64 * i64::from(path.starts_with('x'))) << KIND_SHIFT | SAME_UUID);
+        put_bytes(&mut bytes, b"");
+        assert!(read(&bytes).is_err());
+    }
 }
 
 fn path() -> impl Strategy<Value = String> {

@@ -5,19 +5,22 @@
 //! task:      number of its file, as the distance from that behind the task's before in the split, times eight, and two
 //!            bits of what its range is and one of whether it has a residual; if the range is not the whole file,
 //!            start; if it does not end with the file, length; number of its residual
-//! file:      two bytes of its format, which members it has, and what is as in the file before; its path (see `paths`);
-//!            number of its partition; rows and bytes, and the members, as distances from those of the file before;
-//!            split offsets
+//! file:      two bytes, the lower first: which of the five numbers it has that it may lack (five bits), whether it has
+//!            split offsets, whether all its numbers of the five are the last ones, whether its offsets are, its format
+//!            (two bits); its path (see `paths`); number of its partition; rows, bytes and the five, as distances from the
+//!            last ones; number of split offsets, and each as distance from that before
 //! partition: number of its spec, and for each field no value, or one as in bounds
 //! residual:  its text
 //! ```
 //!
-//! Numbers are written as Avro's. Files follow from each other, so to find one the files before it are read.
+//! Numbers are written as Avro's. Files follow from each other, so to find one the files before it are read. The last
+//! number is that of the last file that had it and did not say that it was the last one; with offsets it is the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use super::SpecShape;
 use super::encode::{SpecObject, add_text, same_fields};
@@ -45,9 +48,11 @@ fn format_bits(format: FileFormat) -> u16 {
 }
 
 const HAS_OFFSETS: u16 = 1 << 5;
-/// Whether all numbers that it may lack are those of the file before, or it lacks them.
 const SAME_NUMBERS: u16 = 1 << 6;
 const SAME_OFFSETS: u16 = 1 << 7;
+
+/// More offsets than these are never said to be the last ones: what a few bytes stand for has a bound.
+const MOST_SAME_OFFSETS: usize = 64;
 
 /// Numbers that every file has, and those that it may lack.
 const ALWAYS: usize = 2;
@@ -167,11 +172,13 @@ pub(super) fn is_plain(task: &ScanTask) -> bool {
 pub(super) struct Shared<'a> {
     files: HashMap<(usize, usize), (i64, i64)>,
     partitions: HashMap<usize, i64>,
-    /// Kept, so that no other takes the address.
+    /// By address. They are kept, so that no other takes the address.
     residuals: HashMap<usize, (i64, Arc<BoundPredicate>)>,
-    /// Addresses and numbers of the last ones: those of the next are mostly the same.
+    /// By what they say: partitions have residuals of their own, which are mostly alike.
+    residual_texts: HashMap<Vec<u8>, i64>,
+    /// Those of the next are mostly the last ones.
     last_partition: Option<(usize, i64)>,
-    last_residual: Option<(usize, i64)>,
+    last_residual: Option<(Arc<BoundPredicate>, i64)>,
     specs: Vec<&'a Partition>,
     paths: PathWriter<'a>,
     numbers: [i64; ALWAYS + SOMETIMES],
@@ -241,7 +248,8 @@ impl<'a> Shared<'a> {
         sometimes.iter().enumerate().for_each(|(i, number)| head |= u16::from(number.is_some()) << i);
         let [_, _, last @ ..] = self.numbers;
         let same_numbers = sometimes.iter().zip(last).all(|(number, last)| number.is_none_or(|number| number == last));
-        let same_offsets = file.split_offsets.is_some_and(|offsets| offsets == self.offsets);
+        let same = |offsets: &[i64]| offsets.len() <= MOST_SAME_OFFSETS && offsets == self.offsets;
+        let same_offsets = file.split_offsets.is_some_and(same);
         head |= if file.split_offsets.is_some() { HAS_OFFSETS } else { 0 };
         head |= if same_numbers { SAME_NUMBERS } else { 0 } | if same_offsets { SAME_OFFSETS } else { 0 };
         let out = &mut self.out.files;
@@ -288,21 +296,35 @@ impl<'a> Shared<'a> {
     }
 
     fn residual(&mut self, residual: Arc<BoundPredicate>) -> Result<i64> {
-        let key = Arc::as_ptr(&residual) as usize;
-        if let Some((_, number)) = self.last_residual.filter(|(last, _)| *last == key) {
-            return Ok(number);
-        }
-        if let Some((number, _)) = self.residuals.get(&key) {
-            self.last_residual = Some((key, *number));
+        let is_same = |last: &Arc<BoundPredicate>| Arc::ptr_eq(last, &residual) || **last == *residual;
+        if let Some((_, number)) = self.last_residual.as_ref().filter(|(last, _)| is_same(last)) {
             return Ok(*number);
         }
-        let mut text = Vec::new();
-        add_text(&predicate_to_json(&residual), &mut text)?;
-        put_bytes(&mut self.out.residuals, &text);
-        let number = self.residuals.len() as i64;
-        self.residuals.insert(key, (number, residual));
-        self.last_residual = Some((key, number));
+        let key = Arc::as_ptr(&residual) as usize;
+        let known = self.residuals.get(&key).map(|(number, _)| *number);
+        let number = match known {
+            Some(number) => number,
+            None => self.residual_of_text(&residual)?,
+        };
+        if known.is_none() {
+            self.residuals.insert(key, (number, residual.clone()));
+        }
+        self.last_residual = Some((residual, number));
         Ok(number)
+    }
+
+    /// The number of a residual that is at a new address.
+    fn residual_of_text(&mut self, residual: &BoundPredicate) -> Result<i64> {
+        let mut text = Vec::new();
+        add_text(&predicate_to_json(residual), &mut text)?;
+        let next = self.residual_texts.len() as i64;
+        Ok(match self.residual_texts.entry(text) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                put_bytes(&mut self.out.residuals, new.key());
+                *new.insert(next)
+            }
+        })
     }
 
     /// Bytes, about.
@@ -486,8 +508,13 @@ impl<'a> Files<'a> {
                 *last = last.wrapping_add(cursor.long()?);
             }
         }
+        let is_odd = head & (HAS_OFFSETS | SAME_OFFSETS) == SAME_OFFSETS;
+        if is_odd || head & SAME_OFFSETS != 0 && self.offsets.len() > MOST_SAME_OFFSETS {
+            return Err(Error::corrupt("packed tasks share split offsets that there are not, or too many"));
+        }
         if head & (HAS_OFFSETS | SAME_OFFSETS) == HAS_OFFSETS {
             let (count, mut last) = (cursor.long()?, 0i64);
+            let count = usize::try_from(count).map_err(|_| no_such("offset", count))?;
             self.offsets.clear();
             for _ in 0..count {
                 last = last.wrapping_add(cursor.long()?);
@@ -499,16 +526,18 @@ impl<'a> Files<'a> {
 
     /// The file that was read last.
     fn file(&self, head: u16, partition: Arc<Partition>) -> Result<DataFile> {
-        let format = FORMATS[usize::from(head >> FORMAT_SHIFT) % FORMATS.len()];
+        let format = head >> FORMAT_SHIFT;
+        let format = *at(&FORMATS, i64::from(format)).ok_or_else(|| no_such("format", i64::from(format)))?;
         let [record_count, size_bytes, sometimes @ ..] = self.numbers;
         let number = |i: usize| has(head, ALWAYS + i).then(|| sometimes[i]);
+        let sort_order = |id: i64| i32::try_from(id).map_err(|_| no_such("sort order", id));
         Ok(DataFile {
             record_count,
             size_bytes,
             sequence_number: number(0),
             file_sequence_number: number(1),
             snapshot_id: number(2),
-            sort_order_id: number(3).and_then(|id| i32::try_from(id).ok()),
+            sort_order_id: number(3).map(sort_order).transpose()?,
             first_row_id: number(4),
             split_offsets: (head & HAS_OFFSETS != 0).then(|| self.offsets.clone()),
             ..DataFile::new(FileContent::Data, self.path.path()?, format, partition)

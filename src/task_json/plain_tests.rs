@@ -193,34 +193,90 @@ fn what_is_as_before_takes_no_bytes() {
     comes_back(&[of(vec![task(&files[1], 50, 150), task(&files[0], 50, 149), task(&files[0], 0, 201)])]);
 }
 
+#[test]
+fn equal_residuals_are_written_once() {
+    let base = plain_file("x");
+    let tasks: Vec<_> = (0..3).map(|_| task(&Arc::new(base.clone()), 0, 1)).collect();
+    assert!(!Arc::ptr_eq(&tasks[0].residual, &tasks[1].residual));
+    let mut others = tasks.clone();
+    others[1].residual = Arc::new(BoundPredicate::False);
+    let residuals = |tasks: &[ScanTask]| written(tasks).1.residuals;
+    assert_eq!(residuals(&tasks), residuals(&tasks[..1]));
+    assert_eq!(residuals(&others), residuals(&others[..2]));
+    comes_back(&[of(tasks), of(others)]);
+}
+
+#[test]
+fn a_few_bytes_share_only_a_few_offsets() {
+    let with = |count: usize| {
+        let split_offsets = Some((0..count as i64).collect());
+        task(&Arc::new(DataFile { split_offsets, ..plain_file("x") }), 0, 1)
+    };
+    let bytes = |count: usize| {
+        let tasks = [with(count), with(count)];
+        comes_back(&[of(tasks.to_vec())]);
+        written(&tasks).1.files.len() - written(&tasks[..1]).1.files.len()
+    };
+    assert_eq!(bytes(0), bytes(MOST_SAME_OFFSETS));
+    assert!(bytes(MOST_SAME_OFFSETS + 1) > MOST_SAME_OFFSETS);
+    // What says so all the same is refused, as are offsets of no file, and formats that there are not.
+    let (rows, long) = written(&[with(MOST_SAME_OFFSETS + 1), with(MOST_SAME_OFFSETS + 1)]);
+    let second = written(&[with(MOST_SAME_OFFSETS + 1)]).1.files.len();
+    for head in
+        [HAS_OFFSETS | SAME_OFFSETS | SAME_NUMBERS, SAME_OFFSETS | SAME_NUMBERS, SAME_NUMBERS | 4 << FORMAT_SHIFT]
+    {
+        let mut files = long.files.clone();
+        files[second..second + 2].copy_from_slice(&head.to_le_bytes());
+        let shared = Sections { files: &files[..], ..sections(&long) };
+        assert!(plain_split(&rows, &shared, &split().context).is_err(), "{head:b}");
+    }
+}
+
+/// Mostly what files have in common, so that all ways to say so occur.
 fn any_task() -> impl Strategy<Value = ScanTask> {
-    let numbers = (any::<i64>(), any::<i64>(), any::<Option<i64>>(), any::<Option<i64>>(), any::<Option<i64>>());
-    let rest = (any::<Option<i32>>(), any::<Option<i64>>(), any::<Option<Vec<i64>>>(), any::<Option<i32>>(), 0..4usize);
-    (any::<String>(), numbers, rest, any::<(i64, i64)>()).prop_map(|(path, numbers, rest, range)| {
-        let (sort_order_id, first_row_id, split_offsets, day, format) = rest;
+    fn number() -> impl Strategy<Value = Option<i64>> {
+        prop_oneof![4 => prop::option::of(0..2i64), 1 => any::<Option<i64>>()]
+    }
+    let path =
+        prop_oneof![any::<String>(), "data/[01]/0000[01]-a105a9b9-1cd8-35be-1359-35ddd135bd[0-2]{2}-0000[01].parquet",];
+    let offsets = prop_oneof![Just(None), Just(Some(vec![4, 9])), any::<Option<Vec<i64>>>()];
+    let size = prop_oneof![4 => 0..3i64, 1 => any::<i64>()];
+    let numbers = (size, number(), number(), number(), number());
+    let rest = (any::<Option<i32>>(), offsets, any::<Option<i32>>(), 0..4usize, 0..6u8, any::<(i64, i64)>());
+    (path, any::<i64>(), numbers, rest).prop_map(|(path, record_count, numbers, rest)| {
+        let (size_bytes, sequence_number, file_sequence_number, snapshot_id, first_row_id) = numbers;
+        let (sort_order_id, split_offsets, day, format, kind, odd) = rest;
         let values = vec![PartitionValue { value: day.map(Value::Int), ..file().partition.values[0].clone() }];
         let data_file = DataFile {
             format: FORMATS[format],
             partition: Arc::new(Partition { spec_id: 3, values }),
-            record_count: numbers.0,
-            size_bytes: numbers.1,
-            sequence_number: numbers.2,
-            file_sequence_number: numbers.3,
-            snapshot_id: numbers.4,
+            record_count,
+            size_bytes,
+            sequence_number,
+            file_sequence_number,
+            snapshot_id,
             sort_order_id,
             first_row_id,
             split_offsets,
             ..plain_file(&path)
         };
-        task(&Arc::new(data_file), range.0, range.1)
+        let (start, length) = match kind {
+            0..3 => (0, size_bytes),
+            3 => (1, size_bytes.wrapping_sub(1)),
+            4 => (0, size_bytes.wrapping_add(1)),
+            _ => odd,
+        };
+        let residual = if odd.0 % 2 == 0 { Arc::new(BoundPredicate::True) } else { split().tasks[0].residual.clone() };
+        ScanTask { residual, ..task(&Arc::new(data_file), start, length) }
     })
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
     #[test]
     fn plain_tasks_come_back_among_others(tasks in proptest::collection::vec(proptest::collection::vec(any_task(), 0..4), 1..9)) {
         let mut splits: Vec<_> = tasks.into_iter().map(of).collect();
+        comes_back(&splits);
         splits.insert(splits.len() / 2, Arc::new(split()));
         comes_back(&splits);
     }

@@ -523,7 +523,7 @@ def test_what_only_frazil_reads(spark, catalog: fz.Catalog, events: fz.Table) ->
 
 def test_engines(spark, events: fz.Table) -> None:
     assert "FileScan parquet" in explained(fz.spark.read(spark, events))
-    assert "MapInArrow frazil arrow lane: 10 splits" in explained(fz.spark.read(spark, events, engine="arrow"))
+    assert "MapInArrow frazil arrow lane: 1 splits" in explained(fz.spark.read(spark, events, engine="arrow"))
     assert "frazil native plain lane: 10 files" in explained(fz.spark.read(spark, events), "extended")
     assert "PlanOnExecutors" in explained(fz.spark.read(spark, events, planning="executors"))
     with pytest.raises(fz.InvalidInputError, match="engine must be"):

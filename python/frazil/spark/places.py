@@ -68,7 +68,8 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     parts = deal_out(spark, with_places, "auto")
     if parts is not None:
         return Placed(read_parts(spark, with_places, parts))
-    dealt = deal(spark, table.scan(filter, list(select), at=at), "auto", places=True)
+    scan = table.scan(filter, list(select), at=at)
+    dealt = deal(spark, scan, "auto", places=True, pack_from=pack_from(spark))
     rest = dealt.reasons["file_path"].unique().to_pylist() if dealt.groups else []
     if not dealt.groups or len(rest) > _MOST_NAMED:
         return Placed(_by_arrow(spark, with_places))

@@ -64,7 +64,7 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
     """A scan's rows as a Spark DataFrame; for `planning` and `engine` see `read`.
 
     The DataFrame's `explain()` shows the Arrow lane, and `PlanOnExecutors` where executors plan; `explain("extended")`
-    names all lanes.
+    names all lanes that read something.
     """
     schema = spark_schema(scan.schema)
     if engine == "native" and planning == "executors":
