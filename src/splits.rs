@@ -137,7 +137,9 @@ impl<T: Piece> Bins<'_, T> {
             bin.add(task, weight);
             return Ok(());
         }
-        self.open.push_back(Bin { tasks: vec![task], weight });
+        let mut tasks = Vec::with_capacity(TASKS_OF_SPLIT);
+        tasks.push(task);
+        self.open.push_back(Bin { tasks, weight });
         if self.open.len() > self.plan.lookback {
             self.full.extend(take_largest(&mut self.open).map(|bin| merge_adjacent(bin.tasks)));
         }
@@ -174,6 +176,9 @@ fn content_bytes(file: &DataFile) -> i64 {
 
 /// Pieces between two questions whether to go on.
 const PIECES_BETWEEN: usize = 256;
+
+/// Tasks of a split, about: there is room for so many at first.
+const TASKS_OF_SPLIT: usize = 4;
 
 /// Pieces of one file, about: a size that no file has must not fill the memory.
 const MOST_PIECES: i64 = 1 << 16;
