@@ -376,6 +376,39 @@ def test_old_dates(spark, catalog: fz.Catalog, tmp_path: Path) -> None:
     same(spark, t.scan(), "AN")
 
 
+def test_values_of_filters(spark, catalog: fz.Catalog) -> None:
+    """Lists go to Spark as SQL where that is safe; either way they keep the same rows."""
+    days = [dt.date(1582, 10, 10), dt.date(1582, 10, 20), dt.date(2020, 1, 1), dt.date(1, 1, 1), None]
+    rows = pa.table(
+        {
+            "i": pa.array([-(2**31), 2**31 - 1, 0, 7, None], pa.int32()),
+            "l": pa.array([-(2**63), 2**63 - 1, 0, 7, None], pa.int64()),
+            "s": ["it's", "${x}", "b\\", "NO-1 a/b:c", None],
+            "d": days,
+        }
+    )
+    t = make(catalog, "values", rows).append(rows)
+    for filter in (
+        *("i in (-2147483648, 7)", "i not in (2147483647, 7)", "l in (-9223372036854775808, 7)", "l not in (0, 7)"),
+        *(
+            "s in ('it''s', 'NO-1 a/b:c')",
+            "s in ('NO-1 a/b:c', 'x')",
+            "s not in ('NO-1 a/b:c', '')",
+            "s in ('${x}', 'y')",
+        ),
+        *("s not in ('b\\', 'it''s')", "d in ('1582-10-10', '2020-01-01')", "d not in ('1582-10-20', '0001-01-01')"),
+        *(
+            "d = '1582-10-10'",
+            "d > '1582-10-10'",
+            "d < '1582-10-15'",
+            "d != '+10000-01-01'",
+            "i in (7, 8) or s in ('b\\', 'z')",
+        ),
+    ):
+        same(spark, t.scan(filter), "N")
+        assert fz.spark.read(spark, t, filter, engine="native").count() == t.scan(filter).to_arrow().num_rows, filter
+
+
 FILTERS = (
     *("id = 7", "id != 7", "id in (1, 2, 300)", "id not in (1, 2)", "id between 10 and 20", "not (id < 190)"),
     *("country = 'NO'", "country is null", "country != 'NO'", "country not in ('NO', 'SE')", "country like 'D%'"),

@@ -8,7 +8,6 @@ each row, each would be elsewhere in a table that no cache of the processor hold
 
 from __future__ import annotations
 
-import datetime as dt
 import decimal
 import json
 import posixpath
@@ -82,6 +81,11 @@ _WORD_BITS = 34
 _FILE, _PATH, _POSITION, _WORD, _BIT, _MASK = (
     f"__frazil_{name}" for name in ("file", "path", "position", "word", "bit", "mask")
 )
+# Of its days Java's calendar lacks ten, so Spark pushes filters with other days down to files, and loses rows.
+_SHORT_MONTH = "1582-10-"
+# What SQL reads as it is written.
+_PLAIN_TEXT = re.compile("[A-Za-z0-9_./: -]*")
+_PLAIN_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _OPTIONS = {
     # Iceberg's dates and times are those of the proleptic Gregorian calendar, whoever wrote the file.
     "datetimeRebaseMode": "CORRECTED",
@@ -468,8 +472,29 @@ def condition(filter: Any) -> Column:
         return reduce(lambda a, b: a & b if op == "and" else a | b, parts)
     top, *inner = filter["path"]
     column = reduce(lambda c, name: c.getField(name), inner, f.col(quoted(top)))
+    if any(str(value).startswith(_SHORT_MONTH) for value in filter["values"]):
+        # What Spark can't see through it does not push down.
+        column = f.when(column.isNotNull(), column)
+    elif filter["op"] in ("in", "not-in") and not inner and (text := _in_sql(top, filter)) is not None:
+        return f.expr(text)
     values = [_literal(value, filter["type"]) for value in filter["values"]]
     return _asked(op, column, values, filter["type"] in ("float", "double"))
+
+
+def _in_sql(name: str, filter: Any) -> str | None:
+    """A list of values as SQL, if that says the same under any setting: one message in place of some for each value."""
+    values = [_sql_literal(value, filter["type"]) for value in filter["values"]]
+    if None in values or "${" in name:
+        return None
+    return f"{quoted(name)} {'not in' if filter['op'] == 'not-in' else 'in'} ({', '.join(map(str, values))})"
+
+
+def _sql_literal(value: Any, type_: str) -> str | None:
+    if type_ in ("int", "long"):
+        return f"{int(value)}{'L' if type_ == 'long' else ''}"
+    if type_ == "date" and _PLAIN_DATE.fullmatch(value):
+        return f"date'{value}'"
+    return f"'{value}'" if type_ == "string" and _PLAIN_TEXT.fullmatch(value) else None
 
 
 def _asked(op: str, column: Column, values: list[Column], floats: bool) -> Column:
@@ -499,8 +524,9 @@ def _literal(value: Any, type_: str) -> Column:
         return f.lit(float(value)).cast(type_)
     if type_.startswith("decimal"):
         return f.lit(decimal.Decimal(value)).cast(type_.replace(" ", ""))
+    # As text: days of 1582 that Java's dates lack, and years that Python's lack, are dates all the same.
     if type_ == "date":
-        return f.lit(dt.date.fromisoformat(value))
+        return f.lit(value).cast("date")
     if type_ in ("timestamp", "timestamptz"):
         return f.lit(value).cast("timestamp_ntz" if type_ == "timestamp" else "timestamp")
     return f.lit(bytes.fromhex(value))

@@ -107,7 +107,9 @@ class Lanes:
         }
         lines = [
             f"{lane:2} {count:>7} files: {said[lane]}{f' ({why})' if why else ''}"
-            for (lane, why), count in sorted(counts.items(), key=lambda item: (item[0][0] == "A", item[0][0], -item[1]))
+            for (lane, why), count in sorted(
+                counts.items(), key=lambda item: (item[0][0] == "A", item[0][0], -item[1], item[0][1])
+            )
         ]
         return "\n".join(lines or ["no files"])
 
