@@ -524,7 +524,7 @@ def _literal(value: Any, type_: str) -> Column:
         return f.lit(float(value)).cast(type_)
     if type_.startswith("decimal"):
         return f.lit(decimal.Decimal(value)).cast(type_.replace(" ", ""))
-    # As text: days of 1582 that Java's dates lack, and years that Python's lack, are dates all the same.
+    # As text: Java's dates, in which Python's are sent, lack days of 1582.
     if type_ == "date":
         return f.lit(value).cast("date")
     if type_ in ("timestamp", "timestamptz"):
