@@ -48,7 +48,7 @@ def measure(names: list[str], rounds: int, warehouse: Path, planning: Path, quic
 
     keep_orphans()
     sizes = QUICK if quick else Sizes()
-    tables.make([sizes.base, sizes.deleted, sizes.large], warehouse)
+    tables.make([sizes.base, sizes.deleted, *([sizes.large] if "large" in names else [])], warehouse)
     folder = planned.make("t100k", planning) if any(name.startswith("plan") for name in names) else planning
     out: Answers = {}
     java, settings = ("", {}) if plain else (JAVA, SETTINGS)

@@ -9,6 +9,8 @@
 //!
 //! The tail is the last one where there is none. Paths without a UUID leave both as they were.
 
+use uuid::Uuid;
+
 use crate::codec::avro::Cursor;
 use crate::codec::avro::encode::{put_bytes, put_long};
 use crate::error::{Error, Result};
@@ -28,24 +30,6 @@ const KIND_BITS: i64 = 7;
 
 /// The most bytes that a path takes from those before: what a few bytes stand for has a bound.
 const MOST_SHARED: usize = 4096;
-
-/// Of no digit.
-const NONE: u8 = 0xff;
-
-/// What lower-case hexadecimal digits stand for.
-const DIGITS: [u8; 256] = {
-    let (mut values, mut digit) = ([NONE; 256], 0);
-    while digit < 16 {
-        values[HEX[digit] as usize] = digit as u8;
-        digit += 1;
-    }
-    values
-};
-const HEX: [u8; 16] = *b"0123456789abcdef";
-
-/// Where a UUID has hyphens, and where pairs of digits.
-const HYPHENS: [usize; 4] = [8, 13, 18, 23];
-const PAIRS: [usize; BINARY] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 /// Writes paths.
 #[derive(Default)]
@@ -114,18 +98,11 @@ fn shared(one: &[u8], other: &[u8]) -> usize {
     chunks + rest.take_while(|(a, b)| a == b).count()
 }
 
-/// The bytes of a UUID in lower case. Each path has one: no digit is a branch.
+/// The bytes of a UUID in lower case.
 fn parse_uuid(text: &[u8; TEXT]) -> Option<[u8; BINARY]> {
-    if !HYPHENS.iter().all(|place| text[*place] == b'-') {
-        return None;
-    }
-    let (mut uuid, mut all) = ([0u8; BINARY], 0);
-    for (byte, place) in uuid.iter_mut().zip(PAIRS) {
-        let (high, low) = (DIGITS[usize::from(text[place])], DIGITS[usize::from(text[place + 1])]);
-        *byte = high << 4 | low;
-        all |= high | low;
-    }
-    (all != NONE).then_some(uuid)
+    // Most places of most names are no UUID's: a glance tells.
+    let may_be = text[8] == b'-' && text[13] == b'-' && !text.iter().any(u8::is_ascii_uppercase);
+    may_be.then(|| Uuid::try_parse_ascii(text).ok()).flatten().map(Uuid::into_bytes)
 }
 
 /// Reads paths.
@@ -172,11 +149,8 @@ impl PathReader {
         let mut path = Vec::with_capacity(self.head.len() + TEXT + self.tail.len());
         path.extend_from_slice(&self.head);
         if self.follows {
-            let mut text = [b'-'; TEXT];
-            for (byte, place) in self.uuid.iter().zip(PAIRS) {
-                [text[place], text[place + 1]] = [byte >> 4, byte & 15].map(|digit| HEX[usize::from(digit)]);
-            }
-            path.extend_from_slice(&text);
+            let mut text = [0; TEXT];
+            path.extend_from_slice(Uuid::from_bytes(self.uuid).hyphenated().encode_lower(&mut text).as_bytes());
             path.extend_from_slice(&self.tail);
         }
         String::from_utf8(path).map_err(|e| Error::corrupt("a file's path is not UTF-8").because(e))

@@ -176,8 +176,7 @@ pub(super) struct Shared<'a> {
     residuals: HashMap<usize, (i64, Arc<BoundPredicate>)>,
     /// By what they say: partitions have residuals of their own, which are mostly alike.
     residual_texts: HashMap<Vec<u8>, i64>,
-    /// Those of the next are mostly the last ones.
-    last_partition: Option<(usize, i64)>,
+    /// That of the next task is mostly the last one.
     last_residual: Option<(Arc<BoundPredicate>, i64)>,
     specs: Vec<&'a Partition>,
     paths: PathWriter<'a>,
@@ -273,12 +272,8 @@ impl<'a> Shared<'a> {
     }
 
     fn partition(&mut self, partition: &'a Arc<Partition>) -> i64 {
-        let (key, next) = (Arc::as_ptr(partition) as usize, self.partitions.len() as i64);
-        if let Some((_, number)) = self.last_partition.filter(|(last, _)| *last == key) {
-            return number;
-        }
-        let number = *self.partitions.entry(key).or_insert(next);
-        self.last_partition = Some((key, number));
+        let next = self.partitions.len() as i64;
+        let number = *self.partitions.entry(Arc::as_ptr(partition) as usize).or_insert(next);
         if number == next {
             let same = |spec: &&Partition| spec.spec_id == partition.spec_id && same_fields(spec, partition);
             let spec = self.specs.iter().position(same).unwrap_or_else(|| {
@@ -301,14 +296,14 @@ impl<'a> Shared<'a> {
             return Ok(*number);
         }
         let key = Arc::as_ptr(&residual) as usize;
-        let known = self.residuals.get(&key).map(|(number, _)| *number);
-        let number = match known {
-            Some(number) => number,
-            None => self.residual_of_text(&residual)?,
+        let number = match self.residuals.get(&key) {
+            Some((number, _)) => *number,
+            None => {
+                let number = self.residual_of_text(&residual)?;
+                self.residuals.insert(key, (number, residual.clone()));
+                number
+            }
         };
-        if known.is_none() {
-            self.residuals.insert(key, (number, residual.clone()));
-        }
         self.last_residual = Some((residual, number));
         Ok(number)
     }

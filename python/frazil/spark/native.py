@@ -85,7 +85,6 @@ _FILE, _PATH, _POSITION, _WORD, _BIT, _MASK = (
 _SHORT_MONTH = "1582-10-"
 # What SQL reads as it is written.
 _PLAIN_TEXT = re.compile("[A-Za-z0-9_./: -]*")
-_PLAIN_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _OPTIONS = {
     # Iceberg's dates and times are those of the proleptic Gregorian calendar, whoever wrote the file.
     "datetimeRebaseMode": "CORRECTED",
@@ -492,7 +491,8 @@ def _in_sql(name: str, filter: Any) -> str | None:
 def _sql_literal(value: Any, type_: str) -> str | None:
     if type_ in ("int", "long"):
         return f"{int(value)}{'L' if type_ == 'long' else ''}"
-    if type_ == "date" and _PLAIN_DATE.fullmatch(value):
+    # Years have four digits here. Java's dates, in which Python's would be sent, lack days of 1582.
+    if type_ == "date":
         return f"date'{value}'"
     return f"'{value}'" if type_ == "string" and _PLAIN_TEXT.fullmatch(value) else None
 
@@ -516,17 +516,14 @@ def _asked(op: str, column: Column, values: list[Column], floats: bool) -> Colum
 
 
 def _literal(value: Any, type_: str) -> Column:
+    if (text := _sql_literal(value, type_)) is not None:
+        return f.expr(text)
     if type_ in ("boolean", "string"):
         return f.lit(value)
-    if type_ in ("int", "long"):
-        return f.lit(int(value)).cast("bigint" if type_ == "long" else "int")
     if type_ in ("float", "double"):
         return f.lit(float(value)).cast(type_)
     if type_.startswith("decimal"):
         return f.lit(decimal.Decimal(value)).cast(type_.replace(" ", ""))
-    # As text: Java's dates, in which Python's are sent, lack days of 1582.
-    if type_ == "date":
-        return f.lit(value).cast("date")
     if type_ in ("timestamp", "timestamptz"):
         return f.lit(value).cast("timestamp_ntz" if type_ == "timestamp" else "timestamp")
     return f.lit(bytes.fromhex(value))
