@@ -9,12 +9,12 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use serde_json::{Value as Json, json};
 
-use super::cast::value_at;
+use super::read::cast::value_at;
 use super::testing::{context, schema as plain_schema};
 use crate::expr::bind::bind;
 use crate::expr::parse::parse;
 use crate::expr::{BoundPredicate, Predicate};
-use crate::task::{
+use crate::format::task::{
     DataFile, DeleteRef, FileContent, FileFormat, LeveledFile, MergeSection, PaimonContext, Partition, PartitionValue,
     ReadContext, ScanTask,
 };

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::workers::{GoOn, asking};
+use crate::parallel::{GoOn, asking};
 
 /// Runs `work` detached from the interpreter. While it waits for a store, it looks for signals.
 pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {

@@ -14,15 +14,16 @@ use super::signals::Watch;
 use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
-use crate::either;
 use crate::expr;
+use crate::format::task;
+use crate::format::wire::task::{message_from_json, message_to_json};
+use crate::iceberg::committing;
+use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::row_level::json::{part_from_json, row_change_from_json};
-use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
-use crate::task;
-use crate::task_json::{message_from_json, message_to_json};
-use crate::transaction::{self, CommitOptions};
-use crate::workers::GoOn;
+use crate::iceberg::rows::json::{part_from_json, row_change_from_json};
+use crate::iceberg::state::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::parallel::GoOn;
+use crate::tables::open;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -41,10 +42,10 @@ fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Table {
-    pub(super) inner: either::Table,
+    pub(super) inner: open::Table,
 }
 
-impl<T: Into<either::Table>> From<T> for Table {
+impl<T: Into<open::Table>> From<T> for Table {
     fn from(table: T) -> Self {
         Table { inner: table.into() }
     }
@@ -54,7 +55,7 @@ impl<T: Into<either::Table>> From<T> for Table {
 impl Table {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> PyResult<Table> {
-        Ok(run(py, || either::Table::open(location, storage_options, moved))?.into())
+        Ok(run(py, || open::Table::open(location, storage_options, moved))?.into())
     }
 
     #[getter]
@@ -305,7 +306,7 @@ impl Table {
             let (change, filter) = (row_change_from_json(change)?, expr::parse(filter)?);
             self.inner.iceberg("commit_parts")?.commit_parts(&change, &filter, messages, &options)
         });
-        Ok(either::Table::from(done?).into())
+        Ok(open::Table::from(done?).into())
     }
 
     #[pyo3(signature = (data_files, delete_files, messages, at_id, at_reference, at_ms, branch, snapshot_properties))]
@@ -366,7 +367,7 @@ impl Table {
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || transaction::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
+        Ok(run(py, || committing::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
@@ -401,7 +402,7 @@ impl Table {
 
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Table> {
-        Ok(run(cls.py(), || either::Table::from_json(text))?.into())
+        Ok(run(cls.py(), || open::Table::from_json(text))?.into())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::ident::TableIdent;
 use super::names::Names;
 use crate::error::{Error, Result};
+use crate::format::ident::TableIdent;
 use crate::store::local::TemporaryFolder;
 
 /// Tables and namespaces of one process.

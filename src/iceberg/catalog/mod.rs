@@ -1,7 +1,6 @@
 //! Catalogs: where tables are found by name, and where commits become visible.
 
 pub mod filesystem;
-pub mod ident;
 pub mod memory;
 pub mod metadata_files;
 pub mod named;
@@ -11,4 +10,4 @@ pub mod sql;
 pub mod tables;
 pub mod versions;
 
-pub use ident::TableIdent;
+pub use crate::format::ident::TableIdent;

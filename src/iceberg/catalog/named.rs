@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
-use super::ident::{TableIdent, check_name};
 use super::metadata_files::{FoundMetadata, METADATA_FOLDER, number_of, read_metadata};
 use super::names::Names;
 use super::reachable::reachable_files;
 use super::tables::{Opened, Tables};
 use super::versions::{KeptBy, Versions};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::metadata::TableMetadata;
+use crate::format::ident::{TableIdent, check_name};
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::location::{absolute, join};
 use crate::store::{Store, StoreOptions, in_parallel, open_store};
 

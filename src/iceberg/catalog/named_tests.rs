@@ -4,9 +4,9 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::iceberg::catalog::memory::MemoryNames;
-use crate::iceberg::metadata_build::new_table;
-use crate::iceberg::partition_by::parse_partition_by;
-use crate::iceberg::sort_order::parse_sort_by;
+use crate::iceberg::spec::metadata_build::new_table;
+use crate::iceberg::spec::partition_by::parse_partition_by;
+use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::types::{Field, PrimitiveType, Schema};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

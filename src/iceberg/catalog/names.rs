@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ident::TableIdent;
 use crate::error::Result;
+use crate::format::ident::TableIdent;
 
 /// A register. Its methods are atomic each.
 pub trait Names: Send + Sync + std::fmt::Debug {

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use super::ident::TableIdent;
 use super::names::Names;
 use crate::error::{Error, Result};
+use crate::format::ident::TableIdent;
 use crate::store::database::{Database, Row, Statement};
 
 const TABLES: &str = "iceberg_tables";

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::filesystem::FilesystemCatalog;
-use super::ident::TableIdent;
 use super::metadata_files::FoundMetadata;
 use super::versions::{FolderVersions, Versions};
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
+use crate::format::ident::TableIdent;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::Store;
 
 /// A table as a catalog opens it.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::filesystem;
-use super::ident::TableIdent;
 use super::metadata_files::{FoundMetadata, METADATA_FOLDER, load};
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
+use crate::format::ident::TableIdent;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::Store;
 use crate::store::location::join;
 

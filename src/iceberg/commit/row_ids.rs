@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{RUN_AGAIN, SnapshotChange};
+use super::preconditions::RUN_AGAIN;
+use super::producer::SnapshotChange;
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::snapshot::Snapshot;
-use crate::task::FileContent;
+use crate::format::task::FileContent;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::Snapshot;
 
 impl SnapshotChange {
     /// The rows of a table that was upgraded to version 3 get their ids with the first snapshot made since. Those that were
