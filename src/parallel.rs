@@ -12,9 +12,9 @@ use std::time::Duration;
 use crate::error::Result;
 
 /// Asked between the steps of long work, by every thread that does it; an error ends the work. `&|| Ok(())` never does.
-pub type GoOn<'a> = &'a (dyn Fn() -> Result<()> + Sync);
+pub type Cancellation<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 
-/// [`GoOn`] for what can't be handed one: it waits for a store, far below the work that it belongs to.
+/// [`Cancellation`] for what can't be handed one: it waits for a store, far below the work that it belongs to.
 pub type Asked = Arc<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Threads at most, whatever the machine has.

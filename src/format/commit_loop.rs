@@ -10,7 +10,7 @@ use crate::parallel;
 /// How often and how long to try again.
 #[derive(Clone, Debug)]
 pub struct RetryPolicy {
-    /// Attempts after the first.
+    /// CommitAttempt after the first.
     pub retries: u32,
     /// The first wait, milliseconds.
     pub min_wait_ms: u64,
@@ -56,7 +56,7 @@ impl<T> Verdict<T> {
 }
 
 /// What one commit does at each attempt.
-pub trait Attempts {
+pub trait CommitAttempt {
     /// A version of the table.
     type Base;
     /// A version that is ready to be published.
@@ -103,16 +103,16 @@ pub trait Attempts {
     /// If that can't be told.
     fn done(&mut self, base: Self::Base) -> Result<Self::Done>;
 
-    /// Whether an error of [`Attempts::publish`] proves that nothing was published.
+    /// Whether an error of [`CommitAttempt::publish`] proves that nothing was published.
     fn is_certain(&self, error: &Error) -> bool;
 
-    /// Whether an error of [`Attempts::publish`] proves that nothing will be, unless it shows in the newest version.
+    /// Whether an error of [`CommitAttempt::publish`] proves that nothing will be, unless it shows in the newest version.
     fn is_refused(&self, error: &Error) -> bool;
 }
 
 /// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends it, and so
 /// does a publication of which nobody can tell whether it happened.
-pub fn run<A: Attempts>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Done> {
+pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Done> {
     let began = Instant::now();
     let mut base = match attempts.newest() {
         Ok(base) => base,
@@ -170,7 +170,7 @@ pub fn run<A: Attempts>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Do
     Verdict::Failed(Error::internal("the commit loop ended"))
 }
 
-fn reopened<A: Attempts>(attempts: &mut A, base: A::Base) -> Verdict<A::Done> {
+fn reopened<A: CommitAttempt>(attempts: &mut A, base: A::Base) -> Verdict<A::Done> {
     attempts.done(base).map_or_else(Verdict::Unknown, Verdict::Committed)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::Result;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::{Store, in_parallel};
 
 /// A file that could not be deleted. It is left over: harmless, and found as an orphan later.
@@ -33,7 +33,7 @@ impl Deletion {
         &mut self,
         store: &dyn Store,
         paths: impl IntoIterator<Item = &'p str>,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<()> {
         self.done = true;
         let paths: Vec<&str> = paths.into_iter().collect();

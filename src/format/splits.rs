@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileFormat, ScanTask};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// How tasks are packed; `None` takes the scan's option, the table's property or Java's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -106,7 +106,7 @@ impl Piece for ScanTask {
 ///
 /// # Errors
 /// What `go_on` gives.
-pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Vec<T>>> {
+pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: Cancellation) -> Result<Vec<Vec<T>>> {
     let mut bins = Bins { open: VecDeque::new(), full: Vec::new(), added: 0, plan };
     tasks.into_iter().try_for_each(|task| cut(&task, plan.split_size_bytes, |piece| bins.add(piece, go_on)))?;
     let Bins { open, mut full, .. } = bins;
@@ -123,7 +123,7 @@ struct Bins<'a, T> {
 }
 
 impl<T: Piece> Bins<'_, T> {
-    fn add(&mut self, task: T, go_on: GoOn) -> Result<()> {
+    fn add(&mut self, task: T, go_on: Cancellation) -> Result<()> {
         if self.added.is_multiple_of(PIECES_BETWEEN) {
             go_on()?;
         }

@@ -255,12 +255,12 @@ pub struct DataFile {
     /// The length of a deletion vector in its Puffin file.
     pub content_size_bytes: Option<i64>,
     /// What Paimon records of a data file beside all that.
-    pub leveled: Option<Box<LeveledFile>>,
+    pub leveled: Option<Box<BucketFile>>,
 }
 
 /// A data file's place in the bucket of a Paimon table (Paimon specification, "Data file metadata").
 #[derive(Clone, Debug, PartialEq)]
-pub struct LeveledFile {
+pub struct BucketFile {
     /// The bucket; 0 where a table has none, -2 where rows wait to be given one.
     pub bucket: i32,
     /// Buckets of the partition when it was written.

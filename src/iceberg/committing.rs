@@ -7,10 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit_loop;
-use crate::format::commit_loop::{Attempts, RetryPolicy, unknown};
+use crate::format::commit_loop::{CommitAttempt, RetryPolicy, unknown};
 use crate::iceberg::catalog::filesystem::FoundMetadata;
 use crate::iceberg::commit::cherry_pick::{CherryPick, WAP_ID};
-use crate::iceberg::commit::producer::SnapshotChange;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::{Table, check_same_table};
 use crate::parallel::asking;
@@ -73,13 +73,13 @@ pub(crate) trait Change: Send {
     fn committed(&mut self, _: &TableMetadata) {}
 }
 
-impl Change for SnapshotChange {
+impl Change for SnapshotProducer {
     fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         self.prepare(base, now_ms)
     }
 
     fn is_in(&self, metadata: &TableMetadata) -> bool {
-        SnapshotChange::is_in(self, metadata)
+        SnapshotProducer::is_in(self, metadata)
     }
 
     fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
@@ -87,19 +87,19 @@ impl Change for SnapshotChange {
     }
 
     fn only_checks(&self) -> bool {
-        SnapshotChange::only_checks(self)
+        SnapshotProducer::only_checks(self)
     }
 
     fn undo(&mut self) {
-        SnapshotChange::undo(self);
+        SnapshotProducer::undo(self);
     }
 
     fn clean_up(&mut self) {
-        SnapshotChange::clean_up(self);
+        SnapshotProducer::clean_up(self);
     }
 
     fn committed(&mut self, metadata: &TableMetadata) {
-        SnapshotChange::committed(self, metadata);
+        SnapshotProducer::committed(self, metadata);
     }
 }
 
@@ -117,11 +117,11 @@ impl Change for CherryPick {
     }
 
     fn undo(&mut self) {
-        self.change_mut().into_iter().for_each(SnapshotChange::undo);
+        self.change_mut().into_iter().for_each(SnapshotProducer::undo);
     }
 
     fn clean_up(&mut self) {
-        self.change_mut().into_iter().for_each(SnapshotChange::clean_up);
+        self.change_mut().into_iter().for_each(SnapshotProducer::clean_up);
     }
 
     fn committed(&mut self, metadata: &TableMetadata) {
@@ -163,7 +163,7 @@ impl CommitOptions {
     ///
     /// # Errors
     /// As [`CommitOptions::check`].
-    pub(crate) fn apply(&self, change: SnapshotChange, table: &Table) -> Result<SnapshotChange> {
+    pub(crate) fn apply(&self, change: SnapshotProducer, table: &Table) -> Result<SnapshotProducer> {
         let staged = self.check(table)?;
         let change = change.with_summary(self.snapshot_properties.clone());
         Ok(match &self.branch {
@@ -212,7 +212,7 @@ struct Changes<'a> {
     changes: &'a mut [Box<dyn Change>],
 }
 
-impl Attempts for Changes<'_> {
+impl CommitAttempt for Changes<'_> {
     type Base = Base;
     type Next = TableMetadata;
     type Done = Table;

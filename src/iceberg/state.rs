@@ -13,9 +13,9 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
 use crate::format::task::{CommitMessage, WrittenAt};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
-use crate::iceberg::catalog::tables::Opened;
-use crate::iceberg::catalog::versions::{FolderVersions, Versions};
-use crate::iceberg::commit::producer::SnapshotChange;
+use crate::iceberg::catalog::interface::Opened;
+use crate::iceberg::catalog::metadata_pointer::{FolderVersions, MetadataPointer};
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::Retention;
@@ -144,7 +144,7 @@ pub(crate) struct Inner {
     pub(crate) root: String,
     pub(crate) found: FoundMetadata,
     /// What keeps the table's current version.
-    pub(crate) versions: Arc<dyn Versions>,
+    pub(crate) versions: Arc<dyn MetadataPointer>,
     pub(crate) metadata: Arc<TableMetadata>,
     pub(crate) location: Location,
     pub(crate) storage_options: BTreeMap<String, String>,
@@ -204,7 +204,7 @@ impl Table {
 
     fn made(
         store: Arc<dyn Store>,
-        versions: Arc<dyn Versions>,
+        versions: Arc<dyn MetadataPointer>,
         metadata: TableMetadata,
         found: FoundMetadata,
         storage_options: BTreeMap<String, String>,
@@ -381,7 +381,7 @@ impl Table {
         if message.files.is_empty() {
             return self.refresh();
         }
-        let change = SnapshotChange::append(self.inner.store.clone(), message.files).owning_files();
+        let change = SnapshotProducer::append(self.inner.store.clone(), message.files).owning_files();
         committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result()
     }
 

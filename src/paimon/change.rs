@@ -17,7 +17,7 @@ use crate::paimon::commit::orphans::files_in_use;
 use crate::paimon::commit::producer::{Commit, Replaced};
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::write::writer::{NewFiles, PaimonWriter, WriteKind, is_over_partitions};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::location::join;
 use crate::types::hash::murmur3_seeded;
 use crate::types::{Transform, Value};
@@ -51,7 +51,7 @@ impl PaimonTable {
         change: &RowChange,
         rows: Option<Rows>,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         match change {
             RowChange::Delete(filter) => return self.delete_where(filter, options, go_on),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use crate::codec::avro::KeptFiles;
+use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
 use crate::iceberg::evolve::Retention;
 use crate::iceberg::state::{RefInfo, ScanRequest, SnapshotInfo};
@@ -33,7 +33,7 @@ struct Inner {
     schema_path: String,
     storage_options: BTreeMap<String, String>,
     /// Manifests that scans of this table read, of its other versions and branches too.
-    kept: Arc<KeptFiles>,
+    kept: Arc<ManifestCache>,
 }
 
 impl From<&Snapshot> for SnapshotInfo {
@@ -86,7 +86,7 @@ impl PaimonTable {
     fn at(
         metadata: TableMetadata,
         storage_options: BTreeMap<String, String>,
-        kept: Arc<KeptFiles>,
+        kept: Arc<ManifestCache>,
     ) -> Result<PaimonTable> {
         let schema = metadata.schema()?.clone();
         let schema_path = metadata.folder.schema_path(schema.id);
@@ -126,7 +126,7 @@ impl PaimonTable {
     }
 
     /// What scans keep of its manifests.
-    pub(crate) fn kept_manifests(&self) -> &Arc<KeptFiles> {
+    pub(crate) fn kept_manifests(&self) -> &Arc<ManifestCache> {
         &self.inner.kept
     }
 

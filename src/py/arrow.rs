@@ -27,7 +27,7 @@ use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
 use crate::iceberg::scan::handle;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -293,7 +293,7 @@ impl Input {
     pub(super) fn run_watched<T: Send>(
         self,
         py: Python<'_>,
-        work: impl FnOnce(Reader, GoOn) -> Result<T> + Send,
+        work: impl FnOnce(Reader, Cancellation) -> Result<T> + Send,
     ) -> PyResult<T> {
         let Input { reader, watch } = self;
         run_watched(py, &watch, |go_on| work(reader, go_on))

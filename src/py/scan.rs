@@ -30,7 +30,7 @@ use crate::iceberg::scan::handle;
 use crate::iceberg::scan::native_read;
 use crate::iceberg::scan::native_read::{HandOverRequest, reasons_schema};
 use crate::iceberg::scan::packed_splits;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::stream::StreamRequest;
 use crate::tables::open;
 use crate::types;
@@ -239,7 +239,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn next(&mut self, go_on: GoOn) -> Result<Option<task::ScanTask>> {
+    fn next(&mut self, go_on: Cancellation) -> Result<Option<task::ScanTask>> {
         if self.ready.is_empty()
             && let Some(tasks) = &mut self.tasks
         {

@@ -22,7 +22,7 @@ use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::iceberg::rows::json::{part_from_json, row_change_from_json};
 use crate::iceberg::state::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::tables::open;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
@@ -126,7 +126,7 @@ impl Table {
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = |go_on: GoOn| self.inner.maintain(action, arguments, go_on);
+        let work = |go_on: Cancellation| self.inner.maintain(action, arguments, go_on);
         let (inner, result) = run_watched(py, &Watch::new(), work)?;
         Ok((Table { inner }, result))
     }
@@ -204,7 +204,8 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        let work = |rows, go_on: GoOn| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
+        let work =
+            |rows, go_on: Cancellation| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
         let done = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
             None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
@@ -232,7 +233,8 @@ impl Table {
     }
 
     fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
-        let collect = |go_on: GoOn| self.inner.iceberg("files of an engine")?.collect_job(folder, in_order, go_on);
+        let collect =
+            |go_on: Cancellation| self.inner.iceberg("files of an engine")?.collect_job(folder, in_order, go_on);
         let message = run_watched(py, &Watch::new(), collect)?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -279,7 +281,7 @@ impl Table {
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let work = |rows, go_on: GoOn| {
+        let work = |rows, go_on: Cancellation| {
             self.inner.iceberg("write_part")?.write_part(&part_from_json(part)?, rows, branch, task, go_on)
         };
         let message = match data {

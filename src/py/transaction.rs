@@ -17,7 +17,7 @@ use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::iceberg::rows::json::row_change_from_json;
 use crate::iceberg::state::WriteOptions;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
@@ -85,7 +85,7 @@ impl Transaction {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
         let options = CommitOptions { branch: None, snapshot_properties };
-        let work = |rows, go_on: GoOn| {
+        let work = |rows, go_on: Cancellation| {
             let change = row_change_from_json(change)?;
             self.with(|t| t.change_rows(&change, rows, &options, go_on))
         };

@@ -21,7 +21,7 @@ use crate::iceberg::plan::file_bounds::MetricsBounds;
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::{Plan, PlanInput};
 use crate::iceberg::rows::view::View;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::{Field, FieldId, PartitionSpec, PrimitiveType, Schema, Transform, ValueRef};
 
 /// What is known of the source's keys.
@@ -81,7 +81,7 @@ impl KeyRanges {
     ///
     /// # Errors
     /// As [`Plan::start`]; what `go_on` gives.
-    pub fn files(&self, view: &View, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    pub fn files(&self, view: &View, go_on: Cancellation) -> Result<Vec<ScanTask>> {
         let scan = view.scan(self.filter()?)?;
         let input = PlanInput { metric_fields: self.columns.iter().map(|c| c.field.id).collect(), ..scan.plan_input() };
         let mut plan = Plan::start(input, go_on)?;

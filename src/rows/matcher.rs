@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::iceberg::rows::apply::NO_SOURCE;
 use crate::iceberg::rows::merge::Merge;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::Schema;
 
 /// The rows that a merge brings, to be matched any number of times.
@@ -30,7 +30,7 @@ impl MergeRows {
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; what `go_on` gives.
-    pub fn read(rows: crate::iceberg::rows::change_rows::RowReader, go_on: GoOn) -> Result<MergeRows> {
+    pub fn read(rows: crate::iceberg::rows::change_rows::RowReader, go_on: Cancellation) -> Result<MergeRows> {
         Source::read(rows, go_on).map(MergeRows)
     }
 }

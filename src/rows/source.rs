@@ -15,7 +15,7 @@ use crate::data::write::conform::Conformer;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
 use crate::iceberg::rows::change_rows::RowReader;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::suggest::near_hint;
 use crate::types::{Field, Schema};
 
@@ -34,7 +34,7 @@ impl Source {
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; what `go_on` gives.
-    pub fn read(rows: RowReader, go_on: GoOn) -> Result<Source> {
+    pub fn read(rows: RowReader, go_on: Cancellation) -> Result<Source> {
         let schema = rows.schema();
         let mut batches = Vec::new();
         for batch in rows {

@@ -6,7 +6,7 @@ use arrow::record_batch::RecordBatch;
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
 use crate::error::{Error, Result};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// How a stream is to be read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +57,7 @@ impl BatchStream {
     ///
     /// # Errors
     /// Those of planning and reading; what `go_on` gives; the same again after any of them.
-    pub fn next_batch(&mut self, go_on: GoOn) -> Result<Option<RecordBatch>> {
+    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
         if let Some(error) = &self.failed {
             return Err(error.again());
         }
@@ -86,7 +86,7 @@ impl BatchStream {
     ///
     /// # Errors
     /// As [`BatchStream::next_batch`].
-    pub fn collect_all(mut self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn collect_all(mut self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         let mut all = Vec::new();
         while let Some(batch) = self.next_batch(go_on)? {
             go_on()?;

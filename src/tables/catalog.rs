@@ -10,12 +10,12 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::parse_namespace;
 use crate::iceberg::catalog::TableIdent;
 use crate::iceberg::catalog::filesystem::FilesystemCatalog;
+use crate::iceberg::catalog::interface::TableCatalog;
 use crate::iceberg::catalog::memory::MemoryNames;
-use crate::iceberg::catalog::named::NamedCatalog;
-use crate::iceberg::catalog::names::Names;
+use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
+use crate::iceberg::catalog::register::TableRegister;
+use crate::iceberg::catalog::registered::NamedCatalog;
 use crate::iceberg::catalog::sql::{Layout, SqlNames};
-use crate::iceberg::catalog::tables::Tables;
-use crate::iceberg::catalog::versions::Versions;
 use crate::iceberg::committing::now_ms;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
@@ -53,7 +53,7 @@ pub struct NewTable {
 pub struct Catalog {
     name: String,
     properties: BTreeMap<String, String>,
-    tables: Arc<dyn Tables>,
+    tables: Arc<dyn TableCatalog>,
     /// The tables of Paimon in the warehouse, of a file-system catalog.
     paimon: Option<PaimonCatalog>,
 }
@@ -108,7 +108,7 @@ impl Catalog {
         properties: BTreeMap<String, String>,
         identifier: &str,
         store: &Arc<dyn Store>,
-    ) -> Result<Arc<dyn Versions>> {
+    ) -> Result<Arc<dyn MetadataPointer>> {
         Catalog::unasked(name, properties)?.tables.versions(&TableIdent::parse(identifier)?, store)
     }
 
@@ -386,7 +386,7 @@ impl Catalog {
 }
 
 /// The tables of a file-system catalog.
-fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tables>> {
+fn folders(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
     let root = text(properties, "warehouse").ok_or_else(|| {
         Error::invalid("a file-system catalog needs a warehouse")
             .with("catalog", name)
@@ -406,7 +406,7 @@ fn paimon_folders(name: &str, properties: &BTreeMap<String, String>) -> Result<P
 }
 
 /// The tables of a SQL catalog.
-fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tables>> {
+fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
     let uri = text(properties, "uri").ok_or_else(|| {
         Error::invalid("a SQL catalog needs the uri of its database")
             .with("catalog", name)
@@ -430,7 +430,7 @@ fn sql(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tabl
 }
 
 /// The tables of a catalog in memory.
-fn memory(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn Tables>> {
+fn memory(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn TableCatalog>> {
     match text(properties, "warehouse") {
         Some(warehouse) => named(Arc::new(MemoryNames::new(None)), name, properties, Some(warehouse)),
         None => {
@@ -442,11 +442,11 @@ fn memory(name: &str, properties: &BTreeMap<String, String>) -> Result<Arc<dyn T
 }
 
 fn named(
-    names: Arc<dyn Names>,
+    names: Arc<dyn TableRegister>,
     name: &str,
     properties: &BTreeMap<String, String>,
     warehouse: Option<&str>,
-) -> Result<Arc<dyn Tables>> {
+) -> Result<Arc<dyn TableCatalog>> {
     Ok(Arc::new(NamedCatalog::new(names, name, properties.clone(), warehouse)?))
 }
 

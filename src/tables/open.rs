@@ -27,7 +27,7 @@ use crate::iceberg::state;
 use crate::iceberg::state::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::stream::{BatchStream, StreamRequest};
 use crate::store::{self, Store, location};
 use crate::types::{PartitionSpec, Schema, SortOrder};
@@ -228,7 +228,7 @@ impl Table {
         change: &RowChange,
         rows: Option<Rows>,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Table> {
         match self {
             Table::Iceberg(t) => t.change_rows(change, rows, options, go_on).map(Table::Iceberg),
@@ -271,7 +271,7 @@ impl Table {
         rows: Rows,
         branch: Option<&str>,
         task: u64,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         match self {
             Table::Iceberg(t) => t.write_delta(change, rows, branch, task, go_on),
@@ -299,7 +299,7 @@ impl Table {
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Table> {
         Ok(match self {
             Table::Iceberg(t) => Table::Iceberg(t.commit_overwrite(change, messages, options, go_on)?),
@@ -353,7 +353,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`checks::maintain`] and [`PaimonTable::maintain`].
-    pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
+    pub fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Table, String)> {
         match self {
             Table::Iceberg(t) => checks::maintain(t, action, arguments, go_on).map(|(t, done)| (t.into(), done)),
             Table::Paimon(t) => t.maintain(action, arguments, go_on).map(|(t, done)| (Table::Paimon(t), done)),
@@ -364,7 +364,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`tables::inspect`].
-    pub fn inspect(&self, name: &str, at: Option<&At>, go_on: GoOn) -> Result<tables::Rows> {
+    pub fn inspect(&self, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<tables::Rows> {
         match self {
             Table::Iceberg(t) => tables::inspect(t, tables::MetadataTable::parse(name)?, at, go_on),
             Table::Paimon(t) => crate::paimon::inspect::tables::inspect(t, name, at, go_on),
@@ -496,7 +496,7 @@ impl Scan {
     ///
     /// # Errors
     /// Those of planning.
-    pub fn plan_files(&self, go_on: GoOn) -> Result<TaskSource> {
+    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
         Ok(match self {
             Scan::Iceberg(s) => {
                 let mut tasks = s.plan_files(go_on)?;
@@ -510,7 +510,7 @@ impl Scan {
     ///
     /// # Errors
     /// Those of planning.
-    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         of_either!(self, s => s.plan_table(go_on))
     }
 
@@ -523,7 +523,7 @@ impl Scan {
     ///
     /// # Errors
     /// Those of planning.
-    pub fn count_files(&self, go_on: GoOn) -> Result<u64> {
+    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
         of_either!(self, s => s.count_files(go_on))
     }
 
@@ -531,7 +531,7 @@ impl Scan {
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; those of planning.
-    pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
+    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
         of_either!(self, s => s.splits(request, go_on))
     }
 
@@ -539,7 +539,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::splits`].
-    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: GoOn) -> Result<Splits> {
+    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: Cancellation) -> Result<Splits> {
         match self {
             Scan::Iceberg(scan) => scan.splits_or_packed(request, pack_from, go_on),
             Scan::Paimon(scan) => scan.splits(request, go_on).map(Splits::Each),
@@ -550,7 +550,7 @@ impl Scan {
     ///
     /// # Errors
     /// Those of planning.
-    pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
+    pub fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
         of_either!(self, s => s.explain(files, go_on))
     }
 
@@ -558,7 +558,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`handle::Scan::estimate`] and [`PaimonScan::estimate`].
-    pub fn estimate(&self, go_on: GoOn) -> Result<Estimate> {
+    pub fn estimate(&self, go_on: Cancellation) -> Result<Estimate> {
         match self {
             Scan::Iceberg(s) => s.estimate(go_on),
             Scan::Paimon(s) => s.estimate(),
@@ -569,7 +569,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`handle::Scan::statistics`] and [`PaimonScan::statistics`].
-    pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
+    pub fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
         of_either!(self, s => s.statistics(columns, go_on))
     }
 
@@ -585,7 +585,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
-    pub fn read_all(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn read_all(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
     }
 
@@ -593,7 +593,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
-    pub fn count(&self, go_on: GoOn) -> Result<u64> {
+    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
         of_either!(self, s => s.count(go_on))
     }
 }

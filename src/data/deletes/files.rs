@@ -57,8 +57,8 @@ pub(crate) type Shared = (Arc<PositionSet>, Arc<Positions>);
 /// [`ReadContext`]; its clones are the same cache.
 #[derive(Clone, Debug)]
 pub struct DeleteCache {
-    positions: Arc<Shelf<PositionsKey, Positions>>,
-    keys: Arc<Shelf<(String, Vec<FieldId>), KeySet>>,
+    positions: Arc<WeightedCache<PositionsKey, Positions>>,
+    keys: Arc<WeightedCache<(String, Vec<FieldId>), KeySet>>,
     unions: Arc<Unions>,
     hasher: DefaultHashBuilder,
     /// What the last commits moved, by snapshot id; tasks come commit by commit.
@@ -82,9 +82,9 @@ impl DeleteCache {
     /// top.
     pub fn new(kept_bytes: u64) -> DeleteCache {
         DeleteCache {
-            positions: Arc::new(Shelf::new(kept_bytes)),
-            keys: Arc::new(Shelf::new(kept_bytes)),
-            unions: Arc::new(Shelf::new(kept_bytes)),
+            positions: Arc::new(WeightedCache::new(kept_bytes)),
+            keys: Arc::new(WeightedCache::new(kept_bytes)),
+            unions: Arc::new(WeightedCache::new(kept_bytes)),
             hasher: Default::default(),
             moves: Arc::default(),
         }
@@ -331,13 +331,13 @@ const PLACES_SLACK: usize = 64;
 /// Values by key, each loaded once while it is there, up to a number of bytes. What was asked for least lately goes first,
 /// roughly (second chance). What someone uses is there in any case, however large it is.
 #[derive(Debug)]
-pub(crate) struct Shelf<K, V> {
+pub(crate) struct WeightedCache<K, V> {
     most_bytes: u64,
-    state: Mutex<ShelfState<K, V>>,
+    state: Mutex<WeightedCacheState<K, V>>,
 }
 
 #[derive(Debug)]
-struct ShelfState<K, V> {
+struct WeightedCacheState<K, V> {
     places: HashMap<K, Place<V>>,
     order: VecDeque<K>,
     bytes: u64,
@@ -370,10 +370,10 @@ impl<V> Place<V> {
     }
 }
 
-impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
+impl<K: Clone + Eq + Hash, V> WeightedCache<K, V> {
     pub(crate) fn new(most_bytes: u64) -> Self {
-        let state = ShelfState { places: HashMap::new(), order: VecDeque::new(), bytes: 0 };
-        Shelf { most_bytes, state: Mutex::new(state) }
+        let state = WeightedCacheState { places: HashMap::new(), order: VecDeque::new(), bytes: 0 };
+        WeightedCache { most_bytes, state: Mutex::new(state) }
     }
 
     /// Whether the value of this key is there.
@@ -417,7 +417,7 @@ impl<K: Clone + Eq + Hash, V> Shelf<K, V> {
     }
 }
 
-impl<K: Clone + Eq + Hash, V> ShelfState<K, V> {
+impl<K: Clone + Eq + Hash, V> WeightedCacheState<K, V> {
     fn put(&mut self, key: K, value: &Arc<Mutex<Option<Arc<V>>>>, loaded: &Arc<V>, bytes: u64, most_bytes: u64) {
         if self.places.len() > 2 * self.order.len() + PLACES_SLACK {
             self.places.retain(|_, place| place.is_needed());

@@ -5,7 +5,7 @@ use crate::error::Error;
 
 #[test]
 fn a_shelf_loads_once_and_forgets_what_is_asked_for_least() {
-    let shelf: Shelf<u32, u64> = Shelf::new(100);
+    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
     let loads = AtomicUsize::new(0);
     let get = |key: u32, bytes: u64| {
         let load = || {
@@ -30,7 +30,7 @@ fn a_shelf_loads_once_and_forgets_what_is_asked_for_least() {
 
 #[test]
 fn what_is_used_is_shared_however_large_it_is() {
-    let shelf: Shelf<u32, u64> = Shelf::new(100);
+    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
     let loads = AtomicUsize::new(0);
     let get = |key: u32, bytes: u64| {
         let load = || {
@@ -56,14 +56,14 @@ fn what_is_used_is_shared_however_large_it_is() {
 
 #[test]
 fn what_failed_is_tried_again() {
-    let shelf: Shelf<u32, u64> = Shelf::new(100);
+    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
     assert!(shelf.get(1, || Err(Error::corrupt("no")), |v| *v).is_err());
     assert_eq!(*shelf.get(1, || Ok(5), |v| *v).unwrap(), 5);
 }
 
 #[test]
 fn threads_share_one_load() {
-    let shelf: Shelf<u32, u64> = Shelf::new(100);
+    let shelf: WeightedCache<u32, u64> = WeightedCache::new(100);
     let loads = AtomicUsize::new(0);
     let slow = || {
         loads.fetch_add(1, Ordering::Relaxed);

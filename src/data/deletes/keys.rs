@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::row::{RowConverter, Rows as EncodedRows, SortField};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::files::Shelf;
+use super::files::WeightedCache;
 use super::long_keys::{self, LongKeys, LongSet, Searched, as_longs, fits_longs};
 use crate::error::{Error, Result};
 use crate::types::FieldId;
@@ -170,7 +170,7 @@ impl KeyUnion {
 }
 
 /// Unions that tasks share, by the paths of the delete files and the key columns.
-pub(crate) type Unions = Shelf<(Vec<String>, Vec<FieldId>), KeyUnion>;
+pub(crate) type Unions = WeightedCache<(Vec<String>, Vec<FieldId>), KeyUnion>;
 
 /// Equality deletes of the same key columns.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use super::*;
 use crate::data::testing::{context, field, leaf, read, rows, schema, task, write};
 use crate::error::ErrorKind;
 use crate::expr::Op;
-use crate::format::task::{DataFile, LeveledFile};
+use crate::format::task::{BucketFile, DataFile};
 use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID, metadata_column};
 use crate::types::{PrimitiveType as P, Schema, Value};
 
@@ -27,7 +27,7 @@ fn part(dir: &TempDir, names: &[&str], columns: Vec<ArrayRef>, sequence: i64) ->
     let count = columns[0].len() as i64;
     let path = write(dir, &schema(fields), columns);
     let plain = task(&path, BoundPredicate::True);
-    let leveled = LeveledFile {
+    let leveled = BucketFile {
         bucket: 0,
         total_buckets: -1,
         level: 0,

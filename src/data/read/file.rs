@@ -15,7 +15,7 @@ use super::file_columns::FileColumns;
 use super::filter_columns::{FilterColumns, check_has_key};
 use super::project::Projection;
 pub use super::task_reader::Rows;
-use super::task_reader::{FileSource, Part, Recorded, TaskReader, Wishes};
+use super::task_reader::{FileSource, Part, ReadRequest, Recorded, TaskReader};
 use crate::data::avro::read::AvroSource;
 use crate::data::deletes::files::{DeleteCache, check_readable};
 use crate::data::deletes::filter::DeleteFilter;
@@ -227,7 +227,7 @@ fn open_at(
     let keys = FilterColumns::plan_keys(&key_ids, context, &columns, &constants)?;
     let tells_positions = !matches!(wanted, Wanted::Live(_));
     let batch_rows = context.batch_rows;
-    let wishes = Wishes { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
+    let wishes = ReadRequest { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
     TaskReader::start(file, path, &part, wishes)
 }
 

@@ -9,7 +9,7 @@
 use super::file_columns::{FileColumn, FileColumns};
 use crate::data::paimon_types::declared_cast::{Declared, DeclaredCast};
 use crate::error::{Error, Result};
-use crate::format::task::{LeveledFile, PaimonContext};
+use crate::format::task::{BucketFile, PaimonContext};
 use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID};
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
 
@@ -35,7 +35,7 @@ pub(crate) fn key_value_columns() -> [Field; 2] {
 ///
 /// # Errors
 /// `CorruptTable` if the table has no such schema.
-pub(crate) fn columns_of<'a>(paimon: &'a PaimonContext, file: &LeveledFile) -> Result<Vec<&'a Field>> {
+pub(crate) fn columns_of<'a>(paimon: &'a PaimonContext, file: &BucketFile) -> Result<Vec<&'a Field>> {
     let schema = paimon.schemas.get(&file.schema_id);
     let schema = schema.ok_or_else(|| Error::corrupt(format!("the table has no schema {}", file.schema_id)))?;
     let is_written = |f: &&Field| file.write_columns.as_ref().is_none_or(|names| names.contains(&f.name));
@@ -50,7 +50,7 @@ impl FileColumns {
     pub(crate) fn identify_leveled(
         &mut self,
         paimon: &PaimonContext,
-        file: &LeveledFile,
+        file: &BucketFile,
         wanted: &Schema,
     ) -> Result<()> {
         let written = columns_of(paimon, file)?;

@@ -17,11 +17,11 @@ use crate::data::deletes::files::DeleteCache;
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, ScanTask};
 use crate::parallel;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// Gives the next task; `None` at the end.
-pub type TaskSource = Box<dyn FnMut(GoOn) -> Result<Option<ScanTask>> + Send>;
+pub type TaskSource = Box<dyn FnMut(Cancellation) -> Result<Option<ScanTask>> + Send>;
 
 /// Bytes that a task is read in at once by one thread; a larger file is cut at its split offsets, where it has any.
 const PIECE_BYTES: i64 = 32 << 20;
@@ -159,7 +159,7 @@ impl ReadAhead {
     /// # Errors
     /// Those of planning and of [`read_task`]; what `go_on` gives; `InvalidInput` in a fork of the process that started
     /// to read.
-    pub fn next_batch(&self, go_on: GoOn) -> Result<Option<RecordBatch>> {
+    pub fn next_batch(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
             return Err(Error::invalid("a stream of rows can't be read on in a fork of its process")
                 .hint("Make a new stream from the scan in the new process"));
@@ -171,7 +171,7 @@ impl ReadAhead {
         taken
     }
 
-    fn take(&self, go_on: GoOn) -> Result<Option<RecordBatch>> {
+    fn take(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
         let shared = &self.shared;
         let mut state = shared.lock();
         if shared.is_closed() {

@@ -230,7 +230,7 @@ impl RowTest {
 }
 
 /// What is asked of rows, and what of them is wanted. Columns are not placed yet.
-pub(crate) struct Wishes {
+pub(crate) struct ReadRequest {
     pub projection: Projection,
     /// What rows must satisfy, and its columns.
     pub test: (Arc<BoundPredicate>, FilterColumns),
@@ -247,7 +247,7 @@ pub(crate) struct Wishes {
     pub batch_rows: usize,
 }
 
-impl Wishes {
+impl ReadRequest {
     fn needs_positions(&self) -> bool {
         let by_position = |d: &Arc<DeleteFilter>| self.keep_deleted && d.has_positions();
         let late = || self.late.as_ref().is_some_and(|(_, columns)| columns.needs_positions());
@@ -282,10 +282,11 @@ impl TaskReader {
         file: Box<dyn FileSource>,
         path: &str,
         part: &Part<'_>,
-        wishes: Wishes,
+        wishes: ReadRequest,
     ) -> Result<Option<TaskReader>> {
         let tells_positions = wishes.needs_positions();
-        let Wishes { projection, test: (filter, columns), late, keys, deletes, keep_deleted, batch_rows, .. } = wishes;
+        let ReadRequest { projection, test: (filter, columns), late, keys, deletes, keep_deleted, batch_rows, .. } =
+            wishes;
         let mut leaves = projection.leaves() | keys.leaves();
         leaves.extend(late.iter().flat_map(|(_, columns)| columns.leaves()));
         let test = RowTest { filter, columns, deletes: deletes.clone().filter(|_| !keep_deleted) };

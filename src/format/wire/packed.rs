@@ -26,7 +26,7 @@ use super::plain::{PlainTask, Sections, Shared, is_plain, plain_split};
 use super::task::{SpecShape, check_scan, parse, split_of};
 use crate::error::{Error, Result};
 use crate::format::task::{ReadContext, Split};
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 
 const MAGIC: [u8; 4] = *b"FZT3";
 const LEVEL: i32 = 1;
@@ -53,7 +53,7 @@ const MOST_RATIO: usize = 65_536;
 ///
 /// # Errors
 /// `Internal` if they are not of one scan; as [`super::task::tasks_to_json`]; what `go_on` gives.
-pub fn pack_tasks(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<u8>> {
+pub fn pack_tasks(splits: &[Arc<Split>], go_on: Cancellation) -> Result<Vec<u8>> {
     check_scan(splits)?;
     pack_with(splits, |chunk, split| chunk.add(split), go_on)
 }
@@ -62,14 +62,17 @@ pub fn pack_tasks(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`PlainTask::file`] and [`PlainTask::partition`]; what `go_on` gives.
-pub fn pack_plain_tasks<'a, T: PlainTask<'a> + Copy + Sync>(splits: &'a [Vec<T>], go_on: GoOn) -> Result<Vec<u8>> {
+pub fn pack_plain_tasks<'a, T: PlainTask<'a> + Copy + Sync>(
+    splits: &'a [Vec<T>],
+    go_on: Cancellation,
+) -> Result<Vec<u8>> {
     pack_with(splits, |chunk, tasks| chunk.add_plain(tasks.iter().copied()), go_on)
 }
 
 fn pack_with<'a, S: Sync>(
     splits: &'a [S],
     add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()> + Sync,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<u8>> {
     let groups: Vec<_> = splits.chunks(GROUP).collect();
     let chunks = in_parallel(groups.len(), |i| chunks_of(groups.get(i).copied().unwrap_or_default(), &add, go_on))?;
@@ -106,7 +109,7 @@ struct Chunk {
 fn chunks_of<'a, S>(
     splits: &'a [S],
     add: impl Fn(&mut OpenChunk<'a>, &'a S) -> Result<()>,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<Chunk>> {
     let (mut done, mut open) = (Vec::new(), OpenChunk::new()?);
     for split in splits {

@@ -9,7 +9,7 @@ use super::encode::task_objects;
 use super::task::{Form, SpecShape, array, id_of, int_of, member, task_of, text_of, wrong};
 use crate::error::Result;
 use crate::format::task::{
-    BucketHashes, DataFile, FileSource, LeveledFile, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
+    BucketFile, BucketHashes, DataFile, FileSource, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
 };
 use crate::types::schema_json::{schema_from_json, schema_to_json};
 use crate::types::value::{hex, unhex};
@@ -45,7 +45,7 @@ pub(crate) fn context_of(j: &Json) -> Result<PaimonContext> {
     })
 }
 
-pub(crate) fn leveled_object(f: &LeveledFile) -> Json {
+pub(crate) fn leveled_object(f: &BucketFile) -> Json {
     json!({
         "bucket": f.bucket,
         "total-buckets": f.total_buckets,
@@ -60,14 +60,14 @@ pub(crate) fn leveled_object(f: &LeveledFile) -> Json {
     })
 }
 
-pub(crate) fn leveled_of(j: &Json) -> Result<LeveledFile> {
+pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
     let key = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
     let names = |list: &Vec<Json>| list.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>();
     let write_columns = match member(j, "write-columns")? {
         Json::Null => None,
         list => Some(list.as_array().and_then(names).ok_or_else(|| wrong("write-columns"))?),
     };
-    Ok(LeveledFile {
+    Ok(BucketFile {
         bucket: id_of(j, "bucket")?,
         total_buckets: id_of(j, "total-buckets")?,
         level: id_of(j, "level")?,

@@ -17,7 +17,7 @@ use crate::format::task::{
     FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
 };
 use crate::format::wire::encode::{FileScanTask, SplitObject, TaskObject, file_object, spec_objects, text};
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 use crate::store::Location;
 use crate::types::json::value_from_json;
 use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
@@ -79,7 +79,7 @@ pub fn tasks_to_json(split: &Split) -> Result<String> {
 ///
 /// # Errors
 /// `Internal` if they are not of one scan; what `go_on` gives.
-pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: GoOn) -> Result<Vec<String>> {
+pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: Cancellation) -> Result<Vec<String>> {
     check_scan(splits)?;
     in_parallel(splits.len(), |i| {
         go_on()?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::format::task::{LeveledFile, MergeSection, PaimonContext};
+use crate::format::task::{BucketFile, MergeSection, PaimonContext};
 use crate::types::Field;
 
 fn day() -> PartitionValue {
@@ -105,7 +105,7 @@ fn changes_survive_the_journey_and_have_no_form_of_the_specification() {
 #[test]
 fn files_to_be_merged_survive_the_journey() {
     let mut s = split();
-    let leveled = LeveledFile {
+    let leveled = BucketFile {
         bucket: -2,
         total_buckets: 4,
         level: 5,
@@ -121,7 +121,7 @@ fn files_to_be_merged_survive_the_journey() {
         let data_file = Arc::new(DataFile { leveled: Some(Box::new(leveled)), ..file() });
         ScanTask { data_file, ..s.tasks[0].clone() }
     };
-    let other = LeveledFile { delete_row_count: None, write_columns: None, ..leveled.clone() };
+    let other = BucketFile { delete_row_count: None, write_columns: None, ..leveled.clone() };
     let runs = vec![vec![task(leveled)], vec![task(other.clone()), task(other)]];
     let before = Some(vec![runs[1].clone()]);
     let section = |before| Some(Arc::new(MergeSection { runs: runs.clone(), before }));

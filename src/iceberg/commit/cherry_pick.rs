@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::DataFile;
 use crate::iceberg::commit::manifests::{ManifestWriter, new_snapshot_id};
-use crate::iceberg::commit::preconditions::Assumptions;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::manifest::entries::{ADDED, DELETED};
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::plan::planner::load_manifests;
@@ -35,7 +35,7 @@ pub struct CherryPick {
     /// The id of a snapshot that does the same again.
     own_id: i64,
     /// What does the same again, once that was needed.
-    change: Option<SnapshotChange>,
+    change: Option<SnapshotProducer>,
 }
 
 impl CherryPick {
@@ -50,12 +50,12 @@ impl CherryPick {
     }
 
     /// The change that does the same again, if one was needed so far.
-    pub fn change(&self) -> Option<&SnapshotChange> {
+    pub fn change(&self) -> Option<&SnapshotProducer> {
         self.change.as_ref()
     }
 
     /// As [`CherryPick::change`].
-    pub fn change_mut(&mut self) -> Option<&mut SnapshotChange> {
+    pub fn change_mut(&mut self) -> Option<&mut SnapshotProducer> {
         self.change.as_mut()
     }
 
@@ -63,7 +63,7 @@ impl CherryPick {
     ///
     /// # Errors
     /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already or can't be picked;
-    /// `CommitConflict` if the partitions that it replaces have changed; as [`SnapshotChange::prepare`].
+    /// `CommitConflict` if the partitions that it replaces have changed; as [`SnapshotProducer::prepare`].
     pub fn prepare(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
         let id = self.snapshot_id;
         let picked = base.snapshot_by_id(id).cloned();
@@ -88,22 +88,22 @@ impl CherryPick {
     }
 
     /// A change that does what the snapshot did.
-    fn redo(&self, base: &TableMetadata, picked: &Snapshot, is_ancestor: bool) -> Result<SnapshotChange> {
+    fn redo(&self, base: &TableMetadata, picked: &Snapshot, is_ancestor: bool) -> Result<SnapshotProducer> {
         let replaces = picked.summary.get(REPLACE_PARTITIONS).is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let change = match picked.operation() {
             Some("append") => {
                 let (added, _) = self.files(base, picked)?;
-                SnapshotChange::new(self.store.clone(), Operation::Append).add_files(added)
+                SnapshotProducer::new(self.store.clone(), Operation::Append).add_files(added)
             }
             Some("overwrite") if replaces && is_ancestor => {
                 let (added, removed) = self.files(base, picked)?;
-                let assumptions = Assumptions {
+                let assumptions = Preconditions {
                     since: picked.parent_id,
                     partitions: Some(added.iter().map(|f| f.partition.clone()).collect()),
                     no_new_data: true,
-                    ..Assumptions::default()
+                    ..Preconditions::default()
                 };
-                let change = SnapshotChange::new(self.store.clone(), Operation::Overwrite);
+                let change = SnapshotProducer::new(self.store.clone(), Operation::Overwrite);
                 change.add_files(added).remove_files(removed).assuming(assumptions)
             }
             Some("overwrite") if replaces => {

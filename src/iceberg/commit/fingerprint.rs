@@ -30,7 +30,7 @@ const SKEW_MS: i64 = 3_600_000;
 
 /// The messages of one commit.
 #[derive(Debug, Clone, Default)]
-pub struct FirstTime {
+pub struct CommitFingerprint {
     files: Vec<String>,
     /// What tells a change without files from others.
     names: Vec<String>,
@@ -41,7 +41,7 @@ pub struct FirstTime {
     checked: HashSet<String>,
 }
 
-impl FirstTime {
+impl CommitFingerprint {
     /// Adds the files of a message.
     pub fn add(&mut self, files: impl IntoIterator<Item = String>, written: Option<WrittenAt>) {
         let mut own: Vec<String> = files.into_iter().collect();

@@ -32,10 +32,10 @@ pub(crate) const RUN_AGAIN: &str = "Nothing was committed. The same change can't
 
 /// What must not have happened since a change was planned.
 ///
-/// `serializable` isolation asks for all that touches the rows it read: [`Assumptions::no_new_data`] and
-/// [`Assumptions::no_new_deletes`]; `snapshot` isolation leaves out the former.
+/// `serializable` isolation asks for all that touches the rows it read: [`Preconditions::no_new_data`] and
+/// [`Preconditions::no_new_deletes`]; `snapshot` isolation leaves out the former.
 #[derive(Clone, Debug, Default)]
-pub struct Assumptions {
+pub struct Preconditions {
     /// The snapshot that the change was planned on; none if the table (or branch) was empty: all of its history counts.
     pub since: Option<i64>,
     /// The rows that the change read: only files that may hold such rows conflict. None for all rows.
@@ -47,7 +47,7 @@ pub struct Assumptions {
     /// Nobody added delete files (that may match), nor any that reach the data files that this change removes.
     pub no_new_deletes: bool,
     /// Nobody added deletes that reach the data files that this change removes, whatever the filter. Of equality deletes
-    /// only if [`SnapshotChange::data_sequence_number`](super::producer::SnapshotChange::data_sequence_number) does not keep them
+    /// only if [`SnapshotProducer::data_sequence_number`](super::producer::SnapshotProducer::data_sequence_number) does not keep them
     /// reaching what is added.
     pub no_new_deletes_of_removed: bool,
     /// Nobody removed data files (that may match).
@@ -80,7 +80,7 @@ pub(crate) struct Subject<'a> {
 
 /// The checks on one version of the table.
 struct Check<'a> {
-    assumptions: &'a Assumptions,
+    assumptions: &'a Preconditions,
     subject: &'a Subject<'a>,
     filter: Arc<BoundPredicate>,
     base: Arc<TableMetadata>,
@@ -93,7 +93,7 @@ struct Check<'a> {
 /// # Errors
 /// `CommitConflict` naming snapshot, operation, file, partition and clause; of the store; `CorruptTable`.
 pub(crate) fn check(
-    assumptions: &Assumptions,
+    assumptions: &Preconditions,
     subject: &Subject<'_>,
     base: &TableMetadata,
     parent: Option<&Arc<Snapshot>>,
@@ -132,7 +132,7 @@ pub(crate) fn check(
     in_parallel(subject.store.as_ref(), new.len(), |i| check.snapshot(new[i]).map(|()| new[i].id))
 }
 
-impl Assumptions {
+impl Preconditions {
     fn asks_anything(&self) -> bool {
         self.no_new_data
             || self.no_new_deletes
@@ -148,7 +148,7 @@ impl Assumptions {
 ///
 /// # Errors
 /// `CommitConflict` naming the spec.
-pub(crate) fn check_specs(assumptions: &Assumptions, manifests: &[ManifestFile]) -> Result<()> {
+pub(crate) fn check_specs(assumptions: &Preconditions, manifests: &[ManifestFile]) -> Result<()> {
     let Some(specs) = &assumptions.only_specs else { return Ok(()) };
     let live = |m: &&ManifestFile| m.added_files_count != Some(0) || m.existing_files_count != Some(0);
     match manifests.iter().filter(live).find(|m| !specs.contains(&m.spec_id)) {

@@ -6,7 +6,7 @@ use super::*;
 use crate::error::ErrorKind;
 use crate::expr::parse;
 use crate::format::task::{ColumnMetrics, FileMetrics};
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::plan::testing::{TestTable, file, partition};
 use crate::types::value::encode_bound;
 use crate::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform, Value, ValueRef};
@@ -75,19 +75,19 @@ impl Setup {
         setup
     }
 
-    fn change(&self, operation: Operation) -> SnapshotChange {
-        SnapshotChange::new(self.table.store.clone(), operation)
+    fn change(&self, operation: Operation) -> SnapshotProducer {
+        SnapshotProducer::new(self.table.store.clone(), operation)
     }
 
-    fn commit(&mut self, mut change: SnapshotChange) -> Result<()> {
+    fn commit(&mut self, mut change: SnapshotProducer) -> Result<()> {
         self.table.metadata = change.prepare(&self.table.metadata, 1)?;
         Ok(())
     }
 
     /// The clause that a change with these assumptions breaks on; it replaces file a.
-    fn broken(&mut self, assumptions: Assumptions) -> Option<String> {
+    fn broken(&mut self, assumptions: Preconditions) -> Option<String> {
         let change = self.change(Operation::Overwrite).add_files([data("new", 1)]).remove_files([data("a", 1)]);
-        let outcome = self.commit(change.assuming(Assumptions { since: self.since, ..assumptions }));
+        let outcome = self.commit(change.assuming(Preconditions { since: self.since, ..assumptions }));
         let e = outcome.err()?;
         assert_eq!(e.kind(), ErrorKind::CommitConflict, "{e}");
         assert!(e.hint_text().unwrap().contains("safe to run the operation again"));
@@ -106,12 +106,12 @@ fn filter(text: &str) -> Option<Predicate> {
 
 #[test]
 fn new_data_that_may_match_is_a_conflict() {
-    let new_data = |filter| Assumptions { no_new_data: true, filter, ..Assumptions::default() };
+    let new_data = |filter| Preconditions { no_new_data: true, filter, ..Preconditions::default() };
     let mut setup = Setup::new(2);
     setup.commit(setup.change(Operation::Append).add_files([data("c", 2)])).unwrap();
     assert_eq!(setup.broken(new_data(filter("p = 2"))).unwrap(), "no new data files that may match p = 2");
     assert!(setup.broken(new_data(None)).is_some());
-    let of = |p| Assumptions { no_new_data: true, partitions: Some(vec![in_p(p)]), ..Assumptions::default() };
+    let of = |p| Preconditions { no_new_data: true, partitions: Some(vec![in_p(p)]), ..Preconditions::default() };
     assert_eq!(setup.broken(of(2)).unwrap(), "no new data files that may match partitions p=2");
     assert!(setup.broken(new_data(filter("p = 2 and id > 9"))).is_none(), "bounds tell that no row matches");
     let mut setup = Setup::new(2);
@@ -125,8 +125,8 @@ fn new_data_that_may_match_is_a_conflict() {
 
 #[test]
 fn new_deletes_are_a_conflict() {
-    let deletes = |filter| Assumptions { no_new_deletes: true, filter, ..Assumptions::default() };
-    let of_removed = || Assumptions { no_new_deletes_of_removed: true, ..Assumptions::default() };
+    let deletes = |filter| Preconditions { no_new_deletes: true, filter, ..Preconditions::default() };
+    let of_removed = || Preconditions { no_new_deletes_of_removed: true, ..Preconditions::default() };
     let mut setup = Setup::new(2);
     setup.commit(setup.change(Operation::Delete).add_files([equality("d", 2, 5)])).unwrap();
     assert!(setup.broken(deletes(filter("p = 2"))).unwrap().starts_with("no new delete files"));
@@ -136,7 +136,7 @@ fn new_deletes_are_a_conflict() {
     setup.commit(setup.change(Operation::Delete).add_files([equality("d", 1, 5)])).unwrap();
     assert_eq!(setup.broken(of_removed()).unwrap(), "no new deletes for a");
     let keeps = setup.change(Operation::Replace).add_files([data("new", 1)]).remove_files([data("a", 1)]);
-    let keeps = keeps.data_sequence_number(1).assuming(Assumptions { since: setup.since, ..of_removed() });
+    let keeps = keeps.data_sequence_number(1).assuming(Preconditions { since: setup.since, ..of_removed() });
     assert!(setup.commit(keeps).is_ok(), "the delete still reaches the new file");
 
     let mut setup = Setup::new(2);
@@ -146,11 +146,11 @@ fn new_deletes_are_a_conflict() {
 
 #[test]
 fn files_that_are_gone_are_a_conflict() {
-    let removed = || Assumptions { no_removed_data: true, ..Assumptions::default() };
-    let required = |may| Assumptions {
+    let removed = || Preconditions { no_removed_data: true, ..Preconditions::default() };
+    let required = |may| Preconditions {
         required: HashSet::from(["b".to_owned()]),
         required_may_be_deleted: may,
-        ..Assumptions::default()
+        ..Preconditions::default()
     };
     let without_b = || {
         let mut setup = Setup::new(2);
@@ -162,7 +162,7 @@ fn files_that_are_gone_are_a_conflict() {
     assert!(without_b().broken(required(true)).is_none());
     let mut setup = Setup::new(2);
     setup.commit(setup.change(Operation::Delete).remove_files([data("a", 1)])).unwrap();
-    assert_eq!(setup.broken(Assumptions::default()).unwrap(), "removed files are still there");
+    assert_eq!(setup.broken(Preconditions::default()).unwrap(), "removed files are still there");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn two_vectors_for_one_file_are_a_conflict() {
         let mut setup = Setup::new(3);
         setup.commit(setup.change(Operation::Delete).add_files([vector("v", &of)])).unwrap();
         let change = setup.change(Operation::Delete).add_files([vector("w", &data("a", 1))]);
-        let assumptions = Assumptions { since: setup.since, ..Assumptions::default() };
+        let assumptions = Preconditions { since: setup.since, ..Preconditions::default() };
         assert_eq!(setup.commit(change.assuming(assumptions)).is_err(), conflict);
     }
 }
@@ -180,7 +180,7 @@ fn two_vectors_for_one_file_are_a_conflict() {
 fn an_added_file_is_not_there_yet() {
     let mut setup = Setup::new(2);
     setup.commit(setup.change(Operation::Append).add_files([data("c", 1)])).unwrap();
-    let absent = |name: &str| Assumptions { absent: HashSet::from([name.to_owned()]), ..Assumptions::default() };
+    let absent = |name: &str| Preconditions { absent: HashSet::from([name.to_owned()]), ..Preconditions::default() };
     assert_eq!(setup.broken(absent("c")).unwrap(), "added files are not in the table yet");
     assert!(setup.broken(absent("new")).is_none());
 }
@@ -189,9 +189,9 @@ fn an_added_file_is_not_there_yet() {
 fn an_unknown_history_is_a_conflict() {
     let mut setup = Setup::new(2);
     setup.since = Some(12345);
-    let assumptions = Assumptions { no_new_data: true, ..Assumptions::default() };
+    let assumptions = Preconditions { no_new_data: true, ..Preconditions::default() };
     let e =
-        setup.commit(setup.change(Operation::Overwrite).assuming(Assumptions { since: setup.since, ..assumptions }));
+        setup.commit(setup.change(Operation::Overwrite).assuming(Preconditions { since: setup.since, ..assumptions }));
     assert_eq!(e.unwrap_err().kind(), ErrorKind::CommitConflict);
 }
 
@@ -201,7 +201,7 @@ fn what_a_transaction_did_itself_is_no_conflict() {
     let own = setup.change(Operation::Append).add_files([data("c", 1)]);
     let id = own.snapshot_id();
     setup.commit(own).unwrap();
-    let assumptions = Assumptions { since: setup.since, no_new_data: true, ..Assumptions::default() };
+    let assumptions = Preconditions { since: setup.since, no_new_data: true, ..Preconditions::default() };
     let change = setup.change(Operation::Overwrite).remove_files([data("a", 1)]).assuming(assumptions).after([id]);
     setup.commit(change).unwrap();
 }
@@ -242,7 +242,7 @@ fn rows_that_move_to_another_spec_are_out_of_reach_of_deletes_of_partitions() {
         setup.commit(setup.change(Operation::Delete).add_files([delete])).unwrap();
         let new = if moves { DataFile { partition: global.clone(), ..data("new", 1) } } else { data("new", 1) };
         let rewrite = setup.change(Operation::Replace).add_files([new]).remove_files([data("a", 1)]);
-        let assumed = Assumptions { since, no_new_deletes_of_removed: true, ..Assumptions::default() };
+        let assumed = Preconditions { since, no_new_deletes_of_removed: true, ..Preconditions::default() };
         let done = setup.commit(rewrite.data_sequence_number(1).assuming(assumed));
         let clause = done.err().map(|e| {
             assert_eq!(e.kind(), ErrorKind::CommitConflict);

@@ -5,23 +5,23 @@
 //! # use frazil::error::Result;
 //! # fn f(store: Arc<dyn frazil::store::Store>, base: frazil::iceberg::metadata::TableMetadata,
 //! #      old: Vec<frazil::task::DataFile>, new: Vec<frazil::task::DataFile>) -> Result<()> {
-//! use frazil::iceberg::commit::{Assumptions, Operation, SnapshotChange};
+//! use frazil::iceberg::commit::{Preconditions, Operation, SnapshotProducer};
 //!
-//! let mut change = SnapshotChange::new(store, Operation::Overwrite)
+//! let mut change = SnapshotProducer::new(store, Operation::Overwrite)
 //!     .add_files(new)
 //!     .remove_files(old)
-//!     .assuming(Assumptions { since: base.current_snapshot_id, no_new_deletes: true, ..Assumptions::default() });
+//!     .assuming(Preconditions { since: base.current_snapshot_id, no_new_deletes: true, ..Preconditions::default() });
 //! let next = change.prepare(&base, 1_700_000_000_000)?;
 //! # Ok(()) }
 //! ```
 //!
-//! [`SnapshotChange::prepare`] builds one attempt on one version of the table: it checks the [`Assumptions`] (`assumptions`),
+//! [`SnapshotProducer::prepare`] builds one attempt on one version of the table: it checks the [`Preconditions`] (`assumptions`),
 //! writes the manifests of what is added (once), takes what is removed out of the manifests that hold it (`removal`), merges
 //! small manifests (`merge`), sums up (`summary`) and writes the manifest list. Publishing the result, and trying again on
 //! the next version, is the business of the `transaction` module.
 //!
 //! No step deletes a file that may be live: only a caller who knows how the commit ended calls
-//! [`SnapshotChange::clean_up`] or [`SnapshotChange::committed`].
+//! [`SnapshotProducer::clean_up`] or [`SnapshotProducer::committed`].
 //!
 //! Source: Iceberg specification, "Snapshots", "Sequence Numbers", "Row Lineage", "Commit Conflict Resolution and Retry";
 //! where it is silent, Java's `MergingSnapshotProducer`.
@@ -32,11 +32,11 @@ use std::sync::Arc;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
-use crate::iceberg::commit::fingerprint::FirstTime;
+use crate::iceberg::commit::fingerprint::CommitFingerprint;
 pub(crate) use crate::iceberg::commit::live::live_files;
 use crate::iceberg::commit::manifests::{ManifestWriter, UNASSIGNED};
 use crate::iceberg::commit::merge::Merger;
-use crate::iceberg::commit::preconditions::Assumptions;
+use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::preconditions::RUN_AGAIN;
 use crate::iceberg::commit::preconditions::Subject;
 use crate::iceberg::commit::removal::FileId;
@@ -94,7 +94,7 @@ enum Target {
 
 /// What one new snapshot does, from the first attempt to commit it to the last.
 #[derive(Debug)]
-pub struct SnapshotChange {
+pub struct SnapshotProducer {
     operation: Operation,
     target: Target,
     pub(crate) added_data: Vec<DataFile>,
@@ -103,12 +103,12 @@ pub struct SnapshotChange {
     pub(crate) removed_data: Vec<DataFile>,
     data_removal: Removal,
     delete_removal: Removal,
-    pub(crate) assumptions: Assumptions,
+    pub(crate) assumptions: Preconditions,
     /// The format version that the change was planned at.
     pub(crate) planned_version: Option<u8>,
     summary: BTreeMap<String, String>,
     files_id: Option<String>,
-    first_time: Option<FirstTime>,
+    first_time: Option<CommitFingerprint>,
     owns_files: bool,
     /// Added files that it does not own all the same.
     lent: HashSet<String>,
@@ -134,10 +134,10 @@ struct Tree {
     replaced: usize,
 }
 
-impl SnapshotChange {
+impl SnapshotProducer {
     /// A change of branch `main` that does nothing yet. Its files are written by `store`.
-    pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotChange {
-        SnapshotChange {
+    pub fn new(store: Arc<dyn Store>, operation: Operation) -> SnapshotProducer {
+        SnapshotProducer {
             operation,
             target: Target::Branch(MAIN_BRANCH.to_owned()),
             added_data: Vec::new(),
@@ -146,7 +146,7 @@ impl SnapshotChange {
             removed_data: Vec::new(),
             data_removal: Removal::default(),
             delete_removal: Removal::default(),
-            assumptions: Assumptions::default(),
+            assumptions: Preconditions::default(),
             planned_version: None,
             summary: BTreeMap::new(),
             files_id: None,
@@ -165,17 +165,17 @@ impl SnapshotChange {
     }
 
     /// An append of data files. Appending the very same files again later is seen and does nothing.
-    pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotChange {
+    pub fn append(store: Arc<dyn Store>, files: Vec<DataFile>) -> SnapshotProducer {
         let id = files_id(files.iter().map(|f| f.path.as_str()));
-        let change = SnapshotChange::new(store, Operation::Append).add_files(files);
-        SnapshotChange { files_id: Some(id), ..change }
+        let change = SnapshotProducer::new(store, Operation::Append).add_files(files);
+        SnapshotProducer { files_id: Some(id), ..change }
     }
 
     /// Makes no snapshot, but conflicts as one would: what a transaction found nothing to do for must stay so until it is
     /// committed, or it would come after commits that it did not see.
     #[must_use]
     pub fn only_checking(self) -> Self {
-        SnapshotChange { only_checks: true, ..self }
+        SnapshotProducer { only_checks: true, ..self }
     }
 
     /// Whether it makes no snapshot.
@@ -186,7 +186,7 @@ impl SnapshotChange {
     /// Makes the same change be seen when it is made again later, and do nothing: one that is known by these messages. That
     /// some of them come again with others is refused.
     #[must_use]
-    pub fn once(mut self, files: FirstTime) -> Self {
+    pub fn once(mut self, files: CommitFingerprint) -> Self {
         self.files_id = (!files.is_empty()).then(|| files_id(files.names()));
         self.first_time = Some(files);
         self
@@ -260,7 +260,7 @@ impl SnapshotChange {
 
     /// What the change takes for granted.
     #[must_use]
-    pub fn assuming(mut self, assumptions: Assumptions) -> Self {
+    pub fn assuming(mut self, assumptions: Preconditions) -> Self {
         self.assumptions = assumptions;
         self
     }
@@ -658,7 +658,7 @@ impl SnapshotChange {
         if let Some(id) = &self.files_id {
             out.insert(FILES_ID.into(), id.clone());
         }
-        out.extend(self.first_time.iter().filter_map(FirstTime::member));
+        out.extend(self.first_time.iter().filter_map(CommitFingerprint::member));
         Ok(out)
     }
 }

@@ -47,8 +47,8 @@ impl Model {
         Model { store: table.store, metadata, live: BTreeMap::new(), next_file: 0 }
     }
 
-    fn change(&self, operation: Operation) -> SnapshotChange {
-        SnapshotChange::new(self.store.clone(), operation)
+    fn change(&self, operation: Operation) -> SnapshotProducer {
+        SnapshotProducer::new(self.store.clone(), operation)
     }
 
     /// A new data file; every fifth is of the unpartitioned spec.
@@ -83,7 +83,7 @@ impl Model {
     }
 
     /// Commits, after a failed attempt on an older version if there is one.
-    fn commit(&mut self, mut change: SnapshotChange, stale: Option<&TableMetadata>) {
+    fn commit(&mut self, mut change: SnapshotProducer, stale: Option<&TableMetadata>) {
         if let Some(stale) = stale {
             let _ = change.prepare(stale, 1);
         }
@@ -95,7 +95,7 @@ impl Model {
     }
 
     /// Brings the model to what the change should have done.
-    fn take_in(&mut self, change: &SnapshotChange) {
+    fn take_in(&mut self, change: &SnapshotProducer) {
         let snapshot = self.metadata.current_snapshot().unwrap().clone();
         assert_eq!(snapshot.id, change.snapshot_id());
         for file in change.added_data.iter().chain(&change.added_deletes) {
@@ -245,7 +245,7 @@ fn step(model: &mut Model, kind: u8, n: u32, stale: Option<&TableMetadata>) {
     match kind {
         0 | 1 => {
             let files = (0..1 + n % 3).map(|i| model.data(p + i as i32 % 2)).collect();
-            let change = SnapshotChange::append(model.store.clone(), files);
+            let change = SnapshotProducer::append(model.store.clone(), files);
             model.commit(change, stale);
         }
         // Copy-on-write, or a rewrite that keeps the sequence number.
@@ -272,7 +272,7 @@ fn step(model: &mut Model, kind: u8, n: u32, stale: Option<&TableMetadata>) {
             model.forget(&old);
             let since = model.metadata.current_snapshot_id;
             let change = model.change(Operation::Delete).add_files([delete]).remove_files(old);
-            let change = change.assuming(Assumptions { since, ..Assumptions::default() });
+            let change = change.assuming(Preconditions { since, ..Preconditions::default() });
             model.commit(change, stale);
         }
         5 => {

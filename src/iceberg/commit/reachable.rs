@@ -29,7 +29,7 @@ use crate::iceberg::manifest::list::decode_manifest_list;
 use crate::iceberg::plan::planner::EntryScope;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::{Store, in_parallel};
 
 /// Folders whose real names are remembered at most.
@@ -109,7 +109,7 @@ pub fn manifests_of(
     snapshots: &[Arc<Snapshot>],
     known: &HashSet<u64>,
     missing: Missing,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<ManifestPath>> {
     let seen = Mutex::new(HashSet::new());
     let found = in_parallel(keys.store, snapshots.len(), |i| {
@@ -175,7 +175,12 @@ pub struct Unreachable {
 ///
 /// # Errors
 /// Of the store; `CorruptTable` if a file of metadata is; what `go_on` gives.
-pub fn only_in(keys: &PathKeys<'_>, gone: &[Arc<Snapshot>], after: &TableMetadata, go_on: GoOn) -> Result<Unreachable> {
+pub fn only_in(
+    keys: &PathKeys<'_>,
+    gone: &[Arc<Snapshot>],
+    after: &TableMetadata,
+    go_on: Cancellation,
+) -> Result<Unreachable> {
     let kept = manifests_of(keys, &after.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
     let kept_lists = after.snapshots.iter().filter_map(|s| s.manifest_list.as_deref());
     let known: HashSet<u64> = kept.iter().map(|m| m.path.as_str()).chain(kept_lists).map(|p| keys.of(p)).collect();
@@ -195,7 +200,7 @@ fn files_only_in(
     keys: &PathKeys<'_>,
     manifests: &[ManifestPath],
     kept: &[ManifestPath],
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<(String, FileContent)>> {
     let candidates: Vec<&ManifestPath> = manifests.iter().filter(|m| m.may_be_live).collect();
     let of_each = in_parallel(keys.store, candidates.len(), |i| {

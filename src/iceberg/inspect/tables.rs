@@ -18,7 +18,7 @@ use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::scan::handle::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::{At, Table};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// A metadata table. `all` means: of every snapshot that the table still has, not of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub(crate) struct Inspection<'a> {
 /// # Errors
 /// `InvalidInput` for `at` with a table of no one version; `NotFound` for a version that is not there; `CorruptTable`,
 /// `Unsupported` or the store's, naming the file.
-pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>, go_on: GoOn<'_>) -> Result<Rows> {
+pub fn inspect(table: &Table, kind: MetadataTable, at: Option<&At>, go_on: Cancellation<'_>) -> Result<Rows> {
     if at.is_some() && !kind.is_of_one_version() {
         return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));
     }

@@ -21,7 +21,7 @@ use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::state::{At, ScanRequest, Table};
 use crate::iceberg::write::commit_messages::rewrite;
-use crate::parallel::{GoOn, in_parallel, threads};
+use crate::parallel::{Cancellation, in_parallel, threads};
 use crate::types::Schema;
 
 const TARGET_BYTES: &str = "write.target-file-size-bytes";
@@ -75,7 +75,7 @@ impl Table {
     /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
     /// the store's; what `go_on` gives. Of several commits, the first one's error once more fail than may; what the others did
     /// is in the table.
-    pub fn compact(&self, options: &CompactOptions, go_on: GoOn) -> Result<(Table, Compacted)> {
+    pub fn compact(&self, options: &CompactOptions, go_on: Cancellation) -> Result<(Table, Compacted)> {
         let Planned { table: newest, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
         let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
         let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };
@@ -108,7 +108,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`].
-    pub(crate) fn plan_compaction(&self, options: &CompactOptions, go_on: GoOn) -> Result<Planned> {
+    pub(crate) fn plan_compaction(&self, options: &CompactOptions, go_on: Cancellation) -> Result<Planned> {
         self.writable_location()?;
         if options.max_failed_commits.is_some() && options.max_commits.is_none() {
             return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
@@ -170,7 +170,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     /// Writes groups anew and commits them.
-    fn run(&self, groups: &[Group], done: &mut Compacted, go_on: GoOn) -> Result<Table> {
+    fn run(&self, groups: &[Group], done: &mut Compacted, go_on: Cancellation) -> Result<Table> {
         let written = self.write(groups, go_on)?;
         let (files, bytes) = (written.len(), written.bytes());
         let table = self.commit(groups, written)?.into_result()?;
@@ -181,7 +181,7 @@ impl Job<'_> {
     }
 
     /// Writes groups anew, as many at a time as there are threads.
-    fn write(&self, groups: &[Group], go_on: GoOn) -> Result<NewFiles> {
+    fn write(&self, groups: &[Group], go_on: Cancellation) -> Result<NewFiles> {
         let written = Mutex::new(NewFiles::new(&self.table.inner.store));
         let next = AtomicUsize::new(0);
         in_parallel(threads(groups.len()), |thread| {
@@ -194,7 +194,7 @@ impl Job<'_> {
         Ok(written.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write_group(&self, group: &Group, thread: u64, go_on: GoOn) -> Result<Vec<DataFile>> {
+    fn write_group(&self, group: &Group, thread: u64, go_on: Cancellation) -> Result<Vec<DataFile>> {
         let context = self.table.write_context(thread)?;
         self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context, go_on)
     }
@@ -257,7 +257,7 @@ impl Rows {
         order: &RowOrder,
         roll_at: u64,
         mut context: WriteContext,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Vec<DataFile>> {
         context.properties.insert(TARGET_BYTES.into(), roll_at.to_string());
         (context.schema, context.row_order) = (self.written.clone(), order.clone());

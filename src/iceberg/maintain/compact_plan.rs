@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// What a file should be like. Sizes are bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +120,7 @@ impl Sizes {
     ///
     /// # Errors
     /// As [`Scan::plan_files`].
-    pub fn groups(&self, scan: &Scan, spec_id: i32, go_on: GoOn) -> Result<Vec<Group>> {
+    pub fn groups(&self, scan: &Scan, spec_id: i32, go_on: Cancellation) -> Result<Vec<Group>> {
         let mut by_partition: BTreeMap<String, Vec<ScanTask>> = BTreeMap::new();
         let mut tasks = scan.plan_files(go_on)?;
         while let Some(task) = tasks.next_task(go_on)? {

@@ -13,7 +13,7 @@ use crate::iceberg::committing::tests::{Fault, Setup};
 use crate::iceberg::evolve::Evolution;
 use crate::iceberg::rows::change_rows::RowChange;
 
-const GO_ON: GoOn = &|| Ok(());
+const GO_ON: Cancellation = &|| Ok(());
 
 fn rows(table: &Table, ids: std::ops::Range<i64>) -> Box<dyn RecordBatchReader + Send> {
     let arrow = to_arrow(table.schema()).unwrap();

@@ -11,7 +11,7 @@ use crate::format::task::{CommitMessage, DataFile};
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::{At, ScanRequest, Table};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// A rewrite of delete files before anything is read of them.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub fn deletes_in_parts(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, PartedDeletes)> {
+    pub fn deletes_in_parts(&self, options: &DeleteOptions, go_on: Cancellation) -> Result<(Table, PartedDeletes)> {
         let (newest, planned) = self.plan_delete_rewrite(options, go_on)?;
         let Some(planned) = planned.filter(|p| !p.groups.is_empty()) else {
             return Ok((newest, PartedDeletes::default()));
@@ -70,7 +70,7 @@ impl Table {
         since: i64,
         part: DeletePart,
         writer: &PartWriter,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         let scan = self.scan(ScanRequest { at: Some(At::Snapshot(since)), ..ScanRequest::default() })?;
         let live = LiveFiles::of(self, scan, since, part.concerned);

@@ -14,8 +14,8 @@ use crate::data::write::writer::WriteContext;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, FileFormat};
-use crate::iceberg::commit::preconditions::Assumptions;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::committing;
 use crate::iceberg::committing::CommitOptions;
@@ -23,7 +23,7 @@ use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
 use crate::iceberg::state::{At, ScanRequest, Table};
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 
 /// Which delete files to write anew.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,11 @@ impl Table {
     /// not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
     /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
     /// deletes each time; the store's; what `go_on` gives.
-    pub fn rewrite_position_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+    pub fn rewrite_position_deletes(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
         match self.plan_delete_rewrite(options, go_on)? {
             (newest, None) => Ok((newest, RewrittenDeletes::default())),
             (newest, Some(planned)) => {
@@ -77,7 +81,7 @@ impl Table {
     pub(crate) fn plan_delete_rewrite(
         &self,
         options: &DeleteOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<(Table, Option<DeletePlan>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -100,7 +104,11 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`].
-    pub fn remove_dangling_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+    pub fn remove_dangling_deletes(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
@@ -122,7 +130,11 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
-    pub fn convert_equality_deletes(&self, options: &DeleteOptions, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+    pub fn convert_equality_deletes(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
         self.writable_location()?;
         let newest = self.refresh()?;
         let live = LiveFiles::read(&newest, &options.commit, go_on)?;
@@ -142,7 +154,12 @@ impl Table {
 }
 
 /// The delete files of data files that may have rows on which a filter is true.
-fn reaching(table: &Table, filter: &Predicate, options: &DeleteOptions, go_on: GoOn) -> Result<HashSet<FileId>> {
+fn reaching(
+    table: &Table,
+    filter: &Predicate,
+    options: &DeleteOptions,
+    go_on: Cancellation,
+) -> Result<HashSet<FileId>> {
     let at = options.commit.branch.clone().map(At::Ref);
     let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
     let mut found = HashSet::new();
@@ -173,7 +190,12 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn rewrite(self, groups: Vec<Vec<DataFile>>, sizes: &Sizes, go_on: GoOn) -> Result<(Table, RewrittenDeletes)> {
+    fn rewrite(
+        self,
+        groups: Vec<Vec<DataFile>>,
+        sizes: &Sizes,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
         if groups.is_empty() || self.options.dry_run {
             let files: Vec<DataFile> = groups.into_iter().flatten().collect();
             return Ok((self.table, counted(&files, &[])));
@@ -203,7 +225,7 @@ pub(crate) fn rewrite_group(
     group: &[DataFile],
     roll_at: u64,
     mut context: WriteContext,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<DataFile>> {
     let form = DeleteForm::of_version(table.format_version())?;
     let found = positions(table, live, group, go_on)?;
@@ -221,7 +243,7 @@ pub(crate) fn rewrite_group(
 }
 
 /// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
-fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile], go_on: GoOn) -> Result<Positions<'l>> {
+fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile], go_on: Cancellation) -> Result<Positions<'l>> {
     let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
     let vectors: HashMap<&str, &DataFile> =
         (live.deletes.iter().filter(puffin)).filter_map(|f| Some((f.referenced_data_file.as_deref()?, f))).collect();
@@ -259,13 +281,13 @@ pub(crate) fn commit_deletes(
 ) -> Result<(Table, RewrittenDeletes)> {
     let done = counted(&removed, written.files());
     let vectors = written.files().iter().filter(|f| f.format == FileFormat::Puffin);
-    let assumed = Assumptions {
+    let assumed = Preconditions {
         since: Some(since),
         same_history: true,
         required: vectors.filter_map(|f| f.referenced_data_file.clone()).collect(),
-        ..Assumptions::default()
+        ..Preconditions::default()
     };
-    let change = SnapshotChange::new(table.inner.store.clone(), Operation::Replace).assuming(assumed);
+    let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace).assuming(assumed);
     let change = options.apply(change.remove_files(removed), table)?;
     let change = change.add_files(written.take()).owning_files();
     let table = committing::commit(table, vec![Box::new(change)]).into_result()?;

@@ -14,7 +14,7 @@ use crate::iceberg::committing::{Change, now_ms};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// How to expire snapshots.
@@ -88,7 +88,7 @@ impl Table {
     /// `gc.enabled` is false; `NotFound` for an id of no snapshot; `CommitConflict` after the last retry;
     /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or the
     /// store's if metadata can't be read: after the commit, and before any file is deleted; what `go_on` gives.
-    pub fn expire_snapshots(&self, options: &ExpireOptions, go_on: GoOn) -> Result<(Table, Expired)> {
+    pub fn expire_snapshots(&self, options: &ExpireOptions, go_on: Cancellation) -> Result<(Table, Expired)> {
         self.writable_location()?;
         let (now_ms, newest) = (now_ms(), self.refresh()?);
         if !options.dry_run {
@@ -143,7 +143,7 @@ fn snapshots_gone(before: &TableMetadata, after: &TableMetadata) -> Vec<Arc<Snap
     before.snapshots.iter().filter(|s| !kept.contains(&s.id)).cloned().collect()
 }
 
-fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata, go_on: GoOn) -> Result<Expired> {
+fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata, go_on: Cancellation) -> Result<Expired> {
     let keys = PathKeys::new(store);
     let files = only_in(&keys, &snapshots_gone(before, after), after, go_on)?;
     let mut out = gone(before, after);

@@ -19,7 +19,7 @@ use crate::format::deletion::Deletion;
 use crate::iceberg::commit::expire::Expiry;
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Runs one action on a table: `expire_snapshots`, `remove_orphan_files`, `rewrite_manifests`, `compact`,
 /// `rewrite_position_deletes`, `remove_dangling_deletes`, `convert_equality_deletes`, `compute_statistics` or
@@ -28,7 +28,7 @@ use crate::parallel::GoOn;
 ///
 /// # Errors
 /// `InvalidInput` for an unknown action or arguments that it does not take; those of the action.
-pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: GoOn) -> Result<(Table, String)> {
+pub fn maintain(table: &Table, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Table, String)> {
     let mut arguments = Arguments::parse(arguments)?;
     let (table, result) = match action {
         "expire_snapshots" => {

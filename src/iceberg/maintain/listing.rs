@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::data::write::locations::is_job_folder;
 use crate::error::Result;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 
@@ -23,7 +23,7 @@ impl Listing<'_> {
     ///
     /// # Errors
     /// The store's; what `go_on` gives.
-    pub fn each(&self, go_on: GoOn, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
+    pub fn each(&self, go_on: Cancellation, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
         self.below(vec![self.root.clone()], usize::MAX, go_on, see).map(drop)
     }
 
@@ -35,7 +35,7 @@ impl Listing<'_> {
         &self,
         mut level: Vec<String>,
         enough: usize,
-        go_on: GoOn,
+        go_on: Cancellation,
         see: &(dyn Fn(&str) + Sync),
     ) -> Result<Vec<String>> {
         while !level.is_empty() && level.len() < enough {

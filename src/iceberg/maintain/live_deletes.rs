@@ -12,7 +12,7 @@ use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::rows::positions::listed_with_other_deletes;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::state::{At, ScanRequest, Table};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::PartitionSpec;
 
 /// What there is.
@@ -36,7 +36,7 @@ impl LiveFiles {
     ///
     /// # Errors
     /// `NotFound` for a branch that there is not; of the store; `CorruptTable` if a manifest is; what `go_on` gives.
-    pub fn read(table: &Table, commit: &CommitOptions, go_on: GoOn) -> Result<Option<LiveFiles>> {
+    pub fn read(table: &Table, commit: &CommitOptions, go_on: Cancellation) -> Result<Option<LiveFiles>> {
         let at = commit.branch.clone().map(At::Ref);
         let scan = table.scan(ScanRequest { at, ..ScanRequest::default() })?;
         let inner = &table.inner;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::error::Result;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::commit::rewrite::ManifestRewrite;
 use crate::iceberg::committing;
 use crate::iceberg::committing::CommitOptions;
@@ -54,7 +54,7 @@ impl Table {
             let rewritten = groups.into_iter().flat_map(|(group, _)| group).map(|m| m.path).collect();
             return Ok((newest, RewrittenManifests { rewritten, added: Vec::new() }));
         }
-        let change = SnapshotChange::new(newest.inner.store.clone(), Operation::Replace).rewriting_manifests(rewrite);
+        let change = SnapshotProducer::new(newest.inner.store.clone(), Operation::Replace).rewriting_manifests(rewrite);
         let change = options.commit.apply(change, &newest)?;
         let id = change.snapshot_id();
         let table = committing::commit(&newest, vec![Box::new(change)]).into_result()?;

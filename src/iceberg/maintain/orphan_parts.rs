@@ -13,7 +13,7 @@ use crate::format::deletion::Deletion;
 use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::committing::now_ms;
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::Store;
 
 /// Folders that are dealt out, about: whoever plans lists those above.
@@ -50,7 +50,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn orphans_to_list(&self, options: &OrphanOptions, go_on: GoOn) -> Result<PartedListing> {
+    pub fn orphans_to_list(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<PartedListing> {
         let listing = self.orphan_listing(options)?;
         if !options.dry_run {
             check_may_delete(self)?;
@@ -65,7 +65,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>, go_on: GoOn) -> Result<Vec<Listed>> {
+    pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>, go_on: Cancellation) -> Result<Vec<Listed>> {
         let listing = self.orphan_listing(options)?;
         Ok(listed(&listing, folders, usize::MAX, go_on)?.1)
     }
@@ -74,7 +74,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn reachable_to_read(&self, options: &OrphanOptions, go_on: GoOn) -> Result<(Table, PartedMetadata)> {
+    pub fn reachable_to_read(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<(Table, PartedMetadata)> {
         let newest = self.refresh()?;
         if !options.dry_run {
             check_may_delete(&newest)?;
@@ -95,7 +95,12 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::remove_orphan_files`].
-    pub fn reachable_part(&self, options: &OrphanOptions, manifests: &[String], go_on: GoOn) -> Result<Vec<Reachable>> {
+    pub fn reachable_part(
+        &self,
+        options: &OrphanOptions,
+        manifests: &[String],
+        go_on: Cancellation,
+    ) -> Result<Vec<Reachable>> {
         let store = self.inner.store.as_ref();
         let spelling = Spelling::new(options, &self.orphan_listing(options)?.root);
         let mut spelt = Spelt::new(store);
@@ -119,7 +124,7 @@ impl Table {
         options: &OrphanOptions,
         conflicts: &BTreeSet<String>,
         files: &[String],
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Deletion> {
         let listing = self.orphan_listing(options)?;
         Spelling::new(options, &listing.root).check(options.prefix_mismatch, conflicts)?;
@@ -133,7 +138,12 @@ impl Table {
 }
 
 /// The files in folders, and the folders below where there are more than `most`.
-fn listed(listing: &Listing<'_>, folders: Vec<String>, most: usize, go_on: GoOn) -> Result<(Vec<String>, Vec<Listed>)> {
+fn listed(
+    listing: &Listing<'_>,
+    folders: Vec<String>,
+    most: usize,
+    go_on: Cancellation,
+) -> Result<(Vec<String>, Vec<Listed>)> {
     let found = Mutex::new(Vec::new());
     let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
     let below = listing.below(folders, most, go_on, &see)?;

@@ -15,7 +15,7 @@ use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
 use crate::iceberg::committing::now_ms;
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::in_parallel;
 use crate::store::location::{join, normalise, scheme};
 
@@ -69,7 +69,7 @@ impl Table {
     /// `InvalidInput` if the property `gc.enabled` is false, for a folder that is not the table's, or files that are
     /// recorded with another scheme or authority; `CorruptTable` or the store's if any metadata can't be read; what `go_on`
     /// gives. Nothing is deleted then.
-    pub fn remove_orphan_files(&self, options: &OrphanOptions, go_on: GoOn) -> Result<(Table, Orphans)> {
+    pub fn remove_orphan_files(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<(Table, Orphans)> {
         let listing = self.orphan_listing(options)?;
         let opened = &self.inner;
         let keys = PathKeys::new(opened.store.as_ref());
@@ -146,7 +146,7 @@ pub(crate) fn listing_shown(table: &Table) -> BTreeSet<String> {
     fields.filter(|f| f.name.starts_with(['_', '.'])).map(|f| format!("{}=", f.name)).collect()
 }
 
-fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, go_on: GoOn) -> Result<()> {
+fn mark_reachable(table: &Table, keys: &PathKeys<'_>, prefixes: &Prefixes<'_>, go_on: Cancellation) -> Result<()> {
     let store = table.inner.store.as_ref();
     metadata_paths(table).iter().for_each(|path| prefixes.mark(path));
     let manifests = manifests_of(keys, &table.inner.metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;

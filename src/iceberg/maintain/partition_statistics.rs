@@ -26,7 +26,7 @@ use crate::iceberg::manifest::walk::{MetadataWalk, partition_type};
 use crate::iceberg::spec::snapshot::StatisticsKind;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 impl Table {
@@ -41,7 +41,7 @@ impl Table {
     pub fn compute_partition_statistics(
         &self,
         snapshot_id: Option<i64>,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<(Table, Option<ComputedStatistics>)> {
         self.writable_location()?;
         let newest = self.refresh()?;

@@ -21,7 +21,7 @@ use crate::iceberg::commit::producer;
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::in_parallel;
 use crate::store::location::normalise;
 
@@ -83,7 +83,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`Table::compact`].
-    pub fn compact_in_parts(&self, options: &CompactOptions, go_on: GoOn) -> Result<(Table, PartedCompaction)> {
+    pub fn compact_in_parts(&self, options: &CompactOptions, go_on: Cancellation) -> Result<(Table, PartedCompaction)> {
         let Planned { table, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
         let mut counted = Compacted { groups: groups.len(), ..Compacted::default() };
         groups.iter().for_each(|group| counted.count_rewritten(group));
@@ -111,7 +111,7 @@ impl Table {
         roll_at: u64,
         order: &FileOrder,
         writer: &PartWriter,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         let rows = Rows::of(self, part.context.as_ref().clone())?;
         let files = rows.write(self, &part.tasks, &order.rows(self)?, roll_at, writer.context(self)?, go_on)?;
@@ -161,7 +161,7 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for a job whose name is none; the store's; as [`Table::refresh`]. What could be deleted is then.
-    pub fn remove_files_of(&self, job: &str, go_on: GoOn) -> Result<(Table, Vec<String>)> {
+    pub fn remove_files_of(&self, job: &str, go_on: Cancellation) -> Result<(Table, Vec<String>)> {
         check_job(job)?;
         let newest = self.refresh()?;
         let (store, metadata) = (newest.inner.store.as_ref(), &newest.inner.metadata);
@@ -188,7 +188,7 @@ impl Table {
 }
 
 /// The tasks of a group's parts, and the size at which their writers begin new files.
-fn parts(group: Group, sizes: &Sizes, whole: bool, go_on: GoOn) -> Result<(Vec<Vec<ScanTask>>, u64)> {
+fn parts(group: Group, sizes: &Sizes, whole: bool, go_on: Cancellation) -> Result<(Vec<Vec<ScanTask>>, u64)> {
     let roll_at = sizes.roll_at(group.bytes());
     let size = i64::try_from(roll_at).unwrap_or(i64::MAX);
     if whole || group.bytes() <= roll_at {

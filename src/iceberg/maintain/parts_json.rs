@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::format::task::{CommitMessage, DataFile};
 use crate::format::wire::task::{message_from_json, message_to_json, split_from_json, split_to_json};
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Runs one step.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn part_of_action(
     table: &Table,
     step: &str,
     mut arguments: Arguments,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<(Table, Json)> {
     match step {
         "plan_compact" => {

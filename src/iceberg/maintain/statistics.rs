@@ -25,7 +25,7 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::StatisticsKind;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::{At, ScanRequest, Table};
-use crate::parallel::{GoOn, in_parallel, threads};
+use crate::parallel::{Cancellation, in_parallel, threads};
 use crate::store::Store;
 use crate::store::location::join;
 use crate::types::select::column_hint;
@@ -66,7 +66,7 @@ impl Table {
     pub fn compute_statistics(
         &self,
         options: &StatisticsOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<(Table, Option<ComputedStatistics>)> {
         self.writable_location()?;
         let newest = self.refresh()?;
@@ -126,7 +126,13 @@ fn is_countable(field: &Field) -> bool {
 }
 
 /// A sketch of each column: files are read in parallel, each has sketches of its own, and these are united.
-fn sketches(table: &Table, scan: &Scan, schema: &Schema, ids: &[FieldId], go_on: GoOn) -> Result<Vec<ThetaSketch>> {
+fn sketches(
+    table: &Table,
+    scan: &Scan,
+    schema: &Schema,
+    ids: &[FieldId],
+    go_on: Cancellation,
+) -> Result<Vec<ThetaSketch>> {
     let read = Arc::new(prune_to(schema, ids));
     let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
     let store = table.inner.store.clone();

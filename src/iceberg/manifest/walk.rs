@@ -18,7 +18,7 @@ use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::plan::planner::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 use crate::store::{self, Location, Store};
 use crate::types::{Field, FieldId, PartitionField, PrimitiveType, Transform};
 
@@ -37,7 +37,7 @@ pub struct MetadataWalk<'a> {
     /// The table.
     pub metadata: &'a TableMetadata,
     /// Asked between manifests and pieces of them.
-    pub go_on: GoOn<'a>,
+    pub go_on: Cancellation<'a>,
 }
 
 /// A stretch of the entries of one manifest, in its order, with inherited values filled in.

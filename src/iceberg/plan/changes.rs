@@ -23,7 +23,7 @@ use crate::iceberg::plan::planned::{BatchChange, PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput, load_manifests_watched};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::value::decode_bound;
 use crate::types::{FieldId, Value, ValueRef};
 
@@ -65,7 +65,7 @@ pub fn snapshots_between(metadata: &TableMetadata, since: Option<i64>, at: &Snap
 ///
 /// # Errors
 /// As [`Plan::start`].
-pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>], go_on: GoOn) -> Result<Plan> {
+pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>], go_on: Cancellation) -> Result<Plan> {
     let began = Instant::now();
     let (input, manifests) = list_appends(input, snapshots, go_on)?;
     Plan::over(input, manifests, began, go_on)
@@ -78,7 +78,7 @@ pub fn plan_appends(input: PlanInput, snapshots: &[Arc<Snapshot>], go_on: GoOn) 
 pub fn list_appends(
     input: PlanInput,
     snapshots: &[Arc<Snapshot>],
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<(PlanInput, Vec<ManifestFile>)> {
     let appends: Vec<&Arc<Snapshot>> = snapshots.iter().filter(|s| s.operation() == Some("append")).collect();
     let load = |i: usize| {
@@ -95,7 +95,7 @@ pub fn list_appends(
 }
 
 /// The manifests of a snapshot, in the order of their commits.
-pub(crate) fn manifests_of(input: &PlanInput, snapshot: &Snapshot, go_on: GoOn) -> Result<Vec<ManifestFile>> {
+pub(crate) fn manifests_of(input: &PlanInput, snapshot: &Snapshot, go_on: Cancellation) -> Result<Vec<ManifestFile>> {
     let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);
     let mut manifests = loaded.with("snapshot", snapshot.id)?;
     manifests.reverse();
@@ -120,7 +120,7 @@ impl AnyPlan {
     ///
     /// # Errors
     /// As [`Plan::next_batch`].
-    pub fn next_batch(&mut self, go_on: GoOn) -> Result<Option<PlannedBatch>> {
+    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
         match self {
             AnyPlan::Files(plan) => plan.next_batch(go_on),
             AnyPlan::Changes(plan) => plan.next_batch(go_on),
@@ -202,7 +202,7 @@ impl ChangesPlan {
     ///
     /// # Errors
     /// As [`Plan::start`]; what `go_on` gives.
-    pub fn next_batch(&mut self, go_on: GoOn) -> Result<Option<PlannedBatch>> {
+    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
         let next = self.advance(go_on);
         if next.is_err() {
             (self.current, self.commits) = (None, VecDeque::new());
@@ -210,7 +210,7 @@ impl ChangesPlan {
         next
     }
 
-    fn advance(&mut self, go_on: GoOn) -> Result<Option<PlannedBatch>> {
+    fn advance(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
@@ -243,7 +243,7 @@ impl ChangesPlan {
         }
     }
 
-    fn start(&mut self, ordinal: i32, snapshot: Arc<Snapshot>, go_on: GoOn) -> Result<CommitPlan> {
+    fn start(&mut self, ordinal: i32, snapshot: Arc<Snapshot>, go_on: Cancellation) -> Result<CommitPlan> {
         let began = Instant::now();
         let all = manifests_of(&self.input, &snapshot, go_on)?;
         let before = self.last.take().filter(|(id, _)| snapshot.parent_id == Some(*id)).map(|(_, index)| index);
@@ -295,7 +295,7 @@ impl ChangesPlan {
         ordinal: i32,
         snapshot: &Arc<Snapshot>,
         manifests: &[ManifestFile],
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Option<Arc<CommitChanges>>> {
         let Some(first_row_id) = snapshot.first_row_id else { return Ok(None) };
         let own = |content| manifests.iter().filter(move |m| m.content == content && is_by(m, snapshot.id));
@@ -345,7 +345,7 @@ enum What {
 
 impl CommitPlan {
     /// The changes of a batch of files.
-    fn changes(&mut self, what: What, mut batch: PlannedBatch, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
+    fn changes(&mut self, what: What, mut batch: PlannedBatch, go_on: Cancellation) -> Result<Vec<PlannedBatch>> {
         match what {
             What::Removed => {
                 batch.deletes = attach(self.deletes.load_before(go_on)?.as_ref(), &batch, go_on)?;
@@ -369,7 +369,7 @@ impl CommitPlan {
     }
 
     /// Of files that stayed those whose deletes changed: first the rows removed, then the rows that came back.
-    fn row_changes(&mut self, mut batch: PlannedBatch, go_on: GoOn) -> Result<Vec<PlannedBatch>> {
+    fn row_changes(&mut self, mut batch: PlannedBatch, go_on: Cancellation) -> Result<Vec<PlannedBatch>> {
         let added = attach(self.deletes.added.as_ref(), &batch, go_on)?;
         let removed = attach(self.deletes.removed.as_ref(), &batch, go_on)?;
         batch.rows = pick(&batch.rows, |k| added.count(k) + removed.count(k) > 0);
@@ -432,7 +432,7 @@ pub(crate) fn may_hold(m: &ManifestFile, partition: &Partition) -> bool {
     m.spec_id == partition.spec_id && summaries.is_none_or(|s| s.iter().zip(values).all(field))
 }
 
-fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch, go_on: GoOn) -> Result<AttachedDeletes> {
+fn attach(index: Option<&Arc<DeleteIndex>>, batch: &PlannedBatch, go_on: Cancellation) -> Result<AttachedDeletes> {
     index.map_or_else(|| Ok(AttachedDeletes::default()), |index| index.attach(batch, go_on))
 }
 
@@ -471,7 +471,7 @@ impl CommitDeletes {
         snapshot: &Arc<Snapshot>,
         manifests: &[ManifestFile],
         before: Option<Option<Arc<DeleteIndex>>>,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<CommitDeletes> {
         let is_delete = |m: &&ManifestFile| m.content == ManifestContent::Deletes;
         let mut out = CommitDeletes {
@@ -490,7 +490,7 @@ impl CommitDeletes {
         Ok(out)
     }
 
-    fn load(&mut self, entries: EntryScope, own: bool, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load(&mut self, entries: EntryScope, own: bool, go_on: Cancellation) -> Result<Option<Arc<DeleteIndex>>> {
         let manifests = self.manifests.iter().filter(|m| !own || is_by(m, self.snapshot_id));
         Plan::index_deletes(PlanInput { entries, ..self.input.clone() }, manifests, &mut self.counters, go_on)
     }
@@ -506,7 +506,7 @@ impl CommitDeletes {
         all.map(|partitions| partitions.into_iter().flatten().collect())
     }
 
-    fn load_before(&mut self, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load_before(&mut self, go_on: Cancellation) -> Result<Option<Arc<DeleteIndex>>> {
         let index = match self.before.take() {
             Some(index) => index,
             None => self.load(EntryScope::Before(self.snapshot_id), false, go_on)?,
@@ -515,7 +515,7 @@ impl CommitDeletes {
         Ok(index)
     }
 
-    fn load_after(&mut self, go_on: GoOn) -> Result<Option<Arc<DeleteIndex>>> {
+    fn load_after(&mut self, go_on: Cancellation) -> Result<Option<Arc<DeleteIndex>>> {
         let index = match self.after.take() {
             Some(index) => index,
             // What did not change is the same as before.

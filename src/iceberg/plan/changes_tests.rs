@@ -18,7 +18,7 @@ use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform};
 
-const GO_ON: GoOn = &|| Ok(());
+const GO_ON: Cancellation = &|| Ok(());
 
 /// One thing that a commit does; numbers choose among what there is.
 #[derive(Clone, Debug)]

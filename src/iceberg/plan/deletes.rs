@@ -18,7 +18,7 @@ use crate::iceberg::plan::equality_keys::KeyColumn;
 use crate::iceberg::plan::path_index::{PathMap, PathRanges};
 use crate::iceberg::plan::planned::{PartitionGroup, PlannedBatch};
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::{Field, FieldId, Schema, Value, ValueRef};
 
 /// Field id of `file_path` in position delete files.
@@ -168,7 +168,7 @@ impl DeleteIndex {
         batches: Vec<PlannedBatch>,
         schema: &Schema,
         metadata: &TableMetadata,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<DeleteIndex> {
         let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
         for (b, batch) in batches.iter().enumerate() {
@@ -344,7 +344,7 @@ impl DeleteIndex {
     /// # Errors
     /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
     /// deletion vector is older; what `go_on` gives.
-    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch, go_on: GoOn) -> Result<AttachedDeletes> {
+    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch, go_on: Cancellation) -> Result<AttachedDeletes> {
         self.attach_some(batch, usize::MAX, go_on)
     }
 
@@ -356,7 +356,7 @@ impl DeleteIndex {
         self: &Arc<Self>,
         batch: &PlannedBatch,
         most: usize,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<AttachedDeletes> {
         let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
         let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();

@@ -12,7 +12,7 @@ use crate::iceberg::plan::changes::{ChangesPlan, is_by, manifests_of};
 use crate::iceberg::plan::planner::{EntryScope, PlanInput, WAVE_BYTES};
 use crate::iceberg::plan::why::{Judge, ManifestVerdict, Stage};
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// The cost of a plan before any manifest is opened. Bytes and manifests are exact, as far as the manifest list is right,
 /// but for a changelog;
@@ -145,7 +145,7 @@ impl Estimate {
 ///
 /// # Errors
 /// As the manifest lists'; what `go_on` gives.
-pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>], go_on: GoOn) -> Result<Estimate> {
+pub fn estimate_changes(input: &PlanInput, snapshots: &[Arc<Snapshot>], go_on: Cancellation) -> Result<Estimate> {
     let zero = Some(0);
     let mut out = Estimate {
         at_most: true,

@@ -14,7 +14,7 @@ use crate::error::{Result, ResultExt};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::plan::planner::{EntryScope, PlanInput, load_manifests_watched};
 use crate::iceberg::plan::specs::{SpecContext, Specs};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::value::decode_bound;
 use crate::types::{PartitionField, PrimitiveType, Transform, ValueRef};
 
@@ -36,7 +36,7 @@ pub fn group_manifests(
     input: &PlanInput,
     group_bytes: i64,
     whole_bytes: i64,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<ManifestGroup>> {
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let loaded = load_manifests_watched(input.store.as_ref(), &input.location, snapshot, go_on);

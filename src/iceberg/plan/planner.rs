@@ -29,7 +29,7 @@ use crate::iceberg::plan::planned::{count, count_deletes, survivors};
 use crate::iceberg::plan::specs::Specs;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::{GoOn, in_stages};
+use crate::parallel::{Cancellation, in_stages};
 use crate::store::{Location, Store};
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{FieldId, Schema};
@@ -148,7 +148,7 @@ impl Plan {
     ///
     /// # Errors
     /// `NotFound`, `CorruptTable` or `Unsupported`, naming the file and snapshot.
-    pub fn start(input: PlanInput, go_on: GoOn) -> Result<Plan> {
+    pub fn start(input: PlanInput, go_on: Cancellation) -> Result<Plan> {
         let began = Instant::now();
         let manifests = match &input.snapshot {
             Some(s) => {
@@ -170,7 +170,7 @@ impl Plan {
         input: PlanInput,
         manifests: impl IntoIterator<Item = ManifestFile>,
         began: Instant,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Plan> {
         let read_ms = began.elapsed().as_secs_f64() * 1e3;
         let deletes_too = matches!(input.entries, EntryScope::Live);
@@ -220,7 +220,7 @@ impl Plan {
         input: PlanInput,
         manifests: impl IntoIterator<Item = &'m ManifestFile>,
         counters: &mut PlanCounters,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Option<Arc<DeleteIndex>>> {
         let mut plan = Plan::new(input);
         let mut wanted = VecDeque::new();
@@ -270,7 +270,7 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::start`]; what `go_on` gives.
-    pub fn next_batch(&mut self, go_on: GoOn) -> Result<Option<PlannedBatch>> {
+    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<PlannedBatch>> {
         while self.ready.is_empty() && !self.queue.is_empty() && !self.failed {
             if let Err(e) = self.run_wave(go_on) {
                 self.failed = true;
@@ -289,7 +289,7 @@ impl Plan {
     }
 
     /// Attaches deletes where they were too many to attach them all at once; of files with very many only to some of them.
-    fn attach_now(&mut self, mut batch: PlannedBatch, go_on: GoOn) -> Result<PlannedBatch> {
+    fn attach_now(&mut self, mut batch: PlannedBatch, go_on: Cancellation) -> Result<PlannedBatch> {
         let Some(index) = self.deletes.as_ref().filter(|_| !batch.is_attached) else { return Ok(batch) };
         batch.deletes = index.attach_some(&batch, MOST_ATTACHED, go_on)?;
         batch.is_attached = true;
@@ -306,7 +306,7 @@ impl Plan {
         &self.counters
     }
 
-    fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>, go_on: GoOn) -> Result<()> {
+    fn load_deletes(&mut self, mut manifests: VecDeque<ManifestFile>, go_on: Cancellation) -> Result<()> {
         let began = Instant::now();
         let wave: Vec<ManifestFile> = manifests.drain(..).collect();
         let mut request = self.request.clone();
@@ -342,7 +342,7 @@ impl Plan {
         wave
     }
 
-    fn run_wave(&mut self, go_on: GoOn) -> Result<()> {
+    fn run_wave(&mut self, go_on: Cancellation) -> Result<()> {
         let began = Instant::now();
         let wave = self.take_wave();
         let room = AtomicUsize::new(MOST_ATTACHED);
@@ -370,7 +370,7 @@ impl Plan {
         wave: &[ManifestFile],
         request: &EntryRequest,
         room: Option<&AtomicUsize>,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Vec<PlannedBatch>> {
         let loaded: Vec<OnceLock<Vec<u8>>> = wave.iter().map(|_| OnceLock::new()).collect();
         let parsed: Vec<OnceLock<Manifest<'_>>> = wave.iter().map(|_| OnceLock::new()).collect();
@@ -410,7 +410,12 @@ impl Plan {
         Ok(batches.into_iter().flatten().collect())
     }
 
-    fn attached(&self, mut batch: PlannedBatch, room: Option<&AtomicUsize>, go_on: GoOn) -> Result<PlannedBatch> {
+    fn attached(
+        &self,
+        mut batch: PlannedBatch,
+        room: Option<&AtomicUsize>,
+        go_on: Cancellation,
+    ) -> Result<PlannedBatch> {
         let Some((index, room)) = self.deletes.as_ref().zip(room) else { return Ok(batch) };
         let left = room.load(Ordering::Relaxed);
         if left == 0 {
@@ -518,7 +523,7 @@ pub fn load_manifests_watched(
     store: &dyn Store,
     location: &Location,
     snapshot: &Snapshot,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<ManifestFile>> {
     if let Some(path) = &snapshot.manifest_list {
         let bytes = store.get(&location.resolve(path)?)?;

@@ -15,7 +15,7 @@ use crate::iceberg::plan::deletes::PATH_FIELD;
 use crate::iceberg::plan::planned::{PlannedBatch, why_dropped};
 use crate::iceberg::plan::planner::{EntryScope, PlanInput, metric_fields};
 use crate::iceberg::plan::specs::Specs;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Where planning decided about a manifest or file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,7 +118,7 @@ impl<'p> Judge<'p> {
     ///
     /// # Errors
     /// As [`crate::iceberg::plan::planner::Plan::next_batch`].
-    pub fn files(&self, verdict: &ManifestVerdict, go_on: GoOn) -> Result<FileVerdicts> {
+    pub fn files(&self, verdict: &ManifestVerdict, go_on: Cancellation) -> Result<FileVerdicts> {
         go_on()?;
         let file = &verdict.manifest;
         let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;

@@ -19,8 +19,8 @@ use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
-use crate::parallel::GoOn;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::parallel::Cancellation;
 
 /// Rows of a data file.
 pub(crate) struct Hits {
@@ -133,7 +133,7 @@ impl Effect {
     ///
     /// # Errors
     /// As [`View::assumptions`].
-    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotChange> {
+    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
         let assumed = view.assumptions(command, filter, self.required)?;
         if self.added.is_empty() && self.removed.is_empty() && self.lent.is_empty() {
             return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
@@ -154,7 +154,13 @@ impl Effect {
 ///
 /// # Errors
 /// Of reading and writing; those of `patch`; what `go_on` gives.
-pub(crate) fn apply(view: &View, mode: Mode, hits: Vec<Hits>, patch: &dyn Patch, go_on: GoOn) -> Result<Effect> {
+pub(crate) fn apply(
+    view: &View,
+    mode: Mode,
+    hits: Vec<Hits>,
+    patch: &dyn Patch,
+    go_on: Cancellation,
+) -> Result<Effect> {
     let mut effect = Effect::none(view);
     let (whole, hits): (Vec<Hits>, Vec<Hits>) =
         if patch.removes_all() { hits.into_iter().partition(Hits::are_all) } else { (Vec::new(), hits) };
@@ -167,7 +173,13 @@ pub(crate) fn apply(view: &View, mode: Mode, hits: Vec<Hits>, patch: &dyn Patch,
     Ok(effect)
 }
 
-fn copy_on_write(view: &View, hits: &[Hits], patch: &dyn Patch, go_on: GoOn, effect: &mut Effect) -> Result<()> {
+fn copy_on_write(
+    view: &View,
+    hits: &[Hits],
+    patch: &dyn Patch,
+    go_on: Cancellation,
+    effect: &mut Effect,
+) -> Result<()> {
     if hits.is_empty() {
         return Ok(());
     }
@@ -191,7 +203,7 @@ fn rewrite(
     hits: &Hits,
     patch: &dyn Patch,
     writer: &mut DataWriter,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Option<Counts>> {
     // Nothing is written before the first change is seen; what went by until then is read again.
     let mut writing = patch.changes_all();
@@ -313,7 +325,13 @@ fn check_seen(hits: &Hits, seen: usize) -> Result<()> {
     }
 }
 
-fn merge_on_read(view: &View, hits: Vec<Hits>, patch: &dyn Patch, go_on: GoOn, effect: &mut Effect) -> Result<()> {
+fn merge_on_read(
+    view: &View,
+    hits: Vec<Hits>,
+    patch: &dyn Patch,
+    go_on: Cancellation,
+    effect: &mut Effect,
+) -> Result<()> {
     let mut deleted = Vec::new();
     if patch.removes_all() {
         effect.counts.deleted += hits.iter().map(|h| h.positions.len()).sum::<u64>();
@@ -341,7 +359,7 @@ fn replace(
     hits: &Hits,
     patch: &dyn Patch,
     writer: &mut DataWriter,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<(PositionSet, Counts)> {
     let (mut positions, mut counts, mut seen) = (PositionSet::default(), Counts::default(), 0);
     for placed in rows.read(&hits.task)? {

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::planner::load_manifests;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::keys::KeyIndex;
 use crate::store::Location;
@@ -42,7 +42,7 @@ pub(crate) fn by_key(
     on: &[String],
     insert: bool,
     task: u64,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
     let keys = KeyColumns::new(view, on)?;

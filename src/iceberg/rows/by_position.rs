@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::iceberg::commit::live::live_files;
 use crate::iceberg::plan::planner::Plan;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::source::renamed;
 use crate::store::location::{normalise, normalised};
 use crate::types::{Field, PrimitiveType, Schema};
@@ -31,7 +31,7 @@ const NAMES: [[&str; 2]; 2] = [["file_path", "pos"], ["_file", "_pos"]];
 /// # Errors
 /// `Unsupported` for version 1, and (version 3) for a data file that is listed twice with other deletes; `InvalidInput` for other columns, positions that a file does not have, and files that the
 /// table never had; `CommitConflict` for files that it had.
-pub(crate) fn by_position(view: &View, rows: RowReader, go_on: GoOn) -> Result<Delta> {
+pub(crate) fn by_position(view: &View, rows: RowReader, go_on: Cancellation) -> Result<Delta> {
     let form = DeleteForm::of_version(view.table.format_version())?;
     let mut named = Named::read(rows, go_on)?;
     let deleted = named.find(view, go_on)?;
@@ -77,7 +77,7 @@ struct NamedFile {
 
 impl Named {
     /// The rows in the table's data files; of one that is listed several times, each time.
-    fn find(&mut self, view: &View, go_on: GoOn) -> Result<Vec<DeletedRows>> {
+    fn find(&mut self, view: &View, go_on: Cancellation) -> Result<Vec<DeletedRows>> {
         let mut deleted = Vec::new();
         if self.files.is_empty() {
             return Ok(deleted);
@@ -102,7 +102,7 @@ impl Named {
         Ok(deleted)
     }
 
-    fn read(rows: RowReader, go_on: GoOn) -> Result<Named> {
+    fn read(rows: RowReader, go_on: Cancellation) -> Result<Named> {
         let columns = columns(&rows.schema())?;
         let fields: Vec<Field> = columns.iter().map(|(field, _)| field.clone()).collect();
         let mut conformer = Conformer::new(Arc::new(Schema::new(0, fields, Vec::new())))?;

@@ -3,7 +3,7 @@
 //! Most [`RowChange`]s go the same way. It plans on the newest version (`plan`, `key_ranges`): files that metadata proves
 //! to be affected as a whole are only counted, of the others it finds the rows by reading no more columns than the
 //! question needs (`live`). What becomes of the rows (`apply`) is written into new data files (`rewrite`) or named in
-//! delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotChange`] commits it with what the
+//! delete files (`positions`), as the properties `write.*.mode` say, and [`SnapshotProducer`] commits it with what the
 //! operation relies on (`view`), so that a commit of another writer that would have made a difference is a conflict.
 //!
 //! Deletes by key and by position (`delta`) do not look for rows: they are written as they come (`by_key`, `by_position`),
@@ -17,13 +17,13 @@ use arrow::record_batch::RecordBatchReader;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::task::DataFile;
-use crate::iceberg::commit::fingerprint::FirstTime;
-use crate::iceberg::commit::producer::SnapshotChange;
+use crate::iceberg::commit::fingerprint::CommitFingerprint;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::state::Table;
 use crate::iceberg::transaction::pending::Transaction;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 use crate::iceberg::rows::delta::Delta;
 use crate::iceberg::rows::merge::Merge;
@@ -64,7 +64,7 @@ impl RowChange {
     }
 
     /// The change of files that this comes to on a version; `None` if it changes nothing and looked at nothing.
-    fn plan(&self, view: &View, rows: Option<RowReader>, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+    fn plan(&self, view: &View, rows: Option<RowReader>, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
         let rows = || rows.ok_or_else(|| Error::invalid("the operation needs rows"));
         match self {
             RowChange::Delete(filter) => crate::iceberg::rows::delete::delete(view, filter, go_on),
@@ -83,7 +83,7 @@ impl RowChange {
     }
 
     /// As [`RowChange::plan`], where the rows are in files already.
-    fn plan_written(&self, view: &View, files: Vec<DataFile>, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+    fn plan_written(&self, view: &View, files: Vec<DataFile>, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
         match self {
             RowChange::Overwrite(filter) => {
                 crate::iceberg::rows::overwrite::overwrite(view, NewRows::Written(files), filter, go_on)
@@ -116,7 +116,7 @@ impl Table {
         change: &RowChange,
         rows: Option<RowReader>,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Table> {
         change.check(rows.as_ref())?;
         self.writable_location()?;
@@ -141,9 +141,9 @@ impl Table {
         &self,
         change: &RowChange,
         files: Vec<DataFile>,
-        first_time: FirstTime,
+        first_time: CommitFingerprint,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Table> {
         options.check(self)?;
         let view = View::new(self.clone(), options.branch.as_deref())?;
@@ -167,7 +167,7 @@ impl Transaction {
         change: &RowChange,
         rows: Option<RowReader>,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<()> {
         change.check(rows.as_ref())?;
         let (since, branch) = (self.since()?, self.branch().map(str::to_owned));

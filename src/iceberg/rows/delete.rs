@@ -9,9 +9,9 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, ScanTask};
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::plan::file_bounds::strict;
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 
 /// What is to be removed.
 pub(crate) enum Removal {
@@ -21,7 +21,7 @@ pub(crate) enum Removal {
     Named(Vec<DataFile>, Vec<Hits>),
 }
 
-pub(crate) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+pub(crate) fn delete(view: &View, filter: &Predicate, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
     let mode = view.mode(Command::Delete)?;
     match find(view, filter, mode, go_on)? {
         Removal::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
@@ -38,7 +38,7 @@ pub(crate) fn delete(view: &View, filter: &Predicate, go_on: GoOn) -> Result<Opt
 ///
 /// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
 /// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
-pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: GoOn) -> Result<Removal> {
+pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: Cancellation) -> Result<Removal> {
     Ok(match find_removal(view, filter, go_on)? {
         (Removal::Named(files, _), in_part) => Removal::Named(files, hits(view, in_part, mode, go_on)?),
         (whole, _) => whole,
@@ -49,7 +49,7 @@ pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: GoOn) -> 
 ///
 /// # Errors
 /// As [`Touched::find`] and [`View::isolation`].
-pub(crate) fn find_removal(view: &View, filter: &Predicate, go_on: GoOn) -> Result<(Removal, Vec<ScanTask>)> {
+pub(crate) fn find_removal(view: &View, filter: &Predicate, go_on: Cancellation) -> Result<(Removal, Vec<ScanTask>)> {
     let scan = view.scan(filter.clone())?;
     let touched = Touched::find(&scan, go_on)?;
     let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
@@ -64,7 +64,7 @@ pub(crate) fn find_removal(view: &View, filter: &Predicate, go_on: GoOn) -> Resu
 ///
 /// # Errors
 /// Of reading; as [`check_tasks`]; what `go_on` gives.
-pub(crate) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode, go_on: GoOn) -> Result<Vec<Hits>> {
+pub(crate) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode, go_on: Cancellation) -> Result<Vec<Hits>> {
     check_tasks(view, mode, &tasks)?;
     let rows = LiveRows::new(view, &[], false)?;
     let found = in_parallel(tasks.len(), |i| {

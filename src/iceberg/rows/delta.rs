@@ -11,10 +11,10 @@ use super::change_rows::{RowChange, RowReader};
 use super::view::View;
 use crate::error::{Error, Result};
 use crate::format::task::{CommitMessage, RowDelta};
-use crate::iceberg::commit::producer::SnapshotChange;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::row_delta;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Files that delete rows and add others.
 pub(crate) struct Delta {
@@ -24,7 +24,7 @@ pub(crate) struct Delta {
 }
 
 impl Delta {
-    pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64, go_on: GoOn) -> Result<Delta> {
+    pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64, go_on: Cancellation) -> Result<Delta> {
         match change {
             RowChange::DeleteKeys(on) => by_key(view, rows, on, false, task, go_on),
             RowChange::ReplaceKeys(on) => by_key(view, rows, on, true, task, go_on),
@@ -34,7 +34,7 @@ impl Delta {
     }
 
     /// The change that does this; `None` if it is nothing.
-    pub fn change(self, view: &View) -> Option<SnapshotChange> {
+    pub fn change(self, view: &View) -> Option<SnapshotProducer> {
         if self.effect.added.is_empty() && self.effect.removed.is_empty() {
             return None;
         }
@@ -64,7 +64,7 @@ impl Table {
         rows: RowReader,
         branch: Option<&str>,
         task: u64,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;

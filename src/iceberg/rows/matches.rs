@@ -18,7 +18,7 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::ScanTask;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::clauses::{Clauses, Inserts, check_insert};
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::source::{Source, rows_of};
@@ -38,7 +38,7 @@ pub(crate) fn matches(
     filter: &Predicate,
     rows: RowReader,
     task: u64,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Effect> {
     let schema = source_schema(&rows.schema())?;
     let mode = view.mode(Command::Merge)?;
@@ -172,7 +172,7 @@ impl Matched {
         view: &View,
         filter: &Predicate,
         clauses: &Clauses,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<(Vec<Hits>, HashSet<String>)> {
         let wanted: HashSet<&str> = self.files.keys().map(String::as_str).collect();
         let tasks = tasks_of(view, filter, &wanted, go_on)?;

@@ -21,8 +21,8 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::ScanTask;
-use crate::iceberg::commit::producer::SnapshotChange;
-use crate::parallel::{GoOn, in_parallel};
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::parallel::{Cancellation, in_parallel};
 use crate::rows::clauses::{Clauses, Inserts, check_insert};
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::key_ranges::KeyRanges;
@@ -76,7 +76,12 @@ struct Plan<'v> {
     matched: Vec<AtomicBool>,
 }
 
-pub(crate) fn merge(view: &View, rows: RowReader, merge: &Merge, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+pub(crate) fn merge(
+    view: &View,
+    rows: RowReader,
+    merge: &Merge,
+    go_on: Cancellation,
+) -> Result<Option<SnapshotProducer>> {
     let source = Source::read(rows, go_on)?;
     let keys = KeyColumns::new(view, &merge.on)?;
     let key_batches = source.keys(&keys)?;
@@ -137,7 +142,7 @@ impl<'v> Plan<'v> {
     }
 
     /// The rows of each file that match and that something happens to; and the files in which any match.
-    fn find(&self, files: Vec<ScanTask>, go_on: GoOn) -> Result<(Vec<Hits>, Vec<String>)> {
+    fn find(&self, files: Vec<ScanTask>, go_on: Cancellation) -> Result<(Vec<Hits>, Vec<String>)> {
         let rows = LiveRows::new(self.view, self.keys.read(), false)?;
         let found = in_parallel(files.len(), |i| {
             let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
@@ -170,7 +175,7 @@ impl<'v> Plan<'v> {
     }
 
     /// Adds rows of the table without a match that are to go. `hits` are of all files.
-    fn add_missing(&self, hits: &mut [Hits], go_on: GoOn) -> Result<()> {
+    fn add_missing(&self, hits: &mut [Hits], go_on: Cancellation) -> Result<()> {
         let Some(filter) = &self.merge.delete_missing else { return Ok(()) };
         let tasks = Touched::all(&self.view.scan(filter.clone())?, go_on)?;
         let candidates = delete::hits(self.view, tasks, self.view.mode(Command::Merge)?, go_on)?;
@@ -193,7 +198,7 @@ impl<'v> Plan<'v> {
     }
 
     /// The positions of all rows that match, those that nothing happens to as well.
-    fn matched_positions(&self, hits: &[Hits], go_on: GoOn) -> Result<Vec<PositionSet>> {
+    fn matched_positions(&self, hits: &[Hits], go_on: Cancellation) -> Result<Vec<PositionSet>> {
         if self.merge.update.is_some() {
             return Ok(hits.iter().map(|h| h.positions.clone()).collect());
         }
@@ -212,7 +217,7 @@ impl<'v> Plan<'v> {
     }
 
     /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
-    fn insert(&self, go_on: GoOn) -> Result<(Vec<crate::format::task::DataFile>, u64)> {
+    fn insert(&self, go_on: Cancellation) -> Result<(Vec<crate::format::task::DataFile>, u64)> {
         let Some(mut inserts) = Inserts::new(self.view, self.merge, &self.source, 0)? else {
             return Ok((Vec::new(), 0));
         };

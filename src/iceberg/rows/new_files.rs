@@ -7,7 +7,7 @@ use super::view::View;
 use crate::data::write::writer::DataWriter;
 use crate::error::Result;
 use crate::format::task::{DataFile, FileContent};
-use crate::parallel::{GoOn, in_parallel, threads};
+use crate::parallel::{Cancellation, in_parallel, threads};
 use crate::store::Store;
 
 /// Files that were written and belong to no commit yet: dropped, they are deleted.
@@ -77,7 +77,7 @@ impl Drop for NewFiles {
 pub(crate) fn write_each<I: Sync, T: Send>(
     view: &View,
     items: &[I],
-    go_on: GoOn,
+    go_on: Cancellation,
     work: impl Fn(&I, &mut DataWriter) -> Result<T> + Sync,
 ) -> Result<(NewFiles, Vec<T>)> {
     let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));

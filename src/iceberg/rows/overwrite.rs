@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, Partition};
 use crate::iceberg::commit::cherry_pick::REPLACE_PARTITIONS;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
-use crate::parallel::GoOn;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::parallel::Cancellation;
 
 /// The rows that an overwrite brings.
 pub(crate) enum NewRows {
@@ -45,13 +45,18 @@ impl Brought {
         self.own.is_empty() && self.lent.is_empty()
     }
 
-    fn add_to(self, change: SnapshotChange) -> SnapshotChange {
+    fn add_to(self, change: SnapshotProducer) -> SnapshotProducer {
         let change = change.add_files(self.own.take()).owning_files();
         change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent)
     }
 }
 
-pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate, go_on: GoOn) -> Result<Option<SnapshotChange>> {
+pub(crate) fn overwrite(
+    view: &View,
+    rows: NewRows,
+    filter: &Predicate,
+    go_on: Cancellation,
+) -> Result<Option<SnapshotProducer>> {
     let removal = find(view, filter, Mode::CopyOnWrite, go_on)?;
     let brought = Brought::of(view, rows)?;
     match removal {
@@ -72,7 +77,7 @@ pub(crate) fn overwrite(view: &View, rows: NewRows, filter: &Predicate, go_on: G
     }
 }
 
-pub(crate) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<SnapshotChange>> {
+pub(crate) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<SnapshotProducer>> {
     let brought = Brought::of(view, rows)?;
     if brought.is_empty() {
         return Ok(None);

@@ -23,7 +23,7 @@ use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::first_time;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::location::{normalise, normalised};
 
 /// A part of a change.
@@ -59,7 +59,7 @@ impl Table {
     ///
     /// # Errors
     /// `InvalidInput` for other changes, and if the change does not fit the schema; of planning; what `go_on` gives.
-    pub fn change_files(&self, change: &RowChange, branch: Option<&str>, go_on: GoOn) -> Result<ChangeFiles> {
+    pub fn change_files(&self, change: &RowChange, branch: Option<&str>, go_on: Cancellation) -> Result<ChangeFiles> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;
         let mut effect = Effect::none(&view);
@@ -97,7 +97,7 @@ impl Table {
         rows: Option<RowReader>,
         branch: Option<&str>,
         task: u64,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<CommitMessage> {
         self.writable_location()?;
         let view = View::new(self.clone(), branch)?;
@@ -206,7 +206,7 @@ fn message(effect: Effect, view: &View) -> CommitMessage {
     CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
 }
 
-fn of_files(view: &View, change: &RowChange, files: &[String], go_on: GoOn) -> Result<Effect> {
+fn of_files(view: &View, change: &RowChange, files: &[String], go_on: Cancellation) -> Result<Effect> {
     let paths: Vec<String> = files.iter().map(|path| normalise(path)).collect();
     let wanted: HashSet<&str> = paths.iter().map(String::as_str).collect();
     match change {
@@ -229,7 +229,12 @@ fn of_files(view: &View, change: &RowChange, files: &[String], go_on: GoOn) -> R
 ///
 /// # Errors
 /// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
-pub(crate) fn tasks_of(view: &View, filter: &Predicate, wanted: &HashSet<&str>, go_on: GoOn) -> Result<Vec<ScanTask>> {
+pub(crate) fn tasks_of(
+    view: &View,
+    filter: &Predicate,
+    wanted: &HashSet<&str>,
+    go_on: Cancellation,
+) -> Result<Vec<ScanTask>> {
     let mut out: Vec<ScanTask> = Vec::with_capacity(wanted.len());
     if wanted.is_empty() {
         return Ok(out);

@@ -5,7 +5,7 @@ use crate::format::task::{DataFile, ScanTask};
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::statistics::keeps_every_row;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// The files that may have matching rows.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Plan::start`]; what `go_on` gives.
-    pub fn find(scan: &Scan, go_on: GoOn) -> Result<Touched> {
+    pub fn find(scan: &Scan, go_on: Cancellation) -> Result<Touched> {
         let mut out = Touched::default();
         let mut plan = Plan::start(scan.plan_input(), go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
@@ -40,7 +40,7 @@ impl Touched {
     ///
     /// # Errors
     /// As [`Touched::find`].
-    pub fn all(scan: &Scan, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    pub fn all(scan: &Scan, go_on: Cancellation) -> Result<Vec<ScanTask>> {
         let mut out = Vec::new();
         let mut plan = Plan::start(scan.plan_input(), go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
@@ -54,7 +54,7 @@ impl Touched {
 ///
 /// # Errors
 /// As [`Touched::find`].
-pub(crate) fn whole_files(scan: &Scan, go_on: GoOn) -> Result<Vec<DataFile>> {
+pub(crate) fn whole_files(scan: &Scan, go_on: Cancellation) -> Result<Vec<DataFile>> {
     let mut out = Vec::new();
     let mut plan = Plan::start(scan.plan_input(), go_on)?;
     while let Some(batch) = plan.next_batch(go_on)? {

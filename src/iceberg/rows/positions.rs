@@ -13,7 +13,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, ScanTask};
 use crate::iceberg::commit::removal::FileId;
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 
 /// Rows of a data file that go.
 pub(crate) struct DeletedRows {
@@ -26,7 +26,12 @@ pub(crate) struct DeletedRows {
 ///
 /// # Errors
 /// Of reading and writing delete files; what `go_on` gives.
-pub(crate) fn write_deletes(view: &View, rows: Vec<DeletedRows>, go_on: GoOn, effect: &mut Effect) -> Result<()> {
+pub(crate) fn write_deletes(
+    view: &View,
+    rows: Vec<DeletedRows>,
+    go_on: Cancellation,
+    effect: &mut Effect,
+) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }

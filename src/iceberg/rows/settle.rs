@@ -10,10 +10,10 @@ use crate::data::write::delete_write::DeleteForm;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, ScanTask};
-use crate::iceberg::commit::preconditions::Assumptions;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::state::Table;
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 
 /// Positions that are collected at once.
 const AT_ONCE: i64 = 65_536;
@@ -30,8 +30,8 @@ pub(crate) fn settle(
     table: &Table,
     branch: Option<&str>,
     all: Vec<DataFile>,
-    go_on: GoOn,
-) -> Result<(SnapshotChange, Vec<DataFile>, Vec<DataFile>)> {
+    go_on: Cancellation,
+) -> Result<(SnapshotProducer, Vec<DataFile>, Vec<DataFile>)> {
     let view = &View::new(table.clone(), branch)?;
     DeleteForm::of_version(table.format_version())?;
     let equality = |task: &ScanTask| task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes);
@@ -45,12 +45,12 @@ pub(crate) fn settle(
     let mut effect = Effect::none(view);
     write_deletes(view, deleted, go_on, &mut effect)?;
     effect.removed.extend(all);
-    let assumed = Assumptions {
+    let assumed = Preconditions {
         since: view.since,
         same_history: true,
         required: std::mem::take(&mut effect.required),
         required_may_be_deleted: true,
-        ..Assumptions::default()
+        ..Preconditions::default()
     };
     let (removed, added) = (effect.removed, effect.added.files().to_vec());
     let change = view.change(Operation::Delete).remove_files(removed.clone()).add_files(effect.added.take());
@@ -58,7 +58,7 @@ pub(crate) fn settle(
 }
 
 /// The rows of a file that its deletes name, by whatever means.
-fn deleted(rows: &LiveRows<'_>, task: &ScanTask, go_on: GoOn) -> Result<PositionSet> {
+fn deleted(rows: &LiveRows<'_>, task: &ScanTask, go_on: Cancellation) -> Result<PositionSet> {
     let (mut deleted, mut next) = (PositionSet::default(), 0i64);
     let mut gap = |to: i64, deleted: &mut PositionSet| -> Result<()> {
         // A file may claim any number of rows; so many at once.

@@ -14,8 +14,8 @@ use crate::data::read::cast::constant;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, Predicate, value_of};
 use crate::format::task::ScanTask;
-use crate::iceberg::commit::producer::SnapshotChange;
-use crate::parallel::GoOn;
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::parallel::Cancellation;
 use crate::types::{Field, PrimitiveType, Schema, Value};
 
 /// What a column becomes.
@@ -45,8 +45,8 @@ pub(crate) fn update(
     view: &View,
     filter: &Predicate,
     assigned: &[(String, Assigned)],
-    go_on: GoOn,
-) -> Result<Option<SnapshotChange>> {
+    go_on: Cancellation,
+) -> Result<Option<SnapshotProducer>> {
     let patch = Assignments::new(view.table.schema(), assigned)?;
     let scan = view.scan(filter.clone())?;
     // Files that match as a whole are read like the others.
@@ -62,7 +62,7 @@ pub(crate) fn with_counts(
     view: &View,
     command: Command,
     filter: Predicate,
-) -> Result<Option<SnapshotChange>> {
+) -> Result<Option<SnapshotProducer>> {
     let counts = effect.counts;
     let summary = row_counts(counts.updated, counts.inserted, counts.deleted);
     Ok(Some(effect.change(view, command, filter)?.with_summary(summary)))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
 use crate::format::task::DataFile;
-use crate::iceberg::commit::preconditions::Assumptions;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::spec::snapshot::RefKind;
 use crate::iceberg::state::{At, ScanRequest, Table};
@@ -142,8 +142,8 @@ impl View {
     ///
     /// # Errors
     /// As [`View::isolation`].
-    pub fn assumptions(&self, command: Command, filter: Predicate, required: HashSet<String>) -> Result<Assumptions> {
-        Ok(Assumptions {
+    pub fn assumptions(&self, command: Command, filter: Predicate, required: HashSet<String>) -> Result<Preconditions> {
+        Ok(Preconditions {
             since: self.since,
             filter: Some(filter),
             no_new_data: self.isolation(command)? == Isolation::Serializable,
@@ -152,12 +152,12 @@ impl View {
             no_new_deletes_of_removed: true,
             required_may_be_deleted: command == Command::Delete,
             required,
-            ..Assumptions::default()
+            ..Preconditions::default()
         })
     }
 
-    pub fn change(&self, operation: Operation) -> SnapshotChange {
-        SnapshotChange::new(self.store().clone(), operation).planned_at(self.table.format_version())
+    pub fn change(&self, operation: Operation) -> SnapshotProducer {
+        SnapshotProducer::new(self.store().clone(), operation).planned_at(self.table.format_version())
     }
 
     /// Whether a file was added by the transaction itself.

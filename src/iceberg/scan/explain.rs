@@ -18,7 +18,7 @@ use crate::iceberg::plan::planner::{Plan, PlanInput, load_manifests_watched};
 use crate::iceberg::plan::why::{FileVerdicts, Judge, ManifestVerdict, Stage};
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::history::History;
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 
 use crate::iceberg::scan::explain_changes::CommitFacts;
 use crate::iceberg::scan::explain_clauses::Clause;
@@ -134,7 +134,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
+    pub fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
         let began = Instant::now();
         let explained = match self.history() {
             History::Changes(snapshots) => self.explain_changes(&self.plan_input(), snapshots, files, go_on),
@@ -143,7 +143,7 @@ impl Scan {
         explained.map_err(|e| self.snapshot_id().into_iter().fold(e, |e, id| e.with("snapshot", id)))
     }
 
-    fn explain_files(&self, files: bool, began: Instant, go_on: GoOn) -> Result<Explained> {
+    fn explain_files(&self, files: bool, began: Instant, go_on: Cancellation) -> Result<Explained> {
         let (input, listed) = self.listed(go_on)?;
         let (input, appends) = (&input, self.history().appends());
         let read_ms = millis(began);
@@ -225,7 +225,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn estimate(&self, go_on: GoOn) -> Result<Estimate> {
+    pub fn estimate(&self, go_on: Cancellation) -> Result<Estimate> {
         if let History::Changes(snapshots) = self.history() {
             return estimate_changes(&self.plan_input(), snapshots, go_on);
         }
@@ -236,7 +236,7 @@ impl Scan {
     }
 
     /// The manifests in the order of planning, and what is planned of them; not of a changelog.
-    pub(crate) fn listed(&self, go_on: GoOn) -> Result<(PlanInput, Vec<ManifestFile>)> {
+    pub(crate) fn listed(&self, go_on: Cancellation) -> Result<(PlanInput, Vec<ManifestFile>)> {
         let input = match self.history() {
             History::Appends(snapshots) => return list_appends(self.plan_input(), snapshots, go_on),
             _ => self.version_input()?,
@@ -282,7 +282,7 @@ impl Survivors {
         }
     }
 
-    pub(crate) fn next_batch(&mut self, go_on: GoOn) -> Result<bool> {
+    pub(crate) fn next_batch(&mut self, go_on: Cancellation) -> Result<bool> {
         let Some(batch) = self.plan.next_batch(go_on)? else { return Ok(false) };
         if let Some(change) = &batch.change {
             for deletes in [Some(&batch.deletes), change.removed_by.as_ref()].into_iter().flatten() {
@@ -310,7 +310,7 @@ impl Survivors {
     }
 
     /// Takes the next survivor, which must be the file of that path; the number of its delete files.
-    fn take(&mut self, path: Option<&[u8]>, go_on: GoOn) -> Result<u32> {
+    fn take(&mut self, path: Option<&[u8]>, go_on: Cancellation) -> Result<u32> {
         while self.next >= self.batch.rows.len() {
             if !self.next_batch(go_on)? {
                 return Err(disagree());
@@ -334,7 +334,7 @@ fn judge_files(
     judge: &Judge<'_>,
     verdicts: &[ManifestVerdict],
     survivors: &mut Survivors,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<RecordBatch>> {
     let of = |content| verdicts.iter().filter(|v| v.manifest.content == content).collect::<Vec<_>>();
     let (data, deletes) = (of(ManifestContent::Data), of(ManifestContent::Deletes));
@@ -380,7 +380,7 @@ fn judge_files(
 pub(crate) fn in_waves(
     judge: &Judge<'_>,
     mut manifests: &[&ManifestVerdict],
-    go_on: GoOn,
+    go_on: Cancellation,
     each: &mut dyn FnMut(&ManifestVerdict, FileVerdicts) -> Result<()>,
 ) -> Result<()> {
     while !manifests.is_empty() {

@@ -19,7 +19,7 @@ use crate::iceberg::plan::planner::{EntryScope, PlanInput};
 use crate::iceberg::plan::why::{FileVerdicts, Judge, Stage};
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// What one commit did to the rows that a scan asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -101,7 +101,7 @@ impl Scan {
         input: &PlanInput,
         snapshots: &[Arc<Snapshot>],
         files: bool,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Explained> {
         let began = Instant::now();
         let mut plan = ChangesPlan::new(input.clone(), snapshots);

@@ -26,7 +26,7 @@ use crate::iceberg::scan::statistics::Coverage;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{RefKind, Snapshot};
 use crate::iceberg::state::{At, ScanRequest, Table};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::plan_table;
 use crate::rows::shape::ScanShape;
 use crate::store::Store;
@@ -147,7 +147,7 @@ impl Scan {
         self.snapshot.as_ref().map(|s| s.id)
     }
 
-    pub(crate) fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<AnyPlan> {
+    pub(crate) fn plan(&self, column_metrics: bool, go_on: Cancellation) -> Result<AnyPlan> {
         let input = PlanInput { column_metrics, ..self.plan_input() };
         Ok(match &self.history {
             History::None => AnyPlan::Files(Box::new(Plan::start(input, go_on)?)),
@@ -225,11 +225,11 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self, go_on: GoOn) -> Result<TaskStream> {
+    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskStream> {
         self.tasks(true, go_on)
     }
 
-    pub(crate) fn tasks(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
+    pub(crate) fn tasks(&self, column_metrics: bool, go_on: Cancellation) -> Result<TaskStream> {
         Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
     }
 
@@ -237,7 +237,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         let mut out = Vec::new();
         let mut plan = self.plan(false, go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
@@ -258,12 +258,12 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn count_files(&self, go_on: GoOn) -> Result<u64> {
+    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
         Ok(self.plan_to_end(go_on)?.files_kept)
     }
 
     /// Plans, keeping only the counts.
-    fn plan_to_end(&self, go_on: GoOn) -> Result<PlanCounters> {
+    fn plan_to_end(&self, go_on: Cancellation) -> Result<PlanCounters> {
         let mut plan = self.plan(false, go_on)?;
         while plan.next_batch(go_on)?.is_some() {}
         Ok(plan.counters().clone())
@@ -273,13 +273,13 @@ impl Scan {
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
-    pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
+    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
         let plan = self.split_plan(request)?;
         self.pack(self.tasks(false, go_on)?.collect_all(go_on)?, &plan, go_on)
     }
 
     /// Splits of these tasks.
-    pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: GoOn) -> Result<Vec<Split>> {
+    pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: Cancellation) -> Result<Vec<Split>> {
         let split = |mut tasks: Vec<ScanTask>| {
             tasks.shrink_to_fit(); // they are kept
             Split { context: self.shape.context.clone(), tasks }
@@ -305,7 +305,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
-    pub fn read_all(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn read_all(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
     }
 
@@ -318,7 +318,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::read`]; what `go_on` gives.
-    pub fn count(&self, go_on: GoOn) -> Result<u64> {
+    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
         let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
         let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
@@ -329,7 +329,7 @@ impl Scan {
             Uncounted { plan, context, batch: PlannedBatch::default(), next: 0, counted: counted.clone(), most };
         let Some(first) = rest.next_task(go_on)? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };
         let mut first = Some(first);
-        let source = Box::new(move |go_on: GoOn<'_>| match first.take() {
+        let source = Box::new(move |go_on: Cancellation<'_>| match first.take() {
             Some(task) => Ok(Some(task)),
             None => rest.next_task(go_on),
         });
@@ -358,7 +358,7 @@ struct Uncounted {
 }
 
 impl Uncounted {
-    fn next_task(&mut self, go_on: GoOn) -> Result<Option<ScanTask>> {
+    fn next_task(&mut self, go_on: Cancellation) -> Result<Option<ScanTask>> {
         loop {
             let whole = history::keeps_all(&self.context, &self.batch);
             while self.next < self.batch.rows.len() {
@@ -419,7 +419,7 @@ impl TaskStream {
     ///
     /// # Errors
     /// As [`Plan::next_batch`].
-    pub fn next_task(&mut self, go_on: GoOn) -> Result<Option<ScanTask>> {
+    pub fn next_task(&mut self, go_on: Cancellation) -> Result<Option<ScanTask>> {
         while self.next >= self.batch.rows.len() {
             match self.plan.next_batch(go_on)? {
                 Some(batch) => (self.batch, self.next) = (batch, 0),
@@ -434,7 +434,7 @@ impl TaskStream {
         TaskStream { plan, batch: PlannedBatch::default(), next: 0 }
     }
 
-    pub(crate) fn collect_all(mut self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    pub(crate) fn collect_all(mut self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
         let mut tasks = Vec::new();
         while let Some(task) = self.next_task(go_on)? {
             tasks.push(task);

@@ -22,7 +22,7 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{FileContent, ScanTask};
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::packed_splits::Splits;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::{in_parallel, location};
 use crate::types::json::value_to_json;
 use crate::types::metadata_columns::is_metadata;
@@ -125,7 +125,7 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
-    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: GoOn) -> Result<HandOver> {
+    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: Cancellation) -> Result<HandOver> {
         let packing = self.split_plan(packing)?;
         let planned = self.planned(request.pack_from, go_on)?;
         let mut dealer = Dealer::new(self, request);
@@ -214,7 +214,7 @@ impl<'a> Dealer<'a> {
         asked.into_iter().find_map(named)
     }
 
-    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt, go_on: GoOn) -> Result<()> {
+    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt, go_on: Cancellation) -> Result<()> {
         let location = &self.scan.context().location;
         let place = |task: &ScanTask| location.resolve(&task.data_file.path);
         let paths = tasks.iter().map(place).collect::<Result<Vec<_>>>()?;

@@ -9,7 +9,7 @@ use crate::iceberg::state::{ScanRequest, Table};
 use crate::tables::catalog::{Catalog, NewTable};
 use crate::types::{PrimitiveType as P, Value};
 
-const GO_ON: GoOn<'static> = &|| Ok(());
+const GO_ON: Cancellation<'static> = &|| Ok(());
 
 fn table(dir: &TempDir) -> Table {
     let warehouse = dir.path().to_str().unwrap().to_owned();

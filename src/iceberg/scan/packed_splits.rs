@@ -12,7 +12,7 @@ use crate::format::wire::packed::{pack_plain_tasks, packed_tasks_at};
 use crate::format::wire::plain::{PlainFile, PlainTask};
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Splits, or the same packed.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl PackedSplits {
     ///
     /// # Errors
     /// What `go_on` gives.
-    pub fn splits(&self, go_on: GoOn) -> Result<Vec<Split>> {
+    pub fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
         let split = |index| {
             go_on()?;
             packed_tasks_at(&self.packed, index, &self.context)
@@ -66,7 +66,7 @@ impl Planned {
     }
 
     /// The tasks.
-    pub fn into_tasks(self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    pub fn into_tasks(self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
         match self {
             Planned::Plain(batches) => {
                 let mut tasks = Vec::new();
@@ -83,13 +83,13 @@ impl Scan {
     ///
     /// # Errors
     /// As [`Scan::splits`].
-    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: GoOn) -> Result<Splits> {
+    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: Cancellation) -> Result<Splits> {
         let plan = self.split_plan(request)?;
         self.pack_planned(self.planned(pack_from, go_on)?, &plan, pack_from, go_on)
     }
 
     /// Plans. Batches are kept only as long as all of them could be packed: with many deletes they are large.
-    pub(crate) fn planned(&self, pack_from: usize, go_on: GoOn) -> Result<Planned> {
+    pub(crate) fn planned(&self, pack_from: usize, go_on: Cancellation) -> Result<Planned> {
         let mut plan = self.plan(false, go_on)?;
         let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
         while let Some(batch) = plan.next_batch(go_on)? {
@@ -109,7 +109,7 @@ impl Scan {
         planned: Planned,
         plan: &SplitPlan,
         pack_from: usize,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Splits> {
         if let Planned::Plain(batches) = &planned {
             let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan, go_on)?;
@@ -122,7 +122,7 @@ impl Scan {
     }
 }
 
-fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>, go_on: GoOn) -> Result<()> {
+fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>, go_on: Cancellation) -> Result<()> {
     go_on()?;
     tasks.reserve(batch.rows.len());
     (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| tasks.push(task)))

@@ -32,7 +32,7 @@ use crate::iceberg::scan::handle::{Scan, TaskStream};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition::{spec_from_json, spec_to_json};
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::plan_table;
 use crate::store::open_store;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
@@ -66,7 +66,7 @@ impl Scan {
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive, or if planning would read more than the scan allows;
     /// `Unsupported` for scans of what happened between versions; as [`group_manifests`].
-    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64, go_on: GoOn) -> Result<Vec<PlanPart>> {
+    pub fn plan_parts(&self, part_bytes: u64, whole_bytes: u64, go_on: Cancellation) -> Result<Vec<PlanPart>> {
         let input = self.version_input()?;
         let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
         let scan = Arc::new(PartScan {
@@ -160,7 +160,7 @@ impl PlanPart {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_files(&self, column_metrics: bool, go_on: GoOn) -> Result<TaskStream> {
+    pub fn plan_files(&self, column_metrics: bool, go_on: Cancellation) -> Result<TaskStream> {
         Ok(TaskStream::of(AnyPlan::Files(Box::new(self.plan(column_metrics, go_on)?))))
     }
 
@@ -168,7 +168,7 @@ impl PlanPart {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn splits(&self, go_on: GoOn) -> Result<Vec<Split>> {
+    pub fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
         let tasks = self.plan_files(false, go_on)?.collect_all(go_on)?;
         let split = |tasks| Split { context: self.scan.read.clone(), tasks };
         Ok(splits::pack(tasks, &self.scan.packing, go_on)?.into_iter().map(split).collect())
@@ -178,7 +178,7 @@ impl PlanPart {
     ///
     /// # Errors
     /// As [`Plan::start`].
-    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         let mut plan = self.plan(false, go_on)?;
         let mut out = Vec::new();
         while let Some(batch) = plan.next_batch(go_on)? {
@@ -206,7 +206,7 @@ impl PlanPart {
         self.manifests.data.iter().chain(&self.manifests.deletes)
     }
 
-    fn plan(&self, column_metrics: bool, go_on: GoOn) -> Result<Plan> {
+    fn plan(&self, column_metrics: bool, go_on: Cancellation) -> Result<Plan> {
         let began = Instant::now();
         let scan = &self.scan;
         let location = scan.read.location.clone();

@@ -10,7 +10,7 @@ use crate::iceberg::state::{ScanRequest, Table};
 use crate::tables::catalog::{Catalog, NewTable};
 use crate::types::{Field as Column, PrimitiveType as P};
 
-pub(crate) const GO_ON: GoOn<'static> = &|| Ok(());
+pub(crate) const GO_ON: Cancellation<'static> = &|| Ok(());
 
 /// A table of `commits` manifests: one for each append, of two files in two partitions.
 pub(crate) fn table(folder: &Path, commits: i64, version: u8) -> Table {
@@ -183,6 +183,6 @@ fn the_parts_together_are_the_plan_in_the_whole_corpus() {
 fn parting_can_be_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let all = scan(&table(folder.path(), 2, 2), None);
-    let stop: crate::parallel::GoOn = &|| Err(Error::internal("stopped"));
+    let stop: crate::parallel::Cancellation = &|| Err(Error::internal("stopped"));
     assert_eq!(all.plan_parts(1, 0, stop).unwrap_err().message(), "stopped");
 }

@@ -18,7 +18,7 @@ use crate::iceberg::plan::file_bounds::{MetricsBounds, strict};
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::scan::handle::Scan;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::metadata_columns::is_metadata;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type, Value, select};
 
@@ -143,7 +143,7 @@ impl Scan {
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; as [`Plan::start`].
-    pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
+    pub fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
         let shape = (self.context().as_ref(), self.all_columns().as_ref(), self.is_case_sensitive());
         let mut folds = asked_columns(shape, columns)?;
         let began = Instant::now();

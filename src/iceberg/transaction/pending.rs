@@ -9,7 +9,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Predicate, bind};
 use crate::format::task::DataFile;
 use crate::iceberg::commit::cherry_pick::CherryPick;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::committing::{Change, CommitOptions, apply_all, apply_each, commit, reload};
 use crate::iceberg::evolve::Evolution;
 use crate::iceberg::manifest::list::ManifestFile;
@@ -107,7 +107,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`CommitOptions::apply`].
-    pub(crate) fn add_snapshot(&mut self, change: SnapshotChange, options: &CommitOptions) -> Result<()> {
+    pub(crate) fn add_snapshot(&mut self, change: SnapshotProducer, options: &CommitOptions) -> Result<()> {
         self.close_append()?;
         let change = self.options(options).apply(change, &self.table)?.after(self.own.iter().copied());
         self.own.push(change.snapshot_id());
@@ -157,7 +157,7 @@ impl Transaction {
     /// `InvalidInput` if the filter does not fit the schema.
     pub fn delete_files(&mut self, filter: &Predicate) -> Result<()> {
         bind(filter, self.now()?.schema(), true)?;
-        let change = SnapshotChange::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
+        let change = SnapshotProducer::new(self.table.inner.store.clone(), Operation::Delete).remove_where(filter);
         self.add_snapshot(change, &CommitOptions::default())
     }
 
@@ -233,7 +233,7 @@ impl Transaction {
     fn close_append(&mut self) -> Result<()> {
         self.check_process()?;
         let Some((options, files)) = self.appended.take().filter(|(_, files)| !files.is_empty()) else { return Ok(()) };
-        let change = SnapshotChange::append(self.table.inner.store.clone(), files).owning_files();
+        let change = SnapshotProducer::append(self.table.inner.store.clone(), files).owning_files();
         self.add_snapshot(change, &options)
     }
 
@@ -304,7 +304,7 @@ impl Drop for Transaction {
             return;
         }
         if let Some((_, files)) = self.appended.take() {
-            SnapshotChange::append(self.table.inner.store.clone(), files).owning_files().clean_up();
+            SnapshotProducer::append(self.table.inner.store.clone(), files).owning_files().clean_up();
         }
         self.changes.iter_mut().for_each(|c| c.clean_up());
     }

@@ -6,8 +6,8 @@ use crate::data::parquet::import::Importer;
 use crate::error::{Error, Result, ResultExt};
 use crate::format::task::FileFormat;
 use crate::iceberg::commit::live::live_in_snapshot;
-use crate::iceberg::commit::preconditions::Assumptions;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::Evolution;
 use crate::iceberg::plan::planner::Plan;
@@ -89,9 +89,9 @@ impl Transaction {
             self.evolve(&[Evolution::SetProperties(properties)])?;
         }
         let absent = if check_duplicates { paths.iter().cloned().collect() } else { HashSet::new() };
-        let change = SnapshotChange::new(store, Operation::Append)
+        let change = SnapshotProducer::new(store, Operation::Append)
             .add_files(imported.into_iter().map(|f| f.file))
-            .assuming(Assumptions { since: self.since()?, absent, ..Assumptions::default() });
+            .assuming(Preconditions { since: self.since()?, absent, ..Preconditions::default() });
         let branch = self.branch().unwrap_or(MAIN_BRANCH).to_owned();
         self.add_snapshot(change, options).with("branch", branch)
     }

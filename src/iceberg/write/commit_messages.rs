@@ -6,10 +6,10 @@ use crate::data::deletes::files::{DeleteCache, read_vector};
 use crate::data::write::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 pub(crate) use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
-use crate::iceberg::commit::fingerprint::FirstTime;
-use crate::iceberg::commit::preconditions::Assumptions;
+use crate::iceberg::commit::fingerprint::CommitFingerprint;
+use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer;
-use crate::iceberg::commit::producer::{Operation, SnapshotChange};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::committing;
 use crate::iceberg::committing::{CommitOptions, Verdict};
@@ -41,7 +41,7 @@ impl Table {
         if !messages.iter().any(|m| m.delta.is_some() || m.files.iter().any(is_delete)) {
             let first_time = first_time(&messages);
             let files = messages.into_iter().flat_map(|m| m.files).collect();
-            let change = SnapshotChange::append(self.inner.store.clone(), files).once(first_time);
+            let change = SnapshotProducer::append(self.inner.store.clone(), files).once(first_time);
             return committing::commit(self, vec![Box::new(options.apply(change, self)?)]).into_result();
         }
         let newest = self.refresh()?;
@@ -172,8 +172,8 @@ impl Table {
 }
 
 /// What a commit of messages is known by: its files, or if it has none, what it removes.
-pub(crate) fn first_time(messages: &[CommitMessage]) -> FirstTime {
-    let mut out = FirstTime::default();
+pub(crate) fn first_time(messages: &[CommitMessage]) -> CommitFingerprint {
+    let mut out = CommitFingerprint::default();
     for message in messages {
         out.add(message.files.iter().map(|f| f.path.clone()), message.written_at);
         if let Some(delta) = &message.delta {
@@ -217,16 +217,16 @@ fn check_kinds(replaced: &[DataFile], added: &[DataFile]) -> Result<()> {
 }
 
 /// A replacement of files by others with the same rows, which were read at a snapshot.
-pub(crate) fn rewrite(table: &Table, since: i64, sequence_number: i64) -> SnapshotChange {
-    let assumed = Assumptions { since: Some(since), no_new_deletes_of_removed: true, ..Assumptions::default() };
-    let change = SnapshotChange::new(table.inner.store.clone(), Operation::Replace)
+pub(crate) fn rewrite(table: &Table, since: i64, sequence_number: i64) -> SnapshotProducer {
+    let assumed = Preconditions { since: Some(since), no_new_deletes_of_removed: true, ..Preconditions::default() };
+    let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace)
         .planned_at(table.format_version())
         .assuming(assumed);
     if table.format_version() > 1 { change.data_sequence_number(sequence_number) } else { change }
 }
 
 /// The one change that messages come to. Its operation is that of Java's `RowDelta`.
-pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> SnapshotChange {
+pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> SnapshotProducer {
     let (mut files, mut all) = (Vec::new(), Vec::new());
     for message in messages {
         files.extend(message.files);
@@ -240,12 +240,12 @@ pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> Snapshot
     // Deletes of files that go as a whole would reach nothing.
     files.retain(|f| f.referenced_data_file.as_deref().is_none_or(|of| !gone.contains(of)));
     let referenced = all.iter().flat_map(|d| &d.referenced).filter(|path| !gone.contains(path.as_str()));
-    let assumed = Assumptions {
+    let assumed = Preconditions {
         since: oldest(table, &all),
         required: referenced.cloned().collect(),
         required_may_be_deleted: true,
         only_specs: common_specs(&all),
-        ..Assumptions::default()
+        ..Preconditions::default()
     };
     let adds = |deletes: bool| files.iter().any(|f| is_delete(f) == deletes);
     let operation = match (adds(false), adds(true) || !removed.is_empty()) {
@@ -253,7 +253,7 @@ pub(crate) fn row_delta(table: &Table, messages: Vec<CommitMessage>) -> Snapshot
         (true, true) => Operation::Overwrite,
         (false, _) => Operation::Delete,
     };
-    let change = SnapshotChange::new(table.inner.store.clone(), operation).assuming(assumed);
+    let change = SnapshotProducer::new(table.inner.store.clone(), operation).assuming(assumed);
     change.remove_files(removed.into_iter().cloned()).add_files(files)
 }
 

@@ -10,7 +10,7 @@ use crate::data::parquet::import::Importer;
 use crate::data::write::locations::{FileLocations, is_job_folder};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 use crate::types::value::unhex;
@@ -40,7 +40,7 @@ impl Table {
     /// `InvalidInput` for files that are not what Iceberg's writers would have made of the table's columns, or of another
     /// partition than their folder says, and if a required column has a null; `NotFound` if an unpartitioned table's job left no
     /// file, since engines leave one even of no rows; as [`Table::write`].
-    pub fn collect_job(&self, folder: &str, sorted: bool, go_on: GoOn) -> Result<CommitMessage> {
+    pub fn collect_job(&self, folder: &str, sorted: bool, go_on: Cancellation) -> Result<CommitMessage> {
         self.writable_location()?;
         check_folder(folder)?;
         let store = &self.inner.store;
@@ -86,7 +86,7 @@ impl Table {
     }
 
     /// The files with their partition values.
-    fn found_below(&self, folder: &str, go_on: GoOn) -> Result<Vec<(String, Vec<Option<Value>>)>> {
+    fn found_below(&self, folder: &str, go_on: Cancellation) -> Result<Vec<(String, Vec<Option<Value>>)>> {
         let spec = self.partition_spec();
         let store = self.inner.store.as_ref();
         let mut level = vec![(folder.to_owned(), Vec::new())];

@@ -3,11 +3,11 @@
 use super::commit_messages::first_time;
 use crate::error::{Error, Result};
 use crate::format::task::CommitMessage;
-use crate::iceberg::commit::producer::SnapshotChange;
+use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::rows::change_rows::RowChange;
 use crate::iceberg::state::Table;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 impl Table {
     /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of. The very
@@ -21,7 +21,7 @@ impl Table {
         change: &RowChange,
         messages: Vec<CommitMessage>,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Table> {
         self.check_messages(&messages)?;
         if messages.iter().any(|m| m.rewrites.is_some() || m.delta.is_some()) {
@@ -40,7 +40,7 @@ impl Table {
         let once = first_time(&messages);
         let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
         if !files.is_empty() {
-            let same = SnapshotChange::append(self.inner.store.clone(), Vec::new()).once(once.clone());
+            let same = SnapshotProducer::append(self.inner.store.clone(), Vec::new()).once(once.clone());
             if options.apply(same, &newest)?.is_in(&newest.inner.metadata) {
                 return Ok(newest);
             }

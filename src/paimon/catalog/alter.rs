@@ -14,7 +14,7 @@ use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::types::options::Options;
 
-/// Attempts to make a schema, while others make some too.
+/// CommitAttempt to make a schema, while others make some too.
 const ATTEMPTS: usize = 100;
 
 /// Types nest at most so deep.

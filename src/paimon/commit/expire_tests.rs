@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::format::task::{
-    DataFile, FileContent, FileFormat, FileSource, LeveledFile, PaimonNewFile, Partition, RowStats,
+    BucketFile, DataFile, FileContent, FileFormat, FileSource, PaimonNewFile, Partition, RowStats,
 };
 use crate::paimon::catalog::refs::RollbackTo;
 use crate::paimon::catalog::warehouse::create_table;
@@ -46,7 +46,7 @@ pub(super) fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
     let path = format!("{}/bucket-0/{name}.parquet", t.root());
     let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
     let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
-    file.leveled = Some(Box::new(LeveledFile {
+    file.leveled = Some(Box::new(BucketFile {
         bucket: 0,
         total_buckets: -1,
         level: 0,

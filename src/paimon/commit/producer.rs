@@ -29,7 +29,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit_loop;
-use crate::format::commit_loop::{Attempts, RetryPolicy, Verdict};
+use crate::format::commit_loop::{CommitAttempt, RetryPolicy, Verdict};
 use crate::format::task::{BucketHashes, DataFile, PaimonNewFile, WrittenAt};
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::commit::changes::{Asked, stay_hidden, track_rows, upgraded};
@@ -496,7 +496,7 @@ pub(crate) fn now_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
-impl Attempts for Commit {
+impl CommitAttempt for Commit {
     type Base = Base;
     type Next = Next;
     type Done = Snapshot;

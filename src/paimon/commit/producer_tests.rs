@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use proptest::prelude::*;
 
 use super::*;
-use crate::format::task::{FileContent, FileFormat, FileSource, LeveledFile, RowStats};
+use crate::format::task::{BucketFile, FileContent, FileFormat, FileSource, RowStats};
 use crate::paimon::catalog::warehouse::create_table;
 use crate::paimon::manifest::entries::EntryRequest;
 use crate::paimon::manifest::live::live_files;
@@ -102,7 +102,7 @@ impl Setup {
         (file.record_count, file.size_bytes) = (rows, 100);
         let keyed = self.schema.has_primary_key();
         let key = |k| if keyed { row(k) } else { Vec::new() };
-        file.leveled = Some(Box::new(LeveledFile {
+        file.leveled = Some(Box::new(BucketFile {
             bucket: 0,
             total_buckets: if keyed { 1 } else { -1 },
             level,

@@ -25,13 +25,18 @@ use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::spec::stats::StatsBounds;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// A metadata table of a version by its name.
 ///
 /// # Errors
 /// As [`super::tables::inspect`].
-pub(crate) fn of_version(table: &PaimonTable, snapshot: Option<&Snapshot>, name: &str, go_on: GoOn) -> Result<Rows> {
+pub(crate) fn of_version(
+    table: &PaimonTable,
+    snapshot: Option<&Snapshot>,
+    name: &str,
+    go_on: Cancellation,
+) -> Result<Rows> {
     let version = Version { table, schema: table.table_schema(), snapshot };
     match name {
         "files" => version.files(go_on),
@@ -83,7 +88,7 @@ impl<'t> Version<'t> {
         self.schema.partition_fields().map(|f| &f.ty)
     }
 
-    fn files(&self, go_on: GoOn) -> Result<Rows> {
+    fn files(&self, go_on: Cancellation) -> Result<Rows> {
         let request = EntryRequest { value_stats: true, ..EntryRequest::default() };
         let mut out = FileRows::new(self.table)?;
         for live in self.live(&request)? {
@@ -95,7 +100,7 @@ impl<'t> Version<'t> {
     }
 
     /// Additions and removals as the manifests have them.
-    fn entries(&self, go_on: GoOn) -> Result<Rows> {
+    fn entries(&self, go_on: Cancellation) -> Result<Rows> {
         let folder = self.table.folder();
         let (mut out, mut kinds, mut manifests) = (FileRows::new(self.table)?, Vec::new(), Vec::new());
         for manifest in self.listed()? {
@@ -142,7 +147,7 @@ impl<'t> Version<'t> {
     }
 
     /// The live files by what `key` makes of their partition and bucket.
-    fn sums<K: Ord>(&self, go_on: GoOn, key: impl Fn(&[u8], i32) -> Result<K>) -> Result<BTreeMap<K, Sums>> {
+    fn sums<K: Ord>(&self, go_on: Cancellation, key: impl Fn(&[u8], i32) -> Result<K>) -> Result<BTreeMap<K, Sums>> {
         let mut out: BTreeMap<K, Sums> = BTreeMap::new();
         for live in self.live(&EntryRequest::default())? {
             go_on()?;
@@ -154,7 +159,7 @@ impl<'t> Version<'t> {
         Ok(out)
     }
 
-    fn partitions(&self, go_on: GoOn) -> Result<Rows> {
+    fn partitions(&self, go_on: Cancellation) -> Result<Rows> {
         let fields: Vec<&DataField> = self.schema.partition_fields().collect();
         let options = self.schema.options();
         let found = self.sums(go_on, |row, _| partition_spec_text(row, &fields, options.default_partition_name()))?;
@@ -174,7 +179,7 @@ impl<'t> Version<'t> {
         ])
     }
 
-    fn buckets(&self, go_on: GoOn) -> Result<Rows> {
+    fn buckets(&self, go_on: Cancellation) -> Result<Rows> {
         let found = self.sums(go_on, |row, bucket| Ok((row_text(row, self.partition_types())?, bucket)))?;
         let sums = || found.values();
         rows(vec![

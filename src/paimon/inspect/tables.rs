@@ -19,7 +19,7 @@ use crate::paimon::commit::expire::consumers;
 use crate::paimon::commit::tag_times;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// The names, as Java has them but for `refs` and `entries`.
 const NAMES: [&str; 13] = [
@@ -83,7 +83,7 @@ pub(crate) fn rows(columns: Vec<Column>) -> Result<Rows> {
 /// # Errors
 /// `InvalidInput` for a name that is none, and for `at` with a table of no one version; `NotFound` for a version that is not
 /// there, and if the table was dropped and made anew; `CorruptTable` or the store's, naming the file.
-pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: GoOn) -> Result<Rows> {
+pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
     if !NAMES.contains(&name) {
         return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
             .hint(format!("There is: {}", NAMES.join(", "))));

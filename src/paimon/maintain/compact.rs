@@ -30,7 +30,7 @@ use crate::paimon::spec::data_type::TypeKind;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::bucket_writer::BucketPlace;
-use crate::parallel::{GoOn, in_parallel, threads};
+use crate::parallel::{Cancellation, in_parallel, threads};
 use crate::types::Schema;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 use crate::types::options::Options;
@@ -122,7 +122,11 @@ impl PaimonTable {
     /// tables that are not compacted here; `CommitConflict` if another commit removed one of the files;
     /// `CommitStateUnknown` if it can't be told whether the commit happened; the store's; what `go_on` gives. What was
     /// written for a compaction that failed is removed.
-    pub fn compact(&self, compaction: &PaimonCompaction, go_on: GoOn) -> Result<(PaimonTable, PaimonCompacted)> {
+    pub fn compact(
+        &self,
+        compaction: &PaimonCompaction,
+        go_on: Cancellation,
+    ) -> Result<(PaimonTable, PaimonCompacted)> {
         let table = match compaction.commit.branch.as_deref() {
             Some(name) if name != self.folder().branch_name() => self.branch(name)?,
             _ => self.refresh()?,
@@ -141,7 +145,7 @@ impl PaimonTable {
         &self,
         table: PaimonTable,
         compaction: &PaimonCompaction,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<(PaimonTable, PaimonCompacted)> {
         let job = Job::plan(table, compaction)?;
         let mut done = job.counted();
@@ -312,7 +316,7 @@ impl Job {
     }
 
     /// Compacts the groups, as many at a time as there are threads.
-    fn run(&self, go_on: GoOn) -> Result<Vec<Outcome>> {
+    fn run(&self, go_on: Cancellation) -> Result<Vec<Outcome>> {
         let outcomes = Mutex::new(Vec::with_capacity(self.groups.len()));
         let next = AtomicUsize::new(0);
         in_parallel(threads(self.groups.len()), |_| {
@@ -328,7 +332,7 @@ impl Job {
         Ok(outcomes.into_iter().map(|(_, outcome)| outcome).collect())
     }
 
-    fn compact(&self, group: &Group, go_on: GoOn) -> Result<Outcome> {
+    fn compact(&self, group: &Group, go_on: Cancellation) -> Result<Outcome> {
         let bucket = self.buckets.get(group.bucket);
         let bucket = bucket.ok_or_else(|| Error::internal("a group is of no bucket"))?;
         let place = BucketPlace {
@@ -347,7 +351,7 @@ impl Job {
         }
     }
 
-    fn changes(&self, outcomes: Vec<Outcome>, go_on: GoOn) -> Result<Changes> {
+    fn changes(&self, outcomes: Vec<Outcome>, go_on: Cancellation) -> Result<Changes> {
         let mut changes = Changes::default();
         let mut deleted: HashMap<Arc<str>, PositionSet> = HashMap::new();
         for outcome in outcomes {

@@ -11,7 +11,7 @@ use crate::paimon::plan::compact_plan::BucketFiles;
 use crate::paimon::rows::tracking::with_tracking;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon::write::properties::target_bytes;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// So many files at least are compacted where all of a bucket may be.
 const FEWEST_OF_ALL: usize = 3;
@@ -71,7 +71,7 @@ impl Job {
         bucket: &BucketFiles,
         place: &BucketPlace<'_>,
         files: &[usize],
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Outcome> {
         let tracked = match self.options().row_tracking()? {
             true => Some(with_tracking(&self.schema)?),

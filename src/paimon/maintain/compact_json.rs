@@ -6,13 +6,17 @@ use super::compact::{PaimonCompacted, PaimonCompaction};
 use crate::error::{Error, Result};
 use crate::iceberg::maintain::json::{Arguments, texts};
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// Compacts a table. Gives it at its newest version, and what was done as a JSON object.
 ///
 /// # Errors
 /// `InvalidInput` for arguments that are not known; as [`PaimonTable::compact`].
-pub(crate) fn compact(table: &PaimonTable, arguments: &mut Arguments, go_on: GoOn) -> Result<(PaimonTable, String)> {
+pub(crate) fn compact(
+    table: &PaimonTable,
+    arguments: &mut Arguments,
+    go_on: Cancellation,
+) -> Result<(PaimonTable, String)> {
     let strategy = arguments.take("strategy", |v| v.as_str().map(str::to_owned))?;
     let compaction = PaimonCompaction {
         filter: arguments.filter()?,

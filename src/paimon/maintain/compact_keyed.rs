@@ -14,7 +14,7 @@ use crate::paimon::plan::compact_plan::{BucketFiles, CompactStep, Section, key_s
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::write::bucket_writer::{BucketPlace, BucketRole, BucketWriter};
 use crate::paimon::write::properties::{by_level, target_bytes};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// The producers of changelogs that compactions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Job {
         bucket: &BucketFiles,
         place: &BucketPlace<'_>,
         work: &KeyedWork,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Outcome> {
         let bucket_job = BucketJob {
             job: self,
@@ -129,7 +129,7 @@ struct BucketJob<'a> {
     bucket: &'a BucketFiles,
     place: &'a BucketPlace<'a>,
     work: &'a KeyedWork,
-    go_on: GoOn<'a>,
+    go_on: Cancellation<'a>,
     top: i32,
     producer: Producer,
     looks_up: bool,

@@ -20,7 +20,7 @@ use crate::paimon::spec::bucket::POSTPONE_BUCKET;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::writer::{PaimonWriter, Rewritten, WriteKind};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::options::Options;
 
 /// Gives waiting rows their buckets, in one commit if there are any. Returns the table with them, and what was done.
@@ -30,7 +30,7 @@ use crate::types::options::Options;
 pub(crate) fn place_waiting(
     table: PaimonTable,
     compaction: &PaimonCompaction,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<(PaimonTable, PaimonCompacted)> {
     let schema = table.table_schema().clone();
     let filter = partition_filter(&table, compaction.filter.as_ref())?;
@@ -103,7 +103,7 @@ fn write(
     options: &BTreeMap<String, String>,
     count: i32,
     partitions: &[&BucketFiles],
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<crate::paimon::write::writer::NewFiles> {
     let mut parts = table.table_schema().parts();
     parts.options = options.clone();

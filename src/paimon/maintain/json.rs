@@ -10,14 +10,14 @@ use crate::paimon::commit::expire::{Expired, Expiry, expire, plan_expiry};
 use crate::paimon::commit::orphans::orphan_files;
 use crate::paimon::maintain::compact;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 impl PaimonTable {
     /// Runs one action: `expire_snapshots`, `remove_orphan_files` or `compact`. Gives the table at its newest version, and the result as a JSON object.
     ///
     /// # Errors
     /// `Unsupported` for other actions; `InvalidInput` for arguments that it does not take; those of the action.
-    pub fn maintain(&self, action: &str, arguments: &str, go_on: GoOn) -> Result<(PaimonTable, String)> {
+    pub fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(PaimonTable, String)> {
         go_on()?;
         self.metadata().check_same_table()?;
         let mut arguments = Arguments::parse(arguments)?;
@@ -59,7 +59,7 @@ impl PaimonTable {
         Ok(expired_json(&expired.with("table", self.location())?, !options.dry_run))
     }
 
-    fn remove_orphan_files(&self, arguments: &mut Arguments, go_on: GoOn) -> Result<String> {
+    fn remove_orphan_files(&self, arguments: &mut Arguments, go_on: Cancellation) -> Result<String> {
         let options = arguments.orphans()?;
         arguments.check_used()?;
         if options.location.is_some() {

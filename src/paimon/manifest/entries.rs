@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::codec::columns::BytesColumn;
 use crate::error::{Error, Result};
-use crate::format::task::{DataFile, FileContent, FileFormat, LeveledFile, Partition};
+use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, Partition};
 use crate::paimon::spec::stats::StatsColumn;
 use crate::store::location::join;
 
@@ -235,7 +235,7 @@ impl EntryColumns {
         file.record_count = number(&self.row_count);
         file.size_bytes = number(&self.file_size);
         file.first_row_id = self.first_row_id.get(row).copied().flatten();
-        file.leveled = Some(Box::new(LeveledFile {
+        file.leveled = Some(Box::new(BucketFile {
             bucket: self.bucket.get(row).copied().unwrap_or_default(),
             total_buckets: self.total_buckets.get(row).copied().unwrap_or_default(),
             level: self.level.get(row).copied().unwrap_or_default(),

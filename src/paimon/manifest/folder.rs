@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::codec::avro::{KeptFiles, OpenFile};
+use crate::codec::avro::{ManifestCache, OpenFile};
 use crate::error::{Error, Result};
 use crate::paimon::spec::partition::manifest_path;
 use crate::store::Store;
@@ -13,7 +13,7 @@ pub struct ManifestFolder<'m> {
     /// Where it is.
     pub store: &'m dyn Store,
     root: &'m str,
-    kept: Option<&'m KeptFiles>,
+    kept: Option<&'m ManifestCache>,
 }
 
 impl<'m> ManifestFolder<'m> {
@@ -24,7 +24,7 @@ impl<'m> ManifestFolder<'m> {
 
     /// The same, of which files are kept. What must see that a file is gone can't use it.
     #[must_use]
-    pub fn keeping(self, kept: &'m KeptFiles) -> ManifestFolder<'m> {
+    pub fn keeping(self, kept: &'m ManifestCache) -> ManifestFolder<'m> {
         ManifestFolder { kept: Some(kept), ..self }
     }
 

@@ -29,14 +29,14 @@ use crate::paimon::manifest::list::ManifestFile;
 use crate::paimon::manifest::live::{Judge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
 use crate::paimon::spec::partition::manifest_path;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::in_parallel;
 
 /// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
 ///
 /// # Errors
 /// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for changes that Java can't tell either.
-pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: GoOn) -> Result<Plan> {
+pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: Cancellation) -> Result<Plan> {
     let planned = match between.mode {
         ChangeMode::Delta => listed(input, folder, between, &Rules::of_delta(input)?, go_on),
         ChangeMode::Changelog => listed(input, folder, between, &Rules::of_changelog(input)?, go_on),
@@ -113,7 +113,13 @@ fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<
 }
 
 /// The files of commits, one commit after the other.
-fn listed(input: &PlanInput, folder: &TableFolder, between: &Between, rules: &Rules, go_on: GoOn) -> Result<Plan> {
+fn listed(
+    input: &PlanInput,
+    folder: &TableFolder,
+    between: &Between,
+    rules: &Rules,
+    go_on: Cancellation,
+) -> Result<Plan> {
     let began = Instant::now();
     let store = input.store.as_ref();
     let commits = commits(folder, between)?;
@@ -184,7 +190,12 @@ fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<Change> {
 }
 
 /// The entries of manifests, none of which may delete a file.
-fn added_files(input: &PlanInput, pruner: &Pruner<'_>, manifests: &[ManifestFile], go_on: GoOn) -> Result<Vec<Judged>> {
+fn added_files(
+    input: &PlanInput,
+    pruner: &Pruner<'_>,
+    manifests: &[ManifestFile],
+    go_on: Cancellation,
+) -> Result<Vec<Judged>> {
     let store = input.store.as_ref();
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
@@ -217,7 +228,7 @@ fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>)
 }
 
 /// The difference of two states.
-fn difference(input: &PlanInput, between: &Between, go_on: GoOn) -> Result<Plan> {
+fn difference(input: &PlanInput, between: &Between, go_on: Cancellation) -> Result<Plan> {
     let before = between.before.as_ref().ok_or_else(|| Error::internal("a difference without the state before"))?;
     check_buckets(input, before, &between.end)?;
     let rules = Rules::of_state(input)?;

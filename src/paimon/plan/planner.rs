@@ -18,7 +18,7 @@ pub use super::files::{Mappings, Stage, indexed_type, schema_of};
 use super::index::drop_by_index_files;
 use super::rules::Rules;
 use super::splits::Splitter;
-use crate::codec::avro::KeptFiles;
+use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::manifest_count::ManifestCount;
@@ -30,7 +30,7 @@ use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
 use crate::paimon::spec::partition::Paths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
-use crate::parallel::{GoOn, in_parallel};
+use crate::parallel::{Cancellation, in_parallel};
 use crate::store::Store;
 use crate::types::FieldId;
 
@@ -42,7 +42,7 @@ pub struct PlanInput {
     /// The table's folder.
     pub root: String,
     /// Manifests that former plans read.
-    pub kept: Arc<KeptFiles>,
+    pub kept: Arc<ManifestCache>,
     /// The schemas of the branch, by their numbers.
     pub schemas: Arc<BTreeMap<i64, Arc<TableSchema>>>,
     /// The version; `None` for an empty table.
@@ -164,13 +164,13 @@ pub struct Plan {
 /// # Errors
 /// `NotFound`, `CorruptTable` or `Unsupported`, naming the file; `InvalidInput` for options that are not what they should be; what
 /// `go_on` gives.
-pub fn plan(input: &PlanInput, go_on: GoOn) -> Result<Plan> {
+pub fn plan(input: &PlanInput, go_on: Cancellation) -> Result<Plan> {
     let rules = Rules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Plan::default()) };
     plan_state(input, &rules, snapshot, go_on).with("snapshot", snapshot.id)
 }
 
-fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: GoOn) -> Result<Plan> {
+fn plan_state(input: &PlanInput, rules: &Rules, snapshot: &Snapshot, go_on: Cancellation) -> Result<Plan> {
     let began = Instant::now();
     let mut counters = PlanCounters::default();
     let manifests = data_manifests(input.manifests(), snapshot)?;
@@ -201,7 +201,7 @@ fn splits(
     files: &[Judged],
     (buckets, deletes): (&Buckets, &DeletionVectors),
     counters: &mut PlanCounters,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<PlannedSplit>> {
     let parts = buckets.parts(ENTRIES_AT_ONCE);
     let made = in_parallel(parts.len(), |i| {
@@ -257,7 +257,7 @@ pub(crate) fn live_files(
     pruner: &Pruner<'_>,
     manifests: &[ManifestFile],
     counters: &mut PlanCounters,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<Judged>> {
     let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
     let request = EntryRequest { keep: Some(&keep), ..pruner.request() };

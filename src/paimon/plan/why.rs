@@ -16,7 +16,7 @@ use crate::format::task::{DataFile, Partition};
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::live::{DeletedFiles, data_manifests};
 use crate::paimon::spec::partition::{PartitionBounds, Paths, partition_of};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// A live file of a snapshot and what planning decided about it.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct FileVerdict {
 ///
 /// # Errors
 /// As [`super::planner::plan`].
-pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: GoOn) -> Result<Vec<FileVerdict>> {
+pub fn verdicts(input: &PlanInput, planned: &Plan, go_on: Cancellation) -> Result<Vec<FileVerdict>> {
     let rules = Rules::of_state(input)?;
     let Some(snapshot) = &input.snapshot else { return Ok(Vec::new()) };
     let kept: HashSet<&str> =

@@ -21,7 +21,7 @@ use crate::paimon::commit::producer::{Changes, Commit, Replaced};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::writer::{NewFiles, PaimonWriter, WriteKind};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::matcher::Matcher;
 use crate::store::Store;
 
@@ -75,7 +75,12 @@ impl PaimonTable {
     /// # Errors
     /// `InvalidInput` if the filter does not fit the schema; `Unsupported` for tables whose rows can't be deleted; `CommitConflict`
     /// if others changed the same each time; as [`PaimonTable::append`].
-    pub(crate) fn delete_where(&self, filter: &Predicate, options: &CommitOptions, go_on: GoOn) -> Result<PaimonTable> {
+    pub(crate) fn delete_where(
+        &self,
+        filter: &Predicate,
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<PaimonTable> {
         self.again(options, &|table| match table.replaced(filter) {
             Ok(replaced) => table.without(filter, replaced, go_on),
             Err(e) if e.kind() != ErrorKind::Unsupported => Err(e),
@@ -95,7 +100,7 @@ impl PaimonTable {
         filter: &Predicate,
         assigned: &[(String, Assigned)],
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         self.again(options, &|table| {
             let new = Assignments::new(table.schema(), assigned)?;
@@ -118,7 +123,7 @@ impl PaimonTable {
         filter: &Predicate,
         rows: Rows,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         let table = self.of_branch(options)?;
         if table.table_schema().has_primary_key() {
@@ -165,7 +170,7 @@ impl PaimonTable {
     }
 
     /// Takes whole partitions out.
-    fn without(&self, filter: &Predicate, replaced: Replaced, go_on: GoOn) -> Result<Option<Planned>> {
+    fn without(&self, filter: &Predicate, replaced: Replaced, go_on: Cancellation) -> Result<Option<Planned>> {
         let files = self.found(filter)?.of_every_level().files(go_on)?;
         let commit = || Commit::new(self.folder(), Changes::default()).overwriting(replaced);
         Ok((!files.is_empty()).then(|| (commit(), BTreeMap::new())))
@@ -194,7 +199,7 @@ impl PaimonTable {
         filter: &Predicate,
         fate: Fate<'_>,
         added: Vec<PaimonNewFile>,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Option<Planned>> {
         let store = self.folder().store().as_ref();
         let new = Unpublished { store, data: added, index: Vec::new() };
@@ -217,7 +222,7 @@ impl PaimonTable {
         fate: Fate<'_>,
         mut new: Unpublished<'_>,
         counts: BTreeMap<String, String>,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<Option<Planned>> {
         let vectors = self.table_schema().options().deletion_vectors()?;
         let removed: Vec<DataFile>;
@@ -256,7 +261,7 @@ impl PaimonTable {
     }
 
     /// Writes rows of a kind that take the place of those that a filter finds, by their key.
-    fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: GoOn) -> Result<Option<Planned>> {
+    fn key_change(&self, filter: &Predicate, fate: Fate<'_>, go_on: Cancellation) -> Result<Option<Planned>> {
         let (kind, key) = match fate {
             Fate::Gone => (WriteKind::Delete, "deleted"),
             Fate::Updated(_) | Fate::Merged(_) => (WriteKind::Update, "updated"),

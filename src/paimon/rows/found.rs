@@ -6,7 +6,7 @@ use crate::expr::BoundPredicate;
 use crate::format::task::ScanTask;
 use crate::iceberg::rows::live::placed;
 use crate::paimon::scan::handle::PaimonScan;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::store::in_parallel;
 
 /// Rows of a data file.
@@ -41,7 +41,7 @@ fn left(task: &ScanTask) -> Option<i64> {
 ///
 /// # Errors
 /// Of planning and reading; what `go_on` gives.
-pub(crate) fn hits(scan: &PaimonScan, go_on: GoOn) -> Result<Vec<Hits>> {
+pub(crate) fn hits(scan: &PaimonScan, go_on: Cancellation) -> Result<Vec<Hits>> {
     let tasks = scan.files(go_on)?;
     let reader = scan.placed_reader(&[]);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {

@@ -26,7 +26,7 @@ use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::writer::{NewFiles, PaimonWriter, WriteKind};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::matcher::{Matcher, MergeRows};
 use crate::rows::stream::StreamRequest;
 use crate::store::in_parallel;
@@ -57,7 +57,7 @@ impl PaimonTable {
         merge: &Merge,
         rows: Rows,
         options: &CommitOptions,
-        go_on: GoOn,
+        go_on: Cancellation,
     ) -> Result<PaimonTable> {
         let rows = MergeRows::read(rows, go_on)?;
         self.again(options, &|table| {
@@ -76,7 +76,7 @@ impl PaimonTable {
         })
     }
 
-    fn merge_files(&self, matcher: &Matcher, go_on: GoOn) -> Result<Option<Planned>> {
+    fn merge_files(&self, matcher: &Matcher, go_on: Cancellation) -> Result<Option<Planned>> {
         let store = self.folder().store().as_ref();
         let scan = self.found(matcher.filter())?;
         let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher, go_on)?;
@@ -89,7 +89,7 @@ impl PaimonTable {
         Ok(planned.map(|(commit, properties)| (commit.only_on(scan.snapshot_id()), properties)))
     }
 
-    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge, go_on: GoOn) -> Result<Option<Planned>> {
+    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge, go_on: Cancellation) -> Result<Option<Planned>> {
         self.check_merged_by_key(matcher, merge)?;
         let scan = self.found(matcher.filter())?.of_every_level();
         let mut found = scan.read(StreamRequest::default())?;
@@ -170,7 +170,7 @@ impl PaimonTable {
     }
 
     /// Writes the rows that matched none; and how many there are.
-    fn insert(&self, matcher: &Matcher, go_on: GoOn) -> Result<(NewFiles, u64)> {
+    fn insert(&self, matcher: &Matcher, go_on: Cancellation) -> Result<(NewFiles, u64)> {
         let batches = matcher.inserted()?;
         if batches.is_empty() {
             return Ok((NewFiles::default(), 0));
@@ -190,7 +190,12 @@ fn kept(rows: &RecordBatch, kept: BooleanBuffer) -> Result<RecordBatch> {
 }
 
 /// The rows of each file that a merge changes.
-fn merge_hits(scan: &PaimonScan, fields: &[Field], matcher: &Matcher, go_on: GoOn) -> Result<(Vec<Hits>, Counts)> {
+fn merge_hits(
+    scan: &PaimonScan,
+    fields: &[Field],
+    matcher: &Matcher,
+    go_on: Cancellation,
+) -> Result<(Vec<Hits>, Counts)> {
     let tasks = scan.files(go_on)?;
     let reader = scan.placed_reader(fields);
     let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {

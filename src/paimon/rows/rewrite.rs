@@ -24,7 +24,7 @@ use crate::iceberg::rows::live::{Placed, are_in, placed};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::writer::{PaimonWriter, WriteKind};
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 
@@ -41,7 +41,7 @@ pub(crate) fn rewritten(
     scan: &PaimonScan,
     hits: &[Hits],
     fate: Fate<'_>,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<PaimonNewFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits.iter().filter(|h| !matches!(fate, Fate::Gone) || !h.is_whole()) {
@@ -64,7 +64,7 @@ pub(crate) fn updated(
     scan: &PaimonScan,
     hits: &[Hits],
     fate: Fate<'_>,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<PaimonNewFile>> {
     let mut out = Rewriter::new(table, scan)?;
     for hit in hits {

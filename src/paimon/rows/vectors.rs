@@ -19,7 +19,7 @@ use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, DeletionVectorRa
 use crate::paimon::spec::partition::{Paths, partition_of};
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 /// What index files begin with.
 const VERSION: u8 = 1;
@@ -52,7 +52,7 @@ pub(crate) fn changes(
     deleted: Vec<(Arc<DataFile>, PositionSet)>,
     removed: &[DataFile],
     written: &mut Vec<String>,
-    go_on: GoOn,
+    go_on: Cancellation,
 ) -> Result<Vec<IndexEntry>> {
     let (folder, schema) = (table.folder(), table.table_schema());
     let root = folder.root();

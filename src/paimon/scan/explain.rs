@@ -14,7 +14,7 @@ use crate::iceberg::scan::explain_files::{Judged, encode_judged, manifest_schema
 use crate::paimon::plan::files::Stage;
 use crate::paimon::plan::planner::{Plan, PlanCounters, PlannedSplit};
 use crate::paimon::plan::why::verdicts;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::types::FieldId;
 
 impl PaimonScan {
@@ -23,7 +23,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`crate::paimon::plan::planner::plan`]; `Unsupported` with `files` for scans of what changed.
-    pub fn explain(&self, files: bool, go_on: GoOn) -> Result<Explained> {
+    pub fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
         if files {
             self.check_of_version("explanation file by file")?;
         }
@@ -59,7 +59,7 @@ impl PaimonScan {
     }
 
     /// Every live file of the snapshot.
-    fn judged(&self, plan: &Plan, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    fn judged(&self, plan: &Plan, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         let files = plan.splits.iter().flat_map(PlannedSplit::files);
         let deletes: HashMap<&str, u32> = files.map(|t| (t.data_file.path.as_str(), t.deletes.len() as u32)).collect();
         let verdicts = verdicts(&self.plan_input(), plan, go_on)?;

@@ -20,7 +20,7 @@ use crate::paimon::plan::travel::{Between, Place};
 use crate::paimon::spec::schema::TableSchema;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 use crate::rows::plan_table;
 use crate::rows::shape::ScanShape;
 use crate::rows::stream::{BatchStream, StreamRequest};
@@ -156,7 +156,7 @@ impl PaimonScan {
         }
     }
 
-    pub(crate) fn plan(&self, go_on: GoOn) -> Result<Plan> {
+    pub(crate) fn plan(&self, go_on: Cancellation) -> Result<Plan> {
         self.planned(go_on).map_err(|e| self.expired(e))
     }
 
@@ -180,7 +180,7 @@ impl PaimonScan {
         e
     }
 
-    fn planned(&self, go_on: GoOn) -> Result<Plan> {
+    fn planned(&self, go_on: Cancellation) -> Result<Plan> {
         let input = self.plan_input();
         let planned = match &self.selection {
             Selection::Version(_) => plan(&input, go_on),
@@ -199,7 +199,7 @@ impl PaimonScan {
     }
 
     /// The tasks as readers take them: files that have to be merged are one.
-    pub(crate) fn tasks(&self, go_on: GoOn) -> Result<impl Iterator<Item = ScanTask> + use<>> {
+    pub(crate) fn tasks(&self, go_on: Cancellation) -> Result<impl Iterator<Item = ScanTask> + use<>> {
         Ok(self.plan(go_on)?.splits.into_iter().flat_map(|split| split.tasks))
     }
 
@@ -207,7 +207,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`plan`].
-    pub(crate) fn files(&self, go_on: GoOn) -> Result<Vec<ScanTask>> {
+    pub(crate) fn files(&self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
         Ok(self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files).collect())
     }
 
@@ -215,7 +215,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`plan`].
-    pub fn plan_files(&self, go_on: GoOn) -> Result<TaskSource> {
+    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
         let mut files = self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files);
         Ok(Box::new(move |_| Ok(files.next())))
     }
@@ -224,7 +224,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`plan`].
-    pub fn plan_table(&self, go_on: GoOn) -> Result<Vec<RecordBatch>> {
+    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
         let plan = self.plan(go_on)?;
         let files: Vec<&ScanTask> = plan.splits.iter().flat_map(PlannedSplit::files).collect();
         Ok(vec![plan_table::encode_tasks(&files, self.is_of_changes())?])
@@ -239,7 +239,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`plan`].
-    pub fn count_files(&self, go_on: GoOn) -> Result<u64> {
+    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
         Ok(self.plan(go_on)?.counters.files_kept)
     }
 
@@ -247,7 +247,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// `InvalidInput` for sizes that are not positive; as [`plan`].
-    pub fn splits(&self, request: SplitRequest, go_on: GoOn) -> Result<Vec<Split>> {
+    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
         let scan = self.packed_by(request)?;
         let split = |tasks| Split { context: self.shape.context.clone(), tasks };
         Ok(scan.plan(go_on)?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
@@ -350,7 +350,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// As [`PaimonScan::read`]; what `go_on` gives.
-    pub fn count(&self, go_on: GoOn) -> Result<u64> {
+    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
         let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
         let (mut counted, mut rest) = (0u64, Vec::new());
         for task in self.tasks(go_on)? {

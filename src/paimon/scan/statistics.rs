@@ -15,7 +15,7 @@ use crate::paimon::plan::files::Mappings;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::partition::{Paths, partition_of};
 use crate::paimon::spec::stats::StatsBounds;
-use crate::parallel::GoOn;
+use crate::parallel::Cancellation;
 
 impl PaimonScan {
     /// Counts and bounds of these columns (dotted paths; a struct stands for its members), of all columns selected if
@@ -23,7 +23,7 @@ impl PaimonScan {
     ///
     /// # Errors
     /// `InvalidInput` for a column that does not exist or lies in a list or map; `Unsupported` for change logs; those of planning.
-    pub fn statistics(&self, columns: &[String], go_on: GoOn) -> Result<Statistics> {
+    pub fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
         self.check_of_version("statistics")?;
         let mut folds = asked_columns(self.named_columns(), columns)?;
         let (mut rows, mut exact, mut files) = (0u64, true, 0);
@@ -55,7 +55,7 @@ impl PaimonScan {
     }
 
     /// Adds what manifests record of the planned files.
-    fn fold(&self, planned: &HashMap<String, Coverage>, folds: &mut [ColumnFold], go_on: GoOn) -> Result<()> {
+    fn fold(&self, planned: &HashMap<String, Coverage>, folds: &mut [ColumnFold], go_on: Cancellation) -> Result<()> {
         let Some(snapshot) = self.snapshot() else { return Ok(()) };
         let folder = self.table().folder();
         let (from, schema) = (folder.manifests(), self.table_schema());

@@ -20,7 +20,7 @@ use super::writer::{NO_KEY, Plan};
 use crate::data::arrow::schema::to_arrow;
 use crate::data::write::file_write::{FileSettings, NewFile, Written};
 use crate::error::{Error, Result};
-use crate::format::task::{DataFile, FileContent, FileFormat, FileSource, LeveledFile, PaimonNewFile, Partition};
+use crate::format::task::{BucketFile, DataFile, FileContent, FileFormat, FileSource, PaimonNewFile, Partition};
 use crate::paimon::spec::partition::Paths;
 use crate::paimon::spec::schema::TableSchema;
 use crate::store::Store;
@@ -202,7 +202,7 @@ impl<'a> BucketWriter<'a> {
         };
         self.rows = self.rows.saturating_add(written.record_count);
         let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
-        let leveled = LeveledFile {
+        let leveled = BucketFile {
             bucket: self.place.bucket,
             total_buckets: self.place.total_buckets,
             level,

@@ -8,7 +8,7 @@ use super::names::split_bucket;
 use super::writer::{LEVEL, NO_KEY};
 use super::written::{WrittenBuckets, partition_row};
 use crate::error::{Error, Result};
-use crate::format::task::{DataFile, FileSource, LeveledFile, PaimonNewFile};
+use crate::format::task::{BucketFile, DataFile, FileSource, PaimonNewFile};
 use crate::paimon::spec::schema::TableSchema;
 
 /// Makes records of files.
@@ -52,7 +52,7 @@ impl Recorder {
             (first, *last)
         });
         let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
-        let leveled = LeveledFile {
+        let leveled = BucketFile {
             bucket,
             total_buckets: self.total_buckets,
             level: LEVEL,

@@ -51,7 +51,7 @@ fn other_version(names: &MemoryNames, table: &TableIdent, from: &str) -> String 
     path
 }
 
-impl Names for Faulty {
+impl TableRegister for Faulty {
     fn location(&self, table: &TableIdent) -> Result<Option<String>> {
         self.names.location(table)
     }

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::format::ident::TableIdent;
 
 /// A register. Its methods are atomic each.
-pub trait Names: Send + Sync + std::fmt::Debug {
+pub trait TableRegister: Send + Sync + std::fmt::Debug {
     /// A table's current metadata file; none if there is no such table.
     ///
     /// # Errors

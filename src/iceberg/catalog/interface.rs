@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::filesystem::FilesystemCatalog;
 use super::metadata_files::FoundMetadata;
-use super::versions::{FolderVersions, Versions};
+use super::metadata_pointer::{FolderVersions, MetadataPointer};
 use crate::error::{Error, Result};
 use crate::format::ident::TableIdent;
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -21,11 +21,11 @@ pub struct Opened {
     /// The file of that.
     pub found: FoundMetadata,
     /// What keeps its current version.
-    pub versions: Arc<dyn Versions>,
+    pub versions: Arc<dyn MetadataPointer>,
 }
 
 /// A catalog.
-pub trait Tables: Send + Sync + std::fmt::Debug {
+pub trait TableCatalog: Send + Sync + std::fmt::Debug {
     /// Makes sure that the catalog can be asked.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ pub trait Tables: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// `InvalidInput` for a wrong name.
-    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn Versions>>;
+    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>>;
 
     /// Makes a table of new metadata.
     ///
@@ -136,7 +136,7 @@ fn no_properties(namespace: &[String]) -> Error {
         .with("namespace", namespace.join("."))
 }
 
-impl Tables for FilesystemCatalog {
+impl TableCatalog for FilesystemCatalog {
     /// A warehouse need not be there.
     fn prepare(&self) -> Result<()> {
         Ok(())
@@ -189,7 +189,7 @@ impl Tables for FilesystemCatalog {
         Ok(self.opened(metadata, found))
     }
 
-    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn Versions>> {
+    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
         let (_, found) = self.load_table(ident)?;
         Ok(Arc::new(FolderVersions::of(store.clone(), &found.metadata_location)))
     }

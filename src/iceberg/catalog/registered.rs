@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
+use super::interface::{Opened, TableCatalog};
 use super::metadata_files::{FoundMetadata, METADATA_FOLDER, number_of, read_metadata};
-use super::names::Names;
+use super::metadata_pointer::{KeptBy, MetadataPointer};
 use super::reachable::reachable_files;
-use super::tables::{Opened, Tables};
-use super::versions::{KeptBy, Versions};
+use super::register::TableRegister;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::format::ident::{TableIdent, check_name};
 use crate::iceberg::spec::metadata::TableMetadata;
@@ -40,7 +40,7 @@ struct Opening {
 /// A catalog with a register.
 #[derive(Clone)]
 pub struct NamedCatalog {
-    names: Arc<dyn Names>,
+    names: Arc<dyn TableRegister>,
     opening: Arc<Opening>,
 }
 
@@ -57,7 +57,7 @@ impl NamedCatalog {
     /// # Errors
     /// `Store` if the warehouse is a relative path and the working directory is gone; as [`StoreOptions::of_catalog`].
     pub fn new(
-        names: Arc<dyn Names>,
+        names: Arc<dyn TableRegister>,
         name: &str,
         properties: BTreeMap<String, String>,
         warehouse: Option<&str>,
@@ -126,7 +126,7 @@ fn metadata_folder(metadata: &TableMetadata) -> String {
     elsewhere.cloned().unwrap_or_else(|| join(&metadata.location, METADATA_FOLDER))
 }
 
-impl Tables for NamedCatalog {
+impl TableCatalog for NamedCatalog {
     fn prepare(&self) -> Result<()> {
         self.names.prepare()
     }
@@ -226,7 +226,7 @@ impl Tables for NamedCatalog {
         Ok(self.opened(ident, store, metadata, path))
     }
 
-    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn Versions>> {
+    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
         Ok(Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
     }
 
@@ -335,7 +335,7 @@ impl Kept {
     }
 }
 
-impl Versions for Kept {
+impl MetadataPointer for Kept {
     fn load(&self) -> Result<(TableMetadata, FoundMetadata)> {
         let path = self.catalog.current(&self.ident)?;
         Ok((read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?, found_at(path)))
@@ -350,7 +350,7 @@ impl Versions for Kept {
         Ok(found_at(path))
     }
 
-    /// [`Versions::publish`] has looked already.
+    /// [`MetadataPointer::publish`] has looked already.
     fn went_through(&self, _: &FoundMetadata, _: &TableMetadata) -> bool {
         false
     }
@@ -379,5 +379,5 @@ impl Versions for Kept {
 }
 
 #[cfg(test)]
-#[path = "named_tests.rs"]
+#[path = "registered_tests.rs"]
 mod tests;

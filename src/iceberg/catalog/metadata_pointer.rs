@@ -11,7 +11,7 @@ use crate::store::Store;
 use crate::store::location::join;
 
 /// The keeper of one table's current version.
-pub trait Versions: Send + Sync + std::fmt::Debug {
+pub trait MetadataPointer: Send + Sync + std::fmt::Debug {
     /// The newest version.
     ///
     /// # Errors
@@ -22,13 +22,13 @@ pub trait Versions: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// `CommitConflict` if there is another one after `base`: nothing was published. `CommitStateUnknown` if it can't be told.
-    /// For others see [`Versions::is_certain`].
+    /// For others see [`MetadataPointer::is_certain`].
     fn publish(&self, base: &TableMetadata, found: &FoundMetadata, next: &TableMetadata) -> Result<FoundMetadata>;
 
     /// Whether `wanted` turns out to be the version after the one that `found` is, for want of a reply that said so.
     fn went_through(&self, found: &FoundMetadata, wanted: &TableMetadata) -> bool;
 
-    /// Whether an error of [`Versions::publish`] proves by itself that nothing was published.
+    /// Whether an error of [`MetadataPointer::publish`] proves by itself that nothing was published.
     fn is_certain(&self, error: &Error) -> bool;
 
     /// Makes sure that the table, as read from `found`, can be committed to.
@@ -72,7 +72,7 @@ impl FolderVersions {
     }
 }
 
-impl Versions for FolderVersions {
+impl MetadataPointer for FolderVersions {
     fn load(&self) -> Result<(TableMetadata, FoundMetadata)> {
         load(self.store.as_ref(), &self.root)
     }
