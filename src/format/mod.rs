@@ -1,9 +1,16 @@
 //! What every table format speaks: tasks, splits, commits, catalogs. No format is named here.
 
+pub mod catalog;
+pub mod commit;
 pub mod commit_loop;
 pub(crate) mod deletion;
+pub mod estimate;
+pub mod evolution;
 pub mod ident;
+pub mod maintenance;
 pub mod manifest_count;
+pub mod request;
+pub mod row_change;
 pub mod splits;
 pub mod task;
 pub mod wire;

@@ -2,8 +2,9 @@
 //!
 //! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
 
+use crate::format::commit::CommitOptions;
+use crate::format::commit::now_ms;
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit_loop;
@@ -131,16 +132,6 @@ impl Change for CherryPick {
 
 /// The table property that makes commits with a `wap.id` staged: written, audited, then published.
 const WAP_ENABLED: &str = "write.wap.enabled";
-
-/// Where a commit goes, and what its snapshot says of it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CommitOptions {
-    /// The branch; `main` if none. One that is not there yet begins at the current snapshot.
-    pub branch: Option<String>,
-    /// Members for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only stages
-    /// the snapshot, on no branch.
-    pub snapshot_properties: BTreeMap<String, String>,
-}
 
 impl CommitOptions {
     /// Whether the snapshot is only staged.
@@ -275,11 +266,6 @@ pub(crate) fn reload(table: &Table) -> Result<Base> {
     let (metadata, found) = table.inner.versions.load()?;
     check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
     Ok(Base { metadata, found })
-}
-
-/// The time by this machine's clock, milliseconds since the epoch.
-pub(crate) fn now_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
 }
 
 #[cfg(test)]

@@ -8,16 +8,17 @@ use arrow::record_batch::RecordBatchReader;
 
 use super::*;
 use crate::data::arrow::schema::to_arrow;
+use crate::format::catalog::NewTable;
+use crate::format::maintenance::ExpireOptions;
+use crate::format::maintenance::Expiry;
+use crate::format::request::ScanRequest;
 use crate::iceberg::catalog::filesystem;
-use crate::iceberg::commit::expire::Expiry;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::Operation;
-use crate::iceberg::maintain::expire::ExpireOptions;
-use crate::iceberg::state::ScanRequest;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Change, Hooked, Hooks};
-use crate::tables::catalog::{Catalog, NewTable};
+use crate::tables::catalog::Catalog;
 use crate::types::{Field, PrimitiveType, Schema};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::catalog::NewTable;
+use crate::format::commit::now_ms;
 use crate::iceberg::catalog::TableIdent;
-use crate::iceberg::committing::now_ms;
 use crate::paimon::catalog::new_schema::first_schema;
 use crate::paimon::catalog::warehouse::Warehouse;
 use crate::paimon::evolve::option_checks::check_new;
@@ -13,7 +14,6 @@ use crate::paimon::spec::data_type::{DataField, DataType, MAX_LENGTH, TypeKind};
 use crate::paimon::spec::schema::SchemaParts;
 use crate::paimon::state::PaimonTable;
 use crate::store::Store;
-use crate::tables::catalog::NewTable;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// The tables of Paimon in a warehouse.

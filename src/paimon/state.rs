@@ -7,8 +7,8 @@ use serde_json::{Value as Json, json};
 
 use crate::codec::avro::ManifestCache;
 use crate::error::{Error, Result};
-use crate::iceberg::evolve::Retention;
-use crate::iceberg::state::{RefInfo, ScanRequest, SnapshotInfo};
+use crate::format::evolution::Retention;
+use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo};
 use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::metadata::TableMetadata;

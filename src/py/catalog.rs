@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use super::call::run;
 use super::schema::Schema;
 use super::table::Table;
+use crate::format::catalog::NewTable;
 use crate::tables::catalog;
-use crate::tables::catalog::NewTable;
 
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(frozen, module = "frazil._core")]

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::value::to_python;
-use crate::iceberg::plan::estimate::Estimate;
+use crate::format::estimate::Estimate;
 use crate::iceberg::scan::explain::{CacheFacts, Explain, FunnelStage};
 use crate::iceberg::scan::explain_changes::CommitFacts;
 use crate::iceberg::scan::explain_clauses::Clause;

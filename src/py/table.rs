@@ -15,13 +15,13 @@ use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
 use crate::expr;
+use crate::format::commit::CommitOptions;
+use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task;
 use crate::format::wire::task::{message_from_json, message_to_json};
 use crate::iceberg::committing;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::iceberg::rows::json::{part_from_json, row_change_from_json};
-use crate::iceberg::state::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::parallel::Cancellation;
 use crate::tables::open;
 

@@ -12,11 +12,11 @@ use super::signals::Watch;
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::expr;
+use crate::format::commit::CommitOptions;
+use crate::format::request::WriteOptions;
 use crate::iceberg::committing;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::iceberg::rows::json::row_change_from_json;
-use crate::iceberg::state::WriteOptions;
 use crate::parallel::Cancellation;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.

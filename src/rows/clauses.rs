@@ -11,9 +11,10 @@ use super::source::{Mapping, Numbered, Source, renamed, rows_of};
 use crate::data::write::writer::DataWriter;
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
+use crate::format::row_change::{Columns, Merge};
 use crate::format::task::DataFile;
 use crate::iceberg::rows::apply::{NO_SOURCE, Patch, Patched};
-use crate::iceberg::rows::merge::{Columns, Merge, no_column};
+use crate::iceberg::rows::merge::no_column;
 use crate::iceberg::rows::view::View;
 use crate::types::{Field, Schema};
 

@@ -17,8 +17,8 @@ use crate::data::read::filter::matches;
 use crate::data::write::partition_rows::{column_at, source_path};
 use crate::error::{Error, Result};
 use crate::expr::{BoundPredicate, Predicate, bind};
+use crate::format::row_change::Merge;
 use crate::iceberg::rows::apply::NO_SOURCE;
-use crate::iceberg::rows::merge::Merge;
 use crate::parallel::Cancellation;
 use crate::types::Schema;
 
@@ -30,7 +30,7 @@ impl MergeRows {
     ///
     /// # Errors
     /// `InvalidInput` if the stream fails; what `go_on` gives.
-    pub fn read(rows: crate::iceberg::rows::change_rows::RowReader, go_on: Cancellation) -> Result<MergeRows> {
+    pub fn read(rows: crate::rows::stream::RowReader, go_on: Cancellation) -> Result<MergeRows> {
         Source::read(rows, go_on).map(MergeRows)
     }
 }

@@ -14,8 +14,8 @@ use crate::data::read::filter::matches;
 use crate::data::write::conform::Conformer;
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
-use crate::iceberg::rows::change_rows::RowReader;
 use crate::parallel::Cancellation;
+use crate::rows::stream::RowReader;
 use crate::types::suggest::near_hint;
 use crate::types::{Field, Schema};
 

@@ -2,6 +2,7 @@
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
+use arrow::record_batch::RecordBatchReader;
 
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
@@ -103,3 +104,6 @@ impl Iterator for BatchStream {
         self.next_batch(&|| Ok(())).transpose()
     }
 }
+
+/// Rows that come in batches.
+pub type RowReader = Box<dyn RecordBatchReader + Send>;

@@ -3,10 +3,12 @@
 //! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
 //! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's `SqlCatalog`.
 
+use crate::format::catalog::NewTable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::commit::now_ms;
 use crate::format::ident::parse_namespace;
 use crate::iceberg::catalog::TableIdent;
 use crate::iceberg::catalog::filesystem::FilesystemCatalog;
@@ -16,7 +18,6 @@ use crate::iceberg::catalog::metadata_pointer::MetadataPointer;
 use crate::iceberg::catalog::register::TableRegister;
 use crate::iceberg::catalog::registered::NamedCatalog;
 use crate::iceberg::catalog::sql::{Layout, SqlNames};
-use crate::iceberg::committing::now_ms;
 use crate::iceberg::evolve::properties::check_values;
 use crate::iceberg::spec::metadata_build::new_table;
 use crate::iceberg::spec::partition_by::parse_partition_by;
@@ -32,21 +33,6 @@ use crate::types::select::column_hint;
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
-
-/// What a new table is to be; see [`Catalog::create_table`].
-#[derive(Clone, Debug, Default)]
-pub struct NewTable {
-    /// Texts such as `day(ts)` or `bucket(16, user_id)`.
-    pub partition_by: Vec<String>,
-    /// Texts such as `ts desc nulls last`.
-    pub sort_by: Vec<String>,
-    /// Table properties; `format-version` chooses 1, 2 or 3 (default 2).
-    pub properties: BTreeMap<String, String>,
-    /// Columns that together identify a row, by dotted path; `None` for those that the schema says.
-    pub identifier_fields: Option<Vec<String>>,
-    /// Where it goes; a file-system catalog decides itself and refuses another place.
-    pub location: Option<String>,
-}
 
 /// A catalog.
 #[derive(Clone)]

@@ -5,11 +5,13 @@
 //!
 //! Source: Iceberg specification, "Snapshot Retention Policy"; where it is silent, Java's `RemoveSnapshots`.
 
+use crate::format::maintenance::Expiry;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
+use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
-use crate::iceberg::spec::snapshot::{RefKind, SnapshotRef};
+use crate::iceberg::spec::snapshot::SnapshotRef;
 
 /// How old snapshots get where nothing else is said: five days, milliseconds.
 const MAX_SNAPSHOT_AGE_MS: (&str, i64) = ("history.expire.max-snapshot-age-ms", 5 * 24 * 60 * 60 * 1000);
@@ -19,17 +21,6 @@ const MIN_SNAPSHOTS_TO_KEEP: (&str, i64) = ("history.expire.min-snapshots-to-kee
 
 /// How old references get, milliseconds.
 const MAX_REF_AGE_MS: (&str, i64) = ("history.expire.max-ref-age-ms", i64::MAX);
-
-/// What to expire. What a reference says of itself goes before this, and this before the table's properties.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Expiry {
-    /// Snapshots made before are too old: milliseconds since the epoch.
-    pub older_than_ms: Option<i64>,
-    /// How many of its newest snapshots a branch keeps in any case; 1 or more.
-    pub retain_last: Option<i64>,
-    /// Snapshots that go whatever their age. None of them may be that of a reference which stays.
-    pub snapshot_ids: Vec<i64>,
-}
 
 /// The rules as numbers.
 struct Rules {

@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
+use crate::format::request::RefKind;
 use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
 pub(crate) use crate::iceberg::commit::live::live_files;
@@ -47,7 +48,6 @@ use crate::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestList
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::plan::planner::load_manifests;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
-use crate::iceberg::spec::snapshot::RefKind;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::{Location, Store};
 use crate::types::hash::murmur3_bytes;

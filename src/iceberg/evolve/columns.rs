@@ -4,9 +4,6 @@ use crate::error::{Error, Result};
 use crate::types::suggest::near;
 use crate::types::{Field, Schema, Type};
 
-/// The path of a column, name by name.
-pub type ColumnPath = Vec<String>;
-
 /// A path as people write it.
 pub(super) fn dotted(path: &[String]) -> String {
     path.join(".")

@@ -1,9 +1,11 @@
 //! Committing evolutions of a table: see [`crate::iceberg::evolve`].
 
 use crate::error::{Error, Result};
+use crate::format::evolution::Evolution;
 use crate::iceberg::committing;
 use crate::iceberg::committing::Change;
-use crate::iceberg::evolve::{self, Evolution, Requirements};
+use crate::iceberg::evolve;
+use crate::iceberg::evolve::Requirements;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::Table;
 use crate::store::location::normalise;

@@ -5,13 +5,15 @@
 
 use serde_json::Value as Json;
 
-use super::{
-    ColumnPath, Evolution, NewColumn, NewSortField, Position, RefChange, RefUpdate, Retention, SchemaOperation,
-    SchemaUpdate, SortOrderUpdate, Source, SpecOperation, SpecUpdate, Version,
-};
 use crate::error::{Error, Result};
+use crate::format::evolution::ColumnPath;
+use crate::format::evolution::Evolution;
+use crate::format::evolution::{
+    NewColumn, NewSortField, Position, RefChange, RefUpdate, Retention, SchemaOperation, SchemaUpdate, SortOrderUpdate,
+    Source, SpecOperation, SpecUpdate, Version,
+};
+use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::MAIN_BRANCH;
-use crate::iceberg::spec::snapshot::RefKind;
 use crate::types::Type;
 use crate::types::schema_json::{schema_from_json, type_from_json};
 use crate::types::type_text::parse_type;

@@ -22,41 +22,16 @@ mod union;
 
 use std::collections::BTreeMap;
 
-pub use columns::ColumnPath;
 pub(super) use defaults::canonical;
 pub use json::parse_evolutions;
-pub use partition::{Source, SpecOperation, SpecUpdate};
-pub use refs::{RefChange, RefUpdate, Retention, Version};
 pub use requirements::Requirements;
-pub use schema::{NewColumn, Position, SchemaOperation, SchemaUpdate};
-pub use sort_order::{NewSortField, SortOrderUpdate};
 
 use super::spec::metadata::TableMetadata;
 use crate::error::{Error, Result};
+use crate::format::evolution::Evolution;
 
 /// Where the metrics mode of a column is set.
 const METRICS_MODE: &str = schema_apply::COLUMN_PROPERTIES[0];
-
-/// One change of a table's metadata.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Evolution {
-    /// Changes columns.
-    Schema(SchemaUpdate),
-    /// Changes how rows are grouped into files.
-    Spec(SpecUpdate),
-    /// Changes how rows are sorted in files.
-    SortOrder(SortOrderUpdate),
-    /// Sets properties.
-    SetProperties(BTreeMap<String, String>),
-    /// Removes properties; those that are not set are no error.
-    RemoveProperties(Vec<String>),
-    /// Sets the recorded location.
-    SetLocation(String),
-    /// Raises the format version.
-    Upgrade(u8),
-    /// Changes a branch or tag.
-    Ref(RefUpdate),
-}
 
 impl Evolution {
     /// With every version that it speaks of as a snapshot's id, see [`RefUpdate::pinned`].

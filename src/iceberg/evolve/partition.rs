@@ -5,6 +5,7 @@
 //!
 //! Source: Iceberg specification, "Partitioning", "Partition Evolution".
 
+use crate::format::evolution::{Source, SpecOperation, SpecUpdate};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -15,36 +16,6 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition::FIRST_PARTITION_FIELD_ID;
 use crate::iceberg::spec::partition_by::{Term, check_source};
 use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, SortOrder, Transform};
-
-/// A list of changes of the partition spec.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SpecUpdate {
-    /// What to do, in order.
-    pub operations: Vec<SpecOperation>,
-    /// Whether columns are matched exactly by name.
-    pub case_sensitive: bool,
-}
-
-/// A column or a transform of one.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Source {
-    /// A text such as `ts` or `day(ts)`.
-    pub term: String,
-    /// The transform, if the text is a column alone: `day` or `bucket[16]`.
-    pub transform: Option<String>,
-}
-
-/// One change of the partition spec.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
-pub enum SpecOperation {
-    /// Adds a field, by default named as the reference names it.
-    Add { source: Source, name: Option<String> },
-    /// Removes a field, by its name or by what it is.
-    Remove { field: String },
-    /// Renames a field.
-    Rename { name: String, to: String },
-}
 
 /// The column and transform that a source names.
 ///

@@ -6,66 +6,11 @@
 //! Source: Iceberg specification, "Snapshot References", "Snapshot Retention Policy".
 
 use crate::error::{Error, Result};
+use crate::format::evolution::{RefChange, RefUpdate, Retention, Version};
+use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
-use crate::iceberg::spec::snapshot::{RefKind, Snapshot, SnapshotRef};
+use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef};
 use crate::types::temporal::format_instant;
-
-/// A version of the table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Version {
-    /// The snapshot that `main` is at.
-    Current,
-    /// A snapshot by id.
-    Snapshot(i64),
-    /// The snapshot that a branch or tag is at.
-    Ref(String),
-    /// The snapshot that was current then, milliseconds since the epoch.
-    TimestampMs(i64),
-    /// The second of two snapshots if the table has it, else the first: one that is published, and one that does the same
-    /// again where other commits came before.
-    Picked([i64; 2]),
-}
-
-/// How long a reference and its snapshots are kept. What is none stays as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Retention {
-    /// Of a branch: how many snapshots expiry keeps; above 0.
-    pub min_snapshots_to_keep: Option<i32>,
-    /// Of a branch: how old snapshots may get, milliseconds; above 0.
-    pub max_snapshot_age_ms: Option<i64>,
-    /// How old the reference may get, milliseconds; above 0.
-    pub max_ref_age_ms: Option<i64>,
-}
-
-/// One change of a reference.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RefChange {
-    /// Makes it.
-    Create(RefKind, Version, Retention),
-    /// Lets it name another snapshot; its retention stays.
-    Replace(Version),
-    /// Removes it.
-    Drop,
-    /// Gives a branch another name.
-    Rename(String),
-    /// Moves a branch to the snapshot of another reference, which must descend from its own.
-    FastForward(String),
-    /// Says how long it is kept.
-    Retain(Retention),
-    /// Moves a branch to any snapshot.
-    SetSnapshot(Version),
-    /// Moves a branch back to an ancestor of its snapshot; a time means the last ancestor made before.
-    RollBack(Version),
-}
-
-/// A change of a reference.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RefUpdate {
-    /// The branch or tag.
-    pub name: String,
-    /// What to do.
-    pub change: RefChange,
-}
 
 impl RefUpdate {
     /// With the version that it speaks of as the id of a snapshot, as `metadata` knows it, so that it means the same when it
@@ -109,14 +54,6 @@ impl RefUpdate {
             other => other.clone(),
         };
         RefUpdate { name: self.name.clone(), change }
-    }
-
-    /// The references that it changes.
-    pub fn changes(&self) -> Vec<&str> {
-        match &self.change {
-            RefChange::Rename(to) | RefChange::FastForward(to) => vec![&self.name, to],
-            _ => vec![&self.name],
-        }
     }
 }
 

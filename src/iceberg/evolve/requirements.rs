@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use super::Evolution;
 use crate::error::{Error, Result};
+use crate::format::evolution::Evolution;
 use crate::iceberg::spec::metadata::TableMetadata;
 
 /// Parts of the table and what they must still be.

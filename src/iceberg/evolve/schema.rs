@@ -5,87 +5,22 @@
 //!
 //! Source: Iceberg specification, "Schema Evolution", "Default values", "Identifier Field IDs".
 
+use crate::format::evolution::{NewColumn, Position, SchemaOperation, SchemaUpdate};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::columns::{ColumnPath, dotted, find, missing, require, same_name};
+use super::columns::{dotted, find, missing, require, same_name};
 use super::defaults::{canonical, promoted};
 use crate::error::{Error, Result};
+use crate::format::evolution::ColumnPath;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
 
 /// The id that stands for the table itself where a struct's id is asked for.
 pub(super) const ROOT: FieldId = -1;
-
-/// A list of changes of the schema.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SchemaUpdate {
-    /// What to do, in order.
-    pub operations: Vec<SchemaOperation>,
-    /// Whether names are matched exactly.
-    pub case_sensitive: bool,
-    /// Whether columns may become required, which rows that are there may contradict.
-    pub allow_incompatible: bool,
-}
-
-/// Where a column goes in its struct.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Position {
-    /// To the front.
-    First,
-    /// Before another column of the struct.
-    Before(ColumnPath),
-    /// Behind another column of the struct.
-    After(ColumnPath),
-}
-
-/// A new column.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewColumn {
-    /// Its path: that of the struct it goes into, then its name.
-    pub path: ColumnPath,
-    /// Its type; ids in it count for nothing.
-    pub ty: Type,
-    /// Its comment.
-    pub doc: Option<String>,
-    /// Whether null is impossible.
-    pub required: bool,
-    /// Its value in the rows that are there and, unless `write_default` says otherwise, in new ones that lack it.
-    pub default: Option<Json>,
-    /// Its value in new rows that lack it.
-    pub write_default: Option<Json>,
-    /// Where it goes; none is last.
-    pub position: Option<Position>,
-}
-
-/// One change of the schema.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)]
-pub enum SchemaOperation {
-    /// Adds a column.
-    Add(Box<NewColumn>),
-    /// Removes a column with all that is in it.
-    Drop { path: ColumnPath },
-    /// Renames a column.
-    Rename { path: ColumnPath, name: String },
-    /// Widens a column's type.
-    Type { path: ColumnPath, ty: Type },
-    /// Makes a column required (incompatible) or optional.
-    Required { path: ColumnPath, required: bool },
-    /// Sets or removes a comment.
-    Doc { path: ColumnPath, doc: Option<String> },
-    /// Sets or removes the default of new rows.
-    Default { path: ColumnPath, default: Option<Json> },
-    /// Moves a column within its struct.
-    Move { path: ColumnPath, position: Position },
-    /// Says which columns identify a row.
-    Identifiers { paths: Vec<ColumnPath> },
-    /// Adds and widens columns, by name, so that rows of another schema fit.
-    Union { schema: Schema },
-}
 
 /// A move of a field within its struct.
 #[derive(Clone, Copy, Debug)]

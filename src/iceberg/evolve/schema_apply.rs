@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::columns::{ColumnPath, dotted, find};
+use super::columns::{dotted, find};
 use super::name_mapping::update_name_mapping;
-use super::schema::{Pending, Place, ROOT, SchemaUpdate};
+use super::schema::{Pending, Place, ROOT};
 use crate::error::{Error, Result};
+use crate::format::evolution::ColumnPath;
+use crate::format::evolution::SchemaUpdate;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::partition_by::check_source;
 use crate::iceberg::spec::schema::check_schema;

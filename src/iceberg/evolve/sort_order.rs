@@ -2,32 +2,13 @@
 //!
 //! Source: Iceberg specification, "Sorting".
 
+use crate::format::evolution::{NewSortField, SortOrderUpdate};
 use std::sync::Arc;
 
-use super::partition::{Source, resolve};
+use super::partition::resolve;
 use crate::error::{Result, ResultExt};
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::{SortField, SortOrder};
-
-/// A new sort order. No fields: unsorted.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SortOrderUpdate {
-    /// Most significant first.
-    pub fields: Vec<NewSortField>,
-    /// Whether columns are matched exactly by name.
-    pub case_sensitive: bool,
-}
-
-/// A field of a new sort order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewSortField {
-    /// The column or transform.
-    pub source: Source,
-    /// Greatest first.
-    pub descending: bool,
-    /// Nulls before values; by default where ascending.
-    pub nulls_first: Option<bool>,
-}
 
 /// The metadata with another default sort order. One that the table had before is used again.
 ///

@@ -3,9 +3,11 @@
 //! Missing columns are added as optional ones, at every depth; columns are widened and made optional where the other schema
 //! needs it, and never narrowed, made required or dropped (as Java's `UnionByNameVisitor`).
 
-use super::columns::{ColumnPath, same_name};
-use super::schema::{NewColumn, Pending};
+use super::columns::same_name;
+use super::schema::Pending;
 use crate::error::{Error, Result};
+use crate::format::evolution::ColumnPath;
+use crate::format::evolution::NewColumn;
 use crate::types::{Field, PrimitiveType, Schema, Type};
 
 /// Adds to an update what the union with `other` needs.

@@ -9,8 +9,9 @@ use arrow::record_batch::RecordBatch;
 use super::arrays::{field, maps};
 use super::tables::Inspection;
 use crate::error::Result;
+use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::TableMetadata;
-use crate::iceberg::spec::snapshot::{RefKind, Snapshot};
+use crate::iceberg::spec::snapshot::Snapshot;
 
 /// Timestamps in milliseconds as Arrow's in microseconds, UTC.
 pub(crate) fn timestamps(ms: impl Iterator<Item = Option<i64>>) -> ArrayRef {

@@ -13,11 +13,11 @@ use crate::data::deletes::files::{DeleteCache, read_vector};
 use crate::data::read::file::read_delete_file;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
+use crate::format::request::ScanRequest;
 use crate::format::task::{DataFile, FileContent, FileFormat, ReadContext};
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::list::ManifestContent;
 use crate::iceberg::manifest::walk::partition_type;
-use crate::iceberg::state::ScanRequest;
 use crate::parallel::in_parallel;
 use crate::types::{Field, Schema};
 

@@ -13,11 +13,12 @@ use arrow::record_batch::RecordBatch;
 
 use crate::data::arrow::schema::to_arrow;
 use crate::error::{Error, Result};
+use crate::format::request::At;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::scan::handle::version;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::state::{At, Table};
+use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 
 /// A metadata table. `all` means: of every snapshot that the table still has, not of one.

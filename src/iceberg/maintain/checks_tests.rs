@@ -2,13 +2,14 @@
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::iceberg::commit::expire::Expiry;
+use crate::format::maintenance::ExpireOptions;
+use crate::format::maintenance::Expiry;
+use crate::format::maintenance::OrphanOptions;
 use crate::iceberg::committing::tests::{Fault, Setup};
 use crate::iceberg::maintain::compact::CompactOptions;
 use crate::iceberg::maintain::compact_plan::CompactRules;
-use crate::iceberg::maintain::expire::{ExpireOptions, Expired};
+use crate::iceberg::maintain::expire::Expired;
 use crate::iceberg::maintain::manifests::ManifestOptions;
-use crate::iceberg::maintain::orphans::OrphanOptions;
 
 fn everything() -> ExpireOptions {
     ExpireOptions { expiry: Expiry { older_than_ms: Some(i64::MAX), ..Expiry::default() }, ..ExpireOptions::default() }

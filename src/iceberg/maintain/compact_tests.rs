@@ -9,9 +9,9 @@ use super::*;
 use crate::data::arrow::schema::to_arrow;
 use crate::error::ErrorKind;
 use crate::expr::parse;
+use crate::format::evolution::Evolution;
+use crate::format::row_change::RowChange;
 use crate::iceberg::committing::tests::{Fault, Setup};
-use crate::iceberg::evolve::Evolution;
-use crate::iceberg::rows::change_rows::RowChange;
 
 const GO_ON: Cancellation = &|| Ok(());
 

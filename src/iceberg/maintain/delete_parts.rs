@@ -7,10 +7,11 @@ use super::deletes::{DeleteOptions, RewrittenDeletes, bytes, commit_deletes, cou
 use super::live_deletes::LiveFiles;
 use super::parts::PartWriter;
 use crate::error::Result;
+use crate::format::commit::CommitOptions;
+use crate::format::request::{At, ScanRequest};
 use crate::format::task::{CommitMessage, DataFile};
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 
 /// A rewrite of delete files before anything is read of them.

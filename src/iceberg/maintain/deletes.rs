@@ -13,16 +13,17 @@ use crate::data::write::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, Delet
 use crate::data::write::writer::WriteContext;
 use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
+use crate::format::commit::CommitOptions;
+use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, FileContent, FileFormat};
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::committing;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::rows::new_files::NewFiles;
 use crate::iceberg::rows::settle::settle;
-use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::state::Table;
 use crate::parallel::{Cancellation, in_parallel};
 
 /// Which delete files to write anew.

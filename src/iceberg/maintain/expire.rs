@@ -1,32 +1,24 @@
 //! Expiring snapshots, and deleting what only they led to.
 
+use crate::format::maintenance::ExpireOptions;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checks::check_may_delete;
 use crate::error::{Error, Result, ResultExt};
+use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
+use crate::format::maintenance::Expiry;
 use crate::format::task::FileContent;
-use crate::iceberg::commit::expire::{Expiry, expire};
+use crate::iceberg::commit::expire::expire;
 use crate::iceberg::commit::reachable::{PathKeys, only_in};
 use crate::iceberg::committing;
-use crate::iceberg::committing::{Change, now_ms};
+use crate::iceberg::committing::Change;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 use crate::store::Store;
-
-/// How to expire snapshots.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ExpireOptions {
-    /// What expires.
-    pub expiry: Expiry,
-    /// Only tell what would go.
-    pub dry_run: bool,
-    /// Leave the files; orphan removal finds them later.
-    pub keep_files: bool,
-}
 
 /// What expired, and the files that went with it: paths as the table recorded them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

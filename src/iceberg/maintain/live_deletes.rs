@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::format::commit::CommitOptions;
+use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, FileContent, FileFormat};
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::manifest::entries::EntryRequest;
 use crate::iceberg::manifest::walk::MetadataWalk;
 use crate::iceberg::plan::deletes::partition_key;
 use crate::iceberg::rows::positions::listed_with_other_deletes;
 use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 use crate::types::PartitionSpec;
 

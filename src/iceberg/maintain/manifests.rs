@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use crate::error::Result;
+use crate::format::commit::CommitOptions;
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::commit::rewrite::ManifestRewrite;
 use crate::iceberg::committing;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::plan::planner::load_manifests;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::state::Table;

@@ -7,11 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use super::checks::check_may_delete;
 use super::listing::Listing;
-use super::orphans::{OrphanOptions, Spelling, metadata_paths};
+use super::orphans::{Spelling, metadata_paths};
 use crate::error::{Result, ResultExt};
+use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
+use crate::format::maintenance::OrphanOptions;
 use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
-use crate::iceberg::committing::now_ms;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 use crate::store::Store;

@@ -4,16 +4,17 @@
 //! commit has added yet is young. Neither the listing nor the reachable paths are kept, only hashes of those listed; the
 //! folder is listed again to tell the paths of orphans.
 
+use crate::format::maintenance::{OrphanOptions, PrefixMismatch};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use super::checks::check_may_delete;
 use super::listing::Listing;
 use crate::error::{Error, Result};
+use crate::format::commit::now_ms;
 use crate::format::deletion::Deletion;
 use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
 use crate::iceberg::commit::reachable::{Marked, Missing, PathKeys, each_live_file, manifests_of};
-use crate::iceberg::committing::now_ms;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 use crate::store::in_parallel;
@@ -21,35 +22,6 @@ use crate::store::location::{join, normalise, scheme};
 
 /// Younger files stay, if nothing else is said: three days, milliseconds. Writers whose commit is still to come made them.
 const DEFAULT_AGE_MS: i64 = 3 * 24 * 60 * 60 * 1000;
-
-/// What to do about a listed file whose path is recorded with another scheme or authority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PrefixMismatch {
-    /// Nothing is deleted.
-    #[default]
-    Error,
-    /// It stays.
-    Ignore,
-    /// It is an orphan.
-    Delete,
-}
-
-/// Which files to remove.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct OrphanOptions {
-    /// Files changed then or later stay: milliseconds since the epoch; three days ago if none.
-    pub older_than_ms: Option<i64>,
-    /// The folder to look in; the table's if none.
-    pub location: Option<String>,
-    /// Only tell what would go.
-    pub dry_run: bool,
-    /// Files recorded under another scheme or authority.
-    pub prefix_mismatch: PrefixMismatch,
-    /// Schemes that mean the same as others, several separated by commas: `s3a,s3n` → `s3` holds always.
-    pub equal_schemes: BTreeMap<String, String>,
-    /// Authorities that mean the same as others.
-    pub equal_authorities: BTreeMap<String, String>,
-}
 
 /// Files that nothing leads to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,6 @@ use arrow::array::{Array, RecordBatch};
 use arrow::datatypes::DataType;
 
 use super::apply::Effect;
-use super::change_rows::RowReader;
 use super::delta::Delta;
 use super::view::View;
 use crate::data::write::conform::Conformer;
@@ -27,6 +26,7 @@ use crate::iceberg::plan::planner::load_manifests;
 use crate::parallel::Cancellation;
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::keys::KeyIndex;
+use crate::rows::stream::RowReader;
 use crate::store::Location;
 use crate::types::{Field, PartitionSpec, Transform};
 

@@ -7,7 +7,6 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, SchemaRef};
 
 use super::apply::Effect;
-use super::change_rows::RowReader;
 use super::delta::Delta;
 use super::positions::{DeletedRows, check_listed_once, write_deletes};
 use super::view::View;
@@ -20,6 +19,7 @@ use crate::iceberg::commit::live::live_files;
 use crate::iceberg::plan::planner::Plan;
 use crate::parallel::Cancellation;
 use crate::rows::source::renamed;
+use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 use crate::types::{Field, PrimitiveType, Schema};
 

@@ -12,51 +12,22 @@
 //! A [`RowChange`] is plain data, and so is what a part of the work gives (hits by file, data files): a later version may
 //! have other processes do the parts.
 
-use arrow::record_batch::RecordBatchReader;
+use crate::format::row_change::RowChange;
+use crate::rows::stream::RowReader;
 
 use crate::error::{Error, Result};
-use crate::expr::Predicate;
+use crate::format::commit::CommitOptions;
 use crate::format::task::DataFile;
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::committing;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::state::Table;
 use crate::iceberg::transaction::pending::Transaction;
 use crate::parallel::Cancellation;
 
 use crate::iceberg::rows::delta::Delta;
-use crate::iceberg::rows::merge::Merge;
 use crate::iceberg::rows::overwrite::NewRows;
-use crate::iceberg::rows::update::Assigned;
 use crate::iceberg::rows::view::View;
-
-/// Rows that come in batches.
-pub type RowReader = Box<dyn RecordBatchReader + Send>;
-
-/// What is to happen to the rows of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RowChange {
-    /// The rows on which the filter is true go. Files of which every row matches go by metadata alone; of the others the
-    /// rows, as property `write.delete.mode` says.
-    Delete(Predicate),
-    /// The rows on which the filter is true go, and others come in one snapshot. Files that match in part are rewritten.
-    Overwrite(Predicate),
-    /// All rows of the partitions that others come for go; of a table without partitions, all rows. Without other rows
-    /// nothing happens.
-    OverwritePartitions,
-    /// Columns of the rows on which the filter is true get other values (`write.update.mode`).
-    Update(Predicate, Vec<(String, Assigned)>),
-    /// Rows that match others by a key are updated or deleted, and others inserted (`write.merge.mode`).
-    Merge(Merge),
-    /// Rows with a key of others in these columns go, by equality delete files, without a look at the table. No columns: the
-    /// table's identifier fields.
-    DeleteKeys(Vec<String>),
-    /// The same, and those others come.
-    ReplaceKeys(Vec<String>),
-    /// Rows go that others name by data file and position.
-    DeletePositions,
-}
 
 impl RowChange {
     fn needs_rows(&self) -> bool {

@@ -7,14 +7,15 @@ use std::collections::BTreeSet;
 use super::apply::Effect;
 use super::by_key::by_key;
 use super::by_position::by_position;
-use super::change_rows::{RowChange, RowReader};
 use super::view::View;
 use crate::error::{Error, Result};
+use crate::format::row_change::RowChange;
 use crate::format::task::{CommitMessage, RowDelta};
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::row_delta;
 use crate::parallel::Cancellation;
+use crate::rows::stream::RowReader;
 
 /// Files that delete rows and add others.
 pub(crate) struct Delta {

@@ -2,12 +2,12 @@
 
 use serde_json::Value as Json;
 
-use super::change_rows::RowChange;
-use super::merge::{Columns, Merge};
 use super::parts::Part;
-use super::update::Assigned;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, Op, Predicate, Term, parse};
+use crate::format::row_change::Assigned;
+use crate::format::row_change::RowChange;
+use crate::format::row_change::{Columns, Merge};
 use crate::types::Transform;
 
 /// Reads a change: `{"change": "delete", "where": "id < 5"}`.

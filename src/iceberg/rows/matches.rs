@@ -9,19 +9,19 @@ use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type, Schema as ArrowSchema, SchemaRef};
 
 use super::apply::{Effect, Hits, NO_SOURCE, apply};
-use super::change_rows::RowReader;
-use super::merge::Merge;
 use super::parts::tasks_of;
 use super::positions::check_tasks;
 use super::view::{Command, View};
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
+use crate::format::row_change::Merge;
 use crate::format::task::ScanTask;
 use crate::parallel::Cancellation;
 use crate::rows::clauses::{Clauses, Inserts, check_insert};
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::source::{Source, rows_of};
+use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 
 /// The columns behind those of the source.

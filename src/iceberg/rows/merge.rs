@@ -3,6 +3,7 @@
 //! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them only the
 //! key columns, and then those with a match are changed.
 
+use crate::format::row_change::Merge;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{Array, RecordBatch};
@@ -10,7 +11,6 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
 use super::apply::{Hits, NO_SOURCE, apply};
-use super::change_rows::RowReader;
 use super::delete;
 use super::live::LiveRows;
 use super::plan::Touched;
@@ -28,41 +28,9 @@ use crate::rows::key_columns::KeyColumns;
 use crate::rows::key_ranges::KeyRanges;
 use crate::rows::keys::KeyIndex;
 use crate::rows::source::{Source, rows_of};
+use crate::rows::stream::RowReader;
 use crate::types::Schema;
 use crate::types::select::column_hint;
-
-/// Which columns of the data go where.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Columns {
-    /// Into those of the same name.
-    ByName,
-    /// `(table's column, data's column)`.
-    Of(Vec<(String, String)>),
-}
-
-/// What to do with rows that match by key, and with those that don't.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Merge {
-    /// The key: columns that the table and the data both have. Empty: the table's identifier fields.
-    pub on: Vec<String>,
-    /// Matched rows are updated; those that are equal already stay as they are.
-    pub update: Option<Columns>,
-    /// Matched rows are deleted where this is true of the data's row. Rows of the data on which a condition is true are
-    /// never inserted; `True` is none.
-    pub delete: Option<Predicate>,
-    /// Rows of the data without a match are inserted.
-    pub insert: Option<Columns>,
-    /// Rows of the table without a match are deleted where this is true of them.
-    pub delete_missing: Option<Predicate>,
-}
-
-impl Merge {
-    /// Whether it updates the rows that match, inserts the others, and does nothing else.
-    pub(crate) fn is_upsert(&self) -> bool {
-        let (by_name, no) = (Some(&Columns::ByName), [&self.delete, &self.delete_missing]);
-        self.update.as_ref() == by_name && self.insert.as_ref() == by_name && no.iter().all(|p| p.is_none())
-    }
-}
 
 /// A merge with its source, ready to be matched.
 struct Plan<'v> {
@@ -230,13 +198,5 @@ impl<'v> Plan<'v> {
             inserts.write(&rows_of(batch, new)?)?;
         }
         inserts.finish()
-    }
-}
-
-impl Merge {
-    /// Updates the rows that match, and inserts the others.
-    pub fn upsert(on: Vec<String>) -> Merge {
-        let by_name = Some(Columns::ByName);
-        Merge { on, update: by_name.clone(), delete: None, insert: by_name, delete_missing: None }
     }
 }

@@ -7,23 +7,24 @@
 use std::collections::{HashMap, HashSet};
 
 use super::apply::{Effect, apply};
-use super::change_rows::{RowChange, RowReader};
 use super::delete::{Removal, find_removal, hits};
 use super::matches::matches;
-use super::merge::Merge;
 use super::plan::Touched;
 use super::update::Assignments;
 use super::view::{Command, View};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
+use crate::format::commit::CommitOptions;
+use crate::format::row_change::Merge;
+use crate::format::row_change::RowChange;
 use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
 use crate::iceberg::commit::producer::Operation;
 use crate::iceberg::committing;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::first_time;
 use crate::parallel::Cancellation;
+use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 
 /// A part of a change.

@@ -1,5 +1,6 @@
 //! Giving columns of the rows that match a filter other values.
 
+use crate::format::row_change::Assigned;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
@@ -17,15 +18,6 @@ use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
 use crate::parallel::Cancellation;
 use crate::types::{Field, PrimitiveType, Schema, Value};
-
-/// What a column becomes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Assigned {
-    /// A value; `None` is null.
-    Value(Option<Literal>),
-    /// What another column of the same type has.
-    Column(String),
-}
 
 /// What every column of the table becomes.
 enum New {

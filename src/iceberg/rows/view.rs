@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
+use crate::format::request::RefKind;
+use crate::format::request::{At, ScanRequest};
 use crate::format::task::DataFile;
 use crate::iceberg::commit::preconditions::Preconditions;
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::spec::snapshot::RefKind;
-use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::state::Table;
 use crate::store::Store;
 
 /// Which properties say how an operation goes: `write.<command>.mode` and `write.<command>.isolation-level`.

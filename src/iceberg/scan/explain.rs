@@ -9,10 +9,11 @@ use arrow::compute::filter_record_batch;
 use arrow::record_batch::RecordBatch;
 
 use crate::error::{Error, Result, ResultExt};
+use crate::format::estimate::Estimate;
 use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
 use crate::iceberg::plan::changes::{AnyPlan, list_appends};
 use crate::iceberg::plan::deletes::AttachedDeletes;
-use crate::iceberg::plan::estimate::{Estimate, estimate_changes};
+use crate::iceberg::plan::estimate::estimate_changes;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::{Plan, PlanInput, load_manifests_watched};
 use crate::iceberg::plan::why::{FileVerdicts, Judge, ManifestVerdict, Stage};

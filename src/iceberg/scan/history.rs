@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::BoundPredicate;
+use crate::format::request::{At, ScanRequest};
 use crate::format::task::ReadContext;
 use crate::iceberg::manifest::walk::partition_type;
 use crate::iceberg::plan::changes::snapshots_between;
@@ -11,7 +12,6 @@ use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::scan::handle::version;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::state::{At, ScanRequest};
 use crate::types::metadata_columns::{
     CHANGE_COLUMNS, LINEAGE_COLUMNS, PARTITION, is_metadata, metadata_column, row_columns,
 };

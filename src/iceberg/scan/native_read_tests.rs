@@ -5,8 +5,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::expr::parse;
-use crate::iceberg::state::{ScanRequest, Table};
-use crate::tables::catalog::{Catalog, NewTable};
+use crate::format::catalog::NewTable;
+use crate::format::request::ScanRequest;
+use crate::iceberg::state::Table;
+use crate::tables::catalog::Catalog;
 use crate::types::{PrimitiveType as P, Value};
 
 const GO_ON: Cancellation<'static> = &|| Ok(());

@@ -5,9 +5,11 @@ use arrow::array::{Int64Array, RecordBatchIterator, StringArray};
 
 use super::*;
 use crate::expr::{Predicate, parse};
+use crate::format::catalog::NewTable;
+use crate::format::request::ScanRequest;
 use crate::format::task::ScanTask;
-use crate::iceberg::state::{ScanRequest, Table};
-use crate::tables::catalog::{Catalog, NewTable};
+use crate::iceberg::state::Table;
+use crate::tables::catalog::Catalog;
 use crate::types::{Field as Column, PrimitiveType as P};
 
 pub(crate) const GO_ON: Cancellation<'static> = &|| Ok(());

@@ -12,8 +12,9 @@ use serde_json::{Map, Value as Json};
 
 pub use super::metadata_encode::encode_metadata;
 pub use super::metadata_json::parse_metadata;
-pub use super::snapshot::{MetadataLogEntry, RefKind, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
+pub use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use crate::error::{Error, Result};
+pub use crate::format::request::RefKind;
 use crate::types::temporal::format_instant;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 

@@ -12,9 +12,10 @@ use super::metadata::{MAIN_BRANCH, Recorded, TableMetadata};
 use super::metadata_json::{NEWEST_FORMAT_VERSION, highest_partition_field_id};
 use super::partition_by::{check_source, check_spec, number_fields};
 use super::schema::{FreshSchema, assign_fresh_ids, check_schema};
-use super::snapshot::{MetadataLogEntry, RefKind, Snapshot, SnapshotLogEntry, SnapshotRef};
+use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef};
 use super::snapshot::{StatisticsFile, StatisticsKind};
 use crate::error::{Error, Result};
+use crate::format::request::RefKind;
 use crate::types::{PartitionSpec, Schema, SortOrder, Transform};
 
 /// The property that sets the format version; not kept as a property.

@@ -14,9 +14,10 @@ use super::members::Members;
 use super::metadata::{MAIN_BRANCH, Recorded, TableMetadata};
 pub use super::metadata_encode::encode_metadata;
 use super::partition::{FIRST_PARTITION_FIELD_ID, complete_spec_json, spec_from_json};
-use super::snapshot::{MetadataLogEntry, RefKind, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
+use super::snapshot::{MetadataLogEntry, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
 use super::sort_order::{sort_order_from_json, sort_order_to_json};
 use crate::error::{Error, Result};
+use crate::format::request::RefKind;
 use crate::types::schema_json::schema_from_json;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 

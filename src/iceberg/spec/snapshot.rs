@@ -2,6 +2,7 @@
 //!
 //! Source: Iceberg specification, "Snapshots", "Snapshot Retention Policy", and Appendix C.
 
+use crate::format::request::RefKind;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
@@ -125,15 +126,6 @@ fn put<T: Into<Json>>(out: &mut Map<String, Json>, key: &str, value: Option<T>) 
     if let Some(value) = value {
         out.insert(key.to_owned(), value.into());
     }
-}
-
-/// What a reference is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefKind {
-    /// It moves with each commit to it.
-    Branch,
-    /// It stays.
-    Tag,
 }
 
 /// A named reference to a snapshot.

@@ -7,17 +7,19 @@ use arrow::record_batch::RecordBatchReader;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Predicate, bind};
+use crate::format::commit::CommitOptions;
+use crate::format::evolution::Evolution;
+use crate::format::request::WriteOptions;
 use crate::format::task::DataFile;
 use crate::iceberg::commit::cherry_pick::CherryPick;
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
-use crate::iceberg::committing::{Change, CommitOptions, apply_all, apply_each, commit, reload};
-use crate::iceberg::evolve::Evolution;
+use crate::iceberg::committing::{Change, apply_all, apply_each, commit, reload};
 use crate::iceberg::manifest::list::ManifestFile;
 use crate::iceberg::plan::planner::load_manifests;
 use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::iceberg::spec::snapshot::Snapshot;
-use crate::iceberg::state::{Table, WriteOptions};
+use crate::iceberg::state::Table;
 use crate::store::Location;
 
 /// Changes that are committed together: all of them are in the table's next version, or none.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use crate::data::deletes::files::{DeleteCache, read_vector};
 use crate::data::write::delete_write::{DeleteForm, PositionDeleteWriter};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::commit::CommitOptions;
+use crate::format::request::{At, ScanRequest};
 pub(crate) use crate::format::task::{CommitMessage, DataFile, FileContent, FileFormat, RowDelta};
 use crate::iceberg::commit::fingerprint::CommitFingerprint;
 use crate::iceberg::commit::preconditions::Preconditions;
@@ -12,9 +14,9 @@ use crate::iceberg::commit::producer;
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::commit::removal::FileId;
 use crate::iceberg::committing;
-use crate::iceberg::committing::{CommitOptions, Verdict};
+use crate::iceberg::committing::Verdict;
 use crate::iceberg::rows::new_files::NewFiles;
-use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::state::Table;
 
 impl Table {
     /// Commits the files of writers as one append, or as one row delta if there are deletes among them: they reach what was

@@ -2,10 +2,10 @@
 
 use super::commit_messages::first_time;
 use crate::error::{Error, Result};
+use crate::format::commit::CommitOptions;
+use crate::format::row_change::RowChange;
 use crate::format::task::CommitMessage;
 use crate::iceberg::commit::producer::SnapshotProducer;
-use crate::iceberg::committing::CommitOptions;
-use crate::iceberg::rows::change_rows::RowChange;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
 

@@ -7,13 +7,14 @@ use crate::codec::bitmap::PositionSet;
 use crate::data::deletes::files::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::error::{Error, Result, ResultExt};
+use crate::format::commit::CommitOptions;
+use crate::format::request::{At, ScanRequest};
 use crate::format::task::{DataFile, DeleteRef, FileContent, ScanTask};
 use crate::iceberg::commit::live::live_in_snapshot;
 use crate::iceberg::commit::removal::FileId;
-use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::state::Table;
 use crate::parallel::in_parallel;
 
 /// Checks a replacement of files of a scan's version, which has this sequence number, and gives the files: a data file as often as the table lists it, if it

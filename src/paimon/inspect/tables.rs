@@ -12,8 +12,8 @@ use arrow::datatypes::{Field, Schema};
 use serde_json::{Value as Json, json};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::request::At;
 use crate::iceberg::inspect::tables::Rows;
-use crate::iceberg::state::At;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::commit::expire::consumers;
 use crate::paimon::commit::tag_times;

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::format::deletion::Deletion;
+use crate::format::maintenance::PrefixMismatch;
 use crate::iceberg::maintain::json::{Arguments, failed_json};
-use crate::iceberg::maintain::orphans::PrefixMismatch;
 use crate::paimon::commit::expire::{Expired, Expiry, expire, plan_expiry};
 use crate::paimon::commit::orphans::orphan_files;
 use crate::paimon::maintain::compact;

@@ -12,10 +12,11 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::expr::Predicate;
+use crate::format::commit::CommitOptions;
+use crate::format::request::ScanRequest;
+use crate::format::row_change::Assigned;
 use crate::format::task::{DataFile, PaimonNewFile};
-use crate::iceberg::committing::CommitOptions;
-use crate::iceberg::rows::update::{Assigned, Assignments};
-use crate::iceberg::state::ScanRequest;
+use crate::iceberg::rows::update::Assignments;
 use crate::paimon::change::{Rows, unsupported};
 use crate::paimon::commit::producer::{Changes, Commit, Replaced};
 use crate::paimon::scan::handle::PaimonScan;

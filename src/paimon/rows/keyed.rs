@@ -8,7 +8,7 @@ use arrow::datatypes::Schema;
 
 use crate::data::merge::rules::ignores_deletes;
 use crate::error::{Error, Result};
-use crate::iceberg::rows::update::Assigned;
+use crate::format::row_change::Assigned;
 use crate::paimon::spec::options::MergeEngine;
 use crate::paimon::spec::schema::TableSchema;
 

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::format::request::RefKind;
 use crate::iceberg::spec::metadata::MAIN_BRANCH;
-use crate::iceberg::spec::snapshot::{RefKind, Snapshot, SnapshotRef};
+use crate::iceberg::spec::snapshot::{Snapshot, SnapshotRef};
 
 /// Snapshots 1, 2, 3 on main at times 10, 20, 30; 4 on `audit` from 3; 5 on `other` from 1.
 fn history() -> TableMetadata {
