@@ -15,7 +15,7 @@ PRINTED = {
     "maintenance.py": ["Before: 8 rows, 8 data files", "Compacted: 8 rows, 1 data files", "Removed 1 orphan file(s)"],
     "plan_and_explain.py": ["Scan of ", "2 of 4 manifests", "Splits: 1 with rows: [50]"],
     "pyspark_pipeline.py": [
-        "Totals: [{'country': 'NO', 'amount': 249000}, {'country': 'SE', 'amount': 250000}]",
+        "Totals: [{'country': 'NO', 'amount': 299000}, {'country': 'SE', 'amount': 300000}]",
         "Rows: 305 of DK: 10",
     ],
     "upsert_and_time_travel.py": [
