@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 import frazil as fz
+import frazil.spark as fz_spark
 
 SALES = pa.schema([("id", pa.int64()), ("day", pa.date32()), ("country", pa.string()), ("amount", pa.int64())])
 TOTALS = pa.schema([("country", pa.string()), ("amount", pa.int64())])
@@ -35,17 +36,17 @@ def main(folder: Path) -> None:
             "id", f"date'2026-01-0{day}' as day", "if(id % 2 = 0, 'NO', 'SE') as country", "id * 10 as amount"
         )
         for _ in range(2):
-            fz.spark.append(arrived, sales, job_id=f"sales-of-day-{day}")
+            fz_spark.append(arrived, sales, job_id=f"sales-of-day-{day}")
 
     # Transform: the filter and the columns are used while planning, so Spark reads two days of two columns.
-    recent = fz.spark.read(spark, sales.refresh(), filter="day >= '2026-01-02'", select=["country", "amount"])
-    fz.spark.overwrite(recent.groupBy("country").sum("amount").toDF("country", "amount"), totals)
+    recent = fz_spark.read(spark, sales.refresh(), filter="day >= '2026-01-02'", select=["country", "amount"])
+    fz_spark.overwrite(recent.groupBy("country").sum("amount").toDF("country", "amount"), totals)
     print("Totals:", totals.refresh().scan().to_arrow().sort_by("country").to_pylist())
 
     # Upsert: rows with a known id are replaced, the others are inserted.
     fixes = spark.range(395, 405).selectExpr("id", "date'2026-01-03' as day", "'DK' as country", "1L as amount")
-    fz.spark.upsert(fixes, sales, on=["id"])
-    print("Rows:", fz.spark.read(spark, sales.refresh()).count(), "of DK:", sales.scan("country = 'DK'").count())
+    fz_spark.upsert(fixes, sales, on=["id"])
+    print("Rows:", fz_spark.read(spark, sales.refresh()).count(), "of DK:", sales.scan("country = 'DK'").count())
     spark.stop()
 
 

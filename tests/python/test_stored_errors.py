@@ -186,8 +186,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     table = catalog.create_table("db.t", SCHEMA, partition_by=["country"]).append(rows)
     table.refs.create_tag("first")
     table.append(rows, branch="side")
-    keys = {"identifier_fields": ["id"], "properties": {"bucket": 1}}
-    paimon = catalog.create_table("db.p", SCHEMA, format="paimon", **keys).append(rows).append(rows)
+    one_bucket = {"bucket": 1}
+    paimon = catalog.create_table("db.p", SCHEMA, format="paimon", identifier_fields=["id"], properties=one_bucket)
+    paimon.append(rows).append(rows)
     copies = lake / "copies"
 
     def damaged(pattern: str, content: bytes, of: fz.Table = table) -> Path:
