@@ -5,8 +5,7 @@ import subprocess
 from collections import Counter
 from pathlib import Path
 
-from rust_source import ROOT
-
+ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 CATALOGUE = DATA / "README.md"
 QUOTED = re.compile(r"`([^`]+)`")
@@ -29,9 +28,15 @@ def not_in(paths: list[str], catalogue: list[str]) -> list[str]:
     return [path for path in paths if not any(path == name or path.startswith(f"{name}/") for name in catalogue)]
 
 
+def git(*arguments: str) -> list[str]:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
 def fixtures() -> list[str]:
-    files = (path for path in DATA.rglob("*") if path.is_file() and path != CATALOGUE)
-    return sorted(path.relative_to(DATA).as_posix() for path in files)
+    """All files in tests/data that Git does not ignore, relative to it."""
+    files = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "tests/data")[0].split("\0")
+    paths = (Path(file).relative_to("tests/data").as_posix() for file in files if file)
+    return sorted(path for path in paths if path != CATALOGUE.name and (DATA / path).exists())
 
 
 def test_every_fixture_is_in_the_catalogue() -> None:
@@ -50,8 +55,7 @@ def test_every_fixture_of_the_catalogue_exists() -> None:
 
 
 def test_every_row_names_its_tests() -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    tests = {Path(path).name for path in listed.splitlines() if path.endswith((".rs", ".py"))}
+    tests = {Path(path).name for path in git("ls-files") if path.endswith((".rs", ".py"))}
     for row in rows():
         users = QUOTED.findall(row[-1])
         assert len(row) == 3, row
