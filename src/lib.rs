@@ -1,8 +1,8 @@
 //! Plan, read and commit Apache Iceberg tables from Rust and Python, without a JVM.
 //!
-//! The main path reads from top to bottom: open a [`table::Table`], describe what to read with a [`scan::Scan`], let
+//! The main path reads from top to bottom: open a [`crate::iceberg::state::Table`], describe what to read with a [`crate::iceberg::scan::handle::Scan`], let
 //! [`iceberg::plan`] prune manifests and files by bounds ([`expr::bounds`]) and match deletes ([`iceberg::deletes`]), and
-//! read the [`task::ScanTask`]s that are left to Arrow ([`data::read`]). Appending goes the other way: [`data::write`]
+//! read the [`crate::format::task::ScanTask`]s that are left to Arrow ([`data::read`]). Appending goes the other way: [`data::write`]
 //! makes files, [`iceberg::commit`] the manifests, [`transaction`] publishes.
 //!
 //! A module imports only from those above it in this list:
@@ -21,44 +21,17 @@
 //!    those to Paimon's tables
 //! 10. `py`: the Python face (feature `python`)
 
-mod add_files;
-pub mod batch_stream;
-pub mod catalog;
-pub mod changes;
 pub mod codec;
 pub mod data;
-pub mod either;
 pub mod error;
-mod evolution;
-pub mod explain;
 pub mod expr;
-pub mod hand_over;
+pub mod format;
 pub mod iceberg;
-pub mod inspect;
-pub mod maintain;
-pub mod manifest_count;
-mod messages;
-pub mod packed_plan;
 pub mod paimon;
-mod paimon_catalog;
-pub mod paimon_compact;
-pub mod paimon_scan;
-pub mod paimon_table;
-pub mod paimon_write;
-pub mod plan_parts;
-pub mod plan_table;
+pub mod parallel;
 #[cfg(feature = "python")]
 mod py;
-pub mod row_level;
-pub mod scan;
-mod scan_options;
-mod scan_shape;
-pub mod splits;
-pub mod statistics;
+pub mod rows;
 pub mod store;
-pub mod table;
-pub mod task;
-pub mod task_json;
-pub mod transaction;
+pub mod tables;
 pub mod types;
-pub mod workers;

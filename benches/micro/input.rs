@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use frazil::codec::avro::Codec;
 use frazil::expr::{BoundPredicate, bind, parse};
-use frazil::iceberg::entries::ADDED;
-use frazil::iceberg::manifest_encode::{EncodedManifest, ManifestEntry, ManifestHeader, encode_manifest};
-use frazil::iceberg::manifest_list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
-use frazil::iceberg::metadata::TableMetadata;
-use frazil::iceberg::metadata_build::new_table;
-use frazil::iceberg::plan::{EntryScope, PlanInput};
-use frazil::iceberg::snapshot::Snapshot;
+use frazil::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue};
+use frazil::iceberg::manifest::encode::{EncodedManifest, ManifestEntry, ManifestHeader, encode_manifest};
+use frazil::iceberg::manifest::entries::ADDED;
+use frazil::iceberg::manifest::list::{ManifestContent, ManifestFile, ManifestListHeader, encode_manifest_list};
+use frazil::iceberg::plan::planner::{EntryScope, PlanInput};
+use frazil::iceberg::spec::metadata::TableMetadata;
+use frazil::iceberg::spec::metadata_build::new_table;
+use frazil::iceberg::spec::snapshot::Snapshot;
 use frazil::store::{Location, open_store};
-use frazil::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileFormat, Partition, PartitionValue};
 use frazil::types::{Field, PartitionField, PartitionSpec, PrimitiveType, Schema, SortOrder, Transform, Value};
 use tempfile::TempDir;
 

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Decimal128Array, FixedSizeBinaryArray, Int32Array, Int64Array, StringArray};
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use frazil::data::partition_rows::bucket_array;
+use frazil::data::arrow::bucket_array::bucket_array;
 use frazil::expr::BoundPredicate;
-use frazil::iceberg::entries::EntryRequest;
-use frazil::iceberg::manifest::{Inherited, Manifest};
-use frazil::iceberg::manifest_list::ManifestContent;
-use frazil::iceberg::plan::Plan;
+use frazil::iceberg::manifest::columns::{Inherited, Manifest};
+use frazil::iceberg::manifest::entries::EntryRequest;
+use frazil::iceberg::manifest::list::ManifestContent;
+use frazil::iceberg::plan::planner::Plan;
 use frazil::types::PrimitiveType;
 use input::{ENTRIES, Planned};
 

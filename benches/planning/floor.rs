@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use frazil::codec::avro::Container;
 use frazil::error::{Error, Result};
-use frazil::iceberg::manifest_list::{ManifestContent, ManifestFile};
-use frazil::iceberg::metadata_json::parse_metadata;
-use frazil::iceberg::plan::load_manifests;
+use frazil::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use frazil::iceberg::plan::planner::load_manifests;
+use frazil::iceberg::spec::metadata_json::parse_metadata;
+use frazil::parallel::in_parallel;
 use frazil::store::{Location, Store, open_store};
-use frazil::workers::in_parallel;
 use libdeflater::Decompressor;
 
 /// Compressed blocks that one piece of work inflates.

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use frazil::data::delete_files::DeleteCache;
-use frazil::data::read::read_task;
+use frazil::data::deletes::files::DeleteCache;
+use frazil::data::read::file::read_task;
 use frazil::error::{Error, Result};
 use frazil::expr::BoundPredicate;
 use frazil::store::{FileInfo, Location, Store, StoreWriter};
-use frazil::task::{DataFile, FileContent, FileFormat, Partition, ReadContext, ScanTask};
+use frazil::format::task::{DataFile, FileContent, FileFormat, Partition, ReadContext, ScanTask};
 use frazil::types::{Field, PrimitiveType, Schema, Type};
 
 /// A store of one file that can't be written.

@@ -6,6 +6,7 @@ pub mod columns;
 pub mod file_index;
 pub mod long_bitmap;
 pub mod orc;
+pub mod parquet;
 pub mod puffin;
 pub mod theta;
 pub mod variant;

@@ -1,6 +1,6 @@
 //! Data files to Arrow and back.
 //!
-//! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::task::ScanTask) and streams record batches. Under it,
+//! [`read`] is the entry to reading: it takes a [`ScanTask`](crate::format::task::ScanTask) and streams record batches. Under it,
 //! `task_reader` does what is the same for every file format: `project` turns the file's columns (`file_columns`) into the
 //! table's, `filter_columns` finds those that filters ask about (`cast` for single values, `defaults` for those that the file lacks, `name_mapping` where it has no field ids), and [`filter`]
 //! keeps the rows. `parquet_read` decodes Parquet: `parquet_file` opens and fetches, `row_groups` and `bloom_filters` skip
@@ -26,109 +26,18 @@
 //! `orc_metrics`. [`delete_write`] writes position deletes and deletion vectors; equality deletes are rows of the
 //! columns that `stored_columns` picks.
 
-mod aligned_read;
-pub mod arrow_schema;
-mod avro_decode;
-mod avro_read;
-mod avro_rows;
-mod avro_schema;
-mod avro_schema_json;
-mod avro_write;
-mod bloom_filters;
-pub(crate) mod bounds_truncate;
-mod bucket_array;
-pub(crate) mod cast;
-mod change_rows;
-pub mod conform;
-mod conform_leaf;
-mod constants;
-pub(crate) mod declared_cast;
-mod declared_text;
-mod defaults;
-pub mod delete_files;
-mod delete_keys;
-pub mod delete_write;
+pub mod arrow;
+pub mod avro;
 pub mod deletes;
-mod dictionary;
-pub mod distinct;
-mod file_columns;
-pub mod file_write;
-pub mod filter;
-mod filter_columns;
-mod flat_column;
-mod flat_pages;
-mod flat_read;
-mod flat_runs;
-mod flat_values;
-mod geoarrow;
-mod groups_ahead;
-mod guard;
-pub mod kind_rows;
-mod leveled_columns;
-pub mod locations;
-pub(crate) mod long_keys;
-pub mod merge_buffer;
-mod merge_columns;
-pub mod merge_compact;
-mod merge_diff;
-mod merge_function;
-mod merge_nested;
-mod merge_picks;
-mod merge_read;
-pub(crate) mod merge_rules;
-mod merge_runs;
-mod merge_sketches;
-pub mod metrics;
-mod name_mapping;
-mod orc_bloom;
-mod orc_columns;
-mod orc_file;
-mod orc_metrics;
-mod orc_read;
-mod orc_schema;
-mod orc_stripe;
-mod orc_texts;
-mod orc_time;
-mod orc_types;
-mod orc_values;
-mod orc_write;
-mod output;
-mod page_codec;
-mod paimon_avro;
-mod paimon_parquet;
+pub mod merge;
+pub mod orc;
 #[cfg(test)]
 mod paimon_read_tests;
 #[cfg(test)]
 mod paimon_testing;
 pub mod paimon_types;
-mod parquet_file;
-mod parquet_fits;
-pub(crate) mod parquet_import;
-mod parquet_int96;
-mod parquet_lineage;
-mod parquet_properties;
-mod parquet_read;
-mod parquet_schema;
-pub(crate) mod parquet_write;
-pub mod partition_rows;
-pub(crate) mod plain_columns;
-pub mod positions;
-mod project;
+pub mod parquet;
 pub mod read;
-pub mod read_ahead;
-mod row_columns;
-mod row_groups;
-mod row_lineage;
-mod sort_rows;
-mod stored_columns;
-pub mod table_rows;
-mod task_reader;
 #[cfg(test)]
 mod testing;
-mod thrift;
-mod transform_array;
-pub mod transform_column;
-pub mod variant;
 pub mod write;
-mod write_properties;
-pub mod z_order;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::paimon_testing::{Described, expected, merged, printed};
-use crate::data::delete_files::DeleteCache;
-use crate::data::read::read_task;
+use crate::data::deletes::files::DeleteCache;
+use crate::data::read::file::read_task;
 use crate::error::{ErrorKind, Result};
+use crate::format::task::{Change, ChangeOperation, DataFile, DeleteRef, MergeSection, ReadContext, ScanTask};
 use crate::store::Store;
 use crate::store::local::LocalStore;
-use crate::task::{Change, ChangeOperation, DataFile, DeleteRef, MergeSection, ReadContext, ScanTask};
 use crate::types::Schema;
 use crate::types::metadata_columns::{CHANGE_TYPE, metadata_column};
 

@@ -9,13 +9,13 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::DataType;
 use serde_json::{Value as Json, json};
 
-use super::cast::value_at;
+use super::read::cast::value_at;
 use super::testing::{context, schema as plain_schema};
 use crate::expr::bind::bind;
 use crate::expr::parse::parse;
 use crate::expr::{BoundPredicate, Predicate};
-use crate::task::{
-    DataFile, DeleteRef, FileContent, FileFormat, LeveledFile, MergeSection, PaimonContext, Partition, PartitionValue,
+use crate::format::task::{
+    BucketFile, DataFile, DeleteRef, FileContent, FileFormat, MergeSection, PaimonContext, Partition, PartitionValue,
     ReadContext, ScanTask,
 };
 use crate::types::temporal::{format_date, format_time, format_timestamp};
@@ -165,7 +165,7 @@ impl Described<'_> {
             Some(path) => path.trim_start_matches("file:").replace("///", "/"),
             None => place(&format!("{}/{name}", split["bucketPath"].as_str().unwrap())),
         };
-        let leveled = LeveledFile {
+        let leveled = BucketFile {
             bucket: 0,
             total_buckets: 1,
             level: file["level"].as_i64().unwrap() as i32,

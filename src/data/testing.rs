@@ -10,15 +10,15 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
-use super::arrow_schema::to_arrow;
-use super::delete_files::DeleteCache;
-use super::read::read_task;
+use super::arrow::schema::to_arrow;
+use super::deletes::files::DeleteCache;
+use super::read::file::read_task;
 use crate::codec::bitmap::PositionSet;
 use crate::error::Result;
 use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Op};
+use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, Partition, ReadContext, ScanTask};
 use crate::store::local::LocalStore;
 use crate::store::{Location, Store};
-use crate::task::{DataFile, DeleteRef, FileContent, FileFormat, Partition, ReadContext, ScanTask};
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value};
 
 /// An optional column.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::coerce::{Place, place};
 use crate::expr::predicate::{BoundLeaf, BoundPredicate, BoundTerm, Literal, Op, Predicate, Term};
 use crate::expr::text::kind_of;
-use crate::types::near::near;
+use crate::types::suggest::near;
 use crate::types::value::unhex;
 use crate::types::{Field, PrimitiveType, Schema, Transform, Type, Value, temporal};
 

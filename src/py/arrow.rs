@@ -26,8 +26,8 @@ use super::call::{guarded, run, run_watched};
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::scan;
-use crate::workers::GoOn;
+use crate::iceberg::scan::handle;
+use crate::parallel::Cancellation;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -146,11 +146,11 @@ impl Batches {
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct BatchStream {
     schema: SchemaRef,
-    batches: Mutex<Option<scan::BatchStream>>,
+    batches: Mutex<Option<handle::BatchStream>>,
 }
 
 impl BatchStream {
-    pub(super) fn new(batches: scan::BatchStream) -> Self {
+    pub(super) fn new(batches: handle::BatchStream) -> Self {
         BatchStream { schema: batches.schema().clone(), batches: Mutex::new(Some(batches)) }
     }
 
@@ -211,7 +211,7 @@ impl BatchStream {
 /// A stream that a consumer pulls from compiled code. Never panics, since a panic there would end the process.
 struct Outgoing {
     schema: SchemaRef,
-    batches: Option<scan::BatchStream>,
+    batches: Option<handle::BatchStream>,
     watch: Watch,
 }
 
@@ -293,7 +293,7 @@ impl Input {
     pub(super) fn run_watched<T: Send>(
         self,
         py: Python<'_>,
-        work: impl FnOnce(Reader, GoOn) -> Result<T> + Send,
+        work: impl FnOnce(Reader, Cancellation) -> Result<T> + Send,
     ) -> PyResult<T> {
         let Input { reader, watch } = self;
         run_watched(py, &watch, |go_on| work(reader, go_on))

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::errors::to_exception;
 use super::signals::Watch;
 use crate::error::{Error, Result};
-use crate::workers::{GoOn, asking};
+use crate::parallel::{Cancellation, asking};
 
 /// Runs `work` detached from the interpreter. While it waits for a store, it looks for signals.
 pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -> PyResult<T> {
@@ -21,7 +21,7 @@ pub(super) fn run<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Se
 pub(super) fn run_watched<T: Send>(
     py: Python<'_>,
     watch: &Watch,
-    work: impl FnOnce(GoOn) -> Result<T> + Send,
+    work: impl FnOnce(Cancellation) -> Result<T> + Send,
 ) -> PyResult<T> {
     let done = py.detach(|| asking(Some(watch.asked()), || guarded(|| work(&|| watch.go_on()))));
     let done = done.map_err(|e| to_exception(py, &e));

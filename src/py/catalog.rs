@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use super::call::run;
 use super::schema::Schema;
 use super::table::Table;
-use crate::catalog::{self, NewTable};
+use crate::tables::catalog;
+use crate::tables::catalog::NewTable;
 
 /// A catalog; `frazil.Catalog` wraps it.
 #[pyclass(frozen, module = "frazil._core")]

@@ -4,9 +4,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::value::to_python;
-use crate::explain::{CacheFacts, Clause, CommitFacts, Explain, FunnelStage};
-use crate::iceberg::estimate::Estimate;
-use crate::scan::{ColumnStatistics, Fact, Statistics};
+use crate::iceberg::plan::estimate::Estimate;
+use crate::iceberg::scan::explain::{CacheFacts, Explain, FunnelStage};
+use crate::iceberg::scan::explain_changes::CommitFacts;
+use crate::iceberg::scan::explain_clauses::Clause;
+use crate::iceberg::scan::statistics::{ColumnStatistics, Fact, Statistics};
 use crate::types::{PrimitiveType, Value};
 
 /// What planning did.

@@ -8,7 +8,7 @@ use super::call::{run, run_attached, run_watched};
 use super::scan::wrapped;
 use super::signals::Watch;
 use super::{Pickled, pickle_as_json};
-use crate::plan_parts;
+use crate::iceberg::scan::plan_parts;
 
 /// A share of a plan's manifests; `frazil.scan.PlanPart` wraps it.
 #[pyclass(frozen, module = "frazil._core")]

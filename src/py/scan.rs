@@ -15,21 +15,25 @@ use super::schema::Schema;
 use super::signals::Watch;
 use super::task::ScanTask;
 use super::{Pickled, pickle_as_json};
-use crate::data::arrow_schema;
-use crate::data::read_ahead::TaskSource;
-use crate::either;
+use crate::data::arrow::schema;
+use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
-use crate::explain::{change_file_schema, file_schema, manifest_schema};
 use crate::expr;
-use crate::hand_over::deleted_rows::deleted_schema;
-use crate::hand_over::{self, HandOverRequest, reasons_schema};
-use crate::packed_plan;
-use crate::scan::{self, SplitRequest, StreamRequest};
-use crate::task;
-use crate::task_json::packed::{pack_tasks, packed_tasks_at};
-use crate::task_json::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
+use crate::format::splits::SplitRequest;
+use crate::format::task;
+use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
+use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
+use crate::iceberg::scan::deleted_rows::deleted_schema;
+use crate::iceberg::scan::explain_changes::change_file_schema;
+use crate::iceberg::scan::explain_files::{file_schema, manifest_schema};
+use crate::iceberg::scan::handle;
+use crate::iceberg::scan::native_read;
+use crate::iceberg::scan::native_read::{HandOverRequest, reasons_schema};
+use crate::iceberg::scan::packed_splits;
+use crate::parallel::Cancellation;
+use crate::rows::stream::StreamRequest;
+use crate::tables::open;
 use crate::types;
-use crate::workers::GoOn;
 
 /// Raises `InvalidInputError` unless the text is a filter.
 #[pyfunction]
@@ -40,7 +44,7 @@ pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
 /// Whether engines take a path as it is.
 #[pyfunction]
 pub(super) fn is_plain_path(path: &str) -> bool {
-    hand_over::is_plain_path(path)
+    native_read::is_plain_path(path)
 }
 
 /// Why files stay ours: all of them, or each.
@@ -57,11 +61,11 @@ enum Splits {
     Packed(PackedSplits),
 }
 
-impl From<packed_plan::Splits> for Splits {
-    fn from(splits: packed_plan::Splits) -> Splits {
+impl From<packed_splits::Splits> for Splits {
+    fn from(splits: packed_splits::Splits) -> Splits {
         match splits {
-            packed_plan::Splits::Each(splits) => Splits::Each(splits.into_iter().map(Split::from).collect()),
-            packed_plan::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
+            packed_splits::Splits::Each(splits) => Splits::Each(splits.into_iter().map(Split::from).collect()),
+            packed_splits::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
         }
     }
 }
@@ -69,7 +73,7 @@ impl From<packed_plan::Splits> for Splits {
 /// What to read of a table; `frazil.Scan` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Scan {
-    pub(super) inner: either::Scan,
+    pub(super) inner: open::Scan,
 }
 
 #[pymethods]
@@ -157,8 +161,8 @@ impl Scan {
         let json = dealt.to_json();
         let deleted = Batches::new(deleted_schema(), vec![dealt.deleted]);
         let reasons = match dealt.reasons {
-            hand_over::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
-            hand_over::Reasons::Each(files) => Reasons::Each(Batches::new(reasons_schema(), vec![files])),
+            native_read::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
+            native_read::Reasons::Each(files) => Reasons::Each(Batches::new(reasons_schema(), vec![files])),
         };
         Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, dealt.rest.into()))
     }
@@ -235,7 +239,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    fn next(&mut self, go_on: GoOn) -> Result<Option<task::ScanTask>> {
+    fn next(&mut self, go_on: Cancellation) -> Result<Option<task::ScanTask>> {
         if self.ready.is_empty()
             && let Some(tasks) = &mut self.tasks
         {
@@ -294,7 +298,7 @@ impl From<task::Split> for Split {
 /// Splits in a few bytes for all.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct PackedSplits {
-    inner: packed_plan::PackedSplits,
+    inner: packed_splits::PackedSplits,
 }
 
 #[pymethods]
@@ -366,14 +370,14 @@ impl Split {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = run(py, || arrow_schema::to_arrow(&self.inner.context.projection))?;
+        let schema = run(py, || schema::to_arrow(&self.inner.context.projection))?;
         schema_capsule(py, &schema)
     }
 
     #[pyo3(signature = (limit=None, ordered=false, threads=0))]
     fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<BatchStream> {
         let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
-        Ok(BatchStream::new(run(py, || scan::read_split(&self.inner, how, limit))?))
+        Ok(BatchStream::new(run(py, || handle::read_split(&self.inner, how, limit))?))
     }
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {

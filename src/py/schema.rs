@@ -9,7 +9,7 @@ use super::arrow::{import_schema, schema_capsule};
 use super::call::run_attached;
 use super::errors::to_exception;
 use super::{Pickled, pickle_as_json};
-use crate::data::arrow_schema;
+use crate::data::arrow::schema;
 use crate::error::Error;
 use crate::types;
 use crate::types::schema_json::{schema_from_json, schema_to_json};
@@ -31,7 +31,7 @@ impl Schema {
                 .hint("Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__");
             return Err(to_exception(py, &error));
         };
-        let inner = run_attached(py, || arrow_schema::from_arrow(&schema))?;
+        let inner = run_attached(py, || schema::from_arrow(&schema))?;
         Ok(Schema { inner: Arc::new(inner) })
     }
 
@@ -62,7 +62,7 @@ impl Schema {
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = run_attached(py, || arrow_schema::to_arrow(&self.inner))?;
+        let schema = run_attached(py, || schema::to_arrow(&self.inner))?;
         schema_capsule(py, &schema)
     }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use super::arrow::lock;
 use crate::error::{Error, Result};
-use crate::workers::Asked;
+use crate::parallel::Asked;
 
 /// Asking means attaching to the interpreter, perhaps waiting for another thread: not more often than this.
 const PAUSE: Duration = Duration::from_millis(20);

@@ -14,15 +14,16 @@ use super::signals::Watch;
 use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
-use crate::either;
 use crate::expr;
+use crate::format::task;
+use crate::format::wire::task::{message_from_json, message_to_json};
+use crate::iceberg::committing;
+use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::row_level::json::{part_from_json, row_change_from_json};
-use crate::table::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
-use crate::task;
-use crate::task_json::{message_from_json, message_to_json};
-use crate::transaction::{self, CommitOptions};
-use crate::workers::GoOn;
+use crate::iceberg::rows::json::{part_from_json, row_change_from_json};
+use crate::iceberg::state::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::parallel::Cancellation;
+use crate::tables::open;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -41,10 +42,10 @@ fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Table {
-    pub(super) inner: either::Table,
+    pub(super) inner: open::Table,
 }
 
-impl<T: Into<either::Table>> From<T> for Table {
+impl<T: Into<open::Table>> From<T> for Table {
     fn from(table: T) -> Self {
         Table { inner: table.into() }
     }
@@ -54,7 +55,7 @@ impl<T: Into<either::Table>> From<T> for Table {
 impl Table {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> PyResult<Table> {
-        Ok(run(py, || either::Table::open(location, storage_options, moved))?.into())
+        Ok(run(py, || open::Table::open(location, storage_options, moved))?.into())
     }
 
     #[getter]
@@ -125,7 +126,7 @@ impl Table {
 
     /// One action of maintenance; arguments and result are JSON.
     fn maintain(&self, py: Python<'_>, action: &str, arguments: &str) -> PyResult<(Table, String)> {
-        let work = |go_on: GoOn| self.inner.maintain(action, arguments, go_on);
+        let work = |go_on: Cancellation| self.inner.maintain(action, arguments, go_on);
         let (inner, result) = run_watched(py, &Watch::new(), work)?;
         Ok((Table { inner }, result))
     }
@@ -203,7 +204,8 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        let work = |rows, go_on: GoOn| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
+        let work =
+            |rows, go_on: Cancellation| self.inner.change_rows(&row_change_from_json(change)?, rows, &options, go_on);
         let done = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
             None => run_watched(py, &Watch::new(), |go_on| work(None, go_on)),
@@ -231,7 +233,8 @@ impl Table {
     }
 
     fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
-        let collect = |go_on: GoOn| self.inner.iceberg("files of an engine")?.collect_job(folder, in_order, go_on);
+        let collect =
+            |go_on: Cancellation| self.inner.iceberg("files of an engine")?.collect_job(folder, in_order, go_on);
         let message = run_watched(py, &Watch::new(), collect)?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
@@ -278,7 +281,7 @@ impl Table {
         branch: Option<&str>,
         task: u64,
     ) -> PyResult<CommitMessage> {
-        let work = |rows, go_on: GoOn| {
+        let work = |rows, go_on: Cancellation| {
             self.inner.iceberg("write_part")?.write_part(&part_from_json(part)?, rows, branch, task, go_on)
         };
         let message = match data {
@@ -305,7 +308,7 @@ impl Table {
             let (change, filter) = (row_change_from_json(change)?, expr::parse(filter)?);
             self.inner.iceberg("commit_parts")?.commit_parts(&change, &filter, messages, &options)
         });
-        Ok(either::Table::from(done?).into())
+        Ok(open::Table::from(done?).into())
     }
 
     #[pyo3(signature = (data_files, delete_files, messages, at_id, at_reference, at_ms, branch, snapshot_properties))]
@@ -366,7 +369,7 @@ impl Table {
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || transaction::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
+        Ok(run(py, || committing::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
@@ -401,7 +404,7 @@ impl Table {
 
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Table> {
-        Ok(run(cls.py(), || either::Table::from_json(text))?.into())
+        Ok(run(cls.py(), || open::Table::from_json(text))?.into())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {

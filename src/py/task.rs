@@ -11,9 +11,9 @@ use super::Pickled;
 use super::call::run_attached;
 use super::value::to_python;
 use crate::error::Error;
+use crate::format::task;
+use crate::format::wire::task::{split_from_json, split_to_json, task_from_json, task_to_json};
 use crate::store::Location;
-use crate::task;
-use crate::task_json::{split_from_json, split_to_json, task_from_json, task_to_json};
 use crate::types::Schema;
 
 static PREDICATE: PyOnceLock<Py<PyType>> = PyOnceLock::new();

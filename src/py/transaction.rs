@@ -12,21 +12,22 @@ use super::signals::Watch;
 use super::table::Table;
 use crate::error::{Error, Result};
 use crate::expr;
+use crate::iceberg::committing;
+use crate::iceberg::committing::CommitOptions;
 use crate::iceberg::evolve::parse_evolutions;
-use crate::row_level::json::row_change_from_json;
-use crate::table::WriteOptions;
-use crate::transaction::{self, CommitOptions};
-use crate::workers::GoOn;
+use crate::iceberg::rows::json::row_change_from_json;
+use crate::iceberg::state::WriteOptions;
+use crate::parallel::Cancellation;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Transaction {
     /// `None` once it has ended.
-    inner: Mutex<Option<transaction::Transaction>>,
+    inner: Mutex<Option<committing::Transaction>>,
 }
 
-impl From<transaction::Transaction> for Transaction {
-    fn from(inner: transaction::Transaction) -> Self {
+impl From<committing::Transaction> for Transaction {
+    fn from(inner: committing::Transaction) -> Self {
         Transaction { inner: Mutex::new(Some(inner)) }
     }
 }
@@ -46,12 +47,12 @@ fn ended() -> Error {
 }
 
 impl Transaction {
-    fn lock(&self) -> MutexGuard<'_, Option<transaction::Transaction>> {
+    fn lock(&self) -> MutexGuard<'_, Option<committing::Transaction>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the transaction while it is open.
-    pub(super) fn with<T>(&self, work: impl FnOnce(&mut transaction::Transaction) -> Result<T>) -> Result<T> {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut committing::Transaction) -> Result<T>) -> Result<T> {
         self.lock().as_mut().map_or_else(|| Err(ended()), work)
     }
 }
@@ -84,7 +85,7 @@ impl Transaction {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<()> {
         let options = CommitOptions { branch: None, snapshot_properties };
-        let work = |rows, go_on: GoOn| {
+        let work = |rows, go_on: Cancellation| {
             let change = row_change_from_json(change)?;
             self.with(|t| t.change_rows(&change, rows, &options, go_on))
         };
@@ -118,12 +119,12 @@ impl Transaction {
 
     /// The table as the changes so far leave it, published nowhere.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
-        Ok(run(py, || self.with(transaction::Transaction::table))?.into())
+        Ok(run(py, || self.with(committing::Transaction::table))?.into())
     }
 
     /// `(counts by the names of summaries, snapshots, bytes of metadata)`.
     fn dry_run(&self, py: Python<'_>) -> PyResult<(BTreeMap<String, i64>, usize, u64)> {
-        let done = run(py, || self.with(transaction::Transaction::dry_run))?;
+        let done = run(py, || self.with(committing::Transaction::dry_run))?;
         Ok((done.counts, done.snapshots, done.metadata_bytes))
     }
 

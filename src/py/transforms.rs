@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 
 use super::arrow::{Batches, Input};
 use crate::codec::xxhash;
-use crate::data::transform_column;
+use crate::data::arrow::transform_column;
 use crate::types::Transform;
 
 /// The first column of `data`, transformed: `transform` is the specification's text, such as `bucket[16]`.

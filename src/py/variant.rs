@@ -8,7 +8,7 @@ use super::arrow::{Batches, Input};
 use super::call::run_attached;
 use super::value::{civil, to_python};
 use crate::codec::variant::{Metadata, Value, members};
-use crate::data::variant;
+use crate::data::arrow::variant;
 use crate::error::Error;
 use crate::types::temporal::MICROS_PER_DAY;
 use crate::types::{self, PrimitiveType};

@@ -3,7 +3,6 @@
 //! [`Store`] is what the rest of the crate sees: whole reads, range reads, create-if-absent writes, listing, deletion.
 //! [`location`] turns what tables record (`file:` URIs, plain paths, moved tables) into what a store opens.
 
-pub mod attempts;
 mod connect;
 pub mod database;
 mod failure;
@@ -24,7 +23,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::workers;
+use crate::parallel;
 pub use location::{Location, Relocation};
 pub use options::StoreOptions;
 
@@ -74,7 +73,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     }
     /// How many calls pay off at once, each on a thread of its own.
     fn at_once(&self) -> usize {
-        if self.is_remote() { REMOTE_CALLS } else { workers::threads(usize::MAX) }
+        if self.is_remote() { REMOTE_CALLS } else { parallel::threads(usize::MAX) }
     }
     /// The options that [`open_store`] makes such a store of, secrets among them.
     fn options(&self) -> BTreeMap<String, String> {
@@ -145,7 +144,7 @@ pub trait Store: Send + Sync + std::fmt::Debug {
 /// `f(0), …, f(n - 1)`, each of which mostly asks `store`, on as many threads as pay off; in order, the first error by index
 /// wins.
 pub fn in_parallel<T: Send>(store: &dyn Store, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
-    workers::in_parallel_on(store.at_once(), n, f)
+    parallel::in_parallel_on(store.at_once(), n, f)
 }
 
 /// Ranges of a file that are on their way. Dropped, they are given up.

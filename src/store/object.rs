@@ -4,7 +4,7 @@
 //! (a namespace) holds a hidden object, which no listing shows. A new object appears whole, at the end of its upload.
 //!
 //! Each call waits on its thread while the requests run on the runtime of the process, and can be interrupted
-//! ([`crate::workers::asking`]).
+//! ([`crate::parallel::asking`]).
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;

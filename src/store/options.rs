@@ -10,7 +10,7 @@ use object_store::gcp::GoogleConfigKey;
 
 use super::place::Service;
 use crate::error::{Error, Result};
-use crate::types::near::near;
+use crate::types::suggest::near;
 
 /// How often a request is tried again unless the option `max_retries` says otherwise.
 const RETRIES: usize = 6;

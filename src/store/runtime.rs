@@ -13,7 +13,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
-use crate::workers;
+use crate::parallel;
 
 /// Threads that move bytes; what is done with them happens on the threads that wait.
 const THREADS: usize = 2;
@@ -116,7 +116,7 @@ fn make() -> Result<Arc<Runtime>> {
 }
 
 impl<T> Pending<T> {
-    /// What it gives. Asks meanwhile whether to go on ([`workers::asking`]), and gives it up if not.
+    /// What it gives. Asks meanwhile whether to go on ([`parallel::asking`]), and gives it up if not.
     ///
     /// # Errors
     /// What that gives; `Internal` if the work panicked.
@@ -131,7 +131,7 @@ impl<T> Pending<T> {
                     self.inner = None;
                     return Ok(done);
                 }
-                Err(RecvTimeoutError::Timeout) => workers::go_on()?,
+                Err(RecvTimeoutError::Timeout) => parallel::go_on()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(gone()),
             }
         }
@@ -159,7 +159,8 @@ mod tests {
         assert_eq!(wait(async { 7 }).unwrap(), 7);
         let began = Instant::now();
         let stop = Arc::new(|| Err(Error::invalid("stop")));
-        let stopped = workers::asking(Some(stop), || wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
+        let stopped =
+            parallel::asking(Some(stop), || wait(async { tokio::time::sleep(Duration::from_secs(60)).await }));
         assert_eq!(stopped.unwrap_err().message(), "stop");
         assert!(began.elapsed() < Duration::from_secs(10));
         assert_eq!(wait(async { panic!("broken") }).unwrap_err().kind(), crate::error::ErrorKind::Internal);

@@ -163,8 +163,8 @@ impl Buckets {
 
 #[cfg(test)]
 mod tests {
-    use super::super::decimal;
     use super::*;
+    use crate::types::decimal;
     use crate::types::temporal::{days_of_civil, parse_time, parse_timestamp};
     use proptest::prelude::*;
 

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::metadata_columns::{LINEAGE_COLUMNS, is_metadata, metadata_column};
-use super::near::near_hint;
 use super::schema::{Field, FieldId, Schema, Type};
+use super::suggest::near_hint;
 use crate::error::{Error, Result};
 
 /// The schema pruned to `columns`, top-level columns in the order asked for. A path into a struct keeps the nesting, the

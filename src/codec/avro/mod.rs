@@ -33,6 +33,6 @@ pub use compiled::Compiled;
 pub use container::{Block, Codec, Container, Inflater};
 pub use decode::{Budget, Cursor, Run, Skip};
 pub use encode::ContainerWriter;
-pub use open_file::{KeptFiles, OpenFile};
+pub use open_file::{ManifestCache, OpenFile};
 pub use record::{Step, compile};
 pub use schema::{Logical, Member, Node, Optional, Shape};

@@ -151,24 +151,24 @@ type ByPath = HashMap<Box<str>, (Arc<OpenFile>, u64)>;
 
 /// Files that stay in memory for the next plan. Bounded: what finds no room is loaded and decompressed each time.
 #[derive(Debug)]
-pub struct KeptFiles {
+pub struct ManifestCache {
     room: Arc<Room>,
     files: Mutex<ByPath>,
     /// The number of the current round.
     round: AtomicU64,
 }
 
-impl Default for KeptFiles {
-    fn default() -> KeptFiles {
-        KeptFiles::new(MOST_BYTES)
+impl Default for ManifestCache {
+    fn default() -> ManifestCache {
+        ManifestCache::new(MOST_BYTES)
     }
 }
 
-impl KeptFiles {
+impl ManifestCache {
     /// Room for so many bytes, of files as they are and of their decompressed blocks.
-    pub fn new(most_bytes: usize) -> KeptFiles {
+    pub fn new(most_bytes: usize) -> ManifestCache {
         let room = Room { most: most_bytes, used: AtomicUsize::new(0), short: AtomicBool::new(false) };
-        KeptFiles { room: Arc::new(room), files: Mutex::default(), round: AtomicU64::new(0) }
+        ManifestCache { room: Arc::new(room), files: Mutex::default(), round: AtomicU64::new(0) }
     }
 
     /// The file at a path, which must never change; `load` gives its bytes if it is not here.
@@ -241,7 +241,7 @@ mod tests {
     }
 
     /// All of a file's blocks one after another, and how often it was loaded.
-    fn read(files: &KeptFiles, path: &str, bytes: &[u8]) -> (Vec<u8>, usize) {
+    fn read(files: &ManifestCache, path: &str, bytes: &[u8]) -> (Vec<u8>, usize) {
         let mut loaded = 0;
         let load = || {
             loaded += 1;
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn files_are_loaded_and_decompressed_once() {
         for codec in [Codec::Null, Codec::Deflate, Codec::Snappy, Codec::Zstd] {
-            let (files, bytes) = (KeptFiles::default(), file(codec, 200_000));
+            let (files, bytes) = (ManifestCache::default(), file(codec, 200_000));
             // The blocks are kept from the second time on.
             assert!(read(&files, "a", &bytes) == (vec![0; 200_000], 1));
             assert_eq!(files.room.used.load(Ordering::Relaxed), bytes.len());
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn what_finds_no_room_is_read_each_time_until_others_go() {
         let bytes = file(Codec::Zstd, 100_000);
-        let files = KeptFiles::new(100_000 + 2 * bytes.len());
+        let files = ManifestCache::new(100_000 + 2 * bytes.len());
         for _ in 0..3 {
             assert!(read(&files, "a", &bytes).0 == vec![0; 100_000]);
             files.end_round();
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn errors_are_not_kept() {
-        let (files, bytes) = (KeptFiles::default(), file(Codec::Deflate, 10));
+        let (files, bytes) = (ManifestCache::default(), file(Codec::Deflate, 10));
         assert!(files.open("a", || Err(Error::not_found("gone"))).is_err());
         assert!(files.open("a", || Ok(bytes[..20].to_vec())).is_err());
         assert_eq!(read(&files, "a", &bytes), (vec![0; 10], 1));
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_it() {
-        let (files, bytes) = (KeptFiles::default(), file(Codec::Zstd, 10));
+        let (files, bytes) = (ManifestCache::default(), file(Codec::Zstd, 10));
         let held = files.files.lock().unwrap();
         assert_eq!(read(&files, "a", &bytes), (vec![0; 10], 1));
         drop(held);

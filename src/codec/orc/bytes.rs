@@ -117,8 +117,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::compression::{Codec, Compression};
     use super::*;
+    use crate::codec::orc::compression::{Codec, Compression};
 
     fn stream(bytes: Vec<u8>) -> Stream {
         let length = bytes.len();

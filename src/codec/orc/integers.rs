@@ -215,8 +215,8 @@ fn closest_width(bits: u32) -> Result<u32> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::compression::{Codec, Compression};
     use super::*;
+    use crate::codec::orc::compression::{Codec, Compression};
 
     fn decode(stored: &[u8], count: usize, signed: bool, v2: bool) -> Result<Vec<i64>> {
         let compression = Compression { codec: Codec::None, block_size: 0 };

@@ -224,7 +224,7 @@ proptest! {
         let text: arrow::array::ArrayRef = std::sync::Arc::new(arrow::array::StringArray::from(vec![value.to_string()]));
         let array: VariantArray = json_to_variant(&text).unwrap();
         let struct_array = array.into_inner();
-        let (metadata, bytes) = crate::data::variant::parts(&struct_array).unwrap();
+        let (metadata, bytes) = crate::data::arrow::variant::parts(&struct_array).unwrap();
         let read: Json = serde_json::from_str(&text_of(metadata.value(0), bytes.value(0)).unwrap()).unwrap();
         // It takes fractions for decimals where it can.
         prop_assert!(same(&read, &value), "{read} {value}");

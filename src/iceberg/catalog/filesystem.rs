@@ -6,12 +6,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::ident::{TableIdent, check_name};
 pub use super::metadata_files::{FoundMetadata, METADATA_FOLDER, find_metadata, load, read_metadata};
 use super::metadata_files::{VERSION_HINT, find_version, first_there, version_of, version_paths};
 use super::reachable::reachable_files;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::metadata::{TableMetadata, encode_metadata};
+use crate::format::ident::{TableIdent, check_name};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata_encode::encode_metadata;
 use crate::store::location::{join, normalise};
 use crate::store::{Store, in_parallel};
 

@@ -2,9 +2,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::*;
-use crate::iceberg::metadata::tests::fixture;
-use crate::iceberg::metadata::{Snapshot, parse_metadata};
-use crate::iceberg::metadata_build::new_table;
+use crate::iceberg::spec::metadata::tests::fixture;
+use crate::iceberg::spec::metadata_build::new_table;
+use crate::iceberg::spec::metadata_json::parse_metadata;
+use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Change, Hooked, Hooks};
 use crate::types::{Field, PartitionSpec, PrimitiveType, Schema, SortOrder};

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::ident::TableIdent;
-use super::names::Names;
+use super::register::TableRegister;
 use crate::error::{Error, Result};
+use crate::format::ident::TableIdent;
 use crate::store::local::TemporaryFolder;
 
 /// Tables and namespaces of one process.
@@ -39,7 +39,7 @@ impl MemoryNames {
     }
 }
 
-impl Names for MemoryNames {
+impl TableRegister for MemoryNames {
     fn location(&self, table: &TableIdent) -> Result<Option<String>> {
         Ok(self.state()?.tables.get(table).cloned())
     }

@@ -8,7 +8,8 @@
 //! Source: Iceberg specification, "File System Tables" and "Metastore Tables"; names as Java's Hadoop tables have them.
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::metadata::{TableMetadata, parse_metadata};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::metadata_json::parse_metadata;
 use crate::store::location::join;
 use crate::store::{FileInfo, Store, in_parallel};
 

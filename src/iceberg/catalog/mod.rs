@@ -1,14 +1,13 @@
 //! Catalogs: where tables are found by name, and where commits become visible.
 
 pub mod filesystem;
-pub mod ident;
+pub mod interface;
 pub mod memory;
 pub mod metadata_files;
-pub mod named;
-pub mod names;
+pub mod metadata_pointer;
 mod reachable;
+pub mod register;
+pub mod registered;
 pub mod sql;
-pub mod tables;
-pub mod versions;
 
-pub use ident::TableIdent;
+pub use crate::format::ident::TableIdent;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::error::{Result, ResultExt};
-use crate::iceberg::entries::EntryRequest;
-use crate::iceberg::manifest::{Inherited, Manifest};
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::load_manifests;
+use crate::iceberg::manifest::columns::{Inherited, Manifest};
+use crate::iceberg::manifest::entries::EntryRequest;
+use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::{Location, Store};
 
 /// Files by what they are.

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
-use super::ident::TableIdent;
-use super::names::Names;
+use super::register::TableRegister;
 use crate::error::{Error, Result};
+use crate::format::ident::TableIdent;
 use crate::store::database::{Database, Row, Statement};
 
 const TABLES: &str = "iceberg_tables";
@@ -111,7 +111,7 @@ fn first(row: Row) -> String {
     row.into_iter().next().flatten().unwrap_or_default()
 }
 
-impl Names for SqlNames {
+impl TableRegister for SqlNames {
     fn location(&self, table: &TableIdent) -> Result<Option<String>> {
         let text = format!(
             "SELECT metadata_location FROM iceberg_tables \

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use crate::error::{Result, ResultExt};
 use crate::iceberg::commit::manifests::inherited;
-use crate::iceberg::entries::{ADDED, DELETED, EXISTING, EntryRequest};
-use crate::iceberg::manifest::{Inherited, Manifest};
-use crate::iceberg::manifest_list::ManifestFile;
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::load_manifests;
-use crate::iceberg::snapshot::Snapshot;
+use crate::iceberg::manifest::columns::{Inherited, Manifest};
+use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING, EntryRequest};
+use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::Snapshot;
 use crate::store::location::{normalise, normalised};
 use crate::store::{Location, Store, in_parallel};
 

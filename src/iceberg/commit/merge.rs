@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use crate::error::{Error, Result};
 use crate::iceberg::commit::manifests::{ManifestWriter, target_bytes};
 use crate::iceberg::commit::removal::{Source, source_of};
-use crate::iceberg::entries::{ADDED, DELETED, EXISTING};
-use crate::iceberg::manifest_encode::ManifestEntry;
-use crate::iceberg::manifest_list::ManifestFile;
-use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::manifest::encode::ManifestEntry;
+use crate::iceberg::manifest::entries::{ADDED, DELETED, EXISTING};
+use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
 
 const ENABLED: &str = "commit.manifest-merge.enabled";

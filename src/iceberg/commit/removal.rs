@@ -12,19 +12,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::bounds::{may_match, must_match};
 use crate::expr::{BoundPredicate, Predicate, bind};
-use crate::iceberg::changes::may_hold;
+use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
 use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of};
-use crate::iceberg::deletes::partition_key;
-use crate::iceberg::entries::{DELETED, EXISTING, EntryColumns, EntryRequest};
-use crate::iceberg::manifest::Manifest;
-use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::plan::EntryScope;
-use crate::iceberg::planned::PartitionGroup;
-use crate::iceberg::specs::Specs;
-use crate::iceberg::statistics::{MetricsBounds, strict};
+use crate::iceberg::manifest::columns::Manifest;
+use crate::iceberg::manifest::entries::{DELETED, EXISTING, EntryColumns, EntryRequest};
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::plan::changes::may_hold;
+use crate::iceberg::plan::deletes::partition_key;
+use crate::iceberg::plan::file_bounds::{MetricsBounds, strict};
+use crate::iceberg::plan::planned::PartitionGroup;
+use crate::iceberg::plan::planner::EntryScope;
+use crate::iceberg::plan::specs::Specs;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
-use crate::task::{DataFile, FileContent, FileFormat, Partition};
 
 /// What tells a file of a table from all others: its path, and of a deletion vector also its place in that file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -253,7 +253,7 @@ impl Removal {
             Some(id) => Err(Error::conflict("a file that this commit removes is not in the table any more")
                 .with("file", id)
                 .with("clause", "removed files are still there")
-                .hint(crate::iceberg::commit::RUN_AGAIN)),
+                .hint(crate::iceberg::commit::preconditions::RUN_AGAIN)),
         }
     }
 }
@@ -393,7 +393,7 @@ impl<'a> Attempt<'a> {
             .with("file", columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default())
             .with("partition", group.partition.path())
             .with("clause", &self.filter)
-            .hint(crate::iceberg::commit::RUN_AGAIN))
+            .hint(crate::iceberg::commit::preconditions::RUN_AGAIN))
     }
 
     /// `goes` tells of each live entry whether it goes.

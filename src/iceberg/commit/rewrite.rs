@@ -9,16 +9,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::error::{Error, Result, ResultExt};
+use crate::format::task::Partition;
 use crate::iceberg::commit::manifests::{ManifestWriter, inherited, partitions_of, target_bytes};
 use crate::iceberg::commit::removal::{Source, source_of};
-use crate::iceberg::deletes::partition_key;
-use crate::iceberg::entries::{DELETED, EXISTING, EntryRequest};
-use crate::iceberg::manifest::Manifest;
-use crate::iceberg::manifest_encode::ManifestEntry;
-use crate::iceberg::manifest_list::{ManifestContent, ManifestFile};
-use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::manifest::columns::Manifest;
+use crate::iceberg::manifest::encode::ManifestEntry;
+use crate::iceberg::manifest::entries::{DELETED, EXISTING, EntryRequest};
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::plan::deletes::partition_key;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::store::in_parallel;
-use crate::task::Partition;
 
 /// Entries in memory at most, but for those of one new manifest and of one old one for each thread.
 const WAVE: u64 = if cfg!(test) { 4 } else { 100_000 };

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{RUN_AGAIN, SnapshotChange};
+use super::preconditions::RUN_AGAIN;
+use super::producer::SnapshotProducer;
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::snapshot::Snapshot;
-use crate::task::FileContent;
+use crate::format::task::FileContent;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::Snapshot;
 
-impl SnapshotChange {
+impl SnapshotProducer {
     /// The rows of a table that was upgraded to version 3 get their ids with the first snapshot made since. Those that were
     /// read before have none to keep, and would get others once more.
     ///

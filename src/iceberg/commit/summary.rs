@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::snapshot::Snapshot;
-use crate::task::{DataFile, FileContent, FileFormat};
+use crate::format::task::{DataFile, FileContent, FileFormat};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::Snapshot;
 
 /// The property that says up to how many changed partitions each gets a summary of its own.
 const PARTITION_LIMIT: &str = "write.summary.partition-limit";

@@ -1,7 +1,7 @@
 //! Finding columns by the names that a user writes.
 
 use crate::error::{Error, Result};
-use crate::types::near::near;
+use crate::types::suggest::near;
 use crate::types::{Field, Schema, Type};
 
 /// The path of a column, name by name.

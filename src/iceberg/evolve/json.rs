@@ -10,7 +10,8 @@ use super::{
     SchemaUpdate, SortOrderUpdate, Source, SpecOperation, SpecUpdate, Version,
 };
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::{MAIN_BRANCH, RefKind};
+use crate::iceberg::spec::metadata::MAIN_BRANCH;
+use crate::iceberg::spec::snapshot::RefKind;
 use crate::types::Type;
 use crate::types::schema_json::{schema_from_json, type_from_json};
 use crate::types::type_text::parse_type;

@@ -7,10 +7,12 @@
 //! Source: Iceberg specification, "Schema Evolution", "Partition Evolution", "Sorting", "Snapshot References".
 
 mod columns;
+pub(crate) mod commit;
 mod defaults;
 mod json;
 mod name_mapping;
 mod partition;
+pub(crate) mod properties;
 mod refs;
 mod requirements;
 mod schema;
@@ -29,7 +31,7 @@ pub use requirements::Requirements;
 pub use schema::{NewColumn, Position, SchemaOperation, SchemaUpdate};
 pub use sort_order::{NewSortField, SortOrderUpdate};
 
-use super::metadata::TableMetadata;
+use super::spec::metadata::TableMetadata;
 use crate::error::{Error, Result};
 
 /// Where the metrics mode of a column is set.

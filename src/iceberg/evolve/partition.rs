@@ -11,9 +11,9 @@ use std::sync::Arc;
 use super::columns::{require, same_name};
 use super::schema_apply::check_used_columns;
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::partition::FIRST_PARTITION_FIELD_ID;
-use crate::iceberg::partition_by::{Term, check_source};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::partition::FIRST_PARTITION_FIELD_ID;
+use crate::iceberg::spec::partition_by::{Term, check_source};
 use crate::types::{FieldId, PartitionField, PartitionSpec, Schema, SortOrder, Transform};
 
 /// A list of changes of the partition spec.

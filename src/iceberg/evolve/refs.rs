@@ -6,7 +6,8 @@
 //! Source: Iceberg specification, "Snapshot References", "Snapshot Retention Policy".
 
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef, TableMetadata};
+use crate::iceberg::spec::metadata::{MAIN_BRANCH, TableMetadata};
+use crate::iceberg::spec::snapshot::{RefKind, Snapshot, SnapshotRef};
 use crate::types::temporal::format_instant;
 
 /// A version of the table.

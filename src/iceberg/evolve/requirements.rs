@@ -8,7 +8,7 @@ use std::fmt::Display;
 
 use super::Evolution;
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::spec::metadata::TableMetadata;
 
 /// Parts of the table and what they must still be.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 use super::columns::{ColumnPath, dotted, find, missing, require, same_name};
 use super::defaults::{canonical, promoted};
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::schema::LAST_USER_FIELD_ID;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Transform, Type};
 

@@ -7,9 +7,9 @@ use super::columns::{ColumnPath, dotted, find};
 use super::name_mapping::update_name_mapping;
 use super::schema::{Pending, Place, ROOT, SchemaUpdate};
 use crate::error::{Error, Result};
-use crate::iceberg::metadata::TableMetadata;
-use crate::iceberg::partition_by::check_source;
-use crate::iceberg::schema::check_schema;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::partition_by::check_source;
+use crate::iceberg::spec::schema::check_schema;
 use crate::types::{Field, FieldId, PartitionSpec, Schema, SortOrder, Transform, Type};
 
 /// The property with the names that columns have in files without field ids.

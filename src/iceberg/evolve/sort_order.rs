@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::partition::{Source, resolve};
 use crate::error::{Result, ResultExt};
-use crate::iceberg::metadata::TableMetadata;
+use crate::iceberg::spec::metadata::TableMetadata;
 use crate::types::{SortField, SortOrder};
 
 /// A new sort order. No fields: unsorted.

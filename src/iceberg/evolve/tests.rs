@@ -11,10 +11,11 @@ use serde_json::{Value as Json, json};
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::iceberg::metadata::{encode_metadata, parse_metadata};
-use crate::iceberg::metadata_build::new_table;
-use crate::iceberg::partition_by::parse_partition_by;
-use crate::iceberg::sort_order::parse_sort_by;
+use crate::iceberg::spec::metadata_build::new_table;
+use crate::iceberg::spec::metadata_encode::encode_metadata;
+use crate::iceberg::spec::metadata_json::parse_metadata;
+use crate::iceberg::spec::partition_by::parse_partition_by;
+use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::types::schema_json::schema_from_json;
 
 const NOW: i64 = 1_700_000_000_000;

@@ -7,14 +7,14 @@ use super::named_columns;
 use super::new_schema::{checked, renumbered_type};
 use super::warehouse::put_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::now_ms;
-use crate::paimon::data_type::{DataField, DataType, TypeKind};
-use crate::paimon::index_manifest::{IndexEntry, read_index_manifest};
-use crate::paimon::options::Options;
-use crate::paimon::schema::{SchemaParts, TableSchema};
-use crate::paimon::snapshot::Snapshot;
+use crate::paimon::commit::producer::now_ms;
+use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
+use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
+use crate::paimon::spec::schema::{SchemaParts, TableSchema};
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::types::options::Options;
 
-/// Attempts to make a schema, while others make some too.
+/// CommitAttempt to make a schema, while others make some too.
 const ATTEMPTS: usize = 100;
 
 /// Types nest at most so deep.

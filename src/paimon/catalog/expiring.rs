@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::filesystem::TableFolder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::paimon::snapshot::Snapshot;
+use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::location::join;
 
 /// The number of the first snapshot that stays.

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::manifest_folder::ManifestFolder;
-use crate::paimon::partition::checked_name;
-use crate::paimon::schema::TableSchema;
-use crate::paimon::snapshot::{Snapshot, Tag};
+use crate::paimon::manifest::folder::ManifestFolder;
+use crate::paimon::spec::partition::checked_name;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::{Snapshot, Tag};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 

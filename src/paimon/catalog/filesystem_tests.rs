@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::paimon::metadata::TableMetadata;
-use crate::paimon::testing::table;
+use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::spec::testing::table;
 use crate::store::local::LocalStore;
 
 fn copy(from: &Path, to: &Path) {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::error::{Error, Result};
-use crate::paimon::schema::TableSchema;
+use crate::paimon::spec::schema::TableSchema;
 use crate::types::options::split_names;
 
 /// Options whose value is a list of columns, and whether the table must have these.

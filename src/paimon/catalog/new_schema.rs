@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use super::named_columns;
 use crate::error::{Error, Result};
-use crate::paimon::bucket::POSTPONE_BUCKET;
-use crate::paimon::data_type::{DataField, DataType, TypeKind};
-use crate::paimon::manifest_encode::manifest_codec;
-use crate::paimon::options::MergeEngine;
-use crate::paimon::schema::{SchemaParts, TableSchema};
+use crate::paimon::manifest::encode::manifest_codec;
+use crate::paimon::spec::bucket::POSTPONE_BUCKET;
+use crate::paimon::spec::data_type::{DataField, DataType, TypeKind};
+use crate::paimon::spec::options::MergeEngine;
+use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::types::FieldId;
 
 /// Names that files have columns of their own under.

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use super::filesystem::{MAIN_BRANCH, TableFolder};
 use super::warehouse::remove_below;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::now_ms;
-use crate::paimon::snapshot::Snapshot;
-use crate::paimon::tag_times::{tag_file, trimmed};
+use crate::paimon::commit::producer::now_ms;
+use crate::paimon::commit::tag_times::{tag_file, trimmed};
+use crate::paimon::spec::snapshot::Snapshot;
 use crate::store::location::join;
 
 /// Where a rollback goes.
@@ -27,7 +27,7 @@ pub enum RollbackTo {
 /// A name that the user gave to something new.
 fn new_name<'a>(name: &'a str, what: &str) -> Result<&'a str> {
     let bad = || Error::invalid(format!("'{}' can't be the name of a {what}", name.escape_debug()));
-    crate::paimon::partition::checked_name(name).ok().filter(|n| !n.trim().is_empty()).ok_or_else(bad)
+    crate::paimon::spec::partition::checked_name(name).ok().filter(|n| !n.trim().is_empty()).ok_or_else(bad)
 }
 
 impl TableFolder {

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::paimon::catalog::warehouse::create_table;
-use crate::paimon::commit::{Changes, Commit};
-use crate::paimon::data_type::{DataField, TypeKind};
-use crate::paimon::schema::SchemaParts;
+use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::spec::data_type::{DataField, TypeKind};
+use crate::paimon::spec::schema::SchemaParts;
 use crate::store::Store;
 use crate::store::local::LocalStore;
 use crate::store::testing::{Change, Hooked, Hooks};

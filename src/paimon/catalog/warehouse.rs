@@ -7,9 +7,9 @@ use std::sync::Arc;
 use super::filesystem::{TableFolder, is_table};
 use super::new_schema::first_schema;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::paimon::commit::now_ms;
-use crate::paimon::partition::checked_name;
-use crate::paimon::schema::{SchemaParts, TableSchema};
+use crate::paimon::commit::producer::now_ms;
+use crate::paimon::spec::partition::checked_name;
+use crate::paimon::spec::schema::{SchemaParts, TableSchema};
 use crate::store::location::join;
 use crate::store::{Store, in_parallel};
 

@@ -5,22 +5,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::merge::ALL;
-use super::{Changes, Replaced};
+use super::producer::{Changes, Replaced};
 use crate::error::{Error, Result};
-use crate::paimon::binary_row::BinaryRow;
-use crate::paimon::bucket::POSTPONE_BUCKET;
-use crate::paimon::data_type::DataType;
-use crate::paimon::entries::{ADD, APPEND, DELETE, EntryRequest};
-use crate::paimon::file_entry::{FileEntry, partition_row};
-use crate::paimon::index_manifest::{DELETION_VECTORS, IndexEntry};
-use crate::paimon::live::{data_manifests, live_files};
-use crate::paimon::manifest_folder::ManifestFolder;
-use crate::paimon::options::Options;
-use crate::paimon::partition::{checked_name, partition_of};
-use crate::paimon::schema::TableSchema;
-use crate::paimon::snapshot::Snapshot;
-use crate::task::{DataFile, PaimonNewFile, Partition};
+use crate::format::task::{DataFile, PaimonNewFile, Partition};
+use crate::paimon::manifest::entries::{ADD, APPEND, DELETE, EntryRequest};
+use crate::paimon::manifest::file_entry::{FileEntry, partition_row};
+use crate::paimon::manifest::folder::ManifestFolder;
+use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, IndexEntry};
+use crate::paimon::manifest::live::{data_manifests, live_files};
+use crate::paimon::spec::binary_row::BinaryRow;
+use crate::paimon::spec::bucket::POSTPONE_BUCKET;
+use crate::paimon::spec::data_type::DataType;
+use crate::paimon::spec::partition::{checked_name, partition_of};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
 use crate::types::Value;
+use crate::types::options::Options;
 
 /// The parts of a commit that do not depend on the snapshot that it goes on.
 #[derive(Debug)]

@@ -5,15 +5,15 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use super::CommitKind;
 use super::changes::{compare_keys, sort_by_keys};
 use super::merge::merged;
+use super::producer::CommitKind;
 use crate::error::{Error, Result, ResultExt};
-use crate::paimon::entries::{ADD, DELETE};
-use crate::paimon::file_entry::FileEntry;
-use crate::paimon::index_manifest::IndexEntry;
-use crate::paimon::schema::TableSchema;
-use crate::paimon::sections::overlapping;
+use crate::paimon::manifest::entries::{ADD, DELETE};
+use crate::paimon::manifest::file_entry::FileEntry;
+use crate::paimon::manifest::index_manifest::IndexEntry;
+use crate::paimon::plan::sections::overlapping;
+use crate::paimon::spec::schema::TableSchema;
 
 /// What a commit does, and what it meets.
 pub(super) struct Meeting<'a> {

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use super::manifests::MetadataFiles;
 use crate::error::{Error, Result};
+use crate::format::task::BucketHashes;
 use crate::paimon::catalog::filesystem::TableFolder;
-use crate::paimon::entries::{ADD, DELETE};
-use crate::paimon::hash_index::{HashIndexes, encode_hashes};
-use crate::paimon::index_manifest::{HASH, IndexEntry};
-use crate::paimon::schema::TableSchema;
-use crate::task::BucketHashes;
+use crate::paimon::manifest::entries::{ADD, DELETE};
+use crate::paimon::manifest::hash_index::{HashIndexes, encode_hashes};
+use crate::paimon::manifest::index_manifest::{HASH, IndexEntry};
+use crate::paimon::spec::schema::TableSchema;
 
 /// The hashes of new rows by partition and bucket.
 type ByBucket<'a> = BTreeMap<&'a [u8], BTreeMap<i32, BTreeSet<i32>>>;

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use indexmap::IndexMap;
 
 use crate::error::{Error, Result};
-use crate::paimon::entries::DELETE;
-use crate::paimon::index_manifest::{DELETION_VECTORS, HASH, IndexEntry};
+use crate::paimon::manifest::entries::DELETE;
+use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, HASH, IndexEntry};
 
 /// The index files after `changes` to `before`.
 ///

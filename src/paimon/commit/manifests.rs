@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use crate::codec::avro::Codec;
 use crate::error::Result;
-use crate::paimon::binary_row::{BinaryRow, compare_fields};
-use crate::paimon::binary_row_write::{encode_row, prefixed};
-use crate::paimon::data_type::{DataType, TypeKind};
-use crate::paimon::entries::ADD;
-use crate::paimon::file_entry::FileEntry;
-use crate::paimon::index_manifest::IndexEntry;
-use crate::paimon::manifest_encode::{ManifestWriter, encode_index_manifest, encode_manifest_list, manifest_codec};
-use crate::paimon::manifest_list::ManifestFile;
-use crate::paimon::partition::manifest_path;
-use crate::paimon::schema::TableSchema;
-use crate::paimon::stats::SimpleStats;
+use crate::paimon::manifest::encode::{ManifestWriter, encode_index_manifest, encode_manifest_list, manifest_codec};
+use crate::paimon::manifest::entries::ADD;
+use crate::paimon::manifest::file_entry::FileEntry;
+use crate::paimon::manifest::index_manifest::IndexEntry;
+use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::spec::binary_row::{BinaryRow, compare_fields};
+use crate::paimon::spec::binary_row_write::{encode_row, prefixed};
+use crate::paimon::spec::data_type::{DataType, TypeKind};
+use crate::paimon::spec::partition::manifest_path;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::stats::SimpleStats;
 use crate::store::Store;
 
 /// How often a manifest's size is looked at, in entries.

@@ -10,14 +10,14 @@ use indexmap::IndexMap;
 
 use super::manifests::{Layout, MetadataFiles};
 use crate::error::{Error, Result};
-use crate::paimon::binary_row::{BinaryRow, compare_fields};
-use crate::paimon::data_type::DataType;
-use crate::paimon::entries::{ADD, DELETE, EntryRequest};
-use crate::paimon::file_entry::FileEntry;
-use crate::paimon::live::read_manifest;
-use crate::paimon::manifest_folder::ManifestFolder;
-use crate::paimon::manifest_list::ManifestFile;
-use crate::paimon::schema::TableSchema;
+use crate::paimon::manifest::entries::{ADD, DELETE, EntryRequest};
+use crate::paimon::manifest::file_entry::FileEntry;
+use crate::paimon::manifest::folder::ManifestFolder;
+use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::live::read_manifest;
+use crate::paimon::spec::binary_row::{BinaryRow, compare_fields};
+use crate::paimon::spec::data_type::DataType;
+use crate::paimon::spec::schema::TableSchema;
 use crate::store::{Store, in_parallel};
 
 /// Everything that entries record.

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::super::compression::{Codec, Compression};
-use super::super::tail::{Kind, MAGIC, StreamKind, StripeInfo};
 use super::integers::zigzag;
 use super::statistics::ColumnStatistics;
+use crate::codec::orc::compression::{Codec, Compression};
+use crate::codec::orc::tail::{Kind, MAGIC, StreamKind, StripeInfo};
 
 /// Version 0.12 of the format.
 const VERSION: [u64; 2] = [0, 12];

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libdeflater::CompressionLvl;
 
-use super::super::compression::{Codec, Compression, HEADER};
+use crate::codec::orc::compression::{Codec, Compression, HEADER};
 use crate::error::{Error, Result};
 
 /// Bytes of a chunk before compression.

@@ -1,10 +1,10 @@
 use proptest::prelude::*;
 
-use super::super::super::bytes::Bits;
-use super::super::super::integers::{IntegerEncoding, Integers};
-use super::super::super::stream::Stream;
-use super::super::{BitWriter, IntegerWriter};
 use super::*;
+use crate::codec::orc::bytes::Bits;
+use crate::codec::orc::encode::{BitWriter, IntegerWriter};
+use crate::codec::orc::integers::{IntegerEncoding, Integers};
+use crate::codec::orc::stream::Stream;
 
 fn codec() -> impl Strategy<Value = Codec> {
     prop_oneof![Just(Codec::None), Just(Codec::Zlib), Just(Codec::Snappy), Just(Codec::Zstd)]

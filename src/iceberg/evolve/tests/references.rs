@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::iceberg::metadata::{MAIN_BRANCH, RefKind, Snapshot, SnapshotRef};
+use crate::iceberg::spec::metadata::MAIN_BRANCH;
+use crate::iceberg::spec::snapshot::{RefKind, Snapshot, SnapshotRef};
 
 /// Snapshots 1, 2, 3 on main at times 10, 20, 30; 4 on `audit` from 3; 5 on `other` from 1.
 fn history() -> TableMetadata {

@@ -1,0 +1,167 @@
+//! Reads files that have different columns of the same rows.
+//!
+//! A Paimon table with data evolution adds or changes columns by files of their own, whose rows are in the order of those
+//! that are there. A column comes from the newest file that has it; what no file has is null.
+//!
+//! Source: Java's `DataEvolutionSplitRead`.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+
+use super::read::{Narrow, Reading, file_context, has_rows};
+use crate::data::read::file::{Batches, read_task};
+use crate::data::read::leveled_columns::columns_of;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::format::task::{MergeSection, PaimonContext, ReadContext, ScanTask};
+use crate::types::metadata_columns::is_metadata;
+use crate::types::{Field, FieldId};
+
+/// The rows of a section of such files, as [`read_task`] gives those of one.
+///
+/// # Errors
+/// As [`read_task`]; `CorruptTable` if the files have different numbers of rows; `Unsupported` for deletes.
+pub(crate) fn read_aligned(reading: Reading<'_>, task: &ScanTask, section: &MergeSection) -> Result<Batches> {
+    let context = reading.context;
+    let paimon = context.paimon.as_deref().ok_or_else(|| Error::internal("only files of Paimon tables are aligned"))?;
+    let mut files: Vec<&ScanTask> = section.runs.iter().flatten().collect();
+    files.sort_by_key(|file| Reverse(file.data_file.leveled.as_ref().map_or(0, |f| f.max_sequence_number)));
+    if files.iter().any(|file| !file.deletes.is_empty()) {
+        return Err(Error::unsupported("rows that are parted among files cannot have deletes"));
+    }
+    let fields = wanted_fields(context, task)?;
+    let mut owners = Vec::with_capacity(fields.len());
+    for field in &fields {
+        owners.push(owner(paimon, &files, field.id)?);
+    }
+    let mut parts: Vec<Part> = Vec::new();
+    let mut columns = vec![(0, 0); fields.len()];
+    for (index, file) in files.iter().enumerate() {
+        let own: Vec<usize> = (0..fields.len()).filter(|field| owners.get(*field) == Some(&index)).collect();
+        if own.is_empty() && (index > 0 || !fields.is_empty()) {
+            continue;
+        }
+        for (place, field) in own.iter().enumerate() {
+            if let Some(column) = columns.get_mut(*field) {
+                *column = (parts.len(), place);
+            }
+        }
+        let context = file_context(context, own.iter().filter_map(|field| fields.get(*field).cloned()).collect());
+        let whole = ScanTask { residual: Arc::new(BoundPredicate::True), change: None, merge: None, ..(*file).clone() };
+        parts.push(Part { batches: read_task(reading.store, &context, &whole, reading.cache)?, rest: None });
+    }
+    let narrow = Narrow::to(&fields, &context.projection, task)?;
+    let path = task.data_file.path.clone();
+    let aligned = Aligned { parts, columns, schema: None, is_over: false };
+    let rows = aligned.map(move |batch| narrow.rows(&batch?).with("path", &path));
+    Ok(Box::new(rows.filter(has_rows)))
+}
+
+/// The columns that are selected or asked for.
+fn wanted_fields(context: &ReadContext, task: &ScanTask) -> Result<Vec<Field>> {
+    let optional = |field: &Field| Field { required: false, ..field.clone() };
+    let top = |id: FieldId| context.schema.path(id).and_then(|path| path.first().copied());
+    let mut fields: Vec<Field> = context.projection.fields.iter().map(optional).collect();
+    for id in task.residual.field_ids() {
+        let whole = top(id).ok_or_else(|| Error::internal(format!("the schema has no column {id}")))?;
+        match fields.iter_mut().find(|f| f.id == whole.id) {
+            Some(known) => *known = optional(whole),
+            None => fields.push(optional(whole)),
+        }
+    }
+    Ok(fields)
+}
+
+/// The newest file that has a column; the newest of all if none has, and for what is true of rows.
+fn owner(paimon: &PaimonContext, files: &[&ScanTask], id: FieldId) -> Result<usize> {
+    if is_metadata(id) {
+        return Ok(0);
+    }
+    for (index, file) in files.iter().enumerate() {
+        let leveled = file.data_file.leveled.as_ref();
+        let leveled = leveled.ok_or_else(|| Error::internal("a file of a Paimon table has no schema"))?;
+        if columns_of(paimon, leveled)?.iter().any(|f| f.id == id) {
+            return Ok(index);
+        }
+    }
+    Ok(0)
+}
+
+/// Some columns of the rows, and a batch of which some rows are left.
+struct Part {
+    batches: Batches,
+    rest: Option<RecordBatch>,
+}
+
+/// Streams rows whose columns come from several files.
+struct Aligned {
+    parts: Vec<Part>,
+    /// Of each column its part and its place there.
+    columns: Vec<(usize, usize)>,
+    schema: Option<SchemaRef>,
+    is_over: bool,
+}
+
+impl Aligned {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let mut rows = usize::MAX;
+        for part in &mut self.parts {
+            if part.rest.is_none() {
+                part.rest = part.batches.next().transpose()?;
+            }
+            rows = rows.min(part.rest.as_ref().map_or(0, RecordBatch::num_rows));
+        }
+        if rows == 0 || self.parts.is_empty() {
+            return match self.parts.iter().any(|part| part.rest.is_some()) {
+                true => Err(Error::corrupt("files with columns of the same rows have different numbers of them")),
+                false => Ok(None),
+            };
+        }
+        let slices: Vec<RecordBatch> = self.parts.iter_mut().filter_map(|part| part.take(rows)).collect();
+        let column = |(part, place): &(usize, usize)| {
+            let column = slices.get(*part).and_then(|batch| batch.columns().get(*place).cloned());
+            column.ok_or_else(|| Error::internal("a column was not read"))
+        };
+        let columns: Vec<ArrayRef> = self.columns.iter().map(column).collect::<Result<_>>()?;
+        let schema = self.schema.get_or_insert_with(|| {
+            let field = |(part, place): &(usize, usize)| {
+                slices.get(*part).and_then(|batch| batch.schema().fields().get(*place).cloned())
+            };
+            Arc::new(ArrowSchema::new(self.columns.iter().filter_map(field).collect::<Vec<_>>()))
+        });
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(schema.clone(), columns, &options);
+        batch.map(Some).map_err(|e| Error::internal("aligned rows are no Arrow batch").because(e))
+    }
+}
+
+impl Part {
+    /// The next rows, of which there are so many.
+    fn take(&mut self, rows: usize) -> Option<RecordBatch> {
+        let batch = self.rest.take()?;
+        if rows < batch.num_rows() {
+            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        Some(batch.slice(0, rows))
+    }
+}
+
+impl Iterator for Aligned {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.is_over {
+            return None;
+        }
+        let next = self.next_batch();
+        self.is_over = !matches!(next, Ok(Some(_)));
+        next.transpose()
+    }
+}
+
+#[cfg(test)]
+#[path = "aligned_read_tests.rs"]
+mod tests;

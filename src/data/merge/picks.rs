@@ -1,0 +1,221 @@
+//! Columns put together of rows of several batches, and of values that merging made.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int32Array, MutableArrayData, make_array, new_null_array};
+use arrow::compute::{concat, interleave};
+use arrow::datatypes::DataType;
+
+use crate::data::paimon_types::declared_cast::array_of;
+use crate::error::{Error, Result};
+use crate::types::{Type, Value};
+
+/// A row of one of the batches that are being merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Which batch.
+    pub slot: u32,
+    /// Which of its rows.
+    pub row: u32,
+}
+
+/// What a column has in a row that is being merged.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    Null,
+    /// The same as another row.
+    At(Place),
+    Made(Made),
+}
+
+/// A value that no row has.
+#[derive(Clone, Debug)]
+pub(crate) enum Made {
+    /// Of a primitive type.
+    Value(Value),
+    /// Of a list or map: an array of one row.
+    Row(ArrayRef),
+}
+
+impl Held {
+    pub fn is_null(&self) -> bool {
+        matches!(self, Held::Null)
+    }
+
+    /// A value, or null.
+    pub fn made(value: Option<Value>) -> Held {
+        value.map_or(Held::Null, |v| Held::Made(Made::Value(v)))
+    }
+}
+
+const NULL: u32 = u32::MAX;
+const MADE: u32 = u32::MAX - 1;
+
+/// Rows of one source that follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    source: u32,
+    start: u32,
+    rows: u32,
+}
+
+/// The rows of a column in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Picks {
+    pieces: Vec<Piece>,
+    made: Vec<Made>,
+    rows: usize,
+}
+
+impl Picks {
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Adds rows of a batch.
+    pub fn push_rows(&mut self, slot: u32, start: u32, rows: u32) {
+        self.rows += rows as usize;
+        match self.pieces.last_mut() {
+            Some(last) if last.source == slot && slot < MADE && last.start + last.rows == start => last.rows += rows,
+            _ => self.pieces.push(Piece { source: slot, start, rows }),
+        }
+    }
+
+    /// Adds one row.
+    pub fn push(&mut self, held: Held) {
+        match held {
+            Held::At(place) => self.push_rows(place.slot, place.row, 1),
+            Held::Null => self.push_rows(NULL, 0, 1),
+            Held::Made(made) => {
+                self.push_rows(MADE, self.made.len() as u32, 1);
+                self.made.push(made);
+            }
+        }
+    }
+
+    /// How columns are put together of these rows.
+    pub fn gather(&self) -> Gather {
+        let mut sources = Vec::new();
+        // By slot, then nulls and made values.
+        let slots = self.pieces.iter().filter(|p| p.source < MADE).map(|p| p.source as usize + 1).max().unwrap_or(0);
+        let mut places: Vec<Option<usize>> = vec![None; slots + 2];
+        let mut dense = |source: u32| {
+            let at = if source < MADE { source as usize } else { slots + (source - MADE) as usize };
+            let mut add = || {
+                sources.push(source);
+                sources.len() - 1
+            };
+            match places.get_mut(at) {
+                Some(place) => *place.get_or_insert_with(add),
+                None => add(),
+            }
+        };
+        let how = match self.pieces.as_slice() {
+            [one] if one.source < MADE => {
+                dense(one.source);
+                How::Slice(one.start as usize, one.rows as usize)
+            }
+            pieces if self.rows >= LONG_PIECES * pieces.len() => How::Ranges(
+                pieces.iter().map(|p| (dense(p.source), p.start as usize, (p.start + p.rows) as usize)).collect(),
+            ),
+            pieces => {
+                let mut rows = Vec::with_capacity(self.rows);
+                for piece in pieces {
+                    let source = dense(piece.source);
+                    rows.extend((piece.start..piece.start + piece.rows).map(|row| (source, row as usize)));
+                }
+                How::Rows(rows)
+            }
+        };
+        Gather { sources, how, rows: self.rows }
+    }
+
+    /// The array of the values that merging made.
+    fn made(&self, ty: &Type) -> Result<ArrayRef> {
+        if let [Made::Row(_), ..] = self.made.as_slice() {
+            let rows = self.made.iter().map(|made| match made {
+                Made::Row(row) => Ok(row.as_ref()),
+                Made::Value(_) => Err(Error::internal("a merged column is both nested and not")),
+            });
+            return concat(&rows.collect::<Result<Vec<_>>>()?).map_err(|e| unmerged(&e));
+        }
+        let values = self.made.iter().map(|made| match made {
+            Made::Value(value) => Some(value.clone()),
+            Made::Row(_) => None,
+        });
+        let ty = ty.as_primitive().ok_or_else(|| Error::internal("a nested value was made of a primitive one"))?;
+        array_of(values.collect(), ty)
+    }
+
+    /// The column of type `ty` whose batches `column` gives.
+    pub fn array<'a>(
+        &self,
+        gather: &Gather,
+        ty: &Type,
+        column: impl Fn(u32) -> Option<&'a ArrayRef>,
+    ) -> Result<ArrayRef> {
+        let absent = || Error::internal("a batch that is merged is gone");
+        let made = if gather.sources.contains(&MADE) { Some(self.made(ty)?) } else { None };
+        let known = gather.sources.iter().find_map(|s| if *s < MADE { column(*s) } else { None }).or(made.as_ref());
+        let data_type = match known {
+            Some(array) => array.data_type().clone(),
+            None => column(0).ok_or_else(absent)?.data_type().clone(),
+        };
+        let null = new_null_array(&data_type, 1);
+        let source = |source: &u32| match *source {
+            NULL => Ok(&null),
+            MADE => made.as_ref().ok_or_else(absent),
+            slot => column(slot).ok_or_else(absent),
+        };
+        let sources = gather.sources.iter().map(source).collect::<Result<Vec<_>>>()?;
+        gather.array(&sources, &data_type)
+    }
+}
+
+/// From so many rows in a piece on, pieces are copied whole.
+const LONG_PIECES: usize = 8;
+
+/// How a column is put together.
+#[derive(Debug)]
+pub(crate) struct Gather {
+    sources: Vec<u32>,
+    how: How,
+    rows: usize,
+}
+
+#[derive(Debug)]
+enum How {
+    Slice(usize, usize),
+    Ranges(Vec<(usize, usize, usize)>),
+    Rows(Vec<(usize, usize)>),
+}
+
+impl Gather {
+    fn array(&self, sources: &[&ArrayRef], data_type: &DataType) -> Result<ArrayRef> {
+        let Some(first) = sources.first() else { return Ok(new_null_array(data_type, 0)) };
+        match &self.how {
+            How::Slice(start, rows) => Ok(first.slice(*start, *rows)),
+            How::Ranges(ranges) => {
+                let data: Vec<_> = sources.iter().map(|a| a.to_data()).collect();
+                let mut out = MutableArrayData::new(data.iter().collect(), false, self.rows);
+                for (source, start, end) in ranges {
+                    out.try_extend(*source, *start, *end).map_err(|e| unmerged(&e))?;
+                }
+                Ok(make_array(out.freeze()))
+            }
+            How::Rows(rows) => {
+                let arrays: Vec<&dyn Array> = sources.iter().map(|a| a.as_ref() as &dyn Array).collect();
+                interleave(&arrays, rows).map_err(|e| unmerged(&e))
+            }
+        }
+    }
+}
+
+/// An array of so many rows that are added.
+pub(crate) fn added(rows: usize) -> ArrayRef {
+    Arc::new(Int32Array::from_value(0, rows))
+}
+
+pub(crate) fn unmerged(e: &arrow::error::ArrowError) -> Error {
+    Error::internal("merged rows are no Arrow column").because(e.to_string())
+}

@@ -1,0 +1,193 @@
+//! Strings of an ORC column in a stripe: by a dictionary as long as that pays, else one after another.
+
+use std::hash::BuildHasher;
+
+use hashbrown::hash_table::Entry;
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::codec::orc::StreamKind;
+use crate::codec::orc::encode::{Compressor, EncodingOut, IntegerWriter, StreamWriter};
+
+/// A dictionary pays while it has no more than so many of ten values, as in Java.
+const MOST_DISTINCT: usize = 8;
+
+/// Whether it pays is looked at when it has so many values or bytes.
+const ENOUGH_VALUES: usize = 10_000;
+const ENOUGH_BYTES: usize = 4 << 20;
+
+/// Takes the strings of a column.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    compressor: Compressor,
+    form: Form,
+    /// Where the groups of rows begin that are not in a dictionary.
+    positions: Vec<Vec<u64>>,
+}
+
+/// The streams of a column in a stripe.
+pub(crate) struct ColumnStreams {
+    pub streams: Vec<(StreamKind, Vec<u8>)>,
+    pub encoding: EncodingOut,
+    /// Where each group of rows begins, if that is known only now.
+    pub positions: Vec<Vec<u64>>,
+}
+
+#[derive(Debug)]
+enum Form {
+    Dictionary(Dictionary),
+    Direct { bytes: StreamWriter, lengths: IntegerWriter },
+}
+
+#[derive(Debug, Default)]
+struct Dictionary {
+    known: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    ends: Vec<usize>,
+    content: Vec<u8>,
+    /// The number of each value's entry.
+    indexes: Vec<u32>,
+    /// How many values there were at the beginning of each group of rows.
+    groups: Vec<usize>,
+}
+
+fn entry<'a>(ends: &[usize], content: &'a [u8], at: u32) -> &'a [u8] {
+    let at = at as usize;
+    let start = if at == 0 { 0 } else { ends.get(at - 1).copied().unwrap_or_default() };
+    content.get(start..ends.get(at).copied().unwrap_or_default()).unwrap_or_default()
+}
+
+impl Dictionary {
+    fn push(&mut self, text: &[u8]) {
+        let (ends, content, hasher) = (&mut self.ends, &mut self.content, &self.hasher);
+        let next = ends.len() as u32;
+        let found = self.known.entry(
+            hasher.hash_one(text),
+            |at| entry(ends, content, *at) == text,
+            |at| hasher.hash_one(entry(ends, content, *at)),
+        );
+        let at = match found {
+            Entry::Occupied(found) => *found.get(),
+            Entry::Vacant(place) => {
+                place.insert(next);
+                content.extend_from_slice(text);
+                ends.push(content.len());
+                next
+            }
+        };
+        self.indexes.push(at);
+    }
+
+    fn pays(&self) -> bool {
+        self.ends.len() * 10 <= self.indexes.len() * MOST_DISTINCT
+    }
+
+    fn is_large(&self) -> bool {
+        self.ends.len() >= ENOUGH_VALUES || self.content.len() >= ENOUGH_BYTES
+    }
+}
+
+fn position(bytes: &StreamWriter, lengths: &IntegerWriter) -> Vec<u64> {
+    let mut at = Vec::new();
+    bytes.position(&mut at);
+    lengths.position(&mut at);
+    at
+}
+
+impl Texts {
+    /// No strings.
+    pub(crate) fn new(compressor: &Compressor) -> Texts {
+        Texts { compressor: compressor.clone(), form: Form::Dictionary(Dictionary::default()), positions: Vec::new() }
+    }
+
+    /// Appends a string.
+    pub(crate) fn push(&mut self, text: &[u8]) {
+        match &mut self.form {
+            Form::Direct { bytes, lengths } => {
+                bytes.extend(text);
+                lengths.push(text.len() as i64);
+            }
+            Form::Dictionary(dictionary) => {
+                dictionary.push(text);
+                // Looked at as it grows, so that large strings are not kept in vain.
+                if dictionary.is_large() && !dictionary.pays() {
+                    self.give_up();
+                }
+            }
+        }
+    }
+
+    /// Begins a group of rows.
+    pub(crate) fn begin_group(&mut self) {
+        match &mut self.form {
+            Form::Dictionary(dictionary) => dictionary.groups.push(dictionary.indexes.len()),
+            Form::Direct { bytes, lengths } => self.positions.push(position(bytes, lengths)),
+        }
+    }
+
+    /// Writes what there is so far one after another.
+    fn give_up(&mut self) {
+        let (mut bytes, mut lengths) =
+            (StreamWriter::new(&self.compressor), IntegerWriter::new(&self.compressor, false));
+        if let Form::Dictionary(Dictionary { ends, content, indexes, groups, .. }) = &self.form {
+            let mut groups = groups.iter().peekable();
+            for i in 0..=indexes.len() {
+                while groups.next_if(|group| **group == i).is_some() {
+                    self.positions.push(position(&bytes, &lengths));
+                }
+                if let Some(index) = indexes.get(i) {
+                    let text = entry(ends, content, *index);
+                    bytes.extend(text);
+                    lengths.push(text.len() as i64);
+                }
+            }
+        }
+        self.form = Form::Direct { bytes, lengths };
+    }
+
+    /// The streams; there are no strings then.
+    pub(crate) fn take(&mut self) -> ColumnStreams {
+        // Without any string there is nothing to look up either.
+        if matches!(&self.form, Form::Dictionary(d) if !d.pays() || d.ends.is_empty()) {
+            self.give_up();
+        }
+        let Texts { form, mut positions, compressor } = std::mem::replace(self, Texts::new(&self.compressor));
+        match form {
+            Form::Direct { mut bytes, mut lengths } => {
+                let streams = vec![(StreamKind::Data, bytes.take()), (StreamKind::Length, lengths.take())];
+                ColumnStreams { streams, encoding: EncodingOut::DirectV2, positions }
+            }
+            Form::Dictionary(Dictionary { ends, content, indexes, groups, .. }) => {
+                let mut numbers = IntegerWriter::new(&compressor, false);
+                let mut groups = groups.iter().peekable();
+                for i in 0..=indexes.len() {
+                    while groups.next_if(|group| **group == i).is_some() {
+                        let mut at = Vec::new();
+                        numbers.position(&mut at);
+                        positions.push(at);
+                    }
+                    if let Some(index) = indexes.get(i) {
+                        numbers.push(i64::from(*index));
+                    }
+                }
+                let (mut bytes, mut lengths) = (StreamWriter::new(&compressor), IntegerWriter::new(&compressor, false));
+                bytes.extend(&content);
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                ends.iter().zip(starts).for_each(|(end, start)| lengths.push((end - start) as i64));
+                let streams = vec![
+                    (StreamKind::Data, numbers.take()),
+                    (StreamKind::DictionaryData, bytes.take()),
+                    (StreamKind::Length, lengths.take()),
+                ];
+                ColumnStreams { streams, encoding: EncodingOut::DictionaryV2(ends.len()), positions }
+            }
+        }
+    }
+
+    /// Bytes held, about.
+    pub(crate) fn held(&self) -> usize {
+        match &self.form {
+            Form::Direct { bytes, lengths } => bytes.held() + lengths.held(),
+            Form::Dictionary(d) => d.content.len() + 4 * d.indexes.len() + 16 * d.ends.len(),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Timestamps in ORC files: seconds from the beginning of 2015, and nanoseconds.
+//!
+//! Timestamps without a zone count from the beginning of 2015 in the zone of their writer, which the stripe names; what
+//! was 12:00 there is 12:00 (ORC specification, "Timestamp Columns"). Java Iceberg writes all files in UTC.
+
+use arrow::array::timezone::Tz;
+use arrow::datatypes::TimestampSecondType;
+use arrow::temporal_conversions::as_datetime_with_timezone;
+
+use crate::error::{Error, Result};
+use crate::types::temporal::{days_of_civil, year_of_days};
+
+/// 2015-01-01T00:00:00Z.
+const BASE: i64 = 1_420_070_400;
+
+/// 1900-01-01T00:00:00Z.
+const YEAR_1900: i64 = -2_208_988_800;
+
+const DAY: i64 = 86_400;
+
+/// The last year for which tables of zones are relied on. Rules that hold then hold in later years too.
+const LAST_YEAR: i64 = 2037;
+
+/// The zone of a writer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Zone {
+    Utc,
+    /// Another zone, with its offset from UTC before 1900: Java's time zones have the standard time of today then.
+    Other {
+        zone: Tz,
+        early: i64,
+    },
+}
+
+impl Zone {
+    /// The zone of a stripe; UTC if it has none.
+    ///
+    /// # Errors
+    /// `Unsupported` for zones that are not known.
+    pub(crate) fn parse(name: Option<&str>) -> Result<Zone> {
+        let Some(name) = name.filter(|n| !matches!(*n, "UTC" | "GMT" | "Etc/UTC" | "Etc/GMT" | "UCT" | "Z")) else {
+            return Ok(Zone::Utc);
+        };
+        let zone: Tz = java_offset(name).as_deref().unwrap_or(name).parse().map_err(|e| {
+            Error::unsupported(format!("the ORC file has timestamps of the unknown zone '{name}'")).because(e)
+        })?;
+        // The standard time is the lesser of the two offsets of a year.
+        let (winter, summer) = (offset_at(zone, BASE)?, offset_at(zone, BASE + 182 * DAY)?);
+        Ok(Zone::Other { zone, early: winter.min(summer) })
+    }
+
+    /// Seconds to add to an instant to have the time of day there.
+    fn offset(self, instant: i64) -> Result<i64> {
+        match self {
+            Zone::Utc => Ok(0),
+            Zone::Other { early, .. } if instant < YEAR_1900 => Ok(early),
+            Zone::Other { zone, .. } => offset_at(zone, within_tables(instant)),
+        }
+    }
+
+    /// When 2015 began there.
+    pub(crate) fn base(self) -> Result<i64> {
+        let near = BASE - self.offset(BASE)?;
+        Ok(BASE - self.offset(near)?)
+    }
+
+    /// The timestamp that a pair of stored numbers stands for, in units of which a second has `per_second`.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it does not fit 64 bits or the nanoseconds are no part of a second.
+    pub(crate) fn timestamp(self, base: i64, seconds: i64, nanos: i64, per_second: i64) -> Result<i64> {
+        let nanos = nanoseconds(nanos as u64)?;
+        let wrong = || Error::corrupt("a timestamp in the ORC file is beyond what its type holds");
+        let mut seconds = seconds.checked_add(base).ok_or_else(wrong)?;
+        // Writers round towards the epoch where a millisecond or more is left.
+        if seconds < 0 && nanos > 999_999 {
+            seconds = seconds.checked_sub(1).ok_or_else(wrong)?;
+        }
+        let local = seconds.checked_add(self.offset(seconds)?).ok_or_else(wrong)?;
+        let whole = i128::from(local) * i128::from(per_second);
+        i64::try_from(whole + i128::from(nanos / (1_000_000_000 / per_second))).map_err(|_| wrong())
+    }
+}
+
+/// What is stored of a timestamp in UTC, of whose units a second has `per_second`: seconds, and nanoseconds without their
+/// zeros. `None` for what is at least a millisecond after the beginning of the last second before 1970: writers round
+/// seconds towards the epoch, so that readers would take it for a second later.
+pub(crate) fn stored_timestamp(v: i64, per_second: i64) -> Option<(i64, i64)> {
+    let (second, rest) = (v.div_euclid(per_second), v.rem_euclid(per_second));
+    let nanos = rest * (1_000_000_000 / per_second);
+    let second = match (second, nanos > 999_999) {
+        (-1, true) => return None,
+        (second, true) if second < 0 => second + 1,
+        (second, _) => second,
+    };
+    let zeros = (1..9).take_while(|zeros| nanos % 10i64.pow(*zeros) == 0).last().unwrap_or(0);
+    let stored = match zeros {
+        _ if nanos == 0 => 0,
+        0 | 1 => nanos << 3,
+        zeros => ((nanos / 10i64.pow(zeros)) << 3) | i64::from(zeros - 1),
+    };
+    Some((second - BASE, stored))
+}
+
+/// The same second of an earlier year that begins on the same day of the week and is as long.
+fn within_tables(instant: i64) -> i64 {
+    let year = 1970 + year_of_days(instant.div_euclid(DAY));
+    if year <= LAST_YEAR {
+        return instant;
+    }
+    let shape = |year| {
+        let first = days_of_civil(year, 1, 1);
+        (first.rem_euclid(7), days_of_civil(year + 1, 1, 1) - first)
+    };
+    // Any 28 years without a century have years of all fourteen shapes.
+    let like = (LAST_YEAR - 27..=LAST_YEAR).find(|like| shape(*like) == shape(year)).unwrap_or(LAST_YEAR);
+    instant - (days_of_civil(year, 1, 1) - days_of_civil(like, 1, 1)) * DAY
+}
+
+fn offset_at(zone: Tz, instant: i64) -> Result<i64> {
+    let there = as_datetime_with_timezone::<TimestampSecondType>(instant, zone);
+    let there = there.ok_or_else(|| Error::corrupt("a timestamp in the ORC file is of an impossible year"))?;
+    Ok(there.naive_local().and_utc().timestamp() - instant)
+}
+
+/// Java's names of zones by their offset (`GMT+8`, `GMT-03:30`) as an offset.
+fn java_offset(name: &str) -> Option<String> {
+    let rest = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
+    let (sign, digits) = rest.split_at_checked(1).filter(|(sign, _)| matches!(*sign, "+" | "-"))?;
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
+    let hours = hours.parse::<u8>().ok()?;
+    Some(format!("{sign}{hours:02}:{minutes}"))
+}
+
+/// The lowest three bits say how many zeros, less one, were cut off.
+fn nanoseconds(stored: u64) -> Result<i64> {
+    let zeros = match stored & 7 {
+        0 => 0,
+        n => n as u32 + 1,
+    };
+    (stored >> 3)
+        .checked_mul(10u64.pow(zeros))
+        .filter(|n| *n < 1_000_000_000)
+        .map(|n| n as i64)
+        .ok_or_else(|| Error::corrupt("a timestamp in the ORC file has more nanoseconds than a second"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros(zone: &str, seconds: i64, nanos: i64) -> i64 {
+        let zone = Zone::parse(Some(zone)).unwrap();
+        zone.timestamp(zone.base().unwrap(), seconds, nanos, 1_000_000).unwrap()
+    }
+
+    #[test]
+    fn nanoseconds_without_their_zeros() {
+        // The examples of the specification: 1000 and 100,000 nanoseconds.
+        assert_eq!((nanoseconds(0x0a).unwrap(), nanoseconds(0x0c).unwrap()), (1000, 100_000));
+        assert_eq!(nanoseconds(999_999_999 << 3).unwrap(), 999_999_999);
+        assert!(nanoseconds(1_000_000_000 << 3).is_err() && nanoseconds(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn what_is_stored_is_read_as_it_was() {
+        let utc = Zone::Utc;
+        assert_eq!(
+            (stored_timestamp(1, 1_000_000).unwrap().1, stored_timestamp(100, 1_000_000).unwrap().1),
+            (0x0a, 0x0c)
+        );
+        for per_second in [1_000_000, 1_000_000_000] {
+            let parts = [0, 1, 10, 999, 1000, 5000, 123_456, 500_000, 999_999, 999_999_999, 1_000_000, 120_000_000];
+            for second in [-9_000_000_000, -1000, -3, -2, -1, 0, 1, 2, 1_700_000_000, 9_000_000_000] {
+                for part in parts.iter().filter(|part| **part < per_second) {
+                    let v = second * per_second + part;
+                    let lost = second == -1 && part * (1_000_000_000 / per_second) > 999_999;
+                    assert_eq!(stored_timestamp(v, per_second).is_none(), lost);
+                    if let Some((seconds, nanos)) = stored_timestamp(v, per_second) {
+                        assert_eq!(utc.timestamp(BASE, seconds, nanos, per_second).unwrap(), v, "{second} {part}");
+                    }
+                }
+            }
+        }
+        for v in [i64::MIN, i64::MAX] {
+            let (seconds, nanos) = stored_timestamp(v, 1_000_000).unwrap();
+            assert_eq!(utc.timestamp(BASE, seconds, nanos, 1_000_000).unwrap(), v);
+        }
+    }
+
+    #[test]
+    fn times_of_day_stay_what_they_were() {
+        let noon = |days: i64| (days * 86_400 + 43_200) * 1_000_000;
+        assert_eq!(micros("UTC", 43_200, 0), noon(16_436));
+        // Half a year later the clocks of Los Angeles are an hour ahead.
+        assert_eq!(micros("America/Los_Angeles", 43_200, 0), noon(16_436));
+        assert_eq!(micros("America/Los_Angeles", 182 * 86_400 + 43_200 - 3600, 0), noon(16_436 + 182));
+        assert_eq!(micros("GMT+8", 43_200, 0), noon(16_436));
+        assert_eq!(micros("GMT-03:30", 43_200, 0), noon(16_436));
+        // In 1890 standard time, where the tables of zones have the time of the sun.
+        assert_eq!(micros("America/New_York", (-29_219 - 16_436) * 86_400 + 43_200, 0), noon(-29_219));
+        // In the summer of 2150 as in those of today.
+        let summer = days_of_civil(2150, 7, 1);
+        assert_eq!(micros("Europe/Oslo", (summer - 16_436) * DAY + 43_200 - 3600, 0), noon(summer));
+        assert!(Zone::parse(Some("Mars/Olympus")).is_err());
+    }
+
+    #[test]
+    fn before_the_epoch_seconds_were_rounded_up() {
+        let second = -BASE - 5;
+        assert_eq!(micros("UTC", second, 0), -5_000_000);
+        assert_eq!(micros("UTC", second, 500 << 3), -5_000_000);
+        assert_eq!(micros("UTC", second, 5 << 3 | 7), -5_500_000);
+        let utc = Zone::Utc;
+        assert!(utc.timestamp(BASE, i64::MAX, 0, 1).is_err());
+        assert!(utc.timestamp(BASE, i64::MAX / 1_000_000, 0, 1_000_000_000).is_err());
+    }
+}

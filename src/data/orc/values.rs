@@ -1,0 +1,331 @@
+//! Encodes the values of a column of a stripe: those that are not null.
+
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, FixedSizeBinaryArray, PrimitiveArray, UInt32Array,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{filter, take};
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type, Time64MicrosecondType,
+    TimeUnit, TimestampMicrosecondType, TimestampNanosecondType,
+};
+use arrow::error::ArrowError;
+
+use super::stripe::Column;
+use super::texts::{ColumnStreams, Texts};
+use super::time::stored_timestamp;
+use super::types::per_second;
+use crate::codec::orc::StreamKind;
+use crate::codec::orc::encode::{
+    BitWriter, ByteRunWriter, ColumnStatistics, Compressor, EncodingOut, IntegerWriter, KindStatistics, StreamWriter,
+};
+use crate::error::{Error, Result};
+use crate::types::PrimitiveType;
+
+/// The streams of a column's values by its type.
+pub(crate) enum Values {
+    Boolean(BitWriter),
+    Integer(IntegerWriter),
+    /// Integers of one byte.
+    Byte(ByteRunWriter),
+    Float(StreamWriter),
+    Double(StreamWriter),
+    Text(Texts),
+    Binary {
+        bytes: StreamWriter,
+        lengths: IntegerWriter,
+    },
+    Decimal {
+        digits: StreamWriter,
+        scales: IntegerWriter,
+        scale: u8,
+    },
+    Timestamp {
+        seconds: IntegerWriter,
+        nanos: IntegerWriter,
+        per_second: i64,
+    },
+    Struct(Vec<Column>),
+    /// Lists or maps: of elements, or of keys and values.
+    Collection {
+        lengths: IntegerWriter,
+        entries: Vec<Column>,
+    },
+}
+
+#[cold]
+pub(crate) fn unlike() -> Error {
+    Error::internal("a batch is unlike the schema of its ORC file")
+}
+
+#[cold]
+fn failed(e: ArrowError) -> Error {
+    Error::internal("values can't be picked for an ORC file").because(e)
+}
+
+/// The values of an array that are not null.
+pub(crate) fn each<T: ArrowPrimitiveType>(
+    array: &dyn Array,
+    nulls: Option<&NullBuffer>,
+    mut f: impl FnMut(T::Native),
+) -> Result<()> {
+    let array: &PrimitiveArray<T> = array.as_primitive_opt().ok_or_else(unlike)?;
+    match nulls {
+        None => array.values().iter().for_each(|v| f(*v)),
+        Some(nulls) => nulls.valid_indices().for_each(|row| f(array.value(row))),
+    }
+    Ok(())
+}
+
+/// The strings or byte strings of an array that are not null.
+pub(crate) fn each_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>, mut f: impl FnMut(&[u8])) -> Result<()> {
+    let rows = valid_rows(array.len(), nulls);
+    if let Some(fixed) = array.as_fixed_size_binary_opt() {
+        let fixed: &FixedSizeBinaryArray = fixed;
+        rows.for_each(|row| f(fixed.value(row)));
+    } else if let Some(texts) = array.as_string_opt::<i32>() {
+        rows.for_each(|row| f(texts.value(row).as_bytes()));
+    } else {
+        let bytes = array.as_binary_opt::<i32>().ok_or_else(unlike)?;
+        rows.for_each(|row| f(bytes.value(row)));
+    }
+    Ok(())
+}
+
+/// The rows of an array that are not null.
+fn valid_rows(length: usize, nulls: Option<&NullBuffer>) -> impl Iterator<Item = usize> {
+    (0..length).filter(move |row| nulls.is_none_or(|nulls| nulls.is_valid(*row)))
+}
+
+impl Values {
+    /// No values of a type without children.
+    pub(crate) fn leaf(ty: &PrimitiveType, compressor: &Compressor) -> Values {
+        use PrimitiveType as P;
+        let integers = |signed| IntegerWriter::new(compressor, signed);
+        let stream = || StreamWriter::new(compressor);
+        match ty {
+            P::Boolean => Values::Boolean(BitWriter::new(compressor)),
+            P::Float => Values::Float(stream()),
+            P::Double => Values::Double(stream()),
+            P::String => Values::Text(Texts::new(compressor)),
+            P::Decimal { scale, .. } => Values::Decimal { digits: stream(), scales: integers(true), scale: *scale },
+            P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs => {
+                Values::Timestamp { seconds: integers(true), nanos: integers(false), per_second: per_second(ty) }
+            }
+            P::Int | P::Long | P::Date | P::Time => Values::Integer(integers(true)),
+            _ => Values::Binary { bytes: stream(), lengths: integers(false) },
+        }
+    }
+
+    /// Adds the values of an array that are not null.
+    ///
+    /// # Errors
+    /// `Unsupported` for timestamps that ORC can't hold.
+    pub(crate) fn write(
+        &mut self,
+        array: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+        into: &mut ColumnStatistics,
+    ) -> Result<()> {
+        let statistics = &mut into.kind;
+        match self {
+            Values::Boolean(bits) => {
+                let array: &BooleanArray = array.as_boolean_opt().ok_or_else(unlike)?;
+                valid_rows(array.len(), nulls).for_each(|row| {
+                    statistics.add_boolean(array.value(row));
+                    bits.push(array.value(row));
+                });
+                Ok(())
+            }
+            Values::Integer(integers) => {
+                let mut put = |v| {
+                    statistics.add_integer(v);
+                    integers.push(v);
+                };
+                match array.data_type() {
+                    DataType::Int32 => each::<Int32Type>(array, nulls, |v| put(i64::from(v))),
+                    DataType::Date32 => each::<Date32Type>(array, nulls, |v| put(i64::from(v))),
+                    DataType::Int64 => each::<Int64Type>(array, nulls, put),
+                    _ => each::<Time64MicrosecondType>(array, nulls, put),
+                }
+            }
+            Values::Byte(bytes) => each::<Int32Type>(array, nulls, |v| {
+                statistics.add_integer(i64::from(v));
+                bytes.push(v as u8);
+            }),
+            Values::Float(stream) => each::<Float32Type>(array, nulls, |v| {
+                statistics.add_double(f64::from(v));
+                stream.extend(&v.to_le_bytes());
+            }),
+            Values::Double(stream) => each::<Float64Type>(array, nulls, |v| {
+                statistics.add_double(v);
+                stream.extend(&v.to_le_bytes());
+            }),
+            Values::Text(texts) => each_bytes(array, nulls, |v| {
+                statistics.add_bytes(v);
+                texts.push(v);
+            }),
+            Values::Binary { bytes, lengths } => each_bytes(array, nulls, |v| {
+                statistics.add_bytes(v);
+                bytes.extend(v);
+                lengths.push(v.len() as i64);
+            }),
+            Values::Decimal { digits, scales, scale } => each::<Decimal128Type>(array, nulls, |v| {
+                statistics.add_decimal(v);
+                digits.varint(((v << 1) ^ (v >> 127)) as u128);
+                scales.push(i64::from(*scale));
+            }),
+            Values::Timestamp { seconds, nanos, per_second } => {
+                let mut beyond = false;
+                let put = |v| match stored_timestamp(v, *per_second) {
+                    Some((second, nano)) => {
+                        statistics.add_integer(v);
+                        seconds.push(second);
+                        nanos.push(nano);
+                    }
+                    None => beyond = true,
+                };
+                match array.data_type() {
+                    DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                        each::<TimestampNanosecondType>(array, nulls, put)?;
+                    }
+                    _ => each::<TimestampMicrosecondType>(array, nulls, put)?,
+                }
+                if beyond { Err(last_second()) } else { Ok(()) }
+            }
+            Values::Struct(members) => write_struct(members, array, nulls),
+            Values::Collection { lengths, entries } => write_collection(lengths, entries, array, nulls, statistics),
+        }
+    }
+
+    /// Where the next value will be: the beginning of a group of rows.
+    pub(crate) fn position(&mut self, out: &mut Vec<u64>) {
+        match self {
+            Values::Boolean(bits) => bits.position(out),
+            Values::Byte(bytes) => bytes.position(out),
+            Values::Integer(integers) | Values::Collection { lengths: integers, .. } => integers.position(out),
+            Values::Float(stream) | Values::Double(stream) => stream.position(out),
+            // They know only in the end.
+            Values::Text(texts) => texts.begin_group(),
+            Values::Binary { bytes: stream, lengths: integers }
+            | Values::Decimal { digits: stream, scales: integers, .. } => {
+                stream.position(out);
+                integers.position(out);
+            }
+            Values::Timestamp { seconds, nanos, .. } => {
+                seconds.position(out);
+                nanos.position(out);
+            }
+            Values::Struct(_) => {}
+        }
+    }
+
+    /// Bytes held, about.
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            Values::Boolean(bits) => bits.held(),
+            Values::Byte(bytes) => bytes.held(),
+            Values::Integer(integers) => integers.held(),
+            Values::Float(stream) | Values::Double(stream) => stream.held(),
+            Values::Text(texts) => texts.held(),
+            Values::Binary { bytes: stream, lengths: integers }
+            | Values::Decimal { digits: stream, scales: integers, .. } => stream.held() + integers.held(),
+            Values::Timestamp { seconds, nanos, .. } => seconds.held() + nanos.held(),
+            Values::Struct(members) => members.iter().map(Column::held).sum(),
+            Values::Collection { lengths, entries } => lengths.held() + entries.iter().map(Column::held).sum::<usize>(),
+        }
+    }
+
+    /// The streams; there are no values then.
+    pub(crate) fn finish(&mut self) -> ColumnStreams {
+        use StreamKind as S;
+        let (streams, encoding) = match self {
+            Values::Boolean(bits) => (vec![(S::Data, bits.take())], EncodingOut::Direct),
+            Values::Byte(bytes) => (vec![(S::Data, bytes.take())], EncodingOut::Direct),
+            Values::Integer(integers) => (vec![(S::Data, integers.take())], EncodingOut::DirectV2),
+            Values::Float(stream) | Values::Double(stream) => (vec![(S::Data, stream.take())], EncodingOut::Direct),
+            Values::Text(texts) => return texts.take(),
+            Values::Binary { bytes, lengths } => {
+                (vec![(S::Data, bytes.take()), (S::Length, lengths.take())], EncodingOut::DirectV2)
+            }
+            Values::Decimal { digits, scales, .. } => {
+                (vec![(S::Data, digits.take()), (S::Secondary, scales.take())], EncodingOut::DirectV2)
+            }
+            Values::Timestamp { seconds, nanos, .. } => {
+                (vec![(S::Data, seconds.take()), (S::Secondary, nanos.take())], EncodingOut::DirectV2)
+            }
+            Values::Struct(_) => (vec![], EncodingOut::Direct),
+            Values::Collection { lengths, .. } => (vec![(S::Length, lengths.take())], EncodingOut::DirectV2),
+        };
+        ColumnStreams { streams, encoding, positions: Vec::new() }
+    }
+}
+
+#[cold]
+fn last_second() -> Error {
+    Error::unsupported("ORC has no timestamps in the last second before 1970")
+        .hint("Set write.format.default, or file.format of an Apache Paimon table, to parquet or avro")
+}
+
+/// Members have nothing for rows in which their struct is null.
+fn write_struct(members: &mut [Column], array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<()> {
+    let array = array.as_struct_opt().ok_or_else(unlike)?;
+    let present = nulls.map(|nulls| BooleanArray::new(nulls.inner().clone(), None));
+    for (member, column) in members.iter_mut().zip(array.columns()) {
+        match &present {
+            None => member.write(column)?,
+            Some(present) => member.write(&filter(column, present).map_err(failed)?)?,
+        }
+    }
+    Ok(())
+}
+
+fn write_collection(
+    lengths: &mut IntegerWriter,
+    entries: &mut [Column],
+    array: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+    statistics: &mut KindStatistics,
+) -> Result<()> {
+    let (offsets, columns) = collection(array)?;
+    for row in valid_rows(array.len(), nulls) {
+        let length = i64::from(offsets[row + 1]) - i64::from(offsets[row]);
+        statistics.add_entries(length.unsigned_abs());
+        lengths.push(length);
+    }
+    let picked = picked_entries(offsets, nulls)?;
+    for (entry, column) in entries.iter_mut().zip(columns) {
+        match &picked {
+            Picked::Range(start, length) => entry.write(&column.slice(*start, *length))?,
+            Picked::Some(rows) => entry.write(&take(column, rows, None).map_err(failed)?)?,
+        }
+    }
+    Ok(())
+}
+
+/// Where the entries of each row are, and the columns of the entries.
+fn collection(array: &ArrayRef) -> Result<(&[i32], Vec<&ArrayRef>)> {
+    if let Some(lists) = array.as_list_opt::<i32>() {
+        return Ok((lists.value_offsets(), vec![lists.values()]));
+    }
+    let maps = array.as_map_opt().ok_or_else(unlike)?;
+    Ok((maps.value_offsets(), vec![maps.keys(), maps.values()]))
+}
+
+/// Entries of rows that are not null.
+enum Picked {
+    /// From one on, so many.
+    Range(usize, usize),
+    Some(UInt32Array),
+}
+
+fn picked_entries(offsets: &[i32], nulls: Option<&NullBuffer>) -> Result<Picked> {
+    let rows = offsets.windows(2).enumerate();
+    let is_hidden = |(row, w): (usize, &[i32])| nulls.is_some_and(|n| n.is_null(row)) && w[0] < w[1];
+    let (first, last) = offsets.first().zip(offsets.last()).ok_or_else(unlike)?;
+    if !rows.clone().any(is_hidden) {
+        return Ok(Picked::Range(*first as usize, (last - first) as usize));
+    }
+    let shown = rows.filter(|(row, _)| nulls.is_none_or(|n| n.is_valid(*row)));
+    Ok(Picked::Some(shown.flat_map(|(_, w)| w[0] as u32..w[1] as u32).collect::<Vec<_>>().into()))
+}

@@ -1,0 +1,119 @@
+//! How the columns of a Paimon table are stored, as far as that is not as in Iceberg's files.
+//!
+//! [`ExactTypes`] holds what Paimon declares of the leaves of a schema. From it follow the Arrow types that batches are cast to
+//! before they are written: times of day are milliseconds, timestamps of up to three digits too.
+//!
+//! Source: Java's `ParquetSchemaConverter`, `OrcTypeUtil`, `AvroSchemaConverter`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema as ArrowSchema, SchemaRef, TimeUnit};
+
+use super::declared_cast::Declared;
+use crate::data::arrow::schema::to_arrow;
+use crate::error::{Error, Result};
+use crate::format::task::FileFormat;
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
+
+/// What Paimon declares of leaf columns (`TINYINT`, `TIMESTAMP(3)`), by their ids. Others are what the table's schema says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExactTypes(pub BTreeMap<FieldId, String>);
+
+/// A leaf as files store it, where its type in the schema does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaf {
+    /// As its type.
+    Plain,
+    /// An integer of so many bits.
+    Narrow(u32),
+    /// A time of day, or a timestamp of up to three digits.
+    Millis,
+    /// A timestamp of more than six digits.
+    Nanos,
+}
+
+impl ExactTypes {
+    /// How a leaf is stored.
+    pub(crate) fn leaf(&self, id: FieldId, ty: &PrimitiveType) -> Leaf {
+        use PrimitiveType as P;
+        let declared = Declared::new(ty, self.0.get(&id).map(String::as_str));
+        match ty {
+            P::Int => declared.narrow_bits().map_or(Leaf::Plain, Leaf::Narrow),
+            P::Time => Leaf::Millis,
+            P::Timestamp | P::Timestamptz if declared.fraction_digits().is_some_and(|digits| digits <= 3) => {
+                Leaf::Millis
+            }
+            P::TimestampNs | P::TimestamptzNs => Leaf::Nanos,
+            _ => Leaf::Plain,
+        }
+    }
+
+    /// The Arrow schema of the batches that a writer of the format takes, for rows of `schema`.
+    ///
+    /// # Errors
+    /// As [`to_arrow`].
+    pub(crate) fn stored_arrow(&self, schema: &Schema, format: FileFormat) -> Result<SchemaRef> {
+        let arrow = to_arrow(schema)?;
+        let fields = arrow.fields().iter().zip(schema.fields.iter());
+        Ok(Arc::new(ArrowSchema::new(fields.map(|(a, f)| self.stored_field(a, f, format)).collect::<Vec<_>>())))
+    }
+
+    fn stored_field(&self, arrow: &FieldRef, field: &Field, format: FileFormat) -> FieldRef {
+        let members = |members: &[FieldRef], of: &[Field]| {
+            members.iter().zip(of).map(|(a, f)| self.stored_field(a, f, format)).collect::<Vec<_>>()
+        };
+        let ty = match (arrow.data_type(), &field.ty) {
+            (DataType::Struct(inner), Type::Struct(of)) => DataType::Struct(members(inner, of).into()),
+            (DataType::List(inner), Type::List(of)) => DataType::List(self.stored_field(inner, of, format)),
+            (DataType::Map(entries, sorted), Type::Map(key, value)) => match entries.data_type() {
+                DataType::Struct(inner) => {
+                    let of = [key.as_ref().clone(), value.as_ref().clone()];
+                    let inner = DataType::Struct(members(inner, &of).into());
+                    DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(inner)), *sorted)
+                }
+                _ => return arrow.clone(),
+            },
+            (ty, Type::Primitive(p)) => match (self.leaf(field.id, p), ty, format) {
+                // ORC's timestamps are seconds and nanoseconds, whatever comes in.
+                (Leaf::Millis, DataType::Timestamp(_, zone), FileFormat::Parquet | FileFormat::Avro) => {
+                    DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+                }
+                (Leaf::Millis, DataType::Time64(_), FileFormat::Parquet) => DataType::Time32(TimeUnit::Millisecond),
+                (Leaf::Millis, DataType::Time64(_), _) => DataType::Int32,
+                _ => return arrow.clone(),
+            },
+            _ => return arrow.clone(),
+        };
+        Arc::new(ArrowField::clone(arrow).with_data_type(ty))
+    }
+}
+
+/// Rows in the Arrow schema that they are stored with.
+///
+/// # Errors
+/// `InvalidInput` for a time that the stored type can't hold.
+pub(crate) fn stored_rows(rows: &RecordBatch, stored: &SchemaRef) -> Result<RecordBatch> {
+    let column = |(column, field): (&ArrayRef, &FieldRef)| match column.data_type() == field.data_type() {
+        true => Ok(column.clone()),
+        false => stored_column(column, field.data_type()).map_err(|e| e.with("column", field.name())),
+    };
+    let columns = rows.columns().iter().zip(stored.fields()).map(column).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    RecordBatch::try_new_with_options(stored.clone(), columns, &options)
+        .map_err(|e| Error::internal("rows are unlike the columns of their file").because(e))
+}
+
+fn stored_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let unfit = |e| Error::invalid("a time can't be stored as its column's type").because(e);
+    match (column.data_type(), to) {
+        // Arrow casts a time of day to the number of its units.
+        (DataType::Time64(_), DataType::Int32) => {
+            let millis = cast(column, &DataType::Time32(TimeUnit::Millisecond)).map_err(unfit)?;
+            cast(&millis, to).map_err(unfit)
+        }
+        _ => cast(column, to).map_err(unfit),
+    }
+}

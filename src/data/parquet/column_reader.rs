@@ -1,0 +1,492 @@
+//! The rows of a Parquet file of which only flat columns are read.
+//!
+//! Of each batch the columns that the filter and deletes by key ask about are decoded first; then it is known which rows
+//! stay, and of the other columns just these are copied out of their pages. So rows that are left out cost hardly anything,
+//! where the decoder of the parquet crate would copy all rows twice.
+//!
+//! What is encoded in a way that [`flat_column`](super::column_chunk) does not read is left to that decoder: whole files
+//! where the footer tells ([`FlatPlan::of`]), else the rest of the file.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter;
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use parquet::basic::Encoding;
+use parquet::file::metadata::ColumnChunkMetaData;
+
+use super::column_chunk::{FlatColumn, Kept};
+use super::file::ParquetFile;
+use super::groups_ahead::GroupsAhead;
+use super::page_selection::{Fetch, Selected, selected_rows};
+use super::read::{ParquetBatches, Plan, SHRINK};
+use super::values::{Kind, Step, Stop};
+use crate::codec::parquet::compression::Codec;
+use crate::data::deletes::positions::{RowPositions, row_group_positions};
+use crate::data::read::filter_columns::FilterColumns;
+use crate::data::read::task_reader::{BATCH_BYTES, Part, Request, RowTest, Started, too_large};
+use crate::error::{Error, Result};
+
+/// Rows that a column which is behind passes over at once.
+const MISSED_ROWS: usize = 65_536;
+
+/// A plan to read flat columns.
+pub(crate) struct FlatPlan {
+    /// Every column that is read.
+    columns: Vec<Flat>,
+}
+
+/// A column.
+#[derive(Clone)]
+struct Flat {
+    leaf: usize,
+    /// Its place among the columns of the file's schema.
+    root: usize,
+    kind: Arc<Kind>,
+    optional: bool,
+}
+
+impl FlatPlan {
+    /// Plans to read these leaf columns; `None` if not all of them can be read here.
+    pub(crate) fn of(plan: &Plan, leaves: &BTreeSet<usize>) -> Option<FlatPlan> {
+        if leaves.is_empty() {
+            return None;
+        }
+        let columns = leaves.iter().map(|&leaf| flat(&plan.metadata, leaf)).collect::<Option<Vec<_>>>()?;
+        let chunks = plan.row_groups().flat_map(|group| columns.iter().map(|c| group.columns().get(c.leaf)));
+        chunks.into_iter().all(|chunk| chunk.is_some_and(is_readable)).then_some(FlatPlan { columns })
+    }
+
+    /// Starts to decode.
+    pub(crate) fn start(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<Started> {
+        let leaves = request.leaves.clone();
+        let batches = Box::new(self.batches(file, plan, part, request)?);
+        Ok(Started { batches, leaves, test: None, keys_tested: true })
+    }
+
+    fn batches(self, file: ParquetFile, plan: Plan, part: &Part<'_>, request: Request) -> Result<FlatBatches> {
+        let batch_rows = plan.batch_rows(request.batch_rows);
+        let positions = match request.needs_positions() {
+            true => Some(row_group_positions(plan.metadata.metadata())?),
+            false => None,
+        };
+        let Request { leaves, test, keys, tells_positions, .. } = request;
+        let asked = test.leaves() | keys.leaves();
+        let (early, late): (Vec<_>, Vec<_>) = self.columns.iter().cloned().partition(|c| asked.contains(&c.leaf));
+        let (mut early, mut late) = (Side::new(&plan.metadata, early), Side::new(&plan.metadata, late));
+        if plan.selection.is_none() {
+            // Only of the columns that every row group is begun with it is known that they are needed.
+            let first = if early.flats.is_empty() { &mut late } else { &mut early };
+            let first_leaves = first.flats.iter().map(|flat| flat.leaf).collect();
+            first.ahead = GroupsAhead::new(plan.metadata.metadata(), &plan.groups, &first_leaves);
+        }
+        let place = |leaf: &usize| {
+            let at = |side: &Side| side.flats.iter().position(|flat| flat.leaf == *leaf);
+            at(&early).map(Slot::Early).or_else(|| at(&late).map(Slot::Late))
+        };
+        let slots = leaves.iter().filter_map(place).collect();
+        let wanted: Vec<Flat> = self.columns.into_iter().filter(|c| leaves.contains(&c.leaf)).collect();
+        let rows = Rows {
+            schema: schema(&plan.metadata, &wanted),
+            test: test.place(part.columns, &asked),
+            keys: keys.place(part.columns, &asked),
+            slots,
+            tells_positions,
+        };
+        let groups = plan.groups.iter().copied().zip(selected_rows(&plan)).collect::<Vec<_>>().into_iter();
+        let reading = Reading { file, plan, groups, early, late, positions, group: None, selected: Vec::new() };
+        Ok(FlatBatches { rows, batch_rows, state: State::Flat(Box::new(reading)) })
+    }
+}
+
+/// What is known of a leaf column that can be read here: a column of the top level, whose values are rows.
+fn flat(metadata: &ArrowReaderMetadata, leaf: usize) -> Option<Flat> {
+    let columns = metadata.parquet_schema();
+    let column = columns.columns().get(leaf)?;
+    if column.max_rep_level() > 0 || column.max_def_level() > 1 || column.path().parts().len() != 1 {
+        return None;
+    }
+    let root = columns.get_column_root_idx(leaf);
+    let kind = Kind::of(column, metadata.schema().fields().get(root)?.data_type())?;
+    Some(Flat { leaf, root, kind: Arc::new(kind), optional: column.max_def_level() == 1 })
+}
+
+/// Whether its pages can be read here, by what the footer says.
+fn is_readable(chunk: &ColumnChunkMetaData) -> bool {
+    use Encoding as E;
+    #[expect(deprecated)]
+    const BIT_PACKED: Encoding = Encoding::BIT_PACKED;
+    // Java names BIT_PACKED for levels that are not there.
+    let known = |e| matches!(e, E::PLAIN | E::PLAIN_DICTIONARY | E::RLE | E::RLE_DICTIONARY | BIT_PACKED);
+    chunk.encodings().all(known) && Codec::of(chunk.compression()).is_some()
+}
+
+fn schema(metadata: &ArrowReaderMetadata, columns: &[Flat]) -> SchemaRef {
+    let fields = columns.iter().filter_map(|c| metadata.schema().fields().get(c.root).cloned());
+    Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Columns that are decoded together.
+struct Side {
+    flats: Vec<Flat>,
+    schema: SchemaRef,
+    columns: Vec<FlatColumn>,
+    ahead: GroupsAhead,
+    /// Rows of the open row group that it is behind.
+    behind: usize,
+    is_open: bool,
+}
+
+impl Side {
+    fn new(metadata: &ArrowReaderMetadata, flats: Vec<Flat>) -> Side {
+        let (schema, ahead) = (schema(metadata, &flats), GroupsAhead::none());
+        Side { schema, flats, columns: Vec::new(), ahead, behind: 0, is_open: false }
+    }
+
+    /// Fetches its pages of rows of a row group. Returns the bytes that strings of a row have in memory, as
+    /// [`ParquetFile::dictionary_row_bytes`].
+    fn open(&mut self, file: &ParquetFile, plan: &Plan, group: usize, selected: &[Range<usize>]) -> Result<u64> {
+        let metadata = plan.metadata.metadata();
+        let fetch = |flat: &Flat| Fetch::of(metadata, group, flat.leaf, selected);
+        let fetches = self.flats.iter().map(fetch).collect::<Option<Vec<_>>>();
+        let fetches = fetches.ok_or_else(|| Error::corrupt("a column chunk lies outside of the file"))?;
+        let ranges: Vec<_> = fetches.iter().flat_map(|fetch| fetch.bytes.clone()).collect();
+        let fetched = self.ahead.pages(file, &ranges)?;
+        let row_bytes = file.dictionary_row_bytes(&ranges, &fetched);
+        self.is_open = true;
+        let (mut kept, mut fetched) = (std::mem::take(&mut self.columns).into_iter(), fetched.into_iter());
+        let row_group = metadata.row_groups().get(group).map(|group| group.columns()).unwrap_or_default();
+        for (flat, fetch) in self.flats.iter().zip(fetches) {
+            let pages = fetch.take(&mut fetched);
+            let column = row_group.get(flat.leaf).and_then(|chunk| match kept.next() {
+                Some(mut column) => column.continue_with(chunk.compression(), pages).map(|()| column),
+                None => FlatColumn::new(flat.kind.clone(), flat.optional, chunk.compression(), pages),
+            });
+            self.columns.push(column.ok_or_else(|| Error::internal("a codec is not known any more"))?);
+        }
+        Ok(row_bytes)
+    }
+
+    /// The next rows.
+    fn read(&mut self, kept: &Kept) -> Step<Vec<ArrayRef>> {
+        while self.behind > 0 {
+            // Not all at once: what pages are passed over costs memory by the row.
+            let missed = Kept::none(self.behind.min(MISSED_ROWS));
+            self.behind -= missed.rows();
+            self.columns.iter_mut().try_for_each(|column| column.read(&missed).map(|_| ()))?;
+        }
+        self.columns.iter_mut().map(|column| column.read(kept)).collect()
+    }
+
+    /// Goes back to the open row group's first rows, of which so many were given.
+    fn restart(&mut self, given: usize) {
+        self.columns.iter_mut().for_each(FlatColumn::restart);
+        self.behind = given;
+    }
+
+    /// Checks that it is at its end, if that can be told.
+    fn close(&mut self) -> Step<()> {
+        if self.is_open && self.behind == 0 {
+            self.columns.iter_mut().try_for_each(FlatColumn::check_end)?;
+        }
+        self.columns.iter_mut().for_each(FlatColumn::release);
+        (self.is_open, self.behind) = (false, 0);
+        Ok(())
+    }
+}
+
+/// Where a wanted column comes from.
+#[derive(Clone, Copy)]
+enum Slot {
+    /// From those that decide which rows stay.
+    Early(usize),
+    Late(usize),
+}
+
+/// Which rows are wanted, and what of them.
+struct Rows {
+    schema: SchemaRef,
+    test: RowTest,
+    /// Of deletes by key.
+    keys: FilterColumns,
+    slots: Vec<Slot>,
+    tells_positions: bool,
+}
+
+impl Rows {
+    /// The rows that stay, by the columns that decide.
+    fn kept(&self, early: &RecordBatch, positions: &RowPositions) -> Result<BooleanBuffer> {
+        self.test.keep_keys(&self.keys, early, self.test.keep(early, positions)?)
+    }
+
+    /// The wanted columns of those rows.
+    fn batch(&self, early: &[ArrayRef], late: &[ArrayRef], kept: &BooleanBuffer, count: usize) -> Result<RecordBatch> {
+        let kept = (count < kept.len()).then(|| BooleanArray::new(kept.clone(), None));
+        let absent = || Error::internal("a column was decoded but is not there");
+        let column = |slot: &Slot| match (slot, &kept) {
+            (Slot::Early(at), None) => early.get(*at).cloned().ok_or_else(absent),
+            (Slot::Early(at), Some(kept)) => filter(early.get(*at).ok_or_else(absent)?, kept)
+                .map_err(|e| Error::internal("rows cannot be filtered").because(e)),
+            (Slot::Late(at), _) => late.get(*at).cloned().ok_or_else(absent),
+        };
+        let columns = self.slots.iter().map(column).collect::<Result<Vec<_>>>()?;
+        batch(self.schema.clone(), columns, count)
+    }
+}
+
+fn batch(schema: SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, columns, &options)
+        .map_err(|e| Error::corrupt("the Parquet data contradicts its schema").because(e))
+}
+
+/// Streams a file's batches.
+struct FlatBatches {
+    rows: Rows,
+    /// Most rows of a batch.
+    batch_rows: usize,
+    state: State,
+}
+
+enum State {
+    Flat(Box<Reading>),
+    /// The rest is left to the parquet crate: where the columns that decide, and the others, are in its batches.
+    Crate(Box<ParquetBatches>, Vec<usize>, Vec<usize>),
+    Ended,
+}
+
+/// What is being decoded.
+struct Reading {
+    file: ParquetFile,
+    plan: Plan,
+    /// Those to come, with the rows of them that are decoded.
+    groups: std::vec::IntoIter<(usize, Selected)>,
+    early: Side,
+    late: Side,
+    /// Of each of the file's row groups, if they matter.
+    positions: Option<Vec<Range<u64>>>,
+    group: Option<Group>,
+    /// The rows of the open row group that are decoded.
+    selected: Selected,
+}
+
+/// The open row group.
+#[derive(Clone, Copy)]
+struct Group {
+    index: usize,
+    /// Rows that were given or left out.
+    given: usize,
+}
+
+impl FlatBatches {
+    fn next_batch(&mut self) -> Result<Option<(RecordBatch, RowPositions)>> {
+        loop {
+            let reading = match &mut self.state {
+                State::Flat(reading) => reading,
+                State::Crate(batches, early, late) => {
+                    let Some((batch, positions)) = batches.next().transpose()? else { return Ok(None) };
+                    return rest(&self.rows, &batch, positions, early, late).map(Some);
+                }
+                State::Ended => return Ok(None),
+            };
+            match reading.step(&self.rows, &mut self.batch_rows) {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => self.state = State::Ended,
+                Err(Stop::Damaged(e)) => return Err(e),
+                Err(Stop::TooLarge) if self.batch_rows > 1 => {
+                    self.batch_rows = (self.batch_rows / SHRINK).max(1);
+                    reading.restart();
+                }
+                Err(Stop::TooLarge) => return Err(too_large()),
+                Err(Stop::Foreign) => self.leave_rest()?,
+            }
+        }
+    }
+
+    /// Leaves the rest of the file to the parquet crate.
+    fn leave_rest(&mut self) -> Result<()> {
+        let State::Flat(reading) = std::mem::replace(&mut self.state, State::Ended) else { return Ok(()) };
+        let Reading { file, mut plan, groups, early, late, group, .. } = *reading;
+        let groups = groups.filter(|(_, selected)| !selected.is_empty()).map(|(index, _)| index);
+        plan.groups = group.iter().map(|group| group.index).chain(groups).collect();
+        plan.selection = None;
+        let places = |side: Side| {
+            let place = |flat: &Flat| plan.leaves.iter().position(|leaf| *leaf == flat.leaf);
+            side.flats.iter().filter_map(place).collect::<Vec<_>>()
+        };
+        let (early, late) = (places(early), places(late));
+        let given = group.map_or(0, |group| group.given as u64);
+        let batches = ParquetBatches::after(file, plan, self.batch_rows, given)?;
+        self.state = State::Crate(Box::new(batches), early, late);
+        Ok(())
+    }
+}
+
+/// What of a batch of all columns is wanted.
+fn rest(
+    rows: &Rows,
+    all: &RecordBatch,
+    positions: RowPositions,
+    early: &[usize],
+    late: &[usize],
+) -> Result<(RecordBatch, RowPositions)> {
+    let part = |places: &[usize]| {
+        all.project(places).map_err(|e| Error::internal("a column was decoded but is not there").because(e))
+    };
+    let (early, late) = (part(early)?, part(late)?);
+    let kept = rows.kept(&early, &positions)?;
+    let count = kept.count_set_bits();
+    let mut late = late.columns().to_vec();
+    if count < kept.len() {
+        let mask = BooleanArray::new(kept.clone(), None);
+        let filtered = late.iter().map(|column| filter(column, &mask)).collect::<Result<Vec<_>, _>>();
+        late = filtered.map_err(|e| Error::internal("rows cannot be filtered").because(e))?;
+    }
+    let positions = if rows.tells_positions { positions.filter(&kept) } else { RowPositions::default() };
+    Ok((rows.batch(early.columns(), &late, &kept, count)?, positions))
+}
+
+impl Reading {
+    /// The next rows that stay, of the next batch; there may be none.
+    fn step(&mut self, rows: &Rows, batch_rows: &mut usize) -> Step<Option<(RecordBatch, RowPositions)>> {
+        let Some((group, end)) = self.open(batch_rows)? else { return Ok(None) };
+        let asked = Kept::between(group.given, end, &self.selected);
+        let count = asked.count();
+        let early = self.early.read(&asked)?;
+        let decided = batch(self.early.schema.clone(), early, count)?;
+        let mask = rows.kept(&decided, &self.positions(group, &asked))?;
+        let kept = asked.masked(&mask);
+        let late = match kept.count() {
+            0 => {
+                self.late.behind += kept.rows();
+                let empty = |flat: &Flat| arrow::array::new_empty_array(&flat.kind.data_type);
+                self.late.flats.iter().map(empty).collect()
+            }
+            _ => {
+                if !self.late.is_open {
+                    let wanted = self.wanted(&kept, group, end);
+                    let row_bytes = self.late.open(&self.file, &self.plan, group.index, &wanted)?;
+                    if narrow(batch_rows, row_bytes) {
+                        self.restart();
+                        return self.step(rows, batch_rows);
+                    }
+                }
+                self.late.read(&kept)?
+            }
+        };
+        let found = rows.batch(decided.columns(), &late, &mask, kept.count())?;
+        let positions = if rows.tells_positions { self.positions(group, &kept) } else { RowPositions::default() };
+        let group = Group { given: end, ..group };
+        self.group = Some(group);
+        if self.selected.last().is_none_or(|last| last.end <= end) {
+            self.close(group)?;
+        }
+        Ok(Some((found, positions)))
+    }
+
+    /// The positions of the group's next rows, as far as they are kept; none if they don't matter.
+    fn positions(&self, group: Group, kept: &Kept) -> RowPositions {
+        let of_group = self.positions.as_ref().and_then(|all| all.get(group.index));
+        of_group
+            .map_or_else(RowPositions::default, |all| RowPositions::counted_from(all.start, kept.ranges(group.given)))
+    }
+
+    /// The rows of a row group that the late columns may be asked for: those kept up to `end`, and all behind it. Without an
+    /// index there is no way to fetch less than all.
+    fn wanted(&self, kept: &Kept, group: Group, end: usize) -> Selected {
+        if self.plan.selection.is_none() {
+            return self.selected.clone();
+        }
+        let behind = self.selected.iter().map(|range| range.start.max(end)..range.end);
+        kept.ranges(group.given).chain(behind.filter(|range| !range.is_empty())).collect()
+    }
+
+    /// The row group to read from, at its next selected row, and the row up to which a batch goes; `None` at the end.
+    fn open(&mut self, batch_rows: &mut usize) -> Step<Option<(Group, usize)>> {
+        loop {
+            if let Some(group) = self.group {
+                let next = self.selected.partition_point(|range| range.end <= group.given);
+                let Some((first, others)) = self.selected.get(next..).and_then(<[_]>::split_first) else {
+                    self.close(group)?;
+                    continue;
+                };
+                let start = first.start.max(group.given);
+                let mut left = *batch_rows;
+                let mut end = start;
+                for range in std::iter::once(&(start..first.end)).chain(others) {
+                    let taken = left.min(range.len());
+                    if taken == 0 {
+                        break;
+                    }
+                    end = range.start + taken;
+                    left -= taken;
+                }
+                return Ok(Some((self.pass(group, start), end)));
+            }
+            let Some((index, selected)) = self.groups.next() else { return Ok(None) };
+            if selected.is_empty() {
+                continue;
+            }
+            let mut row_bytes = self.early.open(&self.file, &self.plan, index, &selected)?;
+            // Where nothing has to be decided first, all columns are needed.
+            if self.early.flats.is_empty() {
+                row_bytes = row_bytes.saturating_add(self.late.open(&self.file, &self.plan, index, &selected)?);
+            }
+            narrow(batch_rows, row_bytes);
+            (self.group, self.selected) = (Some(Group { index, given: 0 }), selected);
+        }
+    }
+
+    /// Leaves out the group's rows up to one.
+    fn pass(&mut self, group: Group, row: usize) -> Group {
+        let passed = row.saturating_sub(group.given);
+        self.early.behind += passed;
+        self.late.behind += passed;
+        let group = Group { given: group.given + passed, ..group };
+        self.group = Some(group);
+        group
+    }
+
+    /// Leaves out the rest of the group.
+    fn close(&mut self, group: Group) -> Step<()> {
+        let rows = self.plan.metadata.metadata().row_groups().get(group.index).map_or(0, |group| group.num_rows());
+        self.pass(group, usize::try_from(rows).unwrap_or(0));
+        self.group = None;
+        self.early.close()?;
+        self.late.close()
+    }
+
+    /// Goes back to the first row that was not given yet.
+    fn restart(&mut self) {
+        let given = self.group.map_or(0, |group| group.given);
+        self.early.restart(given);
+        self.late.restart(given);
+    }
+}
+
+/// Makes batches smaller if rows of so many bytes ask for it.
+fn narrow(batch_rows: &mut usize, row_bytes: u64) -> bool {
+    let most = usize::try_from(BATCH_BYTES / row_bytes.max(1)).unwrap_or(usize::MAX).max(1);
+    let is_larger = *batch_rows / 2 > most;
+    if is_larger {
+        *batch_rows = most;
+    }
+    is_larger
+}
+
+impl Iterator for FlatBatches {
+    type Item = Result<(RecordBatch, RowPositions)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+#[cfg(test)]
+#[path = "column_reader_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! Reads the next row groups of a file while the present one is decoded, where the store is remote.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+
+use parquet::file::metadata::ParquetMetaData;
+
+use super::file::ParquetFile;
+use crate::error::Result;
+use crate::store::Fetching;
+
+/// Bytes that are fetched ahead at most, of one file.
+const MOST_BYTES: u64 = 32 << 20;
+
+/// Row groups that are fetched ahead at most: small ones cost the time of a request rather than that of their bytes.
+const MOST_GROUPS: usize = 4;
+
+/// What the decoder is going to ask for first in each of its row groups, and what of that is on its way.
+pub(crate) struct GroupsAhead {
+    /// The column chunks of each row group.
+    groups: Vec<Vec<Range<u64>>>,
+    under_way: VecDeque<(usize, Box<dyn Fetching>)>,
+}
+
+impl GroupsAhead {
+    /// For these leaf columns of these row groups, which are read whole.
+    pub(crate) fn new(footer: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> GroupsAhead {
+        let chunks = |group: &usize| -> Vec<Range<u64>> {
+            let columns = footer.row_groups().get(*group).map(|g| g.columns()).unwrap_or_default();
+            let chunks = leaves.iter().filter_map(|leaf| columns.get(*leaf));
+            let range = |(start, length): (u64, u64)| start..start.saturating_add(length);
+            chunks.map(|chunk| range(chunk.byte_range())).collect()
+        };
+        GroupsAhead { groups: groups.iter().map(chunks).collect(), under_way: VecDeque::new() }
+    }
+
+    /// Nothing is known of what will be asked for.
+    pub(crate) fn none() -> GroupsAhead {
+        GroupsAhead { groups: Vec::new(), under_way: VecDeque::new() }
+    }
+
+    /// The pages that the decoder asks for. Where it asks for a row group, those after it are set on their way.
+    ///
+    /// # Errors
+    /// As [`ParquetFile::pages`].
+    pub(crate) fn pages(&mut self, file: &ParquetFile, ranges: &[Range<u64>]) -> Result<Vec<Vec<u8>>> {
+        let Some(group) = self.groups.iter().position(|chunks| chunks.as_slice() == ranges) else {
+            return file.pages(ranges, None);
+        };
+        // Those before it are not going to be asked for any more.
+        self.under_way.retain(|(ahead, _)| *ahead >= group);
+        let fetched = match self.under_way.front() {
+            Some((ahead, _)) if *ahead == group => self.under_way.pop_front().map(|(_, fetching)| fetching),
+            _ => None,
+        };
+        let pages = file.pages(ranges, fetched)?;
+        self.fetch(file, group + 1);
+        Ok(pages)
+    }
+
+    /// Sets row groups from `first` on their way.
+    fn fetch(&mut self, file: &ParquetFile, first: usize) {
+        let bytes =
+            |chunks: &[Range<u64>]| chunks.iter().map(|r| r.end.saturating_sub(r.start)).fold(0, u64::saturating_add);
+        let mut total = 0u64;
+        for (group, chunks) in self.groups.iter().enumerate().skip(first).take(MOST_GROUPS) {
+            total = total.saturating_add(bytes(chunks));
+            if total > MOST_BYTES {
+                return;
+            }
+            if self.under_way.back().is_none_or(|(ahead, _)| *ahead < group) {
+                let Some(fetching) = file.fetch_ahead(chunks) else { return };
+                self.under_way.push_back((group, fetching));
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Row ids that an existing Parquet file stores: they are those of rows of another table, or of rows that were this table's.
+//!
+//! Readers take a row's id from the file where it has one, so that a file with ids would bring rows with the ids of others.
+//! Tables without ids get them when they are upgraded. Java Iceberg does not look.
+//!
+//! Source: Iceberg specification, "Row Lineage" and "Reserved Field IDs".
+
+use parquet::file::metadata::ParquetMetaData;
+
+use crate::data::read::file_columns::{FileColumn, FileColumns};
+use crate::error::Error;
+use crate::types::Field;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
+
+/// What a footer tells of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// All are null.
+    Nothing,
+    /// Not all are.
+    Values,
+    /// It does not tell.
+    Unknown,
+}
+
+/// The columns of lineage that a file has: by their ids, or by their names if it has no ids.
+pub(crate) fn lineage_of<'a>(
+    columns: &'a FileColumns,
+    has_ids: bool,
+    footer: &'a ParquetMetaData,
+) -> impl Iterator<Item = (Field, Stored)> + 'a {
+    LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).flat_map(move |field| {
+        let found = columns.iter().filter({
+            let field = field.clone();
+            move |c| c.id.map_or_else(|| !has_ids && *c.field.name() == field.name, |id| id == field.id)
+        });
+        found.map(move |c| (field.clone(), stored(c, footer)))
+    })
+}
+
+fn stored(column: &FileColumn, footer: &ParquetMetaData) -> Stored {
+    let mut all = Stored::Nothing;
+    for group in footer.row_groups().iter().filter(|g| g.num_rows() > 0) {
+        for leaf in column.leaves.clone() {
+            let chunk = group.columns().get(leaf);
+            match chunk.and_then(|c| Some((c.statistics()?.null_count_opt()?, c.num_values()))) {
+                Some((nulls, values)) if i64::try_from(nulls).is_ok_and(|n| n < values) => return Stored::Values,
+                Some(_) => {}
+                None => all = Stored::Unknown,
+            }
+        }
+    }
+    all
+}
+
+/// Of a file with such a column.
+pub(crate) fn has_lineage(field: &Field) -> Error {
+    Error::invalid("the file stores ids of rows that are another table's, or were this table's")
+        .with("column", &field.name)
+        .hint(
+            "Its rows would have the ids of others, now or when the table is upgraded to version 3: append() them, or write \
+             the file anew without the columns _row_id and _last_updated_sequence_number",
+        )
+}

@@ -1,0 +1,103 @@
+//! The Parquet schema of a Paimon table's files.
+//!
+//! Source: Java's `ParquetSchemaConverter`: names stand as they are, integers tell their bits, times of day are
+//! milliseconds, timestamps have the unit of their digits (more than six: 96 bits), the entries of maps say what they are as old files do.
+
+use std::sync::Arc;
+
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::errors::ParquetError;
+use parquet::schema::types::{SchemaDescriptor, Type as ParquetType, TypePtr};
+
+use super::schema::leaf as iceberg_leaf;
+use crate::data::paimon_types::stored::{ExactTypes, Leaf};
+use crate::error::{Error, Result};
+use crate::types::{Field, PrimitiveType, Schema, Type, decimal};
+
+/// The ids of the two parts of a variant, in that order.
+const VARIANT_PARTS: [(&str, i32); 2] = [("value", 0), ("metadata", 1)];
+
+/// The Parquet schema for rows of `schema`.
+///
+/// # Errors
+/// `Unsupported` for types that can't be written.
+pub(crate) fn paimon_parquet(schema: &Schema, exact: &ExactTypes) -> Result<SchemaDescriptor> {
+    let fields = schema.fields.iter().map(|f| field(f, &f.name, exact)).collect::<Result<Vec<_>>>()?;
+    let root = ParquetType::group_type_builder("paimon_schema").with_fields(fields).build();
+    Ok(SchemaDescriptor::new(Arc::new(root.map_err(|e| refused(e, "paimon_schema"))?)))
+}
+
+fn refused(e: ParquetError, name: &str) -> Error {
+    Error::unsupported("the column can't be written to Parquet").with("column", name).because(e)
+}
+
+fn field(f: &Field, name: &str, exact: &ExactTypes) -> Result<TypePtr> {
+    let repetition = if f.required { Repetition::REQUIRED } else { Repetition::OPTIONAL };
+    let group = |logical: Option<LogicalType>, fields: Vec<TypePtr>| {
+        let group = ParquetType::group_type_builder(name).with_repetition(repetition).with_logical_type(logical);
+        group.with_fields(fields).with_id(Some(f.id)).build()
+    };
+    let built = match &f.ty {
+        Type::Struct(fields) => {
+            group(None, fields.iter().map(|f| field(f, &f.name, exact)).collect::<Result<Vec<_>>>()?)
+        }
+        Type::List(element) => {
+            let repeated = repeated("list", vec![field(element, "element", exact)?], ConvertedType::NONE);
+            group(Some(LogicalType::List), vec![repeated.map_err(|e| refused(e, &f.name))?])
+        }
+        Type::Map(key, value) => {
+            let entries = vec![field(key, "key", exact)?, field(value, "value", exact)?];
+            let entries = repeated("key_value", entries, ConvertedType::MAP_KEY_VALUE);
+            group(Some(LogicalType::Map), vec![entries.map_err(|e| refused(e, &f.name))?])
+        }
+        Type::Primitive(PrimitiveType::Variant) => {
+            let part = |(name, id): (&str, i32)| {
+                let part = ParquetType::primitive_type_builder(name, Physical::BYTE_ARRAY);
+                part.with_repetition(Repetition::REQUIRED).with_id(Some(id)).build().map(Arc::new)
+            };
+            let parts = VARIANT_PARTS.into_iter().map(part).collect::<Result<Vec<_>, _>>();
+            group(None, parts.map_err(|e| refused(e, &f.name))?)
+        }
+        Type::Primitive(p) => {
+            let (physical, logical) = leaf(p, exact.leaf(f.id, p)).map_err(|e| e.with("column", &f.name))?;
+            let (precision, scale) = match p {
+                PrimitiveType::Decimal { precision, scale } => (i32::from(*precision), i32::from(*scale)),
+                _ => (-1, -1),
+            };
+            let length = match p {
+                PrimitiveType::Decimal { precision, .. } if physical == Physical::FIXED_LEN_BYTE_ARRAY => {
+                    decimal::bytes_of_precision(*precision) as i32
+                }
+                _ => -1,
+            };
+            let leaf = ParquetType::primitive_type_builder(name, physical).with_repetition(repetition);
+            let leaf = leaf.with_logical_type(logical).with_precision(precision).with_scale(scale);
+            leaf.with_length(length).with_id(Some(f.id)).build()
+        }
+    };
+    built.map(Arc::new).map_err(|e| refused(e, &f.name))
+}
+
+fn repeated(name: &str, fields: Vec<TypePtr>, converted: ConvertedType) -> Result<TypePtr, ParquetError> {
+    let group = ParquetType::group_type_builder(name).with_repetition(Repetition::REPEATED);
+    group.with_converted_type(converted).with_fields(fields).build().map(Arc::new)
+}
+
+fn leaf(p: &PrimitiveType, stored: Leaf) -> Result<(Physical, Option<LogicalType>)> {
+    use PrimitiveType as P;
+    let timestamp = |utc| {
+        let unit = if stored == Leaf::Millis { TimeUnit::MILLIS } else { TimeUnit::MICROS };
+        (Physical::INT64, Some(LogicalType::timestamp(utc, unit)))
+    };
+    Ok(match p {
+        P::Int if let Leaf::Narrow(bits) = stored => (Physical::INT32, Some(LogicalType::integer(bits as i8, true))),
+        P::Time => (Physical::INT32, Some(LogicalType::time(true, TimeUnit::MILLIS))),
+        P::Timestamp => timestamp(false),
+        P::Timestamptz => timestamp(true),
+        P::TimestampNs | P::TimestamptzNs => (Physical::INT96, None),
+        P::Boolean | P::Int | P::Long | P::Float | P::Double | P::Decimal { .. } | P::Date | P::String | P::Binary => {
+            return iceberg_leaf(p);
+        }
+        _ => return Err(Error::unsupported(format!("columns of type {p} are none of Paimon's"))),
+    })
+}

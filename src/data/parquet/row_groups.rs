@@ -1,0 +1,375 @@
+//! Which row groups and pages of a Parquet file a task has to read.
+//!
+//! Row groups belong to the task that holds their middle byte. Of those, statistics and page indexes rule out what the
+//! filter can't match; both are adapters of [`Bounds`], the one pruning algorithm decides.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use parquet::arrow::arrow_reader::RowSelection;
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::basic::{ColumnOrder, Type as PhysicalType};
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
+use parquet::file::page_index::offset_index::PageLocation;
+
+use super::file::start;
+use crate::data::read::cast::{Cast, constant, value_at};
+use crate::data::read::constants::Constants;
+use crate::data::read::file_columns::FileColumns;
+use crate::data::read::filter_columns::{Located, locate};
+use crate::data::read::task_reader::Part;
+use crate::expr::bounds::{Presence, Verdict, evaluate_leaf, may_match};
+use crate::expr::{BoundLeaf, BoundPredicate, BoundTerm, Bounds, ColumnBounds, Op};
+use crate::types::{FieldId, PrimitiveType, Schema, Value, ValueRef};
+
+/// The row groups whose middle byte lies in `range` (so parquet-mr divides a file among its splits: every row group has
+/// one middle, hence one task).
+pub(crate) fn in_range(metadata: &ParquetMetaData, range: Range<i64>) -> Vec<usize> {
+    let middle = |group: &RowGroupMetaData| {
+        let start = group.columns().first().map_or(0, |first| {
+            let data = first.data_page_offset();
+            first.dictionary_page_offset().map_or(data, |dictionary| dictionary.min(data))
+        });
+        start.saturating_add(group.compressed_size() / 2)
+    };
+    let groups = metadata.row_groups().iter().enumerate();
+    groups.filter(|(_, group)| range.contains(&middle(group))).map(|(i, _)| i).collect()
+}
+
+/// What is known of one column in some rows.
+#[derive(Debug, Default)]
+struct Known {
+    lower: Option<Value>,
+    upper: Option<Value>,
+    nulls: Presence,
+    nans: Presence,
+}
+
+/// What is known of a filter's columns in some rows.
+#[derive(Debug, Default)]
+struct KnownColumns(HashMap<FieldId, Known>);
+
+impl Bounds for KnownColumns {
+    fn column<'a>(&'a self, field: FieldId, _ty: &PrimitiveType) -> ColumnBounds<'a> {
+        self.0.get(&field).map_or_else(ColumnBounds::default, |known| ColumnBounds {
+            lower: known.lower.as_ref().map(Value::as_ref),
+            upper: known.upper.as_ref().map(Value::as_ref),
+            upper_is_prefix: false,
+            nulls: known.nulls,
+            nans: known.nans,
+        })
+    }
+}
+
+/// A column of the filter in the file.
+#[derive(Debug)]
+struct Column {
+    ty: PrimitiveType,
+    place: Located,
+}
+
+/// Decides for one file what its filter rules out.
+#[derive(Debug)]
+pub(crate) struct Pruner<'a> {
+    filter: &'a BoundPredicate,
+    columns: HashMap<FieldId, Column>,
+}
+
+impl<'a> Pruner<'a> {
+    /// For a filter on columns of `schema`, over a file with these columns and partition values.
+    pub(crate) fn new(filter: &'a BoundPredicate, schema: &Schema, file: &FileColumns, constants: &Constants) -> Self {
+        let mut columns = HashMap::new();
+        filter.for_each_leaf(&mut |leaf| {
+            if let Some(ty) = leaf.term.source_primitive() {
+                let id = leaf.term.field_id;
+                let place = || locate(id, schema, file, constants);
+                columns.entry(id).or_insert_with(|| Column { ty: ty.clone(), place: place() });
+            }
+        });
+        Pruner { filter, columns }
+    }
+
+    /// Whether some row of a row group may match.
+    pub(crate) fn may_match(&self, metadata: &ParquetMetaData, group: usize) -> bool {
+        let known = |(id, column): (&FieldId, &Column)| Some((*id, column.in_group(metadata, group)?));
+        may_match(self.filter, &KnownColumns(self.columns.iter().filter_map(known).collect()))
+    }
+
+    /// The rows of these row groups that may match by the page index, counted through all of them; `None` if all may.
+    pub(crate) fn select_rows(&self, metadata: &ParquetMetaData, groups: &[usize]) -> Option<RowSelection> {
+        let mut selected: Vec<Range<usize>> = Vec::new();
+        let mut total = 0usize;
+        for &group in groups {
+            let rows = usize::try_from(metadata.row_groups().get(group)?.num_rows()).ok()?;
+            let ranges = self.rows(self.filter, metadata, group, rows);
+            selected.extend(ranges.into_iter().map(|r| r.start + total..r.end + total));
+            total = total.checked_add(rows)?;
+        }
+        let kept: usize = selected.iter().map(ExactSizeIterator::len).sum();
+        (kept < total).then(|| RowSelection::from_consecutive_ranges(selected.into_iter(), total))
+    }
+
+    /// Ascending, disjoint ranges of a row group's rows on which `filter` may be true.
+    fn rows(
+        &self,
+        filter: &BoundPredicate,
+        metadata: &ParquetMetaData,
+        group: usize,
+        rows: usize,
+    ) -> Vec<Range<usize>> {
+        let all = || std::iter::once(0..rows).collect::<Vec<_>>();
+        match filter {
+            BoundPredicate::True => all(),
+            BoundPredicate::False => Vec::new(),
+            BoundPredicate::And(parts) => {
+                parts.iter().fold(all(), |kept, part| intersect(&kept, &self.rows(part, metadata, group, rows)))
+            }
+            BoundPredicate::Or(parts) => {
+                parts.iter().fold(Vec::new(), |kept, part| unite(kept, self.rows(part, metadata, group, rows)))
+            }
+            BoundPredicate::Leaf(leaf) => self.leaf_rows(leaf, metadata, group, rows).unwrap_or_else(all),
+        }
+    }
+
+    fn leaf_rows(
+        &self,
+        leaf: &BoundLeaf,
+        metadata: &ParquetMetaData,
+        group: usize,
+        rows: usize,
+    ) -> Option<Vec<Range<usize>>> {
+        let id = leaf.term.field_id;
+        let pages = self.columns.get(&id)?.in_pages(metadata, group, rows)?;
+        let kept = pages.into_iter().filter_map(|(range, known)| {
+            let bounds = KnownColumns(HashMap::from([(id, known)]));
+            (evaluate_leaf(leaf, &bounds) != Verdict::Never).then_some(range)
+        });
+        Some(kept.fold(Vec::new(), |ranges, range| unite(ranges, vec![range])))
+    }
+}
+
+impl Column {
+    fn in_group(&self, metadata: &ParquetMetaData, group: usize) -> Option<Known> {
+        let (index, field, cast) = match &self.place {
+            Located::Leaf { index, field, cast } => (*index, field, cast),
+            Located::Constant(value) => return self.always(value.as_ref()),
+            Located::Unknown => return None,
+        };
+        let row_group = metadata.row_groups().get(group)?;
+        let chunk = row_group.columns().get(index)?;
+        let required = chunk.column_descr().max_def_level() == 0;
+        let Some(statistics) = chunk.statistics() else { return Some(self.known(required, None, false)) };
+        let nulls = statistics.null_count_opt();
+        let all_null = nulls.is_some_and(|n| i64::try_from(n) == Ok(chunk.num_values()));
+        let mut known = self.known(required, nulls, all_null);
+        if trusted(metadata, index, field.data_type(), statistics.is_min_max_deprecated()) {
+            let schema = metadata.file_metadata().schema_descr();
+            let converter = StatisticsConverter::from_column_index(index, field, schema).ok()?;
+            let (lower, upper) =
+                (converter.row_group_mins([row_group]).ok()?, converter.row_group_maxes([row_group]).ok()?);
+            (known.lower, known.upper) = self.bounds(cast, &lower, &upper, 0);
+        }
+        Some(known)
+    }
+
+    /// The column in each page of a row group, with the page's rows. `None` if there is no usable index.
+    fn in_pages(&self, metadata: &ParquetMetaData, group: usize, rows: usize) -> Option<Vec<(Range<usize>, Known)>> {
+        let Located::Leaf { index, field, cast } = &self.place else { return None };
+        let (columns, offsets) = (metadata.column_index()?, metadata.offset_index()?);
+        let column = columns.get(group)?.get(*index)?;
+        let ranges = page_rows(offsets.get(group)?.get(*index)?.page_locations(), rows)?;
+        // A column without an index of its own has no page count to ask for.
+        if matches!(column, ColumnIndexMetaData::NONE) || column.num_pages() != ranges.len() as u64 {
+            return None;
+        }
+        let descriptor = metadata.row_groups().get(group)?.columns().get(*index)?.column_descr();
+        let values = if trusted(metadata, *index, field.data_type(), false) {
+            let converter =
+                StatisticsConverter::from_column_index(*index, field, metadata.file_metadata().schema_descr()).ok()?;
+            let lower = converter.data_page_mins(columns, offsets, [&group]).ok()?;
+            let upper = converter.data_page_maxes(columns, offsets, [&group]).ok()?;
+            (lower.len() == ranges.len() && upper.len() == ranges.len()).then_some((lower, upper))
+        } else {
+            None
+        };
+        let known = |(page, range)| {
+            let nulls = column.null_count(page).and_then(|n| u64::try_from(n).ok());
+            let mut known = self.known(descriptor.max_def_level() == 0, nulls, column.is_null_page(page));
+            if let (Some((lower, upper)), false) = (&values, column.is_null_page(page)) {
+                (known.lower, known.upper) = self.bounds(cast, lower, upper, page);
+            }
+            (range, known)
+        };
+        Some(ranges.into_iter().enumerate().map(known).collect())
+    }
+
+    /// What the number of nulls says. Statistics never count NaNs, so floats may always have them.
+    fn known(&self, required: bool, nulls: Option<u64>, all_null: bool) -> Known {
+        let nulls = match nulls {
+            _ if all_null => Presence::Everywhere,
+            _ if required => Presence::Absent,
+            Some(0) => Presence::Absent,
+            _ => Presence::Possible,
+        };
+        let nans = if self.ty.is_float() && !all_null { Presence::Possible } else { Presence::Absent };
+        Known { lower: None, upper: None, nulls, nans }
+    }
+
+    /// The same value, or null, in every row.
+    fn always(&self, value: Option<&Value>) -> Option<Known> {
+        let Some(value) = value else { return Some(self.known(false, None, true)) };
+        let array = constant(Some(value), &self.ty, 1).ok()?;
+        let value = value_at(&array, 0, &self.ty)?;
+        let bound = (!value.is_nan()).then(|| value.to_owned());
+        let nans = if value.is_nan() { Presence::Everywhere } else { Presence::Absent };
+        Some(Known { lower: bound.clone(), upper: bound, nulls: Presence::Absent, nans })
+    }
+
+    /// Bounds of the table's type from arrays of the file's type. Every cast keeps order, so it may be applied to bounds;
+    /// one that fails leaves them unknown. A bound that is NaN says that the writer did not leave NaNs out: both go.
+    fn bounds(&self, cast: &Cast, lower: &ArrayRef, upper: &ArrayRef, at: usize) -> (Option<Value>, Option<Value>) {
+        let value = |array: &ArrayRef| {
+            let one = cast.apply(&array.slice(at, 1)).ok()?;
+            value_at(&one, 0, &self.ty).map(ValueRef::to_owned)
+        };
+        let (lower, upper) = (value(lower), value(upper));
+        let is_nan = |v: &Option<Value>| v.as_ref().is_some_and(|v| v.as_ref().is_nan());
+        if is_nan(&lower) || is_nan(&upper) { (None, None) } else { (lower, upper) }
+    }
+}
+
+/// What the statistics of these row groups say of a column in all rows: that it lies between two values, or is null. `True`
+/// where they don't tell.
+pub(crate) fn range_of(metadata: &ParquetMetaData, groups: &[usize], part: &Part<'_>, id: FieldId) -> BoundPredicate {
+    let range = || {
+        let term = BoundTerm::of_column(&part.schema.path(id)?)?;
+        let ty = term.source_primitive().filter(|ty| has_one_order(ty))?.clone();
+        let column = Column { ty, place: locate(id, part.schema, part.columns, part.constants) };
+        let leaf = |op, value: Option<Value>| {
+            BoundPredicate::Leaf(BoundLeaf { term: term.clone(), op, values: value.into_iter().collect() })
+        };
+        let (mut nulls, mut ends): (bool, Option<(Value, Value)>) = (false, None);
+        for group in groups {
+            let known = column.in_group(metadata, *group)?;
+            nulls |= known.nulls != Presence::Absent;
+            if known.nulls == Presence::Everywhere {
+                continue;
+            }
+            let (lower, upper) = (known.lower?, known.upper?);
+            let (least, greatest) = ends.get_or_insert_with(|| (lower.clone(), upper.clone()));
+            if lower.sql_cmp(least)?.is_lt() {
+                *least = lower;
+            }
+            if upper.sql_cmp(greatest)?.is_gt() {
+                *greatest = upper;
+            }
+        }
+        let between = ends.map(|(least, greatest)| {
+            BoundPredicate::all([leaf(Op::GtEq, Some(least)), leaf(Op::LtEq, Some(greatest))])
+        });
+        Some(BoundPredicate::any(nulls.then(|| leaf(Op::IsNull, None)).into_iter().chain(between)))
+    };
+    range().unwrap_or(BoundPredicate::True)
+}
+
+/// Whether statistics, filters and keys order values of this type alike: floats and UUIDs have several orders.
+fn has_one_order(ty: &PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let times = matches!(ty, P::Date | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs);
+    times || matches!(ty, P::Int | P::Long | P::Decimal { .. } | P::String)
+}
+
+/// Whether minimum and maximum of a leaf column are in the order that its type has. The deprecated ones, and those of files
+/// that do not state their order, compare bytes as signed numbers.
+fn trusted(metadata: &ParquetMetaData, leaf: usize, stored: &DataType, deprecated: bool) -> bool {
+    let file = metadata.file_metadata();
+    let physical = file.schema_descr().columns().get(leaf).map(|c| c.physical_type());
+    let numeric = matches!(
+        physical,
+        Some(
+            PhysicalType::BOOLEAN
+                | PhysicalType::INT32
+                | PhysicalType::INT64
+                | PhysicalType::FLOAT
+                | PhysicalType::DOUBLE
+        )
+    );
+    let signed = numeric && !stored.is_unsigned_integer();
+    match file.column_order(leaf) {
+        _ if physical == Some(PhysicalType::INT96) || *stored == DataType::Float16 => false,
+        ColumnOrder::TYPE_DEFINED_ORDER(_) => signed || !deprecated,
+        ColumnOrder::UNDEFINED => signed,
+        _ => false,
+    }
+}
+
+/// The rows of each page; `None` if they do not tile the row group.
+pub(crate) fn page_rows(pages: &[PageLocation], rows: usize) -> Option<Vec<Range<usize>>> {
+    let mut starts = pages.iter().map(|p| usize::try_from(p.first_row_index)).collect::<Result<Vec<_>, _>>().ok()?;
+    starts.push(rows);
+    let ascending = starts.windows(2).all(|w| matches!(w, [a, b] if a < b));
+    let ranges = || starts.windows(2).filter_map(|w| Some(*w.first()?..*w.get(1)?)).collect();
+    (starts.first() == Some(&0) && ascending).then(ranges)
+}
+
+/// Whether the offset index of these leaf columns describes pages that lie in their column chunks and tile their rows. A
+/// reader that skips by an index that does not would give wrong rows.
+pub(crate) fn index_is_consistent(metadata: &ParquetMetaData, groups: &[usize], leaves: &BTreeSet<usize>) -> bool {
+    let consistent = |group: usize, leaf: usize| -> Option<bool> {
+        let row_group = metadata.row_groups().get(group)?;
+        let chunk = row_group.columns().get(leaf)?;
+        let pages = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
+        page_rows(pages, usize::try_from(row_group.num_rows()).ok()?)?;
+        let end = start(chunk).checked_add(chunk.compressed_size())?;
+        let mut at = start(chunk);
+        for page in pages {
+            let page_end = page.offset.checked_add(i64::from(page.compressed_page_size))?;
+            if page.offset < at || page_end <= page.offset || page_end > end {
+                return Some(false);
+            }
+            at = page_end;
+        }
+        Some(true)
+    };
+    groups.iter().all(|&group| leaves.iter().all(|&leaf| consistent(group, leaf) == Some(true)))
+}
+
+/// The rows in both of two ascending lists of disjoint ranges.
+fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut out = Vec::new();
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+        let both = x.start.max(y.start)..x.end.min(y.end);
+        let x_ends_first = x.end <= y.end;
+        if !both.is_empty() {
+            out.push(both);
+        }
+        if x_ends_first {
+            a.next()
+        } else {
+            b.next()
+        };
+    }
+    out
+}
+
+/// The rows in either of two ascending lists of disjoint ranges, joined where they touch.
+fn unite(mut a: Vec<Range<usize>>, b: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    a.extend(b);
+    a.sort_by_key(|r| r.start);
+    let mut out: Vec<Range<usize>> = Vec::with_capacity(a.len());
+    for range in a {
+        match out.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "row_groups_tests.rs"]
+mod tests;

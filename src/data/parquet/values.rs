@@ -1,0 +1,496 @@
+//! Values of flat Parquet columns, gathered into one Arrow array.
+//!
+//! [`Values`] takes those values of a page that are wanted, as spans of them; it never sees nulls, which get their places
+//! when the array is made. Values of a dictionary stay indices until then.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, BooleanBufferBuilder, NullBufferBuilder, StringArray, UInt32Array,
+    make_array, new_empty_array, new_null_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
+use arrow::compute::{concat, take};
+use arrow::datatypes::DataType;
+use arrow::error::ArrowError;
+use parquet::basic::Type as PhysicalType;
+use parquet::schema::types::ColumnDescriptor;
+
+use crate::codec::parquet::rle::Runs;
+use crate::codec::parquet::thrift::Flaw;
+use crate::error::Error;
+
+/// Why an array does not come about.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The pages contradict themselves.
+    Damaged(Error),
+    /// Its strings have more bytes than their offsets can count.
+    TooLarge,
+    /// A page is encoded in a way that is not read here.
+    Foreign,
+}
+
+pub(crate) type Step<T> = Result<T, Stop>;
+
+impl From<Flaw> for Stop {
+    fn from(flaw: Flaw) -> Stop {
+        Stop::Damaged(Error::corrupt(format!("a page of the Parquet file is damaged: {flaw}")))
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Damaged(error)
+    }
+}
+
+impl From<ArrowError> for Stop {
+    fn from(error: ArrowError) -> Stop {
+        match error {
+            ArrowError::OffsetOverflowError(_) => Stop::TooLarge,
+            error => Stop::Damaged(Error::corrupt("the Parquet data cannot be decoded").because(error)),
+        }
+    }
+}
+
+const EARLY: Flaw = "its values end early";
+
+/// Values of a page, by number: first and how many.
+pub(crate) type Span = (usize, usize);
+
+/// What becomes of a column's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub data_type: DataType,
+    layout: Layout,
+}
+
+/// How plain values lie in a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// In so many bytes, as Arrow has them.
+    Same(usize),
+    /// Little-endian numbers of 4 bytes, decimals of 16 in Arrow.
+    Int32Decimal,
+    /// Likewise of 8 bytes.
+    Int64Decimal,
+    /// Big-endian numbers of so many bytes, decimals of 16 in Arrow.
+    BigEndian(usize),
+    Bits,
+    /// Each behind its length.
+    Bytes,
+}
+
+impl Kind {
+    /// What the column is read as; `None` if not here.
+    pub(crate) fn of(column: &ColumnDescriptor, data_type: &DataType) -> Option<Kind> {
+        use DataType as D;
+        use PhysicalType as P;
+        let length = usize::try_from(column.type_length()).unwrap_or(0);
+        let layout = match (column.physical_type(), data_type) {
+            (P::INT32, D::Int32 | D::UInt32 | D::Date32 | D::Time32(_)) | (P::FLOAT, D::Float32) => Layout::Same(4),
+            (P::INT64, D::Int64 | D::UInt64 | D::Time64(_) | D::Timestamp(..)) | (P::DOUBLE, D::Float64) => {
+                Layout::Same(8)
+            }
+            (P::INT32, D::Decimal128(..)) => Layout::Int32Decimal,
+            (P::INT64, D::Decimal128(..)) => Layout::Int64Decimal,
+            (P::FIXED_LEN_BYTE_ARRAY, D::Decimal128(..)) if (1..=16).contains(&length) => Layout::BigEndian(length),
+            (P::FIXED_LEN_BYTE_ARRAY, D::FixedSizeBinary(n)) if length > 0 && *n == column.type_length() => {
+                Layout::Same(length)
+            }
+            (P::BOOLEAN, D::Boolean) => Layout::Bits,
+            (P::BYTE_ARRAY, D::Utf8 | D::Binary) => Layout::Bytes,
+            _ => return None,
+        };
+        // Values are copied as they are.
+        cfg!(target_endian = "little").then(|| Kind { data_type: data_type.clone(), layout })
+    }
+
+    /// Whether values are single bits.
+    pub(crate) fn is_boolean(&self) -> bool {
+        self.layout == Layout::Bits
+    }
+}
+
+/// Fewer than one span in so many values are few.
+const FEW: usize = 16;
+
+/// Most bytes that are reserved for values that are yet to come.
+const RESERVED: usize = 32 << 20;
+
+/// Values so far.
+#[derive(Debug)]
+enum Gathered {
+    None,
+    Same(MutableBuffer),
+    Decimals(Vec<i128>),
+    Bits(BooleanBufferBuilder),
+    Bytes(Vec<i32>, Vec<u8>),
+    /// Of a dictionary.
+    Indices(Vec<u32>),
+}
+
+/// A part of a column that becomes an array.
+#[derive(Debug)]
+pub(crate) struct Values {
+    kind: Arc<Kind>,
+    /// Rows that are likely to come.
+    expected: usize,
+    /// What is done: values of a dictionary and plain ones don't mix.
+    done: Vec<ArrayRef>,
+    gathered: Gathered,
+    /// Of the rows gathered.
+    nulls: NullBufferBuilder,
+}
+
+impl Values {
+    pub(crate) fn new(kind: &Arc<Kind>, expected: usize) -> Values {
+        let nulls = NullBufferBuilder::new(expected);
+        Values { kind: kind.clone(), expected, done: Vec::new(), gathered: Gathered::None, nulls }
+    }
+
+    /// Adds rows, of which those that are not null have their values added next: `valid` of the `rows` bits of a mask.
+    pub(crate) fn rows(&mut self, mask: &BooleanBuffer, rows: Span, valid: usize) {
+        match rows {
+            (_, count) if count == valid => self.nulls.append_n_non_nulls(count),
+            (_, count) if valid == 0 => self.nulls.append_n_nulls(count),
+            (start, count) if count < 64 => {
+                (start..start + count).for_each(|row| self.nulls.append(mask.value(row)));
+            }
+            (start, count) => self.nulls.append_buffer(&NullBuffer::new(mask.slice(start, count))),
+        }
+    }
+
+    /// Adds rows without nulls.
+    pub(crate) fn rows_without_nulls(&mut self, rows: usize) {
+        self.nulls.append_n_non_nulls(rows);
+    }
+
+    /// Before rows of plain values are added: parts them from values of a dictionary.
+    pub(crate) fn expect_plain(&mut self, dictionary: Option<&ArrayRef>) -> Step<()> {
+        if matches!(self.gathered, Gathered::Indices(_)) {
+            self.flush(dictionary)?;
+        }
+        if matches!(self.gathered, Gathered::None) {
+            let rows = |width: usize| self.expected.min(RESERVED / width);
+            self.gathered = match self.kind.layout {
+                Layout::Same(width) => Gathered::Same(MutableBuffer::with_capacity(rows(width) * width)),
+                Layout::Int32Decimal | Layout::Int64Decimal | Layout::BigEndian(_) => {
+                    Gathered::Decimals(Vec::with_capacity(rows(16)))
+                }
+                Layout::Bits => Gathered::Bits(BooleanBufferBuilder::new(rows(1))),
+                Layout::Bytes => {
+                    let mut offsets = Vec::with_capacity(rows(4) + 1);
+                    offsets.push(0);
+                    Gathered::Bytes(offsets, Vec::new())
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Before rows of a dictionary's values are added: parts them from plain values.
+    pub(crate) fn expect_indices(&mut self) -> Step<()> {
+        if !matches!(self.gathered, Gathered::Indices(_)) {
+            self.flush(None)?;
+            self.gathered = Gathered::Indices(Vec::with_capacity(self.expected.min(RESERVED / 4)));
+        }
+        Ok(())
+    }
+
+    /// Adds `spans` of the next `count` plain values, which start at byte `at` of the page and are a part of the `left`
+    /// that it still has.
+    pub(crate) fn plain(
+        &mut self,
+        (page, at): (&[u8], &mut usize),
+        (count, left): (usize, usize),
+        spans: &[Span],
+    ) -> Step<()> {
+        let bytes = page.get(*at..).ok_or(EARLY)?;
+        let width = match self.kind.layout {
+            Layout::Same(width) | Layout::BigEndian(width) => width,
+            Layout::Int32Decimal => 4,
+            Layout::Int64Decimal => 8,
+            Layout::Bits => return Err(EARLY.into()),
+            Layout::Bytes => {
+                if let Gathered::Bytes(offsets, values) = &mut self.gathered {
+                    let wanted = spans.iter().map(|(_, count)| count).sum::<usize>();
+                    values.reserve((bytes.len() as u128 * wanted as u128 / left.max(1) as u128) as usize + BLOCK);
+                    *at += texts(bytes, count, spans, offsets, values)?;
+                }
+                return Ok(());
+            }
+        };
+        let bytes = count.checked_mul(width).and_then(|length| bytes.get(..length)).ok_or(EARLY)?;
+        *at += bytes.len();
+        for &(first, count) in spans {
+            let span = bytes.get(first * width..(first + count) * width).ok_or(EARLY)?;
+            match (&mut self.gathered, self.kind.layout) {
+                (Gathered::Same(values), _) => values.extend_from_slice(span),
+                (Gathered::Decimals(values), Layout::Int32Decimal) => {
+                    values.extend(span.as_chunks::<4>().0.iter().map(|v| i128::from(i32::from_le_bytes(*v))));
+                }
+                (Gathered::Decimals(values), Layout::Int64Decimal) => {
+                    values.extend(span.as_chunks::<8>().0.iter().map(|v| i128::from(i64::from_le_bytes(*v))));
+                }
+                (Gathered::Decimals(values), _) => values.extend(span.chunks_exact(width).map(big_endian)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds `spans` of the values that start at a bit of the page.
+    pub(crate) fn bits(&mut self, page: &[u8], start: usize, count: usize, spans: &[Span]) -> Step<()> {
+        if start.checked_add(count).is_none_or(|end| end > page.len() * 8) {
+            return Err(EARLY.into());
+        }
+        if let Gathered::Bits(bits) = &mut self.gathered {
+            for (first, count) in spans {
+                bits.append_packed_range(start + first..start + first + count, page);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds `spans` of the next `count` values, all of a dictionary of so many entries.
+    pub(crate) fn indices(
+        &mut self,
+        (page, runs): (&[u8], &mut Runs),
+        count: usize,
+        spans: &[Span],
+        (entries, scratch): (usize, &mut Vec<u32>),
+    ) -> Step<()> {
+        let Gathered::Indices(indices) = &mut self.gathered else { return Ok(()) };
+        let inside = |indices: &[u32]| match indices.iter().fold(0, |top, index| top.max(*index)) as usize {
+            top if top < entries || indices.is_empty() => Ok(()),
+            _ => Err("it refers to values beyond its dictionary"),
+        };
+        match spans {
+            [] => runs.skip(page, count)?,
+            [(0, all)] if *all == count => {
+                let before = indices.len();
+                runs.take(page, count, indices)?;
+                inside(indices.get(before..).unwrap_or_default())?;
+            }
+            // Runs are passed over at once.
+            spans if spans.len() < count / FEW => {
+                let mut at = 0;
+                for &(first, count) in spans {
+                    runs.skip(page, first - at)?;
+                    let before = indices.len();
+                    runs.take(page, count, indices)?;
+                    inside(indices.get(before..).unwrap_or_default())?;
+                    at = first + count;
+                }
+                runs.skip(page, count - at)?;
+            }
+            spans => {
+                scratch.clear();
+                runs.take(page, count, scratch)?;
+                inside(scratch)?;
+                for &(first, count) in spans {
+                    indices.extend_from_slice(scratch.get(first..first + count).ok_or(EARLY)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The array of all rows added.
+    pub(crate) fn finish(mut self, dictionary: Option<&ArrayRef>) -> Step<ArrayRef> {
+        self.flush(dictionary)?;
+        match self.done.as_slice() {
+            [] => Ok(new_empty_array(&self.kind.data_type)),
+            [array] => Ok(array.clone()),
+            parts => Ok(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?),
+        }
+    }
+
+    /// Makes an array of what is gathered.
+    fn flush(&mut self, dictionary: Option<&ArrayRef>) -> Step<()> {
+        let rows = self.nulls.len();
+        let nulls = self.nulls.finish();
+        let gathered = std::mem::replace(&mut self.gathered, Gathered::None);
+        if rows == 0 {
+            return Ok(());
+        }
+        let fixed = |buffer: Buffer| {
+            let array = arrow::array::ArrayData::builder(self.kind.data_type.clone());
+            Ok::<_, ArrowError>(make_array(array.len(rows).add_buffer(buffer).nulls(nulls.clone()).build()?))
+        };
+        self.done.push(match (gathered, &nulls) {
+            (Gathered::None, _) => new_null_array(&self.kind.data_type, rows),
+            (Gathered::Same(values), None) => fixed(values.into())?,
+            (Gathered::Same(values), Some(nulls)) => match self.kind.layout {
+                Layout::Same(width) => fixed(spread_bytes(&values, width, nulls))?,
+                _ => return Err(EARLY.into()),
+            },
+            (Gathered::Decimals(values), None) => fixed(Buffer::from_vec(values))?,
+            (Gathered::Decimals(values), Some(nulls)) => fixed(Buffer::from_vec(spread(&values, nulls)))?,
+            (Gathered::Bits(mut values), nulls) => {
+                let values = match nulls {
+                    Some(nulls) => spread_bits(&values, nulls).finish(),
+                    None => values.finish(),
+                };
+                Arc::new(BooleanArray::new(values, nulls.clone()))
+            }
+            (Gathered::Bytes(offsets, values), _) => {
+                let offsets = match &nulls {
+                    Some(nulls) => spread_offsets(&offsets, nulls),
+                    None => offsets,
+                };
+                let offsets = OffsetBuffer::new(offsets.into());
+                match &self.kind.data_type {
+                    DataType::Utf8 => Arc::new(StringArray::try_new(offsets, values.into(), nulls)?),
+                    _ => Arc::new(BinaryArray::try_new(offsets, values.into(), nulls)?),
+                }
+            }
+            (Gathered::Indices(indices), nulls) => {
+                let dictionary = dictionary.ok_or("it refers to a dictionary that is not there")?;
+                let indices = match nulls {
+                    Some(nulls) => spread(&indices, nulls),
+                    None => indices,
+                };
+                match dictionary.is_empty() {
+                    true => new_null_array(&self.kind.data_type, rows),
+                    false => take(dictionary, &UInt32Array::new(indices.into(), nulls.clone()), None)?,
+                }
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Adds `spans` of the first `count` texts; returns the bytes they all take.
+fn texts(
+    page: &[u8],
+    count: usize,
+    spans: &[Span],
+    offsets: &mut Vec<i32>,
+    values: &mut Vec<u8>,
+) -> Result<usize, Stop> {
+    /// Goes behind a text; returns what starts with it, and its length.
+    fn next<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], usize), Flaw> {
+        let (length, text) = rest.split_first_chunk::<4>().ok_or(EARLY)?;
+        let length = u32::from_le_bytes(*length) as usize;
+        *rest = text.get(length..).ok_or(EARLY)?;
+        Ok((text, length))
+    }
+    let (mut rest, mut at) = (page, 0);
+    for &(first, count) in spans {
+        (at..first).try_for_each(|_| next(&mut rest).map(|_| ()))?;
+        offsets.reserve(count);
+        for _ in 0..count {
+            let (text, length) = next(&mut rest)?;
+            append(values, text, length);
+            // Checked below: no page has so many bytes that these wrap around to where they were.
+            offsets.push(values.len() as i32);
+        }
+        at = first + count;
+    }
+    (at..count).try_for_each(|_| next(&mut rest).map(|_| ()))?;
+    match i32::try_from(values.len()) {
+        Ok(_) => Ok(page.len() - rest.len()),
+        Err(_) => Err(Stop::TooLarge),
+    }
+}
+
+/// Texts up to this length are copied as so many bytes, of which some are taken back: that takes no call.
+const BLOCK: usize = 32;
+
+/// Adds the first `length` bytes.
+fn append(values: &mut Vec<u8>, bytes: &[u8], length: usize) {
+    match bytes.first_chunk::<BLOCK>() {
+        Some(block) if length <= BLOCK => {
+            let end = values.len() + length;
+            values.extend_from_slice(block);
+            values.truncate(end);
+        }
+        _ => values.extend_from_slice(bytes.get(..length).unwrap_or(bytes)),
+    }
+}
+
+/// A big-endian number of at most 16 bytes.
+fn big_endian(bytes: &[u8]) -> i128 {
+    let sign = if bytes.first().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+    let mut out = [sign; 16];
+    if let Some(low) = out.len().checked_sub(bytes.len()).and_then(|start| out.get_mut(start..)) {
+        low.copy_from_slice(bytes);
+    }
+    i128::from_be_bytes(out)
+}
+
+/// The values with a place for each null.
+fn spread<T: Copy + Default>(dense: &[T], nulls: &NullBuffer) -> Vec<T> {
+    let mut out = Vec::with_capacity(nulls.len());
+    let mut rest = dense;
+    for word in nulls.inner().bit_chunks().iter_padded() {
+        let rows = (nulls.len() - out.len()).min(64);
+        let (values, behind) = rest.split_at((word.count_ones() as usize).min(rest.len()));
+        match values.len() {
+            64 => out.extend_from_slice(values),
+            0 => out.resize(out.len() + rows, T::default()),
+            _ => {
+                // Without branches, which nulls at random would mislead.
+                let mut next = 0;
+                out.extend((0..rows).map(|row| {
+                    let valid = word >> row & 1;
+                    let value = values.get(next).copied().unwrap_or_default();
+                    next += valid as usize;
+                    if valid == 1 { value } else { T::default() }
+                }));
+            }
+        }
+        rest = behind;
+    }
+    out
+}
+
+/// As [`spread`], of values of so many bytes each.
+fn spread_bytes(dense: &MutableBuffer, width: usize, nulls: &NullBuffer) -> Buffer {
+    match width {
+        4 => return Buffer::from_vec(spread(dense.typed_data::<u32>(), nulls)),
+        8 => return Buffer::from_vec(spread(dense.typed_data::<u64>(), nulls)),
+        _ => {}
+    }
+    let mut out = MutableBuffer::with_capacity(nulls.len() * width);
+    let mut rest = dense.as_slice();
+    for (start, end) in nulls.valid_slices() {
+        out.resize(start * width, 0);
+        let (values, behind) = rest.split_at((end - start) * width);
+        out.extend_from_slice(values);
+        rest = behind;
+    }
+    out.resize(nulls.len() * width, 0);
+    out.into()
+}
+
+fn spread_bits(dense: &BooleanBufferBuilder, nulls: &NullBuffer) -> BooleanBufferBuilder {
+    let mut out = BooleanBufferBuilder::new(nulls.len());
+    let mut at = 0;
+    for (start, end) in nulls.valid_slices() {
+        out.append_n(start - out.len(), false);
+        out.append_packed_range(at..at + end - start, dense.as_slice());
+        at += end - start;
+    }
+    out.append_n(nulls.len() - out.len(), false);
+    out
+}
+
+/// The offsets with empty values for nulls.
+fn spread_offsets(dense: &[i32], nulls: &NullBuffer) -> Vec<i32> {
+    let mut out = Vec::with_capacity(nulls.len() + 1);
+    let (mut last, mut rest) = dense.split_first().map_or((0, dense), |(first, rest)| (*first, rest));
+    out.push(last);
+    for (start, end) in nulls.valid_slices() {
+        out.resize(start + 1, last);
+        let (ends, behind) = rest.split_at(end - start);
+        out.extend_from_slice(ends);
+        last = ends.last().copied().unwrap_or(last);
+        rest = behind;
+    }
+    out.resize(nulls.len() + 1, last);
+    out
+}

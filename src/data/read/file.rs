@@ -1,0 +1,284 @@
+//! Reads the rows of a task.
+//!
+//! [`read_task`] opens the data file as its format says, drops the parts that the residual filter rules out, decodes the
+//! columns that the filter and the projection need, keeps the rows on which the filter is true, and gives them the schema
+//! of the projection. Rows that the task's deletes name are left out; [`open_rows`] gives rows as they are before that,
+//! with their positions in the file.
+
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+
+use super::change_rows::read_changes;
+use super::constants::Constants;
+use super::file_columns::FileColumns;
+use super::filter_columns::{FilterColumns, check_has_key};
+use super::project::Projection;
+pub use super::task_reader::Rows;
+use super::task_reader::{FileSource, Part, ReadRequest, Recorded, TaskReader};
+use crate::data::avro::read::AvroSource;
+use crate::data::deletes::files::{DeleteCache, check_readable};
+use crate::data::deletes::filter::DeleteFilter;
+use crate::data::merge::aligned_read::read_aligned;
+use crate::data::merge::kind_rows::read_kinds;
+use crate::data::merge::read::{Reading, read_section};
+use crate::data::orc::read::OrcSource;
+use crate::data::parquet::read::ParquetSource;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::expr::bounds::may_match;
+use crate::format::task::{DataFile, FileFormat, ReadContext, ScanTask};
+use crate::store::Store;
+use crate::types::FieldId;
+use crate::types::metadata_columns::DELETED;
+
+/// A stream of a task's rows.
+pub type Batches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// A stream of rows with their positions.
+pub type RowStream = Box<dyn Iterator<Item = Result<Rows>> + Send>;
+
+/// The rows of a task that satisfy its residual and that its deletes leave, as batches of the context's projection. No
+/// batch is empty; after an error the stream ends. If the context says so, deleted rows stay and are flagged. Tasks of a
+/// scan share `cache`, so that each delete file is read once.
+///
+/// # Errors
+/// `Unsupported` for what is not read yet: encrypted files. `CorruptTable` if the file's bytes contradict themselves or the
+/// table's schema, and as [`DeleteFilter::load`]. All of them, and the store's errors, name the file and the snapshot; errors
+/// met on the way come from the stream.
+pub fn read_task(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    cache: &DeleteCache,
+) -> Result<Batches> {
+    let snapshot_id = task.change.as_ref().map(|c| c.commit_snapshot_id).or(context.snapshot_id);
+    let of_snapshot = move |e: Error| snapshot_id.into_iter().fold(e, |e, id| e.with("snapshot", id));
+    let batches = batches_of(store, context, task, cache).map_err(of_snapshot)?;
+    Ok(Box::new(batches.map(move |batch| batch.map_err(of_snapshot))))
+}
+
+fn batches_of(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    cache: &DeleteCache,
+) -> Result<Batches> {
+    if let (Some(change), Some(_)) = (&task.change, &context.paimon) {
+        return read_kinds(Reading { store, context, cache }, task, change);
+    }
+    if let Some(change) = &task.change {
+        return read_changes(store, context, task, change, cache);
+    }
+    check_supported(task).with("path", &task.data_file.path)?;
+    if let (Some(section), Some(paimon)) = (&task.merge, &context.paimon) {
+        let reading = Reading { store, context, cache };
+        return match paimon.key.is_empty() {
+            true => read_aligned(reading, task, section),
+            false => read_section(reading, task, section),
+        };
+    }
+    Ok(match open(store, context, task, Wanted::Live(cache))? {
+        Some(reader) => Box::new(reader.map(|rows| rows.map(|rows| rows.batch))),
+        None => Box::new(std::iter::empty()),
+    })
+}
+
+/// The rows of a task that satisfy its residual, deleted or not, with their positions and these key columns
+/// ([`DeleteFilter::key_ids`]). The task's deletes are not looked at. No batch is empty.
+///
+/// # Errors
+/// As [`read_task`], but for deletes.
+pub fn open_rows(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    keys: &[FieldId],
+) -> Result<RowStream> {
+    check_supported(task).with("path", &task.data_file.path)?;
+    if task.merge.is_some() {
+        return Err(Error::unsupported("merged rows have no place in a file").with("path", &task.data_file.path));
+    }
+    raw_rows(store, context, task, Wanted::All(keys))
+}
+
+/// The rows of a whole delete file on which `filter` is true, as [`open_rows`] gives those of a data file.
+///
+/// # Errors
+/// As [`open_rows`]; `CorruptTable` if the file lacks a key column, or has fewer rows than the table says.
+pub(crate) fn read_delete_file(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    file: &DataFile,
+    filter: BoundPredicate,
+    keys: &[FieldId],
+) -> Result<RowStream> {
+    check_readable(file)?;
+    let (data_file, residual) = (Arc::new(file.clone()), Arc::new(filter));
+    let length = file.size_bytes;
+    let task = ScanTask { data_file, start: 0, length, deletes: Vec::new(), residual, change: None, merge: None };
+    raw_rows(store, context, &task, Wanted::Deletes(keys))
+}
+
+fn raw_rows(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    wanted: Wanted<'_>,
+) -> Result<RowStream> {
+    Ok(match open(store, context, task, wanted)? {
+        Some(reader) => Box::new(reader),
+        None => Box::new(std::iter::empty()),
+    })
+}
+
+fn check_supported(task: &ScanTask) -> Result<()> {
+    if task.data_file.key_metadata.is_some() {
+        return Err(Error::unsupported("encrypted data files cannot be read yet"));
+    }
+    Ok(())
+}
+
+/// What a reader is for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// The rows that the task's deletes leave.
+    Live(&'a DeleteCache),
+    /// All rows, with their positions and these key columns.
+    All(&'a [FieldId]),
+    /// All rows of a delete file, with these key columns, which it must have.
+    Deletes(&'a [FieldId]),
+}
+
+/// The bytes of the file that the task covers. A task that reaches the recorded end reaches the real one: a file may be
+/// longer than recorded.
+fn byte_range(task: &ScanTask) -> std::ops::Range<i64> {
+    let end = task.start.saturating_add(task.length);
+    // Whatever lies before the first offset belongs to the first split: recorded offsets may be wrong.
+    let first = task.data_file.split_offsets.as_deref().and_then(<[i64]>::first).copied().unwrap_or(0);
+    let start = if task.start <= first.max(0) { i64::MIN } else { task.start };
+    start..if end >= task.data_file.size_bytes { i64::MAX } else { end }
+}
+
+/// Everything decided before the first row is decoded; `None` if no row is left.
+fn open(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    wanted: Wanted<'_>,
+) -> Result<Option<TaskReader>> {
+    if *task.residual == BoundPredicate::False {
+        return Ok(None);
+    }
+    let path = context.location.resolve(&task.data_file.path).with("path", &task.data_file.path)?;
+    let constants = Constants::of(&task.data_file);
+    if !may_match(&task.residual, &constants) {
+        return Ok(None);
+    }
+    open_at(store, context, task, wanted, constants, &path).map_err(|e| context.location.explain(e.with("path", &path)))
+}
+
+fn open_at(
+    store: &Arc<dyn Store>,
+    context: &Arc<ReadContext>,
+    task: &ScanTask,
+    wanted: Wanted<'_>,
+    constants: Constants,
+    path: &str,
+) -> Result<Option<TaskReader>> {
+    let mut file = open_file(store, task.data_file.format, path)?;
+    let columns = identified(file.as_mut(), context, &task.data_file)?;
+    let filter = &task.residual;
+    let projection = Projection::plan(&context.projection.fields, &columns, &constants)?;
+    let asked = |filter: BoundPredicate| {
+        let asked = FilterColumns::plan(&filter.field_ids(), &context.schema, &columns, &constants)?;
+        Ok((Arc::new(filter), asked))
+    };
+    let keep_deleted = context.keep_deleted && matches!(wanted, Wanted::Live(_));
+    let (test, late) = split_filter(filter, keep_deleted);
+    let (test, late) = (asked(test)?, late.map(asked).transpose()?);
+
+    let (range, schema) = (byte_range(task), &context.schema);
+    let recorded = |n: i64| u64::try_from(n).unwrap_or(0);
+    let recorded = Recorded {
+        rows: recorded(task.data_file.record_count),
+        bytes: recorded(task.data_file.size_bytes),
+        are_deletes: matches!(wanted, Wanted::Deletes(_)),
+    };
+    let part = Part { range, filter, schema, columns: &columns, constants: &constants, recorded };
+    if !file.narrow(&part)? {
+        return Ok(None);
+    }
+    let (deletes, key_ids) = match wanted {
+        Wanted::Live(cache) if !task.deletes.is_empty() => {
+            let near = |column| file.range_of(&part, column);
+            let deletes = DeleteFilter::load_near(store, context, &task.data_file, &task.deletes, cache, &near)
+                .with("data_file", &task.data_file.path)?;
+            let key_ids = deletes.key_ids();
+            ((!deletes.is_empty()).then(|| Arc::new(deletes)), key_ids)
+        }
+        Wanted::Live(_) => (None, Vec::new()),
+        Wanted::All(keys) => (None, keys.to_vec()),
+        Wanted::Deletes(keys) => {
+            keys.iter().try_for_each(|id| check_has_key(context, *id, &columns))?;
+            (None, keys.to_vec())
+        }
+    };
+    let keys = FilterColumns::plan_keys(&key_ids, context, &columns, &constants)?;
+    let tells_positions = !matches!(wanted, Wanted::Live(_));
+    let batch_rows = context.batch_rows;
+    let wishes = ReadRequest { projection, test, late, keys, deletes, keep_deleted, tells_positions, batch_rows };
+    TaskReader::start(file, path, &part, wishes)
+}
+
+/// The columns of a file with their ids.
+fn identified(file: &mut dyn FileSource, context: &ReadContext, data_file: &DataFile) -> Result<FileColumns> {
+    let mut columns = FileColumns::new(file.schema());
+    columns.identify(context, data_file)?;
+    if context.paimon.is_some() {
+        let nanos = columns.nano_leaves(&context.schema);
+        if !nanos.is_empty() {
+            file.read_nanos(&nanos)?;
+            columns = FileColumns::new(file.schema());
+            columns.identify(context, data_file)?;
+        }
+    }
+    Ok(columns)
+}
+
+/// Parts a filter into what can be told of rows at once and what only when it is known which of them are deleted.
+fn split_filter(filter: &BoundPredicate, keep_deleted: bool) -> (BoundPredicate, Option<BoundPredicate>) {
+    if !keep_deleted || !filter.field_ids().contains(&DELETED) {
+        return (filter.clone(), None);
+    }
+    let clauses = match filter {
+        BoundPredicate::And(clauses) => clauses.as_slice(),
+        other => std::slice::from_ref(other),
+    };
+    let (late, early): (Vec<_>, Vec<_>) = clauses.iter().cloned().partition(|c| c.field_ids().contains(&DELETED));
+    (BoundPredicate::all(early), Some(BoundPredicate::all(late)))
+}
+
+/// Opens a file as what its format says.
+fn open_file(store: &Arc<dyn Store>, format: FileFormat, path: &str) -> Result<Box<dyn FileSource>> {
+    Ok(match format {
+        FileFormat::Parquet => Box::new(ParquetSource::open(store, path)?),
+        FileFormat::Avro => Box::new(AvroSource::open(store, path)?),
+        FileFormat::Orc => Box::new(OrcSource::open(store, path)?),
+        FileFormat::Puffin => {
+            return Err(Error::unsupported(format!("rows in files of format {} cannot be read yet", format.as_str())));
+        }
+    })
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "file_property_tests.rs"]
+mod property_tests;
+
+#[cfg(test)]
+#[path = "evolution_property_tests.rs"]
+mod evolution_tests;

@@ -1,0 +1,133 @@
+//! The columns of a file, with their field ids.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use arrow::datatypes::{DataType, FieldRef, Schema as ArrowSchema};
+
+use super::cast::Cast;
+use crate::data::arrow::schema::FIELD_ID_KEY;
+use crate::data::paimon_types::declared_cast::DeclaredCast;
+use crate::error::{Error, Result};
+use crate::types::{FieldId, PrimitiveType, Schema};
+
+/// A column of a file, with the columns below it.
+#[derive(Debug)]
+pub(crate) struct FileColumn {
+    /// Its field id, if the file or the table's name mapping has one for it.
+    pub(crate) id: Option<FieldId>,
+    /// What its values are read as.
+    pub field: FieldRef,
+    /// The leaf columns below it.
+    pub leaves: Range<usize>,
+    /// Of a struct its members, of a list its element, of a map key and value.
+    pub children: Vec<FileColumn>,
+    /// What makes its values those of the type that the column was given since, where that is no promotion.
+    pub declared_cast: Option<DeclaredCast>,
+}
+
+impl FileColumn {
+    fn new(field: &FieldRef, next_leaf: &mut usize) -> FileColumn {
+        let first = *next_leaf;
+        let mut below = |fields: &[&FieldRef]| fields.iter().map(|f| FileColumn::new(f, next_leaf)).collect();
+        let children: Vec<FileColumn> = match field.data_type() {
+            DataType::Struct(fields) => below(&fields.iter().collect::<Vec<_>>()),
+            DataType::List(element) => below(&[element]),
+            DataType::Map(entries, _) => match entries.data_type() {
+                DataType::Struct(fields) => below(&fields.iter().collect::<Vec<_>>()),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        if children.is_empty() {
+            *next_leaf += 1;
+        }
+        let id = field.metadata().get(FIELD_ID_KEY).and_then(|id| id.parse().ok());
+        FileColumn { id, field: field.clone(), leaves: first..*next_leaf, children, declared_cast: None }
+    }
+
+    fn has_ids(&self) -> bool {
+        self.id.is_some() || self.children.iter().any(FileColumn::has_ids)
+    }
+
+    /// The way from a leaf column's values to those of a table's type; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Cast::plan`].
+    pub(crate) fn cast_to(&self, ty: &PrimitiveType) -> Result<Option<Cast>> {
+        match &self.declared_cast {
+            None => Cast::plan(self.field.data_type(), ty),
+            Some(declared) => {
+                let first = Cast::plan(self.field.data_type(), declared.from())?;
+                Ok(first.filter(|_| declared.to() == ty).map(|cast| cast.then(declared.clone())))
+            }
+        }
+    }
+
+    /// Adds leaves that tell where the column is null: as few as can be decoded, outside lists and maps if there are such.
+    pub(crate) fn add_witness(&self, leaves: &mut BTreeSet<usize>) {
+        match (self.field.data_type(), self.children.as_slice()) {
+            (_, []) => {
+                leaves.insert(self.leaves.start);
+            }
+            // Of a map the decoder takes keys and values together.
+            (DataType::Map(..), pair) => pair.iter().for_each(|column| column.add_witness(leaves)),
+            (_, [first, ..]) => {
+                let plain = self.children.iter().find(|c| c.children.is_empty());
+                plain.unwrap_or(first).add_witness(leaves);
+            }
+        }
+    }
+
+    /// Whether it is there where just `leaves` are read.
+    pub(crate) fn is_read(&self, leaves: &BTreeSet<usize>) -> bool {
+        leaves.range(self.leaves.clone()).next().is_some()
+    }
+}
+
+/// All columns of a file.
+#[derive(Debug)]
+pub(crate) struct FileColumns(pub(crate) Vec<FileColumn>);
+
+impl FileColumns {
+    /// Of the Arrow schema of the whole file, as its format gives it.
+    pub(crate) fn new(schema: &ArrowSchema) -> FileColumns {
+        let mut next_leaf = 0;
+        FileColumns(schema.fields().iter().map(|f| FileColumn::new(f, &mut next_leaf)).collect())
+    }
+
+    /// In the file's order.
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileColumn> {
+        self.0.iter()
+    }
+
+    /// The leaf columns that a schema wants as timestamps in nanoseconds.
+    pub(crate) fn nano_leaves(&self, schema: &Schema) -> BTreeSet<usize> {
+        fn add(columns: &[FileColumn], schema: &Schema, leaves: &mut BTreeSet<usize>) {
+            for column in columns {
+                let wanted = column.id.and_then(|id| schema.field(id)).and_then(|f| f.ty.as_primitive());
+                if matches!(wanted, Some(PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs)) {
+                    leaves.insert(column.leaves.start);
+                }
+                add(&column.children, schema, leaves);
+            }
+        }
+        let mut leaves = BTreeSet::new();
+        add(&self.0, schema, &mut leaves);
+        leaves
+    }
+
+    /// Whether any column carries a field id (so Java decides whether a file needs a name mapping).
+    pub(crate) fn has_ids(&self) -> bool {
+        self.0.iter().any(FileColumn::has_ids)
+    }
+}
+
+/// The one column of `among` with this id.
+pub(crate) fn find(among: &[FileColumn], id: FieldId) -> Result<Option<(usize, &FileColumn)>> {
+    let mut hits = among.iter().enumerate().filter(|(_, c)| c.id == Some(id));
+    match (hits.next(), hits.next()) {
+        (Some(_), Some(_)) => Err(Error::corrupt(format!("two columns of the file have the field id {id}"))),
+        (hit, _) => Ok(hit),
+    }
+}

@@ -1,0 +1,123 @@
+//! Field ids for the columns of a Paimon table's data files.
+//!
+//! A file's columns are those of the schema it was written with, by name at every depth; elements, keys and values are
+//! known by their place. Ids that the file itself has don't count: only Parquet files have them, and variants have others
+//! in theirs. Where a column's type was changed since, its values are cast.
+//!
+//! Source: Paimon specification, "Schema"; where it is silent, Java's `FormatReaderMapping` and `SpecialFields`.
+
+use super::file_columns::{FileColumn, FileColumns};
+use crate::data::paimon_types::declared_cast::{Declared, DeclaredCast};
+use crate::error::{Error, Result};
+use crate::format::task::{BucketFile, PaimonContext};
+use crate::types::metadata_columns::{LAST_UPDATED, ROW_ID};
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
+
+/// The id that this reader gives to `_SEQUENCE_NUMBER`: which of the rows with one key came later. No column of a table has
+/// a negative id.
+pub(crate) const SEQUENCE_ID: FieldId = -2;
+/// The id that this reader gives to `_VALUE_KIND`: whether a row is added (0, 2) or taken away (1, 3).
+pub(crate) const KIND_ID: FieldId = -3;
+
+const SEQUENCE: &str = "_SEQUENCE_NUMBER";
+const KIND: &str = "_VALUE_KIND";
+const ROW_NUMBER: &str = "_ROW_ID";
+
+/// The two columns that files of tables with a key have besides those of the table.
+pub(crate) fn key_value_columns() -> [Field; 2] {
+    [
+        Field::new(SEQUENCE_ID, SEQUENCE, false, PrimitiveType::Long),
+        Field::new(KIND_ID, KIND, false, PrimitiveType::Int),
+    ]
+}
+
+/// The columns of a schema that a file has.
+///
+/// # Errors
+/// `CorruptTable` if the table has no such schema.
+pub(crate) fn columns_of<'a>(paimon: &'a PaimonContext, file: &BucketFile) -> Result<Vec<&'a Field>> {
+    let schema = paimon.schemas.get(&file.schema_id);
+    let schema = schema.ok_or_else(|| Error::corrupt(format!("the table has no schema {}", file.schema_id)))?;
+    let is_written = |f: &&Field| file.write_columns.as_ref().is_none_or(|names| names.contains(&f.name));
+    Ok(schema.fields.iter().filter(is_written).collect())
+}
+
+impl FileColumns {
+    /// Gives the columns of a Paimon table's data file their ids, to be read as columns of `wanted`.
+    ///
+    /// # Errors
+    /// As [`columns_of`]; `Unsupported` for types that are not cast to what their column has now.
+    pub(crate) fn identify_leveled(
+        &mut self,
+        paimon: &PaimonContext,
+        file: &BucketFile,
+        wanted: &Schema,
+    ) -> Result<()> {
+        let written = columns_of(paimon, file)?;
+        let namer = Namer { paimon, file_schema: file.schema_id, wanted };
+        for column in &mut self.0 {
+            column.forget_ids();
+            let name = column.field.name().as_str();
+            match written.iter().find(|f| f.name == *name) {
+                Some(field) => namer.identify(column, field).map_err(|e| e.with("column", &field.name))?,
+                None => column.id = reserved_id(name, !paimon.key.is_empty()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn reserved_id(name: &str, has_key: bool) -> Option<FieldId> {
+    match name {
+        SEQUENCE if has_key => Some(SEQUENCE_ID),
+        KIND if has_key => Some(KIND_ID),
+        SEQUENCE => Some(LAST_UPDATED),
+        ROW_NUMBER => Some(ROW_ID),
+        _ => None,
+    }
+}
+
+struct Namer<'a> {
+    paimon: &'a PaimonContext,
+    file_schema: i64,
+    wanted: &'a Schema,
+}
+
+impl Namer<'_> {
+    fn identify(&self, column: &mut FileColumn, field: &Field) -> Result<()> {
+        column.id = Some(field.id);
+        match (&field.ty, column.children.as_mut_slice()) {
+            (Type::Struct(members), children) => {
+                for child in children {
+                    if let Some(member) = members.iter().find(|m| m.name == *child.field.name()) {
+                        self.identify(child, member)?;
+                    }
+                }
+            }
+            (Type::List(element), [child]) => self.identify(child, element)?,
+            (Type::Map(key, value), [key_column, value_column]) => {
+                self.identify(key_column, key)?;
+                self.identify(value_column, value)?;
+            }
+            (Type::Primitive(stored), []) => column.declared_cast = self.cast(stored, field.id)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The cast from the type that a leaf column had to the one it has.
+    fn cast(&self, stored: &PrimitiveType, id: FieldId) -> Result<Option<DeclaredCast>> {
+        let Some(Type::Primitive(wanted)) = self.wanted.field(id).map(|f| &f.ty) else { return Ok(None) };
+        let declared = |schema: i64| self.paimon.declared.get(&schema).and_then(|types| types.get(&id));
+        let from = Declared::new(stored, declared(self.file_schema).map(String::as_str));
+        let to = Declared::new(wanted, declared(i64::from(self.wanted.id)).map(String::as_str));
+        DeclaredCast::plan(&from, &to)
+    }
+}
+
+impl FileColumn {
+    fn forget_ids(&mut self) {
+        self.id = None;
+        self.children.iter_mut().for_each(FileColumn::forget_ids);
+    }
+}

@@ -1,0 +1,72 @@
+//! Field ids for the columns of files that have none.
+//!
+//! A file with any field id is taken at its word. One without is given the ids of the table's name mapping, at every
+//! depth; columns that the mapping does not name have none and are not read. Without a mapping Java, and so this reader,
+//! numbers a Parquet file's top-level columns by their places (what is below them has no ids), and goes by the names of
+//! the table's columns in Avro and ORC files.
+//!
+//! Source: Iceberg specification, "Column Projection".
+
+use arrow::datatypes::DataType;
+
+use super::file_columns::{FileColumn, FileColumns};
+use crate::error::Result;
+use crate::format::task::{DataFile, FileFormat, ReadContext};
+use crate::types::FieldId;
+use crate::types::name_mapping::NameMapping;
+
+impl FileColumns {
+    /// Gives the columns of a file ids: those of its schema in a Paimon table, others if it has none of its own.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the table's name mapping cannot be read; as [`FileColumns::identify_leveled`].
+    pub(crate) fn identify(&mut self, context: &ReadContext, file: &DataFile) -> Result<()> {
+        if let (Some(paimon), Some(leveled)) = (&context.paimon, &file.leveled) {
+            return self.identify_leveled(paimon, leveled, &context.schema);
+        }
+        if self.has_ids() {
+            return Ok(());
+        }
+        let mapping = match (&context.name_mapping, file.format) {
+            (Some(text), _) => NameMapping::parse(text)?,
+            (None, FileFormat::Avro | FileFormat::Orc) => NameMapping::of_names(&context.schema.fields),
+            (None, FileFormat::Parquet | FileFormat::Puffin) => {
+                for (place, column) in self.0.iter_mut().enumerate() {
+                    column.id = FieldId::try_from(place + 1).ok();
+                }
+                return Ok(());
+            }
+        };
+        self.identify_by(&mapping);
+        Ok(())
+    }
+
+    /// Gives the columns the ids of a mapping.
+    pub(crate) fn identify_by(&mut self, mapping: &NameMapping) {
+        for column in &mut self.0 {
+            let name = column.field.name().clone();
+            column.identify(&name, mapping);
+        }
+    }
+}
+
+impl FileColumn {
+    fn identify(&mut self, name: &str, mapping: &NameMapping) {
+        let Some(found) = mapping.find(name) else { return };
+        self.id = found.id;
+        // Writers name elements, keys and values as they like.
+        let usual: &[&str] = match self.field.data_type() {
+            DataType::List(_) => &["element"],
+            DataType::Map(..) => &["key", "value"],
+            _ => &[],
+        };
+        for (i, child) in self.children.iter_mut().enumerate() {
+            let own = child.field.name().clone();
+            child.identify(usual.get(i).copied().unwrap_or(&own), &found.fields);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "name_mapping_tests.rs"]
+mod tests;

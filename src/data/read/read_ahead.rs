@@ -1,0 +1,415 @@
+//! Reads tasks on several threads ahead of the one that takes their batches.
+//!
+//! Tasks are planned as threads become free, and each is read by one thread at a time until a few of its batches wait to be
+//! taken. So memory depends on the threads and the size of batches, not on the number of files.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arrow::record_batch::RecordBatch;
+
+use super::file::{Batches, read_task};
+use crate::data::deletes::files::DeleteCache;
+use crate::error::{Error, Result};
+use crate::format::task::{ReadContext, ScanTask};
+use crate::parallel;
+use crate::parallel::Cancellation;
+use crate::store::Store;
+
+/// Gives the next task; `None` at the end.
+pub type TaskSource = Box<dyn FnMut(Cancellation) -> Result<Option<ScanTask>> + Send>;
+
+/// Bytes that a task is read in at once by one thread; a larger file is cut at its split offsets, where it has any.
+const PIECE_BYTES: i64 = 32 << 20;
+/// Batches of a task that wait to be taken, at most.
+const BATCHES_AHEAD: usize = 3;
+/// Bytes of a task's batches above which no further batch is read before they are taken.
+const BYTES_AHEAD: usize = 32 << 20;
+/// Threads beside those that keep the processor busy where the store is remote: they mostly wait for it.
+const WAITING_THREADS: usize = 4;
+/// How often the one that waits for a batch asks whether to go on.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// How far threads read ahead.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    /// Whether batches come in the order of the tasks, else as they are ready.
+    pub ordered: bool,
+    /// Whether it is likely that only some of the first batches are wanted.
+    pub few: bool,
+    /// Whether all batches are going to be kept, so that nothing is won by waiting until they are taken.
+    pub all: bool,
+}
+
+/// Where the rows of tasks come from.
+#[derive(Clone)]
+pub struct TaskReader {
+    /// The table's files.
+    pub store: Arc<dyn Store>,
+    /// How their rows are read.
+    pub context: Arc<ReadContext>,
+    /// Deletes that tasks share.
+    pub deletes: Arc<DeleteCache>,
+}
+
+impl TaskReader {
+    /// The rows of a task.
+    ///
+    /// # Errors
+    /// As [`read_task`].
+    pub fn read(&self, task: &ScanTask) -> Result<Batches> {
+        read_task(&self.store, &self.context, task, &self.deletes)
+    }
+}
+
+/// Batches of tasks, read ahead. Threads start with the first batch and end with the value.
+pub struct ReadAhead {
+    shared: Arc<Shared>,
+    /// The process that has the threads: a fork has a copy of this value, but no threads.
+    process: u32,
+}
+
+struct Shared {
+    reader: TaskReader,
+    ahead: Ahead,
+    threads: usize,
+    /// Set when no further batch will be taken.
+    closed: AtomicBool,
+    state: Mutex<State>,
+    /// There may be something to do.
+    work: Condvar,
+    /// There may be something to take.
+    ready: Condvar,
+}
+
+struct State {
+    /// `None` while a thread asks it and after its end.
+    source: Option<TaskSource>,
+    /// Whether there are no more tasks.
+    ended: bool,
+    pieces: VecDeque<Piece>,
+    /// Pieces that are worked on at once.
+    window: usize,
+    /// The most that it grows to.
+    widest: usize,
+    next_number: u64,
+    idle: usize,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// One task, or a part of it.
+struct Piece {
+    number: u64,
+    /// `None` while a thread is at it and after its end.
+    rest: Option<Rest>,
+    ended: bool,
+    ready: VecDeque<Result<RecordBatch>>,
+    ready_bytes: usize,
+}
+
+/// What is left of a piece.
+enum Rest {
+    Unopened(Box<ScanTask>),
+    Open(Batches),
+}
+
+enum Step {
+    Plan(TaskSource),
+    Read(u64, Rest),
+}
+
+impl ReadAhead {
+    /// Reads the tasks of `source` on at most `threads` threads (0: as many as there are cores, and a few more for a remote
+    /// store).
+    pub fn new(reader: TaskReader, source: TaskSource, ahead: Ahead, threads: usize) -> ReadAhead {
+        let threads = match threads {
+            0 if reader.store.is_remote() => parallel::threads(usize::MAX) + WAITING_THREADS,
+            0 => parallel::threads(usize::MAX),
+            most if reader.store.is_remote() => most.min(reader.store.at_once()),
+            most => parallel::threads(most),
+        };
+        let state = State {
+            source: Some(source),
+            ended: false,
+            pieces: VecDeque::new(),
+            window: if ahead.few { 1 } else { threads + 1 },
+            widest: threads + 1,
+            next_number: 0,
+            idle: 0,
+            threads: Vec::new(),
+        };
+        let shared = Shared {
+            reader,
+            ahead,
+            threads,
+            closed: AtomicBool::new(false),
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            ready: Condvar::new(),
+        };
+        ReadAhead { shared: Arc::new(shared), process: std::process::id() }
+    }
+
+    /// The next batch; waits for it. After an error or the end there are no more.
+    ///
+    /// # Errors
+    /// Those of planning and of [`read_task`]; what `go_on` gives; `InvalidInput` in a fork of the process that started
+    /// to read.
+    pub fn next_batch(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
+        if self.process != std::process::id() {
+            return Err(Error::invalid("a stream of rows can't be read on in a fork of its process")
+                .hint("Make a new stream from the scan in the new process"));
+        }
+        let taken = self.take(go_on);
+        if !matches!(taken, Ok(Some(_))) {
+            self.close();
+        }
+        taken
+    }
+
+    fn take(&self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
+        let shared = &self.shared;
+        let mut state = shared.lock();
+        if shared.is_closed() {
+            return Ok(None);
+        }
+        if state.threads.is_empty() {
+            shared.hire(&mut state)?;
+        }
+        loop {
+            if let Some(batch) = state.pop(shared.ahead.ordered) {
+                shared.work.notify_one();
+                return batch.map(Some);
+            }
+            if state.ended && state.pieces.is_empty() {
+                return Ok(None);
+            }
+            shared.work.notify_one();
+            state = shared.ready.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+            go_on()?;
+        }
+    }
+
+    /// Ends the threads: each ends after the batch that it is at.
+    fn close(&self) {
+        self.shared.closed.store(true, Ordering::Relaxed);
+        let (threads, pieces, source) = {
+            let mut state = self.shared.lock();
+            self.shared.work.notify_all();
+            (std::mem::take(&mut state.threads), std::mem::take(&mut state.pieces), state.source.take())
+        };
+        for thread in threads {
+            // A thread never panics: what it runs is guarded.
+            thread.join().unwrap_or(());
+        }
+        drop((pieces, source));
+    }
+}
+
+impl Drop for ReadAhead {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            self.close();
+        } else {
+            // The threads and the locks that they may have held belong to another process.
+            std::mem::forget(self.shared.clone());
+        }
+    }
+}
+
+impl State {
+    /// What is ready to be taken.
+    fn pop(&mut self, ordered: bool) -> Option<Result<RecordBatch>> {
+        loop {
+            let at = match ordered {
+                true => 0,
+                false => self.pieces.iter().position(|p| p.ended || !p.ready.is_empty())?,
+            };
+            let piece = self.pieces.get_mut(at)?;
+            if let Some(batch) = piece.ready.pop_front() {
+                piece.ready_bytes -= bytes_of(&batch);
+                return Some(batch);
+            }
+            if !piece.ended {
+                return None;
+            }
+            self.pieces.remove(at);
+        }
+    }
+
+    /// What to do next: the first piece of which more is wanted, else planning.
+    fn next_step(&mut self, ahead: Ahead) -> Option<Step> {
+        let wants = |p: &&mut Piece| {
+            let has_room = p.ready.len() < BATCHES_AHEAD && p.ready_bytes < BYTES_AHEAD;
+            p.rest.is_some() && (ahead.all || has_room)
+        };
+        let mut at_once = self.pieces.iter_mut().filter(|p| !p.ended).take(self.window);
+        if let Some(piece) = at_once.find(wants) {
+            return piece.rest.take().map(|rest| Step::Read(piece.number, rest));
+        }
+        let open = self.pieces.iter().filter(|p| !p.ended).count();
+        let has_room = open < self.window && (ahead.all || self.pieces.len() < 2 * self.window);
+        if has_room { self.source.take().map(Step::Plan) } else { None }
+    }
+
+    fn add(&mut self, task: ScanTask) {
+        for task in cut(task) {
+            let rest = Some(Rest::Unopened(Box::new(task)));
+            let ready = VecDeque::new();
+            self.pieces.push_back(Piece { number: self.next_number, rest, ended: false, ready, ready_bytes: 0 });
+            self.next_number += 1;
+        }
+    }
+
+    fn add_error(&mut self, error: Error) {
+        let ready = VecDeque::from([Err(error)]);
+        self.pieces.push_back(Piece { number: self.next_number, rest: None, ended: true, ready, ready_bytes: 0 });
+        self.next_number += 1;
+        self.ended = true;
+    }
+
+    /// What a thread found of a piece.
+    fn put(&mut self, number: u64, found: Result<Option<(RecordBatch, Batches)>>) {
+        let Some(piece) = self.pieces.iter_mut().find(|p| p.number == number) else { return };
+        match found {
+            Ok(Some((batch, rest))) => {
+                let batch = Ok(batch);
+                piece.ready_bytes += bytes_of(&batch);
+                piece.ready.push_back(batch);
+                piece.rest = Some(Rest::Open(rest));
+            }
+            Ok(None) => piece.ended = true,
+            Err(e) => {
+                piece.ready.push_back(Err(e));
+                piece.ended = true;
+            }
+        }
+        if piece.ended {
+            self.window = (self.window * 2).min(self.widest).max(self.window);
+        }
+    }
+}
+
+fn bytes_of(batch: &Result<RecordBatch>) -> usize {
+    batch.as_ref().map_or(0, RecordBatch::get_array_memory_size)
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Starts one more thread.
+    fn hire(self: &Arc<Self>, state: &mut State) -> Result<()> {
+        let shared = self.clone();
+        let started = std::thread::Builder::new().name("frazil-read".into()).spawn(move || {
+            let asked = shared.clone();
+            let go_on = move || if asked.is_closed() { Err(closed()) } else { Ok(()) };
+            parallel::asking(Some(Arc::new(go_on)), || shared.run());
+        });
+        match started {
+            Ok(thread) => state.threads.push(thread),
+            Err(e) if state.threads.is_empty() => {
+                return Err(Error::internal("no thread can be started to read rows").because(e));
+            }
+            // Those that there are do the work.
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What each thread does.
+    fn run(self: &Arc<Self>) {
+        let mut state = self.lock();
+        while !self.is_closed() {
+            let Some(step) = state.next_step(self.ahead) else {
+                state.idle += 1;
+                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.idle -= 1;
+                continue;
+            };
+            // Where there is something to do there may be more.
+            if state.idle > 0 {
+                self.work.notify_one();
+            } else if state.threads.len() < self.threads && !matches!(step, Step::Plan(_)) {
+                self.hire(&mut state).unwrap_or(());
+            }
+            drop(state);
+            match step {
+                Step::Plan(source) => {
+                    let (found, source) = self.plan(source);
+                    state = self.lock();
+                    match found {
+                        Ok(Some(task)) => {
+                            state.add(task);
+                            state.source = Some(source);
+                        }
+                        Ok(None) => state.ended = true,
+                        Err(e) => state.add_error(e),
+                    }
+                }
+                Step::Read(number, rest) => {
+                    let found = guarded(|| self.advance(rest));
+                    state = self.lock();
+                    state.put(number, found);
+                }
+            }
+            self.ready.notify_one();
+        }
+    }
+
+    fn plan(&self, mut source: TaskSource) -> (Result<Option<ScanTask>>, TaskSource) {
+        let go_on = || if self.is_closed() { Err(closed()) } else { Ok(()) };
+        let found = guarded(|| source(&go_on));
+        (found, source)
+    }
+
+    fn advance(&self, rest: Rest) -> Result<Option<(RecordBatch, Batches)>> {
+        let mut batches = match rest {
+            Rest::Unopened(task) => self.reader.read(&task)?,
+            Rest::Open(batches) => batches,
+        };
+        Ok(batches.next().transpose()?.map(|batch| (batch, batches)))
+    }
+}
+
+/// What ends the work of a stream that nobody reads any more.
+fn closed() -> Error {
+    Error::internal("the stream was closed")
+}
+
+/// Turns a panic into an error, so that the one that waits hears of it.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::internal("a thread that read rows panicked")))
+}
+
+/// Cuts a large task at its file's split offsets, so that several threads read it. Rows keep their order.
+fn cut(task: ScanTask) -> Vec<ScanTask> {
+    let end = task.start.saturating_add(task.length);
+    let inside = |o: &i64| *o > task.start && *o < end;
+    let offsets = match task.data_file.split_offsets.as_deref() {
+        Some(offsets) if task.length > PIECE_BYTES && task.change.is_none() && offsets.is_sorted() => offsets,
+        _ => return vec![task],
+    };
+    let mut starts = vec![task.start];
+    for offset in offsets.iter().copied().filter(inside) {
+        if starts.last().is_some_and(|last| offset - last >= PIECE_BYTES) {
+            starts.push(offset);
+        }
+    }
+    let ends = starts.iter().skip(1).copied().chain([end]).collect::<Vec<_>>();
+    let piece = |(start, end): (i64, i64)| ScanTask { start, length: end - start, ..task.clone() };
+    starts.into_iter().zip(ends).map(piece).collect()
+}
+
+#[cfg(test)]
+#[path = "read_ahead_tests.rs"]
+mod tests;

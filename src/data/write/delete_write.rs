@@ -1,0 +1,364 @@
+//! Positions of deleted rows to new delete files.
+//!
+//! [`PositionDeleteWriter`] collects the positions data file by data file and writes them at the end: into position delete
+//! files (format version 2), or as deletion vectors into one Puffin file (version 3). Sets of positions are compressed; a
+//! writer holds them all. Equality deletes are rows of key columns, which
+//! [`DataWriter::of_equality_deletes`](super::writer::DataWriter::of_equality_deletes) writes.
+//!
+//! The writer knows of no other deletes: whoever replaces a deletion vector gives the union of it and what is new.
+//!
+//! Source: Iceberg specification, "Position Delete Files", "Deletion Vectors", "Reserved Field IDs"; Puffin specification,
+//! "deletion-vector-v1"; Java Iceberg's `PositionDeleteWriter` and `BaseDVFileWriter` for what is recorded.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow::array::{Int64Array, RecordBatch, StringArray};
+
+use super::file_write::{FileSettings, NewFile, Purpose, Written, format_of};
+use super::metrics::MetricsConfig;
+use super::output::Output;
+use super::properties::size_property;
+use super::writer::WriteContext;
+use crate::codec::bitmap::PositionSet;
+use crate::codec::puffin::{Blob, DELETION_VECTOR, FileBuilder};
+use crate::data::arrow::schema::to_arrow;
+use crate::data::deletes::files::{PATH_ID, POS_ID};
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::{DataFile, FileContent, FileFormat, Partition};
+use crate::types::metadata_columns::POS as ROW_POSITION;
+use crate::types::{Field, PrimitiveType, Schema};
+
+/// The size that a delete file of rows should have, and its default.
+pub(crate) const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
+pub(crate) const DELETE_TARGET_BYTES: u64 = 64 << 20;
+
+const GRANULARITY: &str = "write.delete.granularity";
+
+/// Rows are handed to a file so many at a time.
+const ROWS_AT_ONCE: usize = 8192;
+
+/// What positions are written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeleteForm {
+    /// Position delete files: what tables of format version 2 have.
+    Files,
+    /// Deletion vectors in a Puffin file: what tables of format version 3 have.
+    Vectors,
+}
+
+impl DeleteForm {
+    /// What tables of a format version take.
+    ///
+    /// # Errors
+    /// `Unsupported` for version 1, which has no deletes of rows.
+    pub fn of_version(version: u8) -> Result<DeleteForm> {
+        match version {
+            0 | 1 => Err(Error::unsupported("tables of format version 1 have no delete files")
+                .hint("Upgrade the table, or rewrite the data files")),
+            2 => Ok(DeleteForm::Files),
+            _ => Ok(DeleteForm::Vectors),
+        }
+    }
+}
+
+/// Which data files may share a position delete file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Granularity {
+    /// None: readers open only what they need.
+    File,
+    /// Those of a partition: fewer files.
+    Partition,
+}
+
+impl Granularity {
+    fn of(properties: &BTreeMap<String, String>) -> Result<Granularity> {
+        match properties.get(GRANULARITY).map(|g| g.trim().to_ascii_lowercase()).as_deref() {
+            // Java's core says partition, but its Spark writers take file where nothing is set.
+            None | Some("file") => Ok(Granularity::File),
+            Some("partition") => Ok(Granularity::Partition),
+            Some(other) => Err(Error::invalid(format!("'{other}' is no granularity of delete files"))
+                .with("property", GRANULARITY)
+                .hint("Use file or partition")),
+        }
+    }
+}
+
+/// What is to be deleted of one data file.
+#[derive(Debug)]
+struct Deletes {
+    partition: Arc<Partition>,
+    positions: PositionSet,
+}
+
+/// Writes positions of deleted rows into new delete files.
+///
+/// Nothing of it is public before a commit adds the [`DataFile`]s of [`PositionDeleteWriter::finish`] to the table. A writer
+/// that fails or is dropped deletes what it made.
+#[derive(Debug)]
+pub struct PositionDeleteWriter {
+    output: Output,
+    form: Form,
+    /// By the data file's path: the order that rows have in position delete files.
+    deletes: BTreeMap<String, Deletes>,
+}
+
+#[derive(Debug)]
+enum Form {
+    Files { granularity: Granularity, settings: FileSettings, target_bytes: u64 },
+    Vectors,
+}
+
+impl PositionDeleteWriter {
+    /// A writer of deletes for one table. Of `context` it needs the locations, the properties and the names; each delete
+    /// has the partition of its data file.
+    ///
+    /// # Errors
+    /// `InvalidInput` for table properties that can't be read; `Unsupported` for file formats that can't be written.
+    pub fn new(
+        store: Arc<dyn crate::store::Store>,
+        context: WriteContext,
+        form: DeleteForm,
+    ) -> Result<PositionDeleteWriter> {
+        let properties = &context.properties;
+        let form = match form {
+            DeleteForm::Vectors => Form::Vectors,
+            DeleteForm::Files => {
+                let format = format_of(properties, true)?;
+                let schema = Arc::new(position_schema());
+                let (arrow, full) = (to_arrow(&schema)?, MetricsConfig::full());
+                let settings = FileSettings::new(format, schema, arrow, properties, full, Purpose::PositionDeletes)?;
+                Form::Files {
+                    granularity: Granularity::of(properties)?,
+                    settings,
+                    target_bytes: size_property(properties, DELETE_TARGET, DELETE_TARGET_BYTES)?,
+                }
+            }
+        };
+        Ok(PositionDeleteWriter { output: Output::new(store, &context, true), form, deletes: BTreeMap::new() })
+    }
+
+    /// Deletes rows of a data file, in addition to those that it was given for the file before. Files may come in any order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a file that is no data file, or that is given in two partitions.
+    pub fn delete(&mut self, data_file: &DataFile, positions: PositionSet) -> Result<()> {
+        if data_file.content != FileContent::Data {
+            return Err(Error::invalid("positions are deleted of data files only").with("path", &data_file.path));
+        }
+        if positions.is_empty() {
+            return Ok(());
+        }
+        match self.deletes.get_mut(&data_file.path) {
+            None => {
+                let deletes = Deletes { partition: data_file.partition.clone(), positions };
+                self.deletes.insert(data_file.path.clone(), deletes);
+            }
+            Some(known) if known.partition != data_file.partition => {
+                return Err(Error::invalid("a data file is given in two partitions").with("path", &data_file.path));
+            }
+            Some(known) => known.positions.unite(&positions),
+        }
+        Ok(())
+    }
+
+    /// Writes everything. The files are the caller's from then on; none if nothing was deleted.
+    ///
+    /// # Errors
+    /// `Store` if a file can't be written, naming its path; `InvalidInput` for positions that a deletion vector cannot
+    /// have. Then everything written is deleted.
+    pub fn finish(mut self) -> Result<Vec<DataFile>> {
+        let deletes = std::mem::take(&mut self.deletes);
+        if deletes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let files = match &self.form {
+            Form::Vectors => write_vectors(&mut self.output, &deletes)?,
+            Form::Files { granularity, settings, target_bytes } => {
+                let mut files = Vec::new();
+                for group in groups(deletes, *granularity) {
+                    let mut writer = GroupWriter::new(&mut self.output, settings, *target_bytes, group.partition);
+                    group.deletes.iter().try_for_each(|(path, positions)| writer.add(path, positions))?;
+                    files.append(&mut writer.finish()?);
+                }
+                files
+            }
+        };
+        self.output.release();
+        Ok(files)
+    }
+
+    /// Gives up. Nothing is written before [`PositionDeleteWriter::finish`].
+    ///
+    /// # Errors
+    /// A file that could not be deleted.
+    pub fn abort(mut self) -> Result<()> {
+        self.output.delete_all()
+    }
+}
+
+/// The columns of position delete files.
+pub(crate) fn position_schema() -> Schema {
+    let path = Field::new(PATH_ID, "file_path", true, PrimitiveType::String);
+    Schema::new(0, vec![path, Field::new(POS_ID, "pos", true, PrimitiveType::Long)], vec![])
+}
+
+/// All deletion vectors into one Puffin file, of which each is a delete file of its own.
+fn write_vectors(output: &mut Output, deletes: &BTreeMap<String, Deletes>) -> Result<Vec<DataFile>> {
+    let (_, path) = output.next(None, FileFormat::Puffin);
+    let mut sink = output.store().create(&path)?;
+    let unwritten = |e: std::io::Error| Error::store("cannot write the file").with("path", &path).because(e);
+    let created_by = format!("frazil {}", env!("CARGO_PKG_VERSION"));
+    let mut puffin = FileBuilder::new(BTreeMap::from([("created-by".to_owned(), created_by)]));
+    sink.write_all(&FileBuilder::START).map_err(unwritten)?;
+    let mut places = Vec::with_capacity(deletes.len());
+    for (data_file, Deletes { positions, .. }) in deletes {
+        let vector = positions.to_vector().with("data_file", data_file)?;
+        let length = vector.len() as u64;
+        let properties = BTreeMap::from([
+            ("referenced-data-file".to_owned(), data_file.clone()),
+            ("cardinality".to_owned(), positions.len().to_string()),
+        ]);
+        // Snapshot and sequence number are those of the commit that adds the file.
+        let blob = Blob {
+            kind: DELETION_VECTOR.to_owned(),
+            fields: vec![ROW_POSITION],
+            snapshot_id: -1,
+            sequence_number: -1,
+            offset: 0,
+            length,
+            compression: None,
+            properties,
+        };
+        places.push((puffin.add(blob), length));
+        sink.write_all(&vector).map_err(unwritten)?;
+    }
+    sink.write_all(&puffin.finish()?).map_err(unwritten)?;
+    let finished = sink.finish().with("path", &path);
+    output.made(&path, &finished);
+    let size_bytes = finished? as i64;
+    let vector = |((data_file, deletes), (offset, length)): ((&String, &Deletes), (u64, u64))| DataFile {
+        record_count: deletes.positions.len() as i64,
+        size_bytes,
+        referenced_data_file: Some(data_file.clone()),
+        content_offset: Some(offset as i64),
+        content_size_bytes: Some(length as i64),
+        ..DataFile::new(FileContent::PositionDeletes, path.clone(), FileFormat::Puffin, deletes.partition.clone())
+    };
+    Ok(deletes.iter().zip(places).map(vector).collect())
+}
+
+/// What goes into the same position delete files.
+struct Group {
+    partition: Arc<Partition>,
+    /// By path.
+    deletes: Vec<(String, PositionSet)>,
+}
+
+fn groups(deletes: BTreeMap<String, Deletes>, granularity: Granularity) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    // Tuples that differ may have the same path in rare cases (null and "null").
+    let mut known: BTreeMap<(i32, String), Vec<usize>> = BTreeMap::new();
+    for (path, Deletes { partition, positions }) in deletes {
+        if granularity == Granularity::File {
+            groups.push(Group { partition, deletes: vec![(path, positions)] });
+            continue;
+        }
+        let alike = known.entry((partition.spec_id, partition.path())).or_default();
+        match alike.iter().copied().find(|at| groups[*at].partition == partition) {
+            Some(at) => groups[at].deletes.push((path, positions)),
+            None => {
+                alike.push(groups.len());
+                groups.push(Group { partition, deletes: vec![(path, positions)] });
+            }
+        }
+    }
+    groups
+}
+
+/// Writes the rows of a group, rolling over to new files at their target size.
+struct GroupWriter<'a> {
+    output: &'a mut Output,
+    settings: &'a FileSettings,
+    target_bytes: u64,
+    partition: Arc<Partition>,
+    open: Option<OpenFile>,
+    done: Vec<DataFile>,
+}
+
+struct OpenFile {
+    file: Box<dyn NewFile>,
+    /// The only data file of its rows so far.
+    only: Option<String>,
+}
+
+impl<'a> GroupWriter<'a> {
+    fn new(output: &'a mut Output, settings: &'a FileSettings, target_bytes: u64, partition: Arc<Partition>) -> Self {
+        GroupWriter { output, settings, target_bytes, partition, open: None, done: Vec::new() }
+    }
+
+    fn add(&mut self, data_file: &str, positions: &PositionSet) -> Result<()> {
+        let rows = usize::try_from(positions.len()).map_or(ROWS_AT_ONCE, |n| n.min(ROWS_AT_ONCE));
+        let paths = StringArray::from_iter_values(std::iter::repeat_n(data_file, rows));
+        let mut left = positions.iter().map(|p| p as i64);
+        loop {
+            let positions: Int64Array = left.by_ref().take(rows).collect::<Vec<_>>().into();
+            if positions.is_empty() {
+                return Ok(());
+            }
+            let paths = paths.slice(0, positions.len());
+            let batch = RecordBatch::try_new(self.settings.arrow().clone(), vec![Arc::new(paths), Arc::new(positions)]);
+            let batch = batch.map_err(|e| Error::internal("positions do not fit their file's schema").because(e))?;
+            self.write(data_file, &batch)?;
+        }
+    }
+
+    fn write(&mut self, data_file: &str, rows: &RecordBatch) -> Result<()> {
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => {
+                let (_, path) = self.output.next(Some(&self.partition), self.settings.format());
+                let file = self.settings.create(self.output.store(), path)?;
+                none.insert(OpenFile { file, only: Some(data_file.to_owned()) })
+            }
+        };
+        open.file.write(rows)?;
+        open.only.take_if(|only| only != data_file);
+        if open.file.estimated_bytes() >= self.target_bytes { self.close() } else { Ok(()) }
+    }
+
+    fn close(&mut self) -> Result<()> {
+        let Some(OpenFile { file, only }) = self.open.take() else { return Ok(()) };
+        let path = file.path().to_owned();
+        let finished = file.finish();
+        self.output.made(&path, &finished);
+        let mut written = finished?;
+        forget_counts(&mut written, only.is_some());
+        let file =
+            written.into_file(FileContent::PositionDeletes, path, self.settings.format(), self.partition.clone());
+        self.done.push(DataFile { referenced_data_file: only, ..file });
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<DataFile>> {
+        self.close()?;
+        Ok(self.done)
+    }
+}
+
+/// Counts of the two columns say nothing, and bounds only if all rows are of one data file: Java leaves the rest out.
+fn forget_counts(written: &mut Written, one_data_file: bool) {
+    let Some(metrics) = &mut written.metrics else { return };
+    metrics.value_counts = None;
+    metrics.null_value_counts = None;
+    metrics.nan_value_counts = None;
+    if !one_data_file {
+        metrics.lower_bounds = None;
+        metrics.upper_bounds = None;
+    }
+}
+
+#[cfg(test)]
+#[path = "delete_write_tests.rs"]
+mod tests;

@@ -1,0 +1,89 @@
+//! The files that one writer makes: their names, and their removal if nobody wants them.
+
+use std::sync::Arc;
+
+use super::locations::FileLocations;
+use super::writer::WriteContext;
+use crate::error::{ErrorKind, Result};
+use crate::format::task::{FileFormat, Partition};
+use crate::store::Store;
+
+/// Names and remembers files. Dropped before [`Output::release`] it deletes them.
+#[derive(Debug)]
+pub(crate) struct Output {
+    store: Arc<dyn Store>,
+    locations: FileLocations,
+    write_id: String,
+    task_id: u64,
+    /// What delete files have behind their number.
+    suffix: &'static str,
+    begun: u64,
+    made: Vec<String>,
+}
+
+impl Output {
+    pub(crate) fn new(store: Arc<dyn Store>, context: &WriteContext, deletes: bool) -> Output {
+        Output {
+            store,
+            locations: context.locations.clone(),
+            write_id: context.write_id.clone(),
+            task_id: context.task_id,
+            suffix: if deletes { "-deletes" } else { "" },
+            begun: 0,
+            made: Vec::new(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+
+    /// The number of the next file.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.begun += 1;
+        self.begun
+    }
+
+    /// Number and path of the next file; `None` for one that belongs to no single partition.
+    pub(crate) fn next(&mut self, partition: Option<&Partition>, format: FileFormat) -> (u64, String) {
+        let count = self.next_number();
+        let (task, id, suffix) = (self.task_id, &self.write_id, self.suffix);
+        let name = format!("{task:05}-0-{id}-{count:05}{suffix}.{}", format.as_str());
+        (count, self.locations.path(partition, &name))
+    }
+
+    /// Remembers a file once its last step is done, however it ended. A file of unknown state is ours to delete; one that
+    /// was there before us is not.
+    pub(crate) fn made<T>(&mut self, path: &str, ended: &Result<T>) {
+        if !ended.as_ref().is_err_and(|e| e.kind() == ErrorKind::AlreadyExists) {
+            self.made.push(path.to_owned());
+        }
+    }
+
+    /// The files are the caller's from now on.
+    pub(crate) fn release(&mut self) {
+        self.made.clear();
+    }
+
+    /// Deletes all that is not released.
+    ///
+    /// # Errors
+    /// The first file that could not be deleted; the others are tried all the same.
+    pub(crate) fn delete_all(&mut self) -> Result<()> {
+        let made = std::mem::take(&mut self.made);
+        let deleted: Vec<Result<()>> = made.iter().map(|path| self.store.delete(path)).collect();
+        deleted.into_iter().collect()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.made.len()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Nobody is left to tell; a file that stays behind is an orphan that maintenance removes.
+        let _ = self.delete_all();
+    }
+}

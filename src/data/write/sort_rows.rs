@@ -1,0 +1,414 @@
+//! Rows in a sort order, in bounded memory.
+//!
+//! [`RowSorter`] collects rows, each with the number of its partition. When many wait it sorts them and puts them away as a
+//! run; at the end it merges the runs. What comes out is ordered by partition and, within each, by the sort order: one
+//! partition after the other, so that a writer needs one open file.
+//!
+//! Runs are kept in files of the local folder for temporary ones, as Arrow IPC in pieces that are read one at a time; they
+//! go with the sorter. Rows with equal keys keep the order in which they came.
+//!
+//! Source: Iceberg specification, "Sorting": floats are ordered as IEEE 754 totals with one NaN, the greatest value.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{Cursor, Write};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::{SortOptions, concat_batches, interleave_record_batch, take_record_batch};
+use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use arrow::row::{OwnedRow, RowConverter, Rows, SortField as ArrowSortField};
+
+use super::partition_rows::{PartitionRows, column_at, source_path};
+use super::writer::batch_bytes;
+use super::z_order::{ZColumns, ZOrder};
+use crate::data::arrow::transform_array::transform_array;
+use crate::error::{Error, Result};
+use crate::store::local::LocalStore;
+use crate::store::{Store, StoreWriter, location};
+use crate::types::{PrimitiveType, Schema, SortOrder, Transform};
+
+/// Rows that wait in memory until they are sorted and put away.
+const RUN_BYTES: usize = 64 << 20;
+/// A run is read in pieces of about so many bytes and at most so many rows.
+const PIECE_BYTES: usize = 256 << 10;
+const PIECE_ROWS: usize = 8192;
+/// Runs that are merged at once: more are merged to fewer first.
+const MERGED_AT_ONCE: usize = 256;
+
+/// One field of the order.
+#[derive(Debug)]
+struct Key {
+    path: Vec<usize>,
+    source: PrimitiveType,
+    transform: Transform,
+    options: SortOptions,
+}
+
+/// What rows are sorted by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sorting {
+    /// Columns, or transforms of columns. The order's id is what files record: 0 if it is none of the table's.
+    Order(SortOrder),
+    /// A curve through several columns.
+    ZOrder(ZOrder),
+}
+
+impl Sorting {
+    /// The order that files record: 0 is unsorted.
+    pub fn recorded_id(&self) -> i32 {
+        match self {
+            Sorting::Order(order) => order.id,
+            Sorting::ZOrder(_) => 0,
+        }
+    }
+}
+
+/// How to get what rows are compared by.
+#[derive(Debug)]
+enum Keys {
+    Fields(Vec<Key>),
+    ZOrder(ZColumns),
+}
+
+impl Keys {
+    fn columns(&self, rows: &RecordBatch) -> Result<Vec<(ArrayRef, SortOptions)>> {
+        match self {
+            Keys::Fields(keys) => {
+                let column = |key: &Key| {
+                    let column = transform_array(&column_at(rows, &key.path)?, &key.source, &key.transform)?;
+                    Ok((column, key.options))
+                };
+                keys.iter().map(column).collect()
+            }
+            Keys::ZOrder(columns) => Ok(vec![(columns.values(rows)?, SortOptions::default())]),
+        }
+    }
+
+    /// Bytes of a row's key beyond those of the row.
+    fn bytes_per_row(&self) -> usize {
+        match self {
+            Keys::Fields(_) => 0,
+            Keys::ZOrder(columns) => columns.width(),
+        }
+    }
+}
+
+/// Collects rows and gives them back sorted.
+#[derive(Debug)]
+pub(crate) struct RowSorter {
+    schema: SchemaRef,
+    keys: Keys,
+    converter: Option<RowConverter>,
+    waiting: Vec<(u32, RecordBatch)>,
+    waiting_bytes: usize,
+    run_bytes: usize,
+    merged_at_once: usize,
+    runs: Vec<Run>,
+}
+
+impl RowSorter {
+    /// A sorter of batches of `arrow`, the Arrow form of `schema`; `None` if the order is none, or one that rows can't be
+    /// given: of unknown transforms, or of columns that the schema lacks.
+    pub(crate) fn new(schema: &Schema, arrow: SchemaRef, order: &SortOrder) -> Option<RowSorter> {
+        let key = |f: &crate::types::SortField| {
+            let (path, source) = source_path(schema, f.source_id)?;
+            let options = SortOptions { descending: f.descending, nulls_first: f.nulls_first };
+            f.transform.accepts(&source).then(|| Key { path, source, transform: f.transform.clone(), options })
+        };
+        let keys = order.fields.iter().map(key).collect::<Option<Vec<_>>>()?;
+        let some = !keys.is_empty();
+        some.then(|| RowSorter::with(arrow, Keys::Fields(keys)))
+    }
+
+    /// A sorter by what was asked for.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an order that rows can't be given; as [`ZColumns::new`].
+    pub(crate) fn by(schema: &Schema, arrow: SchemaRef, sorting: &Sorting) -> Result<RowSorter> {
+        match sorting {
+            Sorting::ZOrder(order) => Ok(RowSorter::with(arrow, Keys::ZOrder(ZColumns::new(schema, order)?))),
+            Sorting::Order(order) => RowSorter::new(schema, arrow, order).ok_or_else(|| {
+                Error::invalid("rows can't be brought into this order").with("fields", order.fields.len())
+            }),
+        }
+    }
+
+    fn with(schema: SchemaRef, keys: Keys) -> RowSorter {
+        RowSorter {
+            schema,
+            keys,
+            converter: None,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            run_bytes: RUN_BYTES,
+            merged_at_once: MERGED_AT_ONCE,
+            runs: Vec::new(),
+        }
+    }
+
+    /// Adds rows.
+    ///
+    /// # Errors
+    /// `Store` if they can't be put away.
+    pub(crate) fn push(&mut self, parts: Vec<PartitionRows>) -> Result<()> {
+        for part in parts {
+            self.waiting_bytes += batch_bytes(&part.rows) + part.rows.num_rows() * self.keys.bytes_per_row();
+            self.waiting.push((part.number as u32, part.rows));
+        }
+        if self.waiting_bytes < self.run_bytes {
+            return Ok(());
+        }
+        let pieces = self.sort_waiting()?;
+        let run = Run::write(pieces.into_iter().map(|piece| Ok((piece.numbers, piece.rows))), &self.schema)?;
+        self.runs.push(run);
+        if self.runs.len() < self.merged_at_once {
+            return Ok(());
+        }
+        let (runs, schema) = (std::mem::take(&mut self.runs), self.schema.clone());
+        let merged = Run::write(Merge::new(self, runs.iter().map(Source::Stored).collect())?, &schema)?;
+        self.runs.push(merged);
+        Ok(())
+    }
+
+    /// Gives all rows in order to `take`, batch by batch.
+    ///
+    /// # Errors
+    /// Those of `take`; `Store` if rows that were put away can't be read.
+    pub(crate) fn finish(mut self, mut take: impl FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        let last = self.sort_waiting()?;
+        if self.runs.is_empty() {
+            return last.into_iter().try_for_each(|piece| take(piece.rows));
+        }
+        let runs = std::mem::take(&mut self.runs);
+        let sources = runs.iter().map(Source::Stored).chain([Source::Held(last.into_iter())]).collect();
+        let merge = Merge::new(&mut self, sources)?;
+        merge.into_iter().try_for_each(|merged| take(merged?.1))
+    }
+
+    /// The rows that wait, sorted, in pieces.
+    fn sort_waiting(&mut self) -> Result<Vec<Piece>> {
+        self.waiting_bytes = 0;
+        let (numbers, batches): (Vec<u32>, Vec<RecordBatch>) = std::mem::take(&mut self.waiting).into_iter().unzip();
+        if batches.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers = numbers.iter().zip(&batches).flat_map(|(n, b)| std::iter::repeat_n(*n, b.num_rows()));
+        let numbers = UInt32Array::from_iter_values(numbers);
+        let rows = concat_batches(&self.schema, &batches).map_err(failed)?;
+        drop(batches);
+        let keys = self.keys_of(&numbers, &rows)?;
+        let mut order: Vec<u32> = (0..rows.num_rows() as u32).collect();
+        order.sort_by(|a, b| keys.row(*a as usize).cmp(&keys.row(*b as usize)));
+        let step = piece_rows(&rows);
+        let piece = |at: &[u32]| {
+            let at = UInt32Array::from(at.to_vec());
+            let numbers = UInt32Array::from_iter_values(at.values().iter().map(|row| numbers.value(*row as usize)));
+            Ok(Piece { numbers, rows: take_record_batch(&rows, &at).map_err(failed)? })
+        };
+        order.chunks(step).map(piece).collect()
+    }
+
+    /// What rows are compared by.
+    fn keys_of(&mut self, numbers: &UInt32Array, rows: &RecordBatch) -> Result<Rows> {
+        let keys = self.keys.columns(rows)?;
+        let converter = match &mut self.converter {
+            Some(converter) => converter,
+            none => {
+                let number = ArrowSortField::new(DataType::UInt32);
+                let others = keys.iter();
+                let others =
+                    others.map(|(c, options)| ArrowSortField::new_with_options(c.data_type().clone(), *options));
+                none.insert(RowConverter::new(std::iter::once(number).chain(others).collect()).map_err(failed)?)
+            }
+        };
+        let columns: Vec<ArrayRef> =
+            std::iter::once(Arc::new(numbers.clone()) as ArrayRef).chain(keys.into_iter().map(|(c, _)| c)).collect();
+        converter.convert_columns(&columns).map_err(failed)
+    }
+}
+
+fn failed(e: ArrowError) -> Error {
+    Error::internal("rows could not be sorted").because(e)
+}
+
+fn piece_rows(rows: &RecordBatch) -> usize {
+    let per_row = batch_bytes(rows) / rows.num_rows().max(1);
+    (PIECE_BYTES / per_row.max(1)).clamp(1, PIECE_ROWS)
+}
+
+/// Sorted rows with the numbers of their partitions.
+#[derive(Debug)]
+struct Piece {
+    numbers: UInt32Array,
+    rows: RecordBatch,
+}
+
+/// Numbers of partitions, each with how many rows in turn are of it.
+type Partitions = Vec<(u32, usize)>;
+
+/// Sorted rows that were put away. The file goes when this is dropped.
+#[derive(Debug)]
+struct Run {
+    path: String,
+    schema: SchemaRef,
+    /// Of each piece: offset, bytes, and its partitions, each with the number of rows.
+    pieces: Vec<(u64, usize, Partitions)>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // A file that stays is in a folder that is cleaned by others.
+        let _ = LocalStore.delete(&self.path);
+    }
+}
+
+impl Run {
+    fn write(pieces: impl Iterator<Item = Result<(UInt32Array, RecordBatch)>>, schema: &SchemaRef) -> Result<Run> {
+        let folder = std::env::temp_dir();
+        let path = location::join(&folder.to_string_lossy(), &format!("frazil-sort-{}", uuid::Uuid::new_v4()));
+        let mut sink = LocalStore.create(&path)?;
+        let mut run = Run { path, schema: schema.clone(), pieces: Vec::new() };
+        let mut offset = 0;
+        for piece in pieces {
+            let (numbers, rows) = piece?;
+            let bytes = encode(&rows).map_err(failed)?;
+            sink.write_all(&bytes)
+                .map_err(|e| Error::store("cannot put sorted rows away").with("path", &run.path).because(e))?;
+            let partitions =
+                numbers.values().chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len())));
+            run.pieces.push((offset, bytes.len(), partitions.collect()));
+            offset += bytes.len() as u64;
+        }
+        StoreWriter::finish(sink)?;
+        Ok(run)
+    }
+
+    fn read(&self, piece: usize) -> Result<Option<Piece>> {
+        let Some((offset, length, partitions)) = self.pieces.get(piece) else { return Ok(None) };
+        let bytes = LocalStore.get_range(&self.path, *offset, *length)?;
+        let mut reader = StreamReader::try_new(Cursor::new(bytes), None).map_err(failed)?;
+        let lost = || Error::internal("sorted rows were not found again").with("path", &self.path);
+        let rows = reader.next().ok_or_else(lost)?.map_err(failed)?;
+        // The schema's metadata need not survive.
+        let rows = RecordBatch::try_new(self.schema.clone(), rows.columns().to_vec()).map_err(failed)?;
+        let numbers = partitions.iter().flat_map(|(number, rows)| std::iter::repeat_n(*number, *rows));
+        Ok(Some(Piece { numbers: UInt32Array::from_iter_values(numbers), rows }))
+    }
+}
+
+fn encode(rows: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
+    let mut writer = StreamWriter::try_new(Vec::new(), &rows.schema())?;
+    writer.write(rows)?;
+    writer.into_inner()
+}
+
+/// Where the merge takes sorted rows from.
+enum Source<'a> {
+    Stored(&'a Run),
+    Held(std::vec::IntoIter<Piece>),
+}
+
+/// The piece of a source that is being merged.
+struct Current {
+    rows: RecordBatch,
+    numbers: UInt32Array,
+    keys: Rows,
+    row: usize,
+}
+
+/// Sorted rows of several sources as one. Ends after an error.
+struct Merge<'a, 'b> {
+    sorter: &'b mut RowSorter,
+    /// With the number of the next piece.
+    sources: Vec<(Source<'a>, usize)>,
+    current: Vec<Option<Current>>,
+    /// The next row of each source; the earlier source goes first where keys are equal.
+    next: BinaryHeap<Reverse<(OwnedRow, usize)>>,
+    failed: bool,
+}
+
+impl<'a, 'b> Merge<'a, 'b> {
+    fn new(sorter: &'b mut RowSorter, sources: Vec<Source<'a>>) -> Result<Merge<'a, 'b>> {
+        let current = sources.iter().map(|_| None).collect();
+        let sources: Vec<_> = sources.into_iter().map(|s| (s, 0)).collect();
+        let mut merge = Merge { sorter, sources, current, next: BinaryHeap::new(), failed: false };
+        (0..merge.sources.len()).try_for_each(|source| merge.load(source))?;
+        Ok(merge)
+    }
+
+    /// Goes on to the next piece of a source.
+    fn load(&mut self, source: usize) -> Result<()> {
+        let (from, next) = &mut self.sources[source];
+        let piece = match from {
+            Source::Held(pieces) => pieces.next(),
+            Source::Stored(run) => run.read(*next)?,
+        };
+        *next += 1;
+        self.current[source] = match piece {
+            None => None,
+            Some(Piece { numbers, rows }) => {
+                let keys = self.sorter.keys_of(&numbers, &rows)?;
+                self.next.push(Reverse((keys.row(0).owned(), source)));
+                Some(Current { rows, numbers, keys, row: 0 })
+            }
+        };
+        Ok(())
+    }
+
+    /// The next rows: as many as come before any source's piece ends.
+    fn batch(&mut self) -> Result<Option<(UInt32Array, RecordBatch)>> {
+        let mut taken: Vec<(usize, usize)> = Vec::new();
+        let mut ended = None;
+        while taken.len() < PIECE_ROWS && ended.is_none() {
+            let Some(Reverse((_, source))) = self.next.pop() else { break };
+            let Some(current) = &mut self.current[source] else { continue };
+            taken.push((source, current.row));
+            current.row += 1;
+            match current.row < current.rows.num_rows() {
+                true => self.next.push(Reverse((current.keys.row(current.row).owned(), source))),
+                false => ended = Some(source),
+            }
+        }
+        if taken.is_empty() {
+            return Ok(None);
+        }
+        let mut places = vec![usize::MAX; self.current.len()];
+        let mut batches: Vec<&RecordBatch> = Vec::new();
+        for (source, _) in &taken {
+            if let (true, Some(current)) = (places[*source] == usize::MAX, &self.current[*source]) {
+                places[*source] = batches.len();
+                batches.push(&current.rows);
+            }
+        }
+        let number =
+            |(source, row): &(usize, usize)| self.current[*source].as_ref().map_or(0, |c| c.numbers.value(*row));
+        let numbers = UInt32Array::from_iter_values(taken.iter().map(number));
+        let at: Vec<(usize, usize)> = taken.iter().map(|(source, row)| (places[*source], *row)).collect();
+        let rows = interleave_record_batch(&batches, &at).map_err(failed)?;
+        if let Some(source) = ended {
+            self.load(source)?;
+        }
+        Ok(Some((numbers, rows)))
+    }
+}
+
+impl Iterator for Merge<'_, '_> {
+    type Item = Result<(UInt32Array, RecordBatch)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            return None;
+        }
+        let batch = self.batch().transpose();
+        self.failed = batch.as_ref().is_some_and(Result::is_err);
+        batch
+    }
+}
+
+#[cfg(test)]
+#[path = "sort_rows_tests.rs"]
+mod tests;

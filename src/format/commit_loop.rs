@@ -1,0 +1,185 @@
+//! The one loop of commits: prepare on the newest version, publish, and after a lost race prepare again.
+//!
+//! How a commit ends is typed: it is in the table, it certainly is not, or nobody can tell.
+
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
+
+/// How often and how long to try again.
+#[derive(Clone, Debug)]
+pub struct RetryPolicy {
+    /// CommitAttempt after the first.
+    pub retries: u32,
+    /// The first wait, milliseconds.
+    pub min_wait_ms: u64,
+    /// The longest wait, milliseconds.
+    pub max_wait_ms: u64,
+    /// No attempt begins later than this after the first, milliseconds.
+    pub total_ms: u64,
+    /// The option that sets `retries`, for errors to name.
+    pub option: &'static str,
+}
+
+impl RetryPolicy {
+    /// Doubling, capped, with half of it random, so that writers that collided part.
+    fn wait(&self, attempt: u32) -> Duration {
+        let full = self.min_wait_ms.saturating_mul(1 << attempt.min(20)).min(self.max_wait_ms).max(1);
+        let random = uuid::Uuid::new_v4().as_u64_pair().1 % full;
+        Duration::from_millis(full / 2 + random / 2)
+    }
+}
+
+/// How a commit ended.
+#[derive(Debug)]
+pub enum Verdict<T> {
+    /// It is in the table.
+    Committed(T),
+    /// It certainly is not, and never will be: what was written for it can be removed.
+    Failed(Error),
+    /// It may be: nothing may be removed.
+    Unknown(Error),
+}
+
+impl<T> Verdict<T> {
+    /// The error, if it is not known to be in the table.
+    ///
+    /// # Errors
+    /// That of the commit.
+    pub fn into_result(self) -> Result<T> {
+        match self {
+            Verdict::Committed(done) => Ok(done),
+            Verdict::Failed(e) | Verdict::Unknown(e) => Err(e),
+        }
+    }
+}
+
+/// What one commit does at each attempt.
+pub trait CommitAttempt {
+    /// A version of the table.
+    type Base;
+    /// A version that is ready to be published.
+    type Next;
+    /// What is known once it is.
+    type Done;
+
+    /// The newest version.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn newest(&mut self) -> Result<Self::Base>;
+
+    /// A later version than one that vanished while it was read, which `error` tells.
+    fn newer(&mut self, base: &Self::Base, error: &Error) -> Option<Self::Base>;
+
+    /// Whether a version has it all, by whomever, so that there is nothing to do.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn is_in(&mut self, base: &Self::Base) -> Result<bool>;
+
+    /// The version after `base`. An error ends the commit.
+    ///
+    /// # Errors
+    /// `CommitConflict` if it can't be made on that version; of the store.
+    fn prepare(&mut self, base: &Self::Base) -> Result<Self::Next>;
+
+    /// Makes it the table's next version.
+    ///
+    /// # Errors
+    /// `CommitConflict` if another is that already.
+    fn publish(&mut self, base: &Self::Base, next: &Self::Next) -> Result<Self::Done>;
+
+    /// Whether `next` was published whatever the reply said, now that `newest` is there.
+    ///
+    /// # Errors
+    /// Of the store.
+    fn went_through(&mut self, newest: &Self::Base, base: &Self::Base, next: &Self::Next) -> Result<bool>;
+
+    /// What is known of a version that has it.
+    ///
+    /// # Errors
+    /// If that can't be told.
+    fn done(&mut self, base: Self::Base) -> Result<Self::Done>;
+
+    /// Whether an error of [`CommitAttempt::publish`] proves that nothing was published.
+    fn is_certain(&self, error: &Error) -> bool;
+
+    /// Whether an error of [`CommitAttempt::publish`] proves that nothing will be, unless it shows in the newest version.
+    fn is_refused(&self, error: &Error) -> bool;
+}
+
+/// Runs a commit. Only a lost race for the next version is tried again. A change that can't be made any more ends it, and so
+/// does a publication of which nobody can tell whether it happened.
+pub fn run<A: CommitAttempt>(attempts: &mut A, policy: &RetryPolicy) -> Verdict<A::Done> {
+    let began = Instant::now();
+    let mut base = match attempts.newest() {
+        Ok(base) => base,
+        Err(e) => return Verdict::Failed(e),
+    };
+    for attempt in 0.. {
+        match attempts.is_in(&base) {
+            Ok(true) => return reopened(attempts, base),
+            Ok(false) => {}
+            Err(e) => return Verdict::Failed(e),
+        }
+        let next = match attempts.prepare(&base) {
+            Ok(next) => next,
+            Err(e) => match attempts.newer(&base, &e).filter(|_| attempt < policy.retries) {
+                Some(newer) => {
+                    base = newer;
+                    continue;
+                }
+                None => return Verdict::Failed(e),
+            },
+        };
+        // The last moment: what is published stays.
+        if let Err(stop) = parallel::go_on() {
+            return Verdict::Failed(stop);
+        }
+        let error = match attempts.publish(&base, &next) {
+            Ok(done) => return Verdict::Committed(done),
+            Err(e) => e,
+        };
+        let certain = attempts.is_certain(&error);
+        let found = attempts.newest().and_then(|newest| Ok((attempts.went_through(&newest, &base, &next)?, newest)));
+        base = match found {
+            // The publish happened although its reply said otherwise.
+            Ok((true, newest)) => return reopened(attempts, newest),
+            Ok((false, newest)) => newest,
+            Err(_) if certain => return Verdict::Failed(error),
+            Err(e) => return Verdict::Unknown(unknown(error).because(e)),
+        };
+        if error.kind() != ErrorKind::CommitConflict {
+            let refused = certain || attempts.is_refused(&error);
+            return if refused { Verdict::Failed(error) } else { Verdict::Unknown(unknown(error)) };
+        }
+        let spent = began.elapsed().as_millis() as u64;
+        if attempt >= policy.retries || spent >= policy.total_ms {
+            let text = format!(
+                "Another writer won {} times in {spent} ms; nothing of this commit is in the table, so it is safe to \
+                 try again (property {})",
+                attempt + 1,
+                policy.option
+            );
+            return Verdict::Failed(error.hint(text));
+        }
+        std::thread::sleep(policy.wait(attempt));
+    }
+    Verdict::Failed(Error::internal("the commit loop ended"))
+}
+
+fn reopened<A: CommitAttempt>(attempts: &mut A, base: A::Base) -> Verdict<A::Done> {
+    attempts.done(base).map_or_else(Verdict::Unknown, Verdict::Committed)
+}
+
+/// An error that leaves open whether the commit happened.
+pub fn unknown(error: Error) -> Error {
+    if error.kind() == ErrorKind::CommitStateUnknown {
+        return error;
+    }
+    Error::state_unknown("it is unknown whether the commit happened")
+        .hint("Nothing was removed. Open the table again and look for the rows before trying again")
+        .because(error)
+}

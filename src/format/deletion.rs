@@ -1,0 +1,52 @@
+//! Deleting files that nothing leads to.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::error::Result;
+use crate::parallel::Cancellation;
+use crate::store::{Store, in_parallel};
+
+/// A file that could not be deleted. It is left over: harmless, and found as an orphan later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotDeleted {
+    /// The file.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How deleting ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deletion {
+    /// Whether files were deleted at all, rather than only looked for.
+    pub done: bool,
+    /// Those that could not be.
+    pub failed: Vec<NotDeleted>,
+}
+
+impl Deletion {
+    /// Deletes these files. One that can't be deleted does not keep the others.
+    ///
+    /// # Errors
+    /// What `go_on` gives.
+    pub(crate) fn run<'p>(
+        &mut self,
+        store: &dyn Store,
+        paths: impl IntoIterator<Item = &'p str>,
+        go_on: Cancellation,
+    ) -> Result<()> {
+        self.done = true;
+        let paths: Vec<&str> = paths.into_iter().collect();
+        let failed = Mutex::new(std::mem::take(&mut self.failed));
+        in_parallel(store, paths.len(), |i| {
+            go_on()?;
+            if let Err(e) = store.delete(paths[i]) {
+                let failure = NotDeleted { path: paths[i].to_owned(), reason: e.to_string() };
+                failed.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+            }
+            Ok(())
+        })?;
+        self.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(())
+    }
+}

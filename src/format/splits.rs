@@ -1,0 +1,227 @@
+//! Cutting tasks at split offsets and packing them into splits of even weight.
+//!
+//! The same groups as Java's `TableScanUtil.planTaskGroups` with its default of emitting the largest bin first.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::error::{Error, Result};
+use crate::format::task::{DataFile, FileFormat, ScanTask};
+use crate::parallel::Cancellation;
+
+/// How tasks are packed; `None` takes the scan's option, the table's property or Java's default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SplitRequest {
+    /// Bytes of a split (`split-size`, `read.split.target-size`, 128 MiB).
+    pub split_size_bytes: Option<i64>,
+    /// Open bins that are looked at (`lookback`, `read.split.planning-lookback`, 10).
+    pub lookback: Option<usize>,
+    /// Least weight of a file (`file-open-cost`, `read.split.open-file-cost`, 4 MiB).
+    pub open_file_cost_bytes: Option<i64>,
+}
+
+/// A [`SplitRequest`] with everything decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SplitPlan {
+    pub(crate) split_size_bytes: i64,
+    pub(crate) lookback: usize,
+    pub(crate) open_file_cost_bytes: i64,
+}
+
+impl SplitRequest {
+    /// Fills what is not given from the scan's options, then the table's properties, then the defaults.
+    ///
+    /// # Errors
+    /// `InvalidInput` if a number is no number or not positive.
+    pub fn or(&self, options: &BTreeMap<String, String>, properties: &BTreeMap<String, String>) -> Result<SplitPlan> {
+        let number = |given: Option<i64>, option: &str, property: &str, default: i64, least: i64| -> Result<i64> {
+            let text = options.get(option).or_else(|| properties.get(property));
+            let value = match (given, text) {
+                (Some(v), _) => v,
+                (None, Some(text)) => text
+                    .trim()
+                    .parse()
+                    .map_err(|e| Error::invalid(format!("'{text}' is no number")).with("option", option).because(e))?,
+                (None, None) => default,
+            };
+            if value < least {
+                return Err(Error::invalid(format!("{option} must be at least {least}, not {value}")));
+            }
+            Ok(value)
+        };
+        let lookback = self.lookback.map(|l| i64::try_from(l).unwrap_or(i64::MAX));
+        let size = "read.split.target-size";
+        let cost = "read.split.open-file-cost";
+        Ok(SplitPlan {
+            split_size_bytes: number(self.split_size_bytes, "split-size", size, 128 << 20, 1)?,
+            lookback: number(lookback, "lookback", "read.split.planning-lookback", 10, 1)? as usize,
+            open_file_cost_bytes: number(self.open_file_cost_bytes, "file-open-cost", cost, 4 << 20, 0)?,
+        })
+    }
+}
+
+/// What is cut and packed: a range of a file.
+pub trait Piece: Sized {
+    /// First byte and bytes.
+    fn range(&self) -> (i64, i64);
+    /// Another range of the file.
+    fn with_range(&self, start: i64, length: i64) -> Self;
+    /// The file's length.
+    fn size_bytes(&self) -> i64;
+    /// Where it may be split, as it says.
+    fn split_offsets(&self) -> Option<&[i64]>;
+    /// How many delete files there are, and the bytes that are read of them.
+    fn deletes(&self) -> (i64, i64);
+    /// Whether the other is of the same file.
+    fn is_of_same_file(&self, other: &Self) -> bool;
+}
+
+impl Piece for ScanTask {
+    fn range(&self) -> (i64, i64) {
+        (self.start, self.length)
+    }
+
+    fn with_range(&self, start: i64, length: i64) -> ScanTask {
+        ScanTask { start, length, ..self.clone() }
+    }
+
+    fn size_bytes(&self) -> i64 {
+        self.data_file.size_bytes
+    }
+
+    fn split_offsets(&self) -> Option<&[i64]> {
+        self.data_file.split_offsets.as_deref()
+    }
+
+    fn deletes(&self) -> (i64, i64) {
+        let bytes = self.deletes.iter().map(|d| content_bytes(&d.file)).fold(0, i64::saturating_add);
+        (self.deletes.len() as i64, bytes)
+    }
+
+    fn is_of_same_file(&self, other: &ScanTask) -> bool {
+        self.data_file.path == other.data_file.path
+    }
+}
+
+/// Cuts and packs tasks, keeping their order as far as packing allows.
+///
+/// # Errors
+/// What `go_on` gives.
+pub fn pack<T: Piece>(tasks: Vec<T>, plan: &SplitPlan, go_on: Cancellation) -> Result<Vec<Vec<T>>> {
+    let mut bins = Bins { open: VecDeque::new(), full: Vec::new(), added: 0, plan };
+    tasks.into_iter().try_for_each(|task| cut(&task, plan.split_size_bytes, |piece| bins.add(piece, go_on)))?;
+    let Bins { open, mut full, .. } = bins;
+    full.extend(open.into_iter().map(|bin| merge_adjacent(bin.tasks)));
+    Ok(full)
+}
+
+/// Splits that are being filled, and those that are not any more.
+struct Bins<'a, T> {
+    open: VecDeque<Bin<T>>,
+    full: Vec<Vec<T>>,
+    added: usize,
+    plan: &'a SplitPlan,
+}
+
+impl<T: Piece> Bins<'_, T> {
+    fn add(&mut self, task: T, go_on: Cancellation) -> Result<()> {
+        if self.added.is_multiple_of(PIECES_BETWEEN) {
+            go_on()?;
+        }
+        self.added += 1;
+        let (_, length) = task.range();
+        let (deletes, delete_bytes) = task.deletes();
+        let cost = (deletes + 1).saturating_mul(self.plan.open_file_cost_bytes);
+        let weight = length.saturating_add(delete_bytes).max(cost);
+        let fits = |bin: &&mut Bin<T>| bin.weight.saturating_add(weight) <= self.plan.split_size_bytes;
+        if let Some(bin) = self.open.iter_mut().find(fits) {
+            bin.add(task, weight);
+            return Ok(());
+        }
+        let mut tasks = Vec::with_capacity(TASKS_OF_SPLIT);
+        tasks.push(task);
+        self.open.push_back(Bin { tasks, weight });
+        if self.open.len() > self.plan.lookback {
+            self.full.extend(take_largest(&mut self.open).map(|bin| merge_adjacent(bin.tasks)));
+        }
+        Ok(())
+    }
+}
+
+struct Bin<T> {
+    tasks: Vec<T>,
+    weight: i64,
+}
+
+impl<T> Bin<T> {
+    fn add(&mut self, task: T, weight: i64) {
+        self.weight = self.weight.saturating_add(weight);
+        self.tasks.push(task);
+    }
+}
+
+/// Of equally heavy bins the first, as `Collections.max` gives it.
+fn take_largest<T>(bins: &mut VecDeque<Bin<T>>) -> Option<Bin<T>> {
+    let heaviest = bins.iter().map(|b| b.weight).max()?;
+    let at = bins.iter().position(|b| b.weight == heaviest)?;
+    bins.remove(at)
+}
+
+/// The bytes that a task reads of a delete file: a deletion vector's own, else the file's.
+fn content_bytes(file: &DataFile) -> i64 {
+    match file.format {
+        FileFormat::Puffin => file.content_size_bytes.unwrap_or(file.size_bytes),
+        _ => file.size_bytes,
+    }
+}
+
+/// Pieces between two questions whether to go on.
+const PIECES_BETWEEN: usize = 256;
+
+/// Tasks of a split, about: there is room for so many at first.
+const TASKS_OF_SPLIT: usize = 4;
+
+/// Pieces of one file, about: a size that no file has must not fill the memory.
+const MOST_PIECES: i64 = 1 << 16;
+
+/// Cuts a task at its file's offsets if these are valid, else every `split_size_bytes`. Avro, ORC and Parquet can be cut.
+fn cut<T: Piece>(task: &T, split_size_bytes: i64, mut add: impl FnMut(T) -> Result<()>) -> Result<()> {
+    let (_, length) = task.range();
+    let mut piece = |start: i64, end: i64| add(task.with_range(start, end - start));
+    match task.split_offsets() {
+        Some(offsets) if valid_offsets(offsets, task.size_bytes()) => {
+            let ends = offsets.iter().skip(1).copied().chain([length]);
+            offsets.iter().zip(ends).try_for_each(|(start, end)| piece(*start, end))
+        }
+        _ if length <= 0 => Ok(()),
+        _ => {
+            let bytes = split_size_bytes.max(length / MOST_PIECES);
+            let step = usize::try_from(bytes).unwrap_or(usize::MAX);
+            (0..length).step_by(step).try_for_each(|start| piece(start, start.saturating_add(bytes).min(length)))
+        }
+    }
+}
+
+/// Offsets may be wrong; then they are ignored: they must ascend strictly and lie in the file.
+fn valid_offsets(offsets: &[i64], size_bytes: i64) -> bool {
+    let ascending = offsets.windows(2).all(|w| w[0] < w[1]);
+    let inside = offsets.first().is_some_and(|o| *o >= 0) && offsets.last().is_some_and(|o| *o < size_bytes);
+    ascending && inside
+}
+
+/// Joins neighbours in one file again.
+fn merge_adjacent<T: Piece>(mut tasks: Vec<T>) -> Vec<T> {
+    tasks.dedup_by(|task, last| {
+        // Ranges are compared first: what tells files apart is elsewhere in memory.
+        let ((first, before), (start, length)) = (last.range(), task.range());
+        let joins = first + before == start && last.is_of_same_file(task);
+        if joins {
+            *last = last.with_range(first, before + length);
+        }
+        joins
+    });
+    tasks
+}
+
+#[cfg(test)]
+#[path = "splits_tests.rs"]
+mod tests;

@@ -1,0 +1,585 @@
+//! What planning gives and reading takes: files, tasks, splits, and the files a writer made. All of them serialise, so
+//! that they travel to other processes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexMap;
+
+use crate::error::Result;
+use crate::expr::BoundPredicate;
+use crate::store::Location;
+use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
+
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileContent {
+    /// Rows of the table.
+    Data,
+    /// Positions of deleted rows (a position delete file, or a deletion vector if it is Puffin).
+    PositionDeletes,
+    /// Key values of deleted rows.
+    EqualityDeletes,
+}
+
+/// How a file is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum FileFormat {
+    Parquet,
+    Avro,
+    Orc,
+    Puffin,
+}
+
+impl FileFormat {
+    /// Reads a name in any case.
+    pub fn parse(text: &str) -> Option<FileFormat> {
+        [FileFormat::Parquet, FileFormat::Avro, FileFormat::Orc, FileFormat::Puffin]
+            .into_iter()
+            .find(|f| f.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The name in lower case.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FileFormat::Parquet => "parquet",
+            FileFormat::Avro => "avro",
+            FileFormat::Orc => "orc",
+            FileFormat::Puffin => "puffin",
+        }
+    }
+}
+
+/// One field of a file's partition tuple.
+#[derive(Clone, Debug)]
+pub struct PartitionValue {
+    /// The partition field's name.
+    pub name: String,
+    /// The partition field's id (1000 and above).
+    pub field_id: FieldId,
+    /// The column it comes from.
+    pub source_id: FieldId,
+    /// How.
+    pub transform: Transform,
+    /// The type of the value.
+    pub ty: PrimitiveType,
+    /// The value, or null.
+    pub value: Option<Value>,
+}
+
+impl PartialEq for PartitionValue {
+    /// NaN equals NaN: a tuple equals itself.
+    fn eq(&self, other: &PartitionValue) -> bool {
+        let nan = |v: &Option<Value>| match v {
+            Some(Value::Float(v)) => v.is_nan(),
+            Some(Value::Double(v)) => v.is_nan(),
+            _ => false,
+        };
+        (&self.name, self.field_id, self.source_id) == (&other.name, other.field_id, other.source_id)
+            && (&self.transform, &self.ty) == (&other.transform, &other.ty)
+            && (self.value == other.value || nan(&self.value) && nan(&other.value))
+    }
+}
+
+/// A file's partition tuple with the spec it belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    /// The spec's id.
+    pub spec_id: i32,
+    /// In the order of the spec.
+    pub values: Vec<PartitionValue>,
+}
+
+impl Partition {
+    /// `day=2023-01-01/bucket=3`, values URL-encoded as in paths; empty if unpartitioned.
+    pub fn path(&self) -> String {
+        let part = |v: &PartitionValue| {
+            let text = crate::types::transform::format_partition_value(
+                v.value.as_ref().map(Value::as_ref),
+                &v.transform,
+                &v.ty,
+            );
+            format!("{}={}", form_encode(&v.name), form_encode(&text))
+        };
+        self.values.iter().map(part).collect::<Vec<_>>().join("/")
+    }
+}
+
+/// As `java.net.URLEncoder` with UTF-8, which Java Iceberg uses for partition paths.
+fn form_encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for b in text.bytes() {
+        match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(b as char),
+            b' ' => out.push('+'),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+    out
+}
+
+/// From columns to something, in the order of the file that says it.
+pub type FieldMap<T> = IndexMap<FieldId, T>;
+
+/// Column metrics of a file by field id; bounds in their binary form (specification, Appendix D).
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct ColumnMetrics {
+    pub column_sizes: Option<FieldMap<i64>>,
+    pub value_counts: Option<FieldMap<i64>>,
+    pub null_value_counts: Option<FieldMap<i64>>,
+    pub nan_value_counts: Option<FieldMap<i64>>,
+    pub lower_bounds: Option<FieldMap<Vec<u8>>>,
+    pub upper_bounds: Option<FieldMap<Vec<u8>>>,
+}
+
+impl ColumnMetrics {
+    /// Only those of some columns.
+    pub fn retain(&mut self, wanted: impl Fn(FieldId) -> bool) {
+        let counts =
+            [&mut self.column_sizes, &mut self.value_counts, &mut self.null_value_counts, &mut self.nan_value_counts];
+        for map in counts.into_iter().flatten() {
+            map.retain(|id, _| wanted(*id));
+        }
+        for map in [&mut self.lower_bounds, &mut self.upper_bounds].into_iter().flatten() {
+            map.retain(|id, _| wanted(*id));
+        }
+    }
+}
+
+/// Column metrics of a file: known, or still as the manifest has them and decoded when first asked for.
+#[derive(Clone)]
+pub struct FileMetrics {
+    known: OnceLock<Box<ColumnMetrics>>,
+    encoded: Option<EncodedMetrics>,
+}
+
+type EncodedMetrics = (Box<[u8]>, Arc<dyn DecodeMetrics>);
+
+/// Decodes the column metrics of a manifest's entry.
+pub trait DecodeMetrics: Send + Sync {
+    /// From the bytes that [`FileMetrics::encoded`] was given.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes are none.
+    fn decode_metrics(&self, bytes: &[u8]) -> Result<ColumnMetrics>;
+}
+
+impl FileMetrics {
+    /// Metrics to be decoded when asked for.
+    pub fn encoded(bytes: &[u8], decoder: Arc<dyn DecodeMetrics>) -> FileMetrics {
+        FileMetrics { known: OnceLock::new(), encoded: Some((bytes.into(), decoder)) }
+    }
+
+    /// The metrics.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the manifest's bytes are none.
+    pub fn get(&self) -> Result<&ColumnMetrics> {
+        if let (None, Some((bytes, decoder))) = (self.known.get(), &self.encoded) {
+            let decoded = Box::new(decoder.decode_metrics(bytes)?);
+            return Ok(self.known.get_or_init(|| decoded));
+        }
+        Ok(self.known.get_or_init(Box::default))
+    }
+
+    /// The metrics for one use: if they have to be decoded, they are not kept.
+    ///
+    /// # Errors
+    /// As [`FileMetrics::get`].
+    pub fn for_once(&self) -> Result<Cow<'_, ColumnMetrics>> {
+        match (self.known.get(), &self.encoded) {
+            (None, Some((bytes, decoder))) => decoder.decode_metrics(bytes).map(Cow::Owned),
+            _ => self.get().map(Cow::Borrowed),
+        }
+    }
+}
+
+impl From<ColumnMetrics> for FileMetrics {
+    fn from(metrics: ColumnMetrics) -> FileMetrics {
+        FileMetrics { known: OnceLock::from(Box::new(metrics)), encoded: None }
+    }
+}
+
+impl PartialEq for FileMetrics {
+    fn eq(&self, other: &FileMetrics) -> bool {
+        matches!((self.get(), other.get()), (Ok(a), Ok(b)) if a == b)
+    }
+}
+
+impl std::fmt::Debug for FileMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().ok().fmt(f)
+    }
+}
+
+/// A data or delete file of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataFile {
+    /// What it holds.
+    pub content: FileContent,
+    /// Where it is, as recorded.
+    pub path: String,
+    /// How it is encoded.
+    pub format: FileFormat,
+    /// Its partition tuple.
+    pub partition: Arc<Partition>,
+    /// Rows in it (for a deletion vector: positions).
+    pub record_count: i64,
+    /// Its length.
+    pub size_bytes: i64,
+    /// Data sequence number: its logical age. `None` only before the commit that adds it.
+    pub sequence_number: Option<i64>,
+    /// Sequence number of the commit that added it.
+    pub file_sequence_number: Option<i64>,
+    /// The snapshot that added it.
+    pub snapshot_id: Option<i64>,
+    /// Column metrics, where asked for.
+    pub metrics: Option<FileMetrics>,
+    /// Encryption key metadata, opaque.
+    pub key_metadata: Option<Vec<u8>>,
+    /// Where it may be split, ascending.
+    pub split_offsets: Option<Vec<i64>>,
+    /// Key columns of an equality delete file.
+    pub equality_ids: Option<Vec<FieldId>>,
+    /// The order its rows have.
+    pub sort_order_id: Option<i32>,
+    /// Row id of its first row (v3).
+    pub first_row_id: Option<i64>,
+    /// The only data file that a position delete file or deletion vector refers to.
+    pub referenced_data_file: Option<String>,
+    /// Where a deletion vector begins in its Puffin file.
+    pub content_offset: Option<i64>,
+    /// The length of a deletion vector in its Puffin file.
+    pub content_size_bytes: Option<i64>,
+    /// What Paimon records of a data file beside all that.
+    pub leveled: Option<Box<BucketFile>>,
+}
+
+/// A data file's place in the bucket of a Paimon table (Paimon specification, "Data file metadata").
+#[derive(Clone, Debug, PartialEq)]
+pub struct BucketFile {
+    /// The bucket; 0 where a table has none, -2 where rows wait to be given one.
+    pub bucket: i32,
+    /// Buckets of the partition when it was written.
+    pub total_buckets: i32,
+    /// The level in the bucket's tree of sorted runs; files of level 0 may overlap each other.
+    pub level: i32,
+    /// The schema it was written with: its columns are that schema's, by name.
+    pub schema_id: i64,
+    /// Its least key, a binary row of the primary key without partition columns; empty in tables without keys.
+    pub min_key: Vec<u8>,
+    /// Its greatest key.
+    pub max_key: Vec<u8>,
+    /// The least sequence number of its rows.
+    pub min_sequence_number: i64,
+    /// The greatest sequence number of its rows.
+    pub max_sequence_number: i64,
+    /// How many of its rows take others away; `None` where that was not recorded.
+    pub delete_row_count: Option<i64>,
+    /// The columns it has, if not all of its schema.
+    pub write_columns: Option<Vec<String>>,
+}
+
+/// Statistics of rows as Paimon records them: least and greatest values as binary rows after their number of fields, and
+/// nulls by column (`None` where not counted). Of no columns: two rows without fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct RowStats {
+    pub min: Vec<u8>,
+    pub max: Vec<u8>,
+    pub null_counts: Vec<Option<i64>>,
+}
+
+/// Who made a data file of a Paimon table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileSource {
+    /// A writer of rows.
+    Append,
+    /// A compaction.
+    Compact,
+}
+
+/// A data or changelog file that a writer made for a Paimon table, with all that a commit records of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaimonNewFile {
+    /// The file, with [`DataFile::leveled`]. Its path is in the folder of its bucket, unless it is `external`.
+    pub file: DataFile,
+    /// Of the key columns; of no columns in tables without primary key.
+    pub key_stats: RowStats,
+    /// Of the columns in `value_stats_cols`; if that is `None`, of all columns of the file.
+    pub value_stats: RowStats,
+    /// The columns with statistics, if not all of the file.
+    pub value_stats_cols: Option<Vec<String>>,
+    /// Names of files beside it: file indexes that are not embedded.
+    pub extra_files: Vec<String>,
+    /// A small file index.
+    pub embedded_index: Option<Vec<u8>>,
+    /// When it was made: milliseconds from the epoch to the time on the writer's clock, of its own time zone.
+    pub creation_time_ms: i64,
+    /// Who made it.
+    pub source: FileSource,
+    /// Whether the file is outside of the table, so that its whole path is recorded.
+    pub external: bool,
+}
+
+impl DataFile {
+    /// A file that nothing else is known of yet: of no rows and bytes, and of no commit.
+    pub fn new(
+        content: FileContent,
+        path: impl Into<String>,
+        format: FileFormat,
+        partition: Arc<Partition>,
+    ) -> DataFile {
+        DataFile {
+            content,
+            path: path.into(),
+            format,
+            partition,
+            record_count: 0,
+            size_bytes: 0,
+            sequence_number: None,
+            file_sequence_number: None,
+            snapshot_id: None,
+            metrics: None,
+            key_metadata: None,
+            split_offsets: None,
+            equality_ids: None,
+            sort_order_id: None,
+            first_row_id: None,
+            referenced_data_file: None,
+            content_offset: None,
+            content_size_bytes: None,
+            leveled: None,
+        }
+    }
+}
+
+/// A delete file to apply to a task's data file. Deletion vectors are identified by path, offset and length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeleteRef {
+    /// The delete file.
+    pub file: Arc<DataFile>,
+}
+
+/// One range of one data file to read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanTask {
+    /// The file.
+    pub data_file: Arc<DataFile>,
+    /// First byte of the range.
+    pub start: i64,
+    /// Bytes of the range.
+    pub length: i64,
+    /// Deletes that apply.
+    pub deletes: Vec<DeleteRef>,
+    /// What is left of the scan's filter on this file: `True` if its partition satisfies it.
+    pub residual: Arc<BoundPredicate>,
+    /// In a changelog: what happened to its rows.
+    pub change: Option<Box<Change>>,
+    /// Files that have to be read together, this one (the first of them) included: their rows are merged by key.
+    pub merge: Option<Arc<MergeSection>>,
+}
+
+/// Data files of one bucket whose keys overlap: of rows with one key, one remains. In a table without key: files that have
+/// different columns of the same rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MergeSection {
+    /// Sorted runs: the files of one follow each other by key and don't overlap. Each file is a task of its own, without
+    /// section. In a table without key each run is one file.
+    pub runs: Vec<Vec<ScanTask>>,
+    /// Where the section stands for the difference of two states: the sorted runs of the state before. Rows are those of
+    /// `runs` that are not among them.
+    pub before: Option<Vec<Vec<ScanTask>>>,
+}
+
+/// Whether a commit added rows or removed them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum ChangeOperation {
+    Insert,
+    Delete,
+}
+
+impl ChangeOperation {
+    /// `insert` or `delete`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ChangeOperation::Insert => "insert",
+            ChangeOperation::Delete => "delete",
+        }
+    }
+
+    /// Reads what [`ChangeOperation::as_str`] gives.
+    pub fn parse(text: &str) -> Option<ChangeOperation> {
+        [ChangeOperation::Insert, ChangeOperation::Delete].into_iter().find(|o| o.as_str() == text)
+    }
+}
+
+/// What a commit did to the rows of a task: to those that its deletes leave, or to a part of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// Added or removed.
+    pub operation: ChangeOperation,
+    /// The commit's place among those of the changelog, from 0.
+    pub ordinal: i32,
+    /// The commit.
+    pub commit_snapshot_id: i64,
+    /// Set where the file was there before the commit and after it: only rows that these deletes remove. They are the
+    /// deletes on the other side of the commit, so a delete has those after it here and those before it in the task.
+    pub removed_by: Option<Vec<DeleteRef>>,
+    /// Set where rows keep their ids (v3): all that the commit did, to tell rows that it only moved from those it changed.
+    pub commit: Option<Arc<CommitChanges>>,
+}
+
+/// All that a commit did, whatever the scan's filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitChanges {
+    /// The commit's sequence number.
+    pub sequence_number: i64,
+    /// The first row id that the commit gave; rows with lower ones were there before.
+    pub first_row_id: i64,
+    /// Without filter, each with its change and without these.
+    pub tasks: Vec<ScanTask>,
+}
+
+/// What all tasks of a scan share: how their rows are to be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadContext {
+    /// The schema that rows have, with the metadata columns that the filter or the projection names.
+    pub schema: Arc<Schema>,
+    /// The selected columns, in the order of the result; structs pruned to the selected members.
+    pub projection: Arc<Schema>,
+    /// Columns that `schema` lacks and another schema of the table has: each a schema of nothing else. Equality deletes may
+    /// be keyed on them.
+    pub dropped: Arc<[Schema]>,
+    /// In a changelog: what is asked of the columns that say what happened to a row.
+    pub change_filter: Arc<BoundPredicate>,
+    /// The snapshot that is read, for errors to name.
+    pub snapshot_id: Option<i64>,
+    /// Where recorded paths are found.
+    pub location: Location,
+    /// Credentials and settings of the store.
+    pub storage_options: BTreeMap<String, String>,
+    /// Property `schema.name-mapping.default`.
+    pub name_mapping: Option<String>,
+    /// Whether rows that deletes name stay, for the metadata column `_deleted` to tell them.
+    pub keep_deleted: bool,
+    /// Most rows in a batch.
+    pub batch_rows: usize,
+    /// What else the data files of a Paimon table are read by.
+    pub paimon: Option<Arc<PaimonContext>>,
+}
+
+/// How the data files of a Paimon table are read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PaimonContext {
+    /// The table's schemas by id, since files are of the schema they were written with.
+    pub schemas: BTreeMap<i64, Arc<Schema>>,
+    /// By schema and column, what a Paimon type says beyond the type in `schemas`, as Paimon writes it (`TINYINT`,
+    /// `CHAR(3)`, `TIMESTAMP(3)`): values of columns whose type was changed are cast by it. Others may be left out.
+    pub declared: BTreeMap<i64, Arc<BTreeMap<FieldId, String>>>,
+    /// The columns that files are sorted by and rows merged by: the primary key without partition columns. Empty in tables
+    /// without one.
+    pub key: Vec<FieldId>,
+    /// The table's options, overridden by those of the scan: they say how rows with one key become one.
+    pub options: BTreeMap<String, String>,
+}
+
+/// Tasks for one reader, with all that it needs: pickles to an executor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// Shared by the splits of a scan.
+    pub context: Arc<ReadContext>,
+    /// Bin-packed.
+    pub tasks: Vec<ScanTask>,
+}
+
+/// The files that one writer made, to be committed with others. Travels from executors to the driver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitMessage {
+    /// The table they belong to.
+    pub table_uuid: String,
+    /// New data and delete files; sequence numbers and snapshot ids unset.
+    pub files: Vec<DataFile>,
+    /// What they rely on, if there are deletes among them.
+    pub delta: Option<RowDelta>,
+    /// The format version that the table had, if the rows were in the table before: they replace others, and from version 3
+    /// on have their lineage as columns.
+    pub rewrites: Option<u8>,
+    /// When they were written: no earlier commit has them.
+    pub written_at: Option<WrittenAt>,
+    /// Of a table of Paimon: the same files, with all that a commit records of them.
+    pub paimon: Vec<PaimonNewFile>,
+    /// Of a table of Paimon: files of the changelog.
+    pub paimon_changelog: Vec<PaimonNewFile>,
+    /// Of a table of Paimon: the keys that were given buckets as they came.
+    pub paimon_hashes: Vec<BucketHashes>,
+    /// Of a table of Paimon: the writer did not heed what is there, since the rows are to take the place of others.
+    pub paimon_replaces: bool,
+}
+
+/// The keys of rows that a writer gave a bucket, in tables of Paimon whose buckets follow from no rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BucketHashes {
+    /// The partition: a binary row after its number of fields.
+    pub partition: Vec<u8>,
+    /// The bucket.
+    pub bucket: i32,
+    /// Hashes of the keys.
+    pub hashes: Vec<i32>,
+}
+
+impl CommitMessage {
+    /// Files that rely on nothing.
+    pub fn new(table_uuid: impl Into<String>, files: Vec<DataFile>, written_at: Option<WrittenAt>) -> CommitMessage {
+        CommitMessage {
+            table_uuid: table_uuid.into(),
+            files,
+            delta: None,
+            rewrites: None,
+            written_at,
+            paimon: Vec::new(),
+            paimon_changelog: Vec::new(),
+            paimon_hashes: Vec::new(),
+            paimon_replaces: false,
+        }
+    }
+}
+
+/// When files were written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WrittenAt {
+    /// The last sequence number of the table's version that the writer knew; 0 in format version 1.
+    pub sequence_number: i64,
+    /// The time by the writer's clock, milliseconds since the epoch.
+    pub time_ms: i64,
+}
+
+/// What deletes of rows rely on, and what they take the place of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RowDelta {
+    /// The snapshot that the writer looked at; none if there was none.
+    pub since: Option<i64>,
+    /// Files that go: data files without a row left, and delete files that new ones contain.
+    pub removed: Vec<DataFile>,
+    /// Data files that position deletes name: they must still be there.
+    pub referenced: Vec<String>,
+    /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
+    pub specs: Option<Vec<i32>>,
+    /// If it is one part of a change that relies on what all parts read: how many rows it touched.
+    pub part: Option<PartRows>,
+}
+
+/// How many rows a part of a change touched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartRows {
+    /// Rows that others took the place of.
+    pub updated: u64,
+    /// Rows that went.
+    pub deleted: u64,
+    /// Rows that came.
+    pub inserted: u64,
+}

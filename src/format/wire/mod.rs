@@ -1,0 +1,8 @@
+//! The JSON and the binary forms of tasks, splits and messages that travel between processes.
+
+pub(crate) mod encode;
+pub mod packed;
+pub(crate) mod paimon;
+pub(crate) mod paths;
+pub mod plain;
+pub mod task;

@@ -1,0 +1,165 @@
+//! What only tables of Paimon have, as JSON.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::encode::task_objects;
+use super::task::{Form, SpecShape, array, id_of, int_of, member, task_of, text_of, wrong};
+use crate::error::Result;
+use crate::format::task::{
+    BucketFile, BucketHashes, DataFile, FileSource, MergeSection, PaimonContext, PaimonNewFile, RowStats, ScanTask,
+};
+use crate::types::schema_json::{schema_from_json, schema_to_json};
+use crate::types::value::{hex, unhex};
+use crate::types::{FieldId, Schema};
+
+pub(crate) fn context_object(c: &PaimonContext) -> Json {
+    json!({
+        "schemas": c.schemas.iter().map(|(id, schema)| json!([id, schema_to_json(schema)])).collect::<Vec<_>>(),
+        "declared": c.declared.iter().map(|(id, types)| json!([id, types.iter().collect::<Vec<_>>()])).collect::<Vec<_>>(),
+        "key": c.key,
+        "options": c.options,
+    })
+}
+
+pub(crate) fn context_of(j: &Json) -> Result<PaimonContext> {
+    let schema = |pair: &Json| {
+        let id = pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("schemas"))?;
+        Ok((id, Arc::new(schema_from_json(pair.get(1).ok_or_else(|| wrong("schemas"))?)?)))
+    };
+    let id = |id: &Json| id.as_i64().and_then(|id| FieldId::try_from(id).ok()).ok_or_else(|| wrong("key"));
+    let declared = |pair: &Json| {
+        let types = pair.get(1).and_then(Json::as_array).ok_or_else(|| wrong("declared"))?;
+        let column = |pair: &Json| Some((id(pair.get(0)?).ok()?, pair.get(1)?.as_str()?.to_owned()));
+        let types = types.iter().map(column).collect::<Option<BTreeMap<_, _>>>().ok_or_else(|| wrong("declared"))?;
+        Ok((pair.get(0).and_then(Json::as_i64).ok_or_else(|| wrong("declared"))?, Arc::new(types)))
+    };
+    let options = member(j, "options")?.as_object().ok_or_else(|| wrong("options"))?;
+    Ok(PaimonContext {
+        schemas: array(j, "schemas")?.iter().map(schema).collect::<Result<_>>()?,
+        declared: array(j, "declared")?.iter().map(declared).collect::<Result<_>>()?,
+        key: array(j, "key")?.iter().map(id).collect::<Result<_>>()?,
+        options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
+    })
+}
+
+pub(crate) fn leveled_object(f: &BucketFile) -> Json {
+    json!({
+        "bucket": f.bucket,
+        "total-buckets": f.total_buckets,
+        "level": f.level,
+        "schema-id": f.schema_id,
+        "min-key": hex(&f.min_key),
+        "max-key": hex(&f.max_key),
+        "min-sequence-number": f.min_sequence_number,
+        "max-sequence-number": f.max_sequence_number,
+        "delete-row-count": f.delete_row_count,
+        "write-columns": f.write_columns,
+    })
+}
+
+pub(crate) fn leveled_of(j: &Json) -> Result<BucketFile> {
+    let key = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+    let names = |list: &Vec<Json>| list.iter().map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>();
+    let write_columns = match member(j, "write-columns")? {
+        Json::Null => None,
+        list => Some(list.as_array().and_then(names).ok_or_else(|| wrong("write-columns"))?),
+    };
+    Ok(BucketFile {
+        bucket: id_of(j, "bucket")?,
+        total_buckets: id_of(j, "total-buckets")?,
+        level: id_of(j, "level")?,
+        schema_id: int_of(j, "schema-id")?,
+        min_key: key("min-key")?,
+        max_key: key("max-key")?,
+        min_sequence_number: int_of(j, "min-sequence-number")?,
+        max_sequence_number: int_of(j, "max-sequence-number")?,
+        delete_row_count: j.get("delete-row-count").and_then(Json::as_i64),
+        write_columns,
+    })
+}
+
+pub(crate) fn section_object(section: &MergeSection) -> Result<Json> {
+    let of_run = |run: &Vec<ScanTask>| task_objects(run, Form::Complete);
+    let runs = |runs: &[Vec<ScanTask>]| runs.iter().map(of_run).collect::<Result<Vec<Json>>>();
+    let mut out = json!({ "runs": runs(&section.runs)? });
+    if let (Some(before), Some(out)) = (&section.before, out.as_object_mut()) {
+        out.insert("before".to_owned(), runs(before)?.into());
+    }
+    Ok(out)
+}
+
+pub(crate) fn section_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<MergeSection> {
+    let run = |run: &Json| {
+        let tasks = run.as_array().ok_or_else(|| wrong("merge"))?;
+        tasks.iter().map(|t| task_of(t, specs, schema)).collect::<Result<Vec<_>>>()
+    };
+    let runs = |j: &Json, name| array(j, name)?.iter().map(run).collect::<Result<Vec<_>>>();
+    let before = if j.get("before").is_some() { Some(runs(j, "before")?) } else { None };
+    Ok(MergeSection { runs: runs(j, "runs")?, before })
+}
+
+/// What a commit records of a new file beside the file itself.
+pub(crate) fn new_file_object(f: &PaimonNewFile) -> Json {
+    let stats = |s: &RowStats| json!({"min": hex(&s.min), "max": hex(&s.max), "null-counts": s.null_counts});
+    json!({
+        "key-stats": stats(&f.key_stats),
+        "value-stats": stats(&f.value_stats),
+        "value-stats-columns": f.value_stats_cols,
+        "extra-files": f.extra_files,
+        "embedded-index": f.embedded_index.as_deref().map(hex),
+        "creation-time-ms": f.creation_time_ms,
+        "is-compacted": f.source == FileSource::Compact,
+        "is-external": f.external,
+    })
+}
+
+/// New files, of which `files` has the rest.
+pub(crate) fn new_files_of(objects: &[Json], files: &[DataFile]) -> Result<Vec<PaimonNewFile>> {
+    if objects.len() != files.len() {
+        return Err(wrong("paimon"));
+    }
+    objects.iter().zip(files).map(|(j, file)| new_file_of(j, file)).collect()
+}
+
+fn new_file_of(j: &Json, file: &DataFile) -> Result<PaimonNewFile> {
+    let bytes = |j: &Json, name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+    let stats = |name| -> Result<RowStats> {
+        let j = member(j, name)?;
+        let null_counts = array(j, "null-counts")?.iter().map(Json::as_i64).collect();
+        Ok(RowStats { min: bytes(j, "min")?, max: bytes(j, "max")?, null_counts })
+    };
+    let names = |name: &'static str| -> Result<Vec<String>> {
+        let names = array(j, name)?.iter().map(|name| name.as_str().map(str::to_owned));
+        names.collect::<Option<_>>().ok_or_else(|| wrong(name))
+    };
+    let flag = |name| member(j, name)?.as_bool().ok_or_else(|| wrong(name));
+    let is_there = |name| Ok::<_, crate::error::Error>(!member(j, name)?.is_null());
+    Ok(PaimonNewFile {
+        file: file.clone(),
+        key_stats: stats("key-stats")?,
+        value_stats: stats("value-stats")?,
+        value_stats_cols: if is_there("value-stats-columns")? { Some(names("value-stats-columns")?) } else { None },
+        extra_files: names("extra-files")?,
+        embedded_index: if is_there("embedded-index")? { Some(bytes(j, "embedded-index")?) } else { None },
+        creation_time_ms: int_of(j, "creation-time-ms")?,
+        source: if flag("is-compacted")? { FileSource::Compact } else { FileSource::Append },
+        external: flag("is-external")?,
+    })
+}
+
+/// The keys that a writer gave a bucket: hashes are of eight digits each.
+pub(crate) fn hashes_object(h: &BucketHashes) -> Json {
+    let bytes: Vec<u8> = h.hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
+    json!({"partition": hex(&h.partition), "bucket": h.bucket, "hashes": hex(&bytes)})
+}
+
+pub(crate) fn hashes_of(j: &Json) -> Result<BucketHashes> {
+    let bytes = |name| unhex(text_of(j, name)?).ok_or_else(|| wrong(name));
+    let hashes = bytes("hashes")?;
+    let (hashes, []) = hashes.as_chunks::<4>() else { return Err(wrong("hashes")) };
+    let hashes = hashes.iter().map(|hash| i32::from_be_bytes(*hash)).collect();
+    Ok(BucketHashes { partition: bytes("partition")?, bucket: id_of(j, "bucket")?, hashes })
+}

@@ -1,0 +1,502 @@
+//! Tasks, splits and commit messages as JSON: the specification's `content-file` and `file-scan-task`, and a complete
+//! form of our own that other processes read back.
+//!
+//! Source: Iceberg specification, Appendix C, "Content File" and "File Scan Task Serialization"; member order and
+//! spelling as Java Iceberg 1.11 and later write them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::error::{Error, Result};
+use crate::expr::json::{predicate_from_json, predicate_to_json};
+use crate::expr::{BoundPredicate, bind};
+use crate::format::task::{
+    Change, ChangeOperation, ColumnMetrics, CommitChanges, CommitMessage, DataFile, DeleteRef, FieldMap, FileContent,
+    FileFormat, FileMetrics, PartRows, Partition, PartitionValue, ReadContext, RowDelta, ScanTask, Split, WrittenAt,
+};
+use crate::format::wire::encode::{FileScanTask, SplitObject, TaskObject, file_object, spec_objects, text};
+use crate::parallel::{Cancellation, in_parallel};
+use crate::store::Location;
+use crate::types::json::value_from_json;
+use crate::types::metadata_columns::{CHANGE_COLUMNS, LINEAGE_COLUMNS, metadata_column};
+use crate::types::schema_json::{parse_primitive, schema_from_json, schema_to_json};
+use crate::types::value::unhex;
+use crate::types::{FieldId, PrimitiveType, Schema, Transform, Value};
+
+/// Whether to write only the specification's members or all that a reader in another process needs.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Form {
+    Specification,
+    Complete,
+    /// Complete, and each file tells the types of its partition values, in which files of one spec differ.
+    Typed,
+}
+
+/// The specification's `file-scan-task`, with the schema of the scan.
+///
+/// # Errors
+/// `Unsupported` for a task of a changelog, which has no such form; `CorruptTable` if column metrics that were kept encoded
+/// are broken.
+pub fn task_to_json(task: &ScanTask, schema: &Schema) -> Result<String> {
+    if task.change.is_some() {
+        return Err(Error::unsupported("a task of a changelog has no JSON form in the Iceberg specification")
+            .hint("Pickle it, or the split it is in"));
+    }
+    text(&FileScanTask { schema: schema_to_json(schema), task: TaskObject::new(task, Form::Specification)? })
+}
+
+/// Reads what [`task_to_json`] or Java wrote. Sequence numbers are not part of that form.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn task_from_json(text: &str) -> Result<(ScanTask, Schema)> {
+    let j = parse(text)?;
+    let schema = schema_from_json(member(&j, "schema")?)?;
+    let spec = SpecShape::parse(member(&j, "spec")?, Some(&schema))?;
+    let specs = BTreeMap::from([(spec.id, spec)]);
+    Ok((task_of(&j, &specs, &schema)?, schema))
+}
+
+/// A split with its read context, complete.
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn split_to_json(split: &Split) -> Result<String> {
+    text(&SplitObject::new(split, Some(context_to_json(&split.context)))?)
+}
+
+/// The tasks of a split alone, for [`tasks_from_json`]: what they share may be known where they go.
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn tasks_to_json(split: &Split) -> Result<String> {
+    text(&SplitObject::new(split, None)?)
+}
+
+/// As [`tasks_to_json`] of splits of one scan: of very many, on all cores.
+///
+/// # Errors
+/// `Internal` if they are not of one scan; what `go_on` gives.
+pub fn all_tasks_to_json(splits: &[Arc<Split>], go_on: Cancellation) -> Result<Vec<String>> {
+    check_scan(splits)?;
+    in_parallel(splits.len(), |i| {
+        go_on()?;
+        splits.get(i).map_or_else(|| Err(Error::internal("a split is gone")), |split| tasks_to_json(split))
+    })
+}
+
+pub(crate) fn check_scan(splits: &[Arc<Split>]) -> Result<()> {
+    let of_one_scan = |a: &Split, b: &Split| Arc::ptr_eq(&a.context, &b.context) || a.context == b.context;
+    match splits.windows(2).all(|pair| of_one_scan(&pair[0], &pair[1])) {
+        true => Ok(()),
+        false => Err(Error::internal("the splits are of several scans")),
+    }
+}
+
+/// Reads what [`tasks_to_json`] wrote.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn tasks_from_json(text: &str, context: &Arc<ReadContext>) -> Result<Split> {
+    split_of(&parse(text)?, BTreeMap::new(), context.clone())
+}
+
+/// What tasks share, complete.
+pub fn context_to_json(c: &ReadContext) -> Json {
+    let relocation = c.location.relocation.as_ref().map(|r| json!({"from": r.from, "to": r.to}));
+    json!({
+        "schema": schema_to_json(&c.schema),
+        "projection": schema_to_json(&c.projection),
+        "change-filter": predicate_to_json(&c.change_filter),
+        "dropped": c.dropped.iter().map(schema_to_json).collect::<Vec<_>>(),
+        "snapshot-id": c.snapshot_id,
+        "relocation": relocation,
+        "storage-options": c.storage_options,
+        "name-mapping": c.name_mapping,
+        "keep-deleted": c.keep_deleted,
+        "batch-rows": c.batch_rows,
+        "paimon": c.paimon.as_deref().map(crate::format::wire::paimon::context_object),
+    })
+}
+
+/// Reads what [`split_to_json`] wrote.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn split_from_json(text: &str) -> Result<Split> {
+    let j = parse(text)?;
+    let context = context_from_json(member(&j, "context")?)?;
+    split_of(&j, BTreeMap::new(), Arc::new(context))
+}
+
+/// A split of a scan; `specs` are partition specs that it shares with others, before those of its own.
+pub(crate) fn split_of(j: &Json, mut specs: BTreeMap<i32, SpecShape>, context: Arc<ReadContext>) -> Result<Split> {
+    specs.extend(SpecShape::parse_all(member(j, "specs")?)?);
+    let commits = match j.get("commits").and_then(Json::as_array) {
+        Some(all) => all.iter().map(|c| commit_of(c, &specs, &context.schema)).collect::<Result<_>>()?,
+        None => BTreeMap::new(),
+    };
+    let task = |t| {
+        let mut task = task_of(t, &specs, &context.schema)?;
+        if let Some(change) = &mut task.change {
+            change.commit = commits.get(&change.commit_snapshot_id).cloned();
+        }
+        Ok(task)
+    };
+    let tasks = array(j, "tasks")?.iter().map(task).collect::<Result<_>>()?;
+    Ok(Split { context, tasks })
+}
+
+/// Reads what [`context_to_json`] gave.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn context_from_json(c: &Json) -> Result<ReadContext> {
+    let options = member(c, "storage-options")?.as_object().ok_or_else(|| wrong("storage-options"))?;
+    let relocation = c.get("relocation").filter(|r| !r.is_null());
+    let location = match relocation {
+        Some(r) => Location::moved(text_of(r, "from")?, text_of(r, "to")?),
+        None => Location::recorded(),
+    };
+    let change_filter = match c.get("change-filter") {
+        Some(filter) => bind(&predicate_from_json(filter)?, &metadata_columns(), true)?,
+        None => BoundPredicate::True,
+    };
+    Ok(ReadContext {
+        schema: Arc::new(schema_from_json(member(c, "schema")?)?),
+        change_filter: Arc::new(change_filter),
+        projection: Arc::new(schema_from_json(member(c, "projection")?)?),
+        dropped: array(c, "dropped")?.iter().map(schema_from_json).collect::<Result<_>>()?,
+        snapshot_id: c.get("snapshot-id").and_then(Json::as_i64),
+        location,
+        storage_options: options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect(),
+        name_mapping: c.get("name-mapping").and_then(Json::as_str).map(str::to_owned),
+        keep_deleted: c.get("keep-deleted").and_then(Json::as_bool).unwrap_or(false),
+        batch_rows: member(c, "batch-rows")?.as_u64().ok_or_else(|| wrong("batch-rows"))? as usize,
+        paimon: c
+            .get("paimon")
+            .filter(|p| !p.is_null())
+            .map(crate::format::wire::paimon::context_of)
+            .transpose()?
+            .map(Arc::new),
+    })
+}
+
+/// A commit message, complete.
+///
+/// # Errors
+/// As [`task_to_json`].
+pub fn message_to_json(message: &CommitMessage) -> Result<String> {
+    let removed = message.delta.iter().flat_map(|d| &d.removed);
+    let (specs, form) = spec_objects(message.files.iter().chain(removed).map(|f| &f.partition));
+    let files_of = |files: &[DataFile]| files.iter().map(|f| file_object(f, form)).collect::<Result<Vec<_>>>();
+    let mut out = json!({
+        "table-uuid": message.table_uuid,
+        "specs": specs,
+        "files": files_of(&message.files)?,
+    });
+    if let Some(delta) = &message.delta {
+        out["delta"] = json!({
+            "since-snapshot-id": delta.since,
+            "removed-files": files_of(&delta.removed)?,
+            "referenced-data-files": delta.referenced,
+            "spec-ids": delta.specs,
+            "part-rows": delta.part.map(|rows| [rows.updated, rows.deleted, rows.inserted]),
+        });
+    }
+    if let Some(version) = message.rewrites {
+        out["rewrites-format-version"] = json!(version);
+    }
+    if let Some(at) = &message.written_at {
+        out["written-at"] = json!({"sequence-number": at.sequence_number, "timestamp-ms": at.time_ms});
+    }
+    if !message.paimon.is_empty() {
+        out["paimon"] = message.paimon.iter().map(crate::format::wire::paimon::new_file_object).collect();
+    }
+    if !message.paimon_changelog.is_empty() {
+        let files: Vec<DataFile> = message.paimon_changelog.iter().map(|f| f.file.clone()).collect();
+        out["paimon-changelog-files"] = files_of(&files)?.into();
+        out["paimon-changelog"] =
+            message.paimon_changelog.iter().map(crate::format::wire::paimon::new_file_object).collect();
+    }
+    if !message.paimon_hashes.is_empty() {
+        out["paimon-hashes"] = message.paimon_hashes.iter().map(crate::format::wire::paimon::hashes_object).collect();
+    }
+    if message.paimon_replaces {
+        out["paimon-replaces"] = json!(true);
+    }
+    Ok(out.to_string())
+}
+
+/// Reads what [`message_to_json`] wrote.
+///
+/// # Errors
+/// `InvalidInput` if it is not that.
+pub fn message_from_json(text: &str) -> Result<CommitMessage> {
+    let j = parse(text)?;
+    let specs = SpecShape::parse_all(member(&j, "specs")?)?;
+    let files = |j: &Json, key: &str| array(j, key)?.iter().map(|f| file_of(f, &specs)).collect::<Result<Vec<_>>>();
+    let delta = j.get("delta").filter(|d| !d.is_null()).map(|d| delta_of(d, files(d, "removed-files")?)).transpose()?;
+    let rewrites = j
+        .get("rewrites-format-version")
+        .filter(|v| !v.is_null())
+        .map(|v| v.as_u64().and_then(|v| u8::try_from(v).ok()).ok_or_else(|| wrong("rewrites-format-version")));
+    let written_at = j.get("written-at").filter(|v| !v.is_null()).map(|at| {
+        let number = |key: &str| at.get(key).and_then(Json::as_i64).ok_or_else(|| wrong("written-at"));
+        Ok(WrittenAt { sequence_number: number("sequence-number")?, time_ms: number("timestamp-ms")? })
+    });
+    let message = CommitMessage::new(text_of(&j, "table-uuid")?, files(&j, "files")?, written_at.transpose()?);
+    let paimon = match j.get("paimon") {
+        None => Vec::new(),
+        Some(_) => crate::format::wire::paimon::new_files_of(array(&j, "paimon")?, &message.files)?,
+    };
+    let paimon_changelog = match j.get("paimon-changelog") {
+        None => Vec::new(),
+        Some(_) => crate::format::wire::paimon::new_files_of(
+            array(&j, "paimon-changelog")?,
+            &files(&j, "paimon-changelog-files")?,
+        )?,
+    };
+    let paimon_hashes = match j.get("paimon-hashes") {
+        None => Vec::new(),
+        Some(_) => {
+            array(&j, "paimon-hashes")?.iter().map(crate::format::wire::paimon::hashes_of).collect::<Result<_>>()?
+        }
+    };
+    let paimon_replaces = match j.get("paimon-replaces") {
+        None => false,
+        Some(replaces) => replaces.as_bool().ok_or_else(|| wrong("paimon-replaces"))?,
+    };
+    let rewrites = rewrites.transpose()?;
+    Ok(CommitMessage { delta, rewrites, paimon, paimon_changelog, paimon_hashes, paimon_replaces, ..message })
+}
+
+fn delta_of(j: &Json, removed: Vec<DataFile>) -> Result<RowDelta> {
+    let referenced = array(j, "referenced-data-files")?.iter().map(|path| path.as_str().map(str::to_owned));
+    let id = |v: &Json| v.as_i64().and_then(|id| i32::try_from(id).ok());
+    let specs = match j.get("spec-ids").filter(|v| !v.is_null()) {
+        None => None,
+        Some(ids) => {
+            let ids = ids.as_array().and_then(|ids| ids.iter().map(id).collect::<Option<_>>());
+            Some(ids.ok_or_else(|| wrong("spec-ids"))?)
+        }
+    };
+    Ok(RowDelta {
+        since: j.get("since-snapshot-id").and_then(Json::as_i64),
+        removed,
+        referenced: referenced.collect::<Option<_>>().ok_or_else(|| wrong("referenced-data-files"))?,
+        specs,
+        part: j.get("part-rows").filter(|v| !v.is_null()).map(part_of).transpose()?,
+    })
+}
+
+fn part_of(j: &Json) -> Result<PartRows> {
+    let counts = j.as_array().and_then(|all| all.iter().map(Json::as_u64).collect::<Option<Vec<_>>>());
+    let [updated, deleted, inserted] = counts.as_deref().unwrap_or_default() else { return Err(wrong("part-rows")) };
+    Ok(PartRows { updated: *updated, deleted: *deleted, inserted: *inserted })
+}
+
+// ---- reading
+
+pub(crate) fn parse(text: impl AsRef<[u8]>) -> Result<Json> {
+    serde_json::from_slice(text.as_ref()).map_err(|e| Error::invalid("this is no JSON of a task").because(e))
+}
+
+pub(crate) fn wrong(key: &str) -> Error {
+    Error::invalid(format!("'{key}' of the task's JSON is missing or of the wrong type"))
+}
+
+pub(crate) fn member<'a>(j: &'a Json, key: &str) -> Result<&'a Json> {
+    j.get(key).ok_or_else(|| wrong(key))
+}
+
+pub(crate) fn array<'a>(j: &'a Json, key: &str) -> Result<&'a Vec<Json>> {
+    member(j, key)?.as_array().ok_or_else(|| wrong(key))
+}
+
+pub(crate) fn text_of<'a>(j: &'a Json, key: &str) -> Result<&'a str> {
+    member(j, key)?.as_str().ok_or_else(|| wrong(key))
+}
+
+pub(crate) fn int_of(j: &Json, key: &str) -> Result<i64> {
+    member(j, key)?.as_i64().ok_or_else(|| wrong(key))
+}
+
+pub(crate) fn id_of(j: &Json, key: &str) -> Result<i32> {
+    i32::try_from(int_of(j, key)?).map_err(|_| wrong(key))
+}
+
+/// A spec as the JSON has it: partition values without the values.
+pub(crate) struct SpecShape {
+    pub(crate) id: i32,
+    pub(crate) fields: Vec<PartitionValue>,
+}
+
+impl SpecShape {
+    fn parse(j: &Json, schema: Option<&Schema>) -> Result<SpecShape> {
+        let field = |f: &Json| -> Result<PartitionValue> {
+            let transform = Transform::parse(text_of(f, "transform")?);
+            let source_id = id_of(f, "source-id")?;
+            let ty = match f.get("result-type").and_then(Json::as_str) {
+                Some(text) => parse_primitive(text)?,
+                None => {
+                    let source = schema.and_then(|s| s.field(source_id)).and_then(|f| f.ty.as_primitive());
+                    transform.result_type(source.unwrap_or(&PrimitiveType::String))
+                }
+            };
+            let name = text_of(f, "name")?.to_owned();
+            Ok(PartitionValue { name, field_id: id_of(f, "field-id")?, source_id, transform, ty, value: None })
+        };
+        Ok(SpecShape {
+            id: id_of(j, "spec-id")?,
+            fields: array(j, "fields")?.iter().map(field).collect::<Result<_>>()?,
+        })
+    }
+
+    pub(crate) fn parse_list(specs: &Json) -> Result<Vec<SpecShape>> {
+        let specs = specs.as_array().ok_or_else(|| wrong("specs"))?;
+        specs.iter().map(|s| SpecShape::parse(s, None)).collect()
+    }
+
+    pub(crate) fn parse_all(specs: &Json) -> Result<BTreeMap<i32, SpecShape>> {
+        Ok(SpecShape::parse_list(specs)?.into_iter().map(|s| (s.id, s)).collect())
+    }
+}
+
+pub(crate) fn task_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<ScanTask> {
+    let residual = match j.get("residual-filter") {
+        Some(r) => bind(&predicate_from_json(r)?, schema, true)?,
+        None => BoundPredicate::True,
+    };
+    let change = j.get("change").filter(|c| !c.is_null()).map(|c| change_of(c, specs)).transpose()?;
+    let merge = j.get("merge").map(|m| crate::format::wire::paimon::section_of(m, specs, schema)).transpose()?;
+    Ok(ScanTask {
+        data_file: Arc::new(file_of(member(j, "data-file")?, specs)?),
+        start: int_of(j, "start")?,
+        length: int_of(j, "length")?,
+        deletes: deletes_of(j, "delete-files", specs)?.unwrap_or_default(),
+        residual: Arc::new(residual),
+        change: change.map(Box::new),
+        merge: merge.map(Arc::new),
+    })
+}
+
+/// The columns that a filter on changes may ask about.
+fn metadata_columns() -> Schema {
+    let ids = CHANGE_COLUMNS.into_iter().chain(LINEAGE_COLUMNS);
+    Schema::new(0, ids.filter_map(metadata_column).collect::<Vec<_>>(), Vec::new())
+}
+
+fn deletes_of(j: &Json, key: &str, specs: &BTreeMap<i32, SpecShape>) -> Result<Option<Vec<DeleteRef>>> {
+    let Some(Json::Array(files)) = j.get(key) else { return Ok(None) };
+    let delete = |f| Ok(DeleteRef { file: Arc::new(file_of(f, specs)?) });
+    files.iter().map(delete).collect::<Result<_>>().map(Some)
+}
+
+fn change_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Change> {
+    Ok(Change {
+        operation: ChangeOperation::parse(text_of(j, "operation")?).ok_or_else(|| wrong("operation"))?,
+        ordinal: id_of(j, "ordinal")?,
+        commit_snapshot_id: int_of(j, "commit-snapshot-id")?,
+        removed_by: deletes_of(j, "removed-by", specs)?,
+        commit: None,
+    })
+}
+
+fn commit_of(j: &Json, specs: &BTreeMap<i32, SpecShape>, schema: &Schema) -> Result<(i64, Arc<CommitChanges>)> {
+    let changes = CommitChanges {
+        sequence_number: int_of(j, "sequence-number")?,
+        first_row_id: int_of(j, "first-row-id")?,
+        tasks: array(j, "tasks")?.iter().map(|t| task_of(t, specs, schema)).collect::<Result<_>>()?,
+    };
+    Ok((int_of(j, "commit-snapshot-id")?, Arc::new(changes)))
+}
+
+fn partition_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<Arc<Partition>> {
+    let spec_id = id_of(j, "spec-id")?;
+    let shape = specs.get(&spec_id).ok_or_else(|| wrong("spec-id"))?;
+    let values = match j.get("partition") {
+        Some(Json::Array(values)) if values.len() == shape.fields.len() => values.iter().collect(),
+        // Java before 1.11: an object by partition field id.
+        Some(Json::Object(by_id)) => {
+            shape.fields.iter().map(|f| by_id.get(&f.field_id.to_string()).unwrap_or(&Json::Null)).collect()
+        }
+        None if shape.fields.is_empty() => Vec::new(),
+        _ => return Err(wrong("partition")),
+    };
+    let types = j.get("partition-types").map(|types| types_of(types, shape)).transpose()?;
+    let filled = shape.fields.iter().zip(values).enumerate().map(|(i, (field, v))| -> Result<PartitionValue> {
+        let ty = types.as_ref().and_then(|types| types.get(i)).unwrap_or(&field.ty);
+        let value: Option<Value> = value_from_json(v, ty)?;
+        Ok(PartitionValue { value, ty: ty.clone(), ..field.clone() })
+    });
+    Ok(Arc::new(Partition { spec_id, values: filled.collect::<Result<_>>()? }))
+}
+
+/// The types of a file's own partition values.
+fn types_of(j: &Json, shape: &SpecShape) -> Result<Vec<PrimitiveType>> {
+    let all = j.as_array().filter(|all| all.len() == shape.fields.len()).ok_or_else(|| wrong("partition-types"))?;
+    all.iter().map(|ty| parse_primitive(ty.as_str().ok_or_else(|| wrong("partition-types"))?)).collect()
+}
+
+fn file_of(j: &Json, specs: &BTreeMap<i32, SpecShape>) -> Result<DataFile> {
+    let content = match text_of(j, "content")?.to_ascii_lowercase().replace('_', "-").as_str() {
+        "data" => FileContent::Data,
+        "position-deletes" => FileContent::PositionDeletes,
+        "equality-deletes" => FileContent::EqualityDeletes,
+        _ => return Err(wrong("content")),
+    };
+    let long = |key: &str| j.get(key).and_then(Json::as_i64);
+    let longs = |key: &str| -> Result<Option<Vec<i64>>> {
+        let Some(list) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
+        let all = list.as_array().and_then(|a| a.iter().map(Json::as_i64).collect::<Option<Vec<_>>>());
+        all.map(Some).ok_or_else(|| wrong(key))
+    };
+    let ids = longs("equality-ids")?.map(|v| v.into_iter().map(|i| i as FieldId).collect());
+    Ok(DataFile {
+        content,
+        path: text_of(j, "file-path")?.to_owned(),
+        format: FileFormat::parse(text_of(j, "file-format")?).ok_or_else(|| wrong("file-format"))?,
+        partition: partition_of(j, specs)?,
+        record_count: int_of(j, "record-count")?,
+        size_bytes: int_of(j, "file-size-in-bytes")?,
+        sequence_number: long("sequence-number"),
+        file_sequence_number: long("file-sequence-number"),
+        snapshot_id: long("snapshot-id"),
+        metrics: metrics_of(j)?,
+        key_metadata: j.get("key-metadata").and_then(Json::as_str).and_then(unhex),
+        split_offsets: longs("split-offsets")?,
+        equality_ids: ids,
+        sort_order_id: long("sort-order-id").and_then(|v| i32::try_from(v).ok()),
+        first_row_id: long("first-row-id"),
+        referenced_data_file: j.get("referenced-data-file").and_then(Json::as_str).map(str::to_owned),
+        content_offset: long("content-offset"),
+        content_size_bytes: long("content-size-in-bytes"),
+        leveled: j.get("leveled").map(crate::format::wire::paimon::leveled_of).transpose()?.map(Box::new),
+    })
+}
+
+fn metrics_of(j: &Json) -> Result<Option<FileMetrics>> {
+    fn map_of<T>(j: &Json, key: &str, value: impl Fn(&Json) -> Option<T>) -> Result<Option<FieldMap<T>>> {
+        let Some(map) = j.get(key).filter(|v| !v.is_null()) else { return Ok(None) };
+        let (keys, values) = (array(map, "keys")?, array(map, "values")?);
+        let pairs = keys.iter().zip(values).map(|(k, v)| Some((i32::try_from(k.as_i64()?).ok()?, value(v)?)));
+        pairs.collect::<Option<_>>().map(Some).ok_or_else(|| wrong(key))
+    }
+    let bound = |v: &Json| v.as_str().and_then(unhex);
+    let metrics = ColumnMetrics {
+        column_sizes: map_of(j, "column-sizes", Json::as_i64)?,
+        value_counts: map_of(j, "value-counts", Json::as_i64)?,
+        null_value_counts: map_of(j, "null-value-counts", Json::as_i64)?,
+        nan_value_counts: map_of(j, "nan-value-counts", Json::as_i64)?,
+        lower_bounds: map_of(j, "lower-bounds", bound)?,
+        upper_bounds: map_of(j, "upper-bounds", bound)?,
+    };
+    Ok((metrics != ColumnMetrics::default()).then(|| metrics.into()))
+}
+
+#[cfg(test)]
+#[path = "task_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,383 @@
+//! Catalogs that keep a register of names: SQL catalogs and those in memory.
+//!
+//! A table's metadata is in files `<N>-<uuid>.metadata.json`, of which the register names the current one. A commit writes a
+//! new file and makes the register name it, if it still names the one that the commit was built on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::filesystem::{GC_ENABLED, delete_old_files, encoded};
+use super::interface::{Opened, TableCatalog};
+use super::metadata_files::{FoundMetadata, METADATA_FOLDER, number_of, read_metadata};
+use super::metadata_pointer::{KeptBy, MetadataPointer};
+use super::reachable::reachable_files;
+use super::register::TableRegister;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::ident::{TableIdent, check_name};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::store::location::{absolute, join};
+use crate::store::{Store, StoreOptions, in_parallel, open_store};
+
+/// The property of a namespace that makes it be, and that nobody is shown.
+const EXISTS: &str = "exists";
+
+/// The property of a namespace that says where its tables go.
+const LOCATION: &str = "location";
+
+/// The table property that puts metadata files elsewhere.
+const METADATA_PATH: &str = "write.metadata.path";
+
+/// What a catalog was opened with.
+#[derive(Debug)]
+struct Opening {
+    name: String,
+    properties: BTreeMap<String, String>,
+    /// Those of the properties that say how tables are stored.
+    storage: StoreOptions,
+    warehouse: Option<String>,
+}
+
+/// A catalog with a register.
+#[derive(Clone)]
+pub struct NamedCatalog {
+    names: Arc<dyn TableRegister>,
+    opening: Arc<Opening>,
+}
+
+impl std::fmt::Debug for NamedCatalog {
+    /// Without the properties, which hold secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NamedCatalog({:?})", self.opening.name)
+    }
+}
+
+impl NamedCatalog {
+    /// The catalog of a register. Without a warehouse, tables need a location, or a namespace that has one.
+    ///
+    /// # Errors
+    /// `Store` if the warehouse is a relative path and the working directory is gone; as [`StoreOptions::of_catalog`].
+    pub fn new(
+        names: Arc<dyn TableRegister>,
+        name: &str,
+        properties: BTreeMap<String, String>,
+        warehouse: Option<&str>,
+    ) -> Result<NamedCatalog> {
+        let warehouse = warehouse.map(absolute).transpose()?.map(|w| w.trim_end_matches('/').to_owned());
+        let storage = StoreOptions::of_catalog(&properties).with("catalog", name)?;
+        Ok(NamedCatalog { names, opening: Arc::new(Opening { name: name.to_owned(), properties, storage, warehouse }) })
+    }
+
+    fn opened(&self, ident: &TableIdent, store: Arc<dyn Store>, metadata: TableMetadata, path: String) -> Opened {
+        let versions = Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() });
+        Opened { store, metadata, found: found_at(path), versions }
+    }
+
+    /// The store of a location.
+    fn store(&self, location: &str) -> Result<Arc<dyn Store>> {
+        open_store(location, self.opening.storage.as_map())
+    }
+
+    /// The current metadata file of a table that must be there.
+    fn current(&self, ident: &TableIdent) -> Result<String> {
+        self.names.location(ident)?.ok_or_else(|| self.no_table(ident))
+    }
+
+    fn no_table(&self, ident: &TableIdent) -> Error {
+        Error::not_found(format!("there is no table '{ident}'")).with("catalog", &self.opening.name)
+    }
+
+    /// Adds a table whose metadata is in a file.
+    fn insert(&self, ident: &TableIdent, path: &str) -> Result<()> {
+        let inserted = self.names.insert(ident, path).or_else(|e| match (e.kind(), self.names.location(ident)) {
+            (ErrorKind::CommitStateUnknown, Ok(Some(there))) if there == path => Ok(()),
+            _ => Err(e),
+        });
+        inserted.map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => taken(ident),
+            _ => e.with("table", ident),
+        })
+    }
+
+    /// The folder of a namespace's tables, if anything says it.
+    fn namespace_location(&self, namespace: &[String]) -> Option<String> {
+        let warehouse = self.opening.warehouse.clone()?;
+        Some(namespace.iter().fold(warehouse, |folder, level| join(&folder, level)))
+    }
+}
+
+fn found_at(metadata_location: String) -> FoundMetadata {
+    FoundMetadata { metadata_location, version: None }
+}
+
+fn taken(ident: &TableIdent) -> Error {
+    Error::already_exists(format!("the table '{ident}' is there already"))
+}
+
+/// Writes metadata into a new file of the table's metadata folder.
+fn write_metadata(store: &dyn Store, metadata: &TableMetadata, number: i32) -> Result<String> {
+    let (suffix, bytes) = encoded(metadata)?;
+    let path = join(&metadata_folder(metadata), &format!("{number:05}-{}{suffix}", uuid::Uuid::new_v4()));
+    store.put_if_absent(&path, &bytes)?;
+    Ok(path)
+}
+
+fn metadata_folder(metadata: &TableMetadata) -> String {
+    let elsewhere = metadata.properties.get(METADATA_PATH).filter(|path| !path.is_empty());
+    elsewhere.cloned().unwrap_or_else(|| join(&metadata.location, METADATA_FOLDER))
+}
+
+impl TableCatalog for NamedCatalog {
+    fn prepare(&self) -> Result<()> {
+        self.names.prepare()
+    }
+
+    fn create_namespace(&self, namespace: &[String], properties: &BTreeMap<String, String>) -> Result<()> {
+        namespace.iter().try_for_each(|level| check_name(level))?;
+        let there = || Error::already_exists(format!("the namespace '{}' is there already", namespace.join(".")));
+        if !self.names.namespaces(namespace)?.is_empty() {
+            return Err(there());
+        }
+        let mut properties = properties.clone();
+        properties.insert(EXISTS.to_owned(), "true".to_owned());
+        self.names.create(namespace, &properties).map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => there(),
+            _ => e,
+        })
+    }
+
+    fn drop_namespace(&self, namespace: &[String]) -> Result<()> {
+        self.check_namespace(namespace)?;
+        let nested = self.names.namespaces(namespace)?.iter().any(|n| n.len() > namespace.len());
+        if nested || self.names.is_used(namespace)? {
+            return Err(Error::invalid(format!("the namespace '{}' is not empty", namespace.join(".")))
+                .hint("Drop its tables and namespaces first"));
+        }
+        self.names.clear_properties(namespace)
+    }
+
+    fn check_namespace(&self, namespace: &[String]) -> Result<()> {
+        if namespace.is_empty() || !self.names.namespaces(namespace)?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::not_found(format!("there is no namespace '{}'", namespace.join(".")))
+            .with("catalog", &self.opening.name)
+            .hint("Make it with create_namespace()"))
+    }
+
+    fn list_namespaces(&self, parent: &[String]) -> Result<Vec<Vec<String>>> {
+        self.check_namespace(parent)?;
+        let all = self.names.namespaces(parent)?;
+        let below: BTreeSet<Vec<String>> = all.iter().filter_map(|n| Some(n.get(..=parent.len())?.to_vec())).collect();
+        Ok(below.into_iter().collect())
+    }
+
+    fn namespace_properties(&self, namespace: &[String]) -> Result<BTreeMap<String, String>> {
+        self.check_namespace(namespace)?;
+        let mut properties = self.names.properties(namespace)?;
+        properties.remove(EXISTS);
+        if let (Some(location), false) = (self.namespace_location(namespace), properties.contains_key(LOCATION)) {
+            properties.insert(LOCATION.to_owned(), location);
+        }
+        Ok(properties)
+    }
+
+    fn update_namespace_properties(
+        &self,
+        namespace: &[String],
+        removed: &[String],
+        set: &BTreeMap<String, String>,
+    ) -> Result<()> {
+        if let Some(key) = removed.iter().find(|key| set.contains_key(*key)) {
+            return Err(Error::invalid(format!("the property '{key}' can't be removed and set at once")));
+        }
+        if removed.iter().chain(set.keys()).any(|key| key == EXISTS) {
+            return Err(Error::invalid(format!("the property '{EXISTS}' is reserved")));
+        }
+        self.check_namespace(namespace)?;
+        self.names.set_properties(namespace, removed, set)
+    }
+
+    fn list_tables(&self, namespace: &[String]) -> Result<Vec<TableIdent>> {
+        self.check_namespace(namespace)?;
+        self.names.tables(namespace)
+    }
+
+    /// The namespace's location or the warehouse, and the table's name; with something random at the end if the folder is
+    /// that of another table, which was renamed or dropped without its files.
+    fn new_location(&self, ident: &TableIdent) -> Result<String> {
+        check_name(&ident.name)?;
+        let own = self.names.properties(&ident.namespace)?.remove(LOCATION);
+        let folder = own.or_else(|| self.namespace_location(&ident.namespace)).ok_or_else(|| {
+            Error::invalid("the catalog has no warehouse, so the new table needs a location")
+                .with("table", ident)
+                .hint("Open the catalog with warehouse=, or give the table a location")
+        })?;
+        let location = join(&folder, &ident.name);
+        match self.store(&location)?.list(&join(&location, METADATA_FOLDER))?.is_empty() {
+            true => Ok(location),
+            false => Ok(format!("{location}-{}", uuid::Uuid::new_v4().simple())),
+        }
+    }
+
+    fn load(&self, ident: &TableIdent) -> Result<Opened> {
+        let path = self.current(ident)?;
+        let store = self.store(&path).with("table", ident)?;
+        let metadata = read_metadata(store.as_ref(), &path).with("table", ident)?;
+        Ok(self.opened(ident, store, metadata, path))
+    }
+
+    fn versions(&self, ident: &TableIdent, store: &Arc<dyn Store>) -> Result<Arc<dyn MetadataPointer>> {
+        Ok(Arc::new(Kept { catalog: self.clone(), ident: ident.clone(), store: store.clone() }))
+    }
+
+    fn create(&self, ident: &TableIdent, metadata: TableMetadata) -> Result<Opened> {
+        check_name(&ident.name)?;
+        if self.names.location(ident)?.is_some() {
+            return Err(taken(ident));
+        }
+        let store = self.store(&metadata_folder(&metadata))?;
+        let path = write_metadata(store.as_ref(), &metadata, 0)?;
+        self.insert(ident, &path).inspect_err(|e| forget(store.as_ref(), &path, e))?;
+        Ok(self.opened(ident, store, metadata, path))
+    }
+
+    fn register(&self, ident: &TableIdent, metadata_location: &str) -> Result<Opened> {
+        let store = self.store(metadata_location)?;
+        let metadata = read_metadata(store.as_ref(), metadata_location)?;
+        self.insert(ident, metadata_location)?;
+        Ok(self.opened(ident, store, metadata, metadata_location.to_owned()))
+    }
+
+    fn rename(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        check_name(&to.name)?;
+        self.current(from)?;
+        if from == to {
+            return Ok(());
+        }
+        self.check_namespace(&to.namespace)?;
+        match self.names.rename(from, to) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.no_table(from)),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(taken(to)),
+            Err(e) => Err(e.with("table", from).with("to", to)),
+        }
+    }
+
+    /// Without `purge`, the files stay, so that the table can be registered again.
+    fn remove(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+        let doomed = match purge {
+            true => {
+                let table = self.load(ident)?;
+                Some((reachable_files(table.store.as_ref(), &table.metadata)?, table))
+            }
+            false => None,
+        };
+        if !self.names.remove(ident)? {
+            return Err(self.no_table(ident));
+        }
+        let Some((files, table)) = doomed else { return Ok(()) };
+        let keeps_data = table.metadata.properties.get(GC_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("false"));
+        let data = files.data.iter().filter(|_| !keeps_data);
+        let all = data.chain(&files.metadata).chain([&table.found.metadata_location]);
+        let all: Vec<&String> = all.collect();
+        in_parallel(table.store.as_ref(), all.len(), |i| table.store.delete(all[i]).with("path", all[i])).map(|_| ())
+    }
+}
+
+/// Removes a metadata file that no register can name, as an error proves.
+fn forget(store: &dyn Store, path: &str, error: &Error) {
+    if error.kind() != ErrorKind::CommitStateUnknown {
+        // A leftover is harmless: nothing names it.
+        let _ = store.delete(path);
+    }
+}
+
+/// A table whose current version the register knows.
+#[derive(Debug)]
+struct Kept {
+    catalog: NamedCatalog,
+    ident: TableIdent,
+    store: Arc<dyn Store>,
+}
+
+impl Kept {
+    /// Makes the register name a new file, and says whether it does.
+    fn swap(&self, from: &str, to: &str) -> Result<()> {
+        let names = &self.catalog.names;
+        let swapped = match names.swap(&self.ident, from, to) {
+            Err(e) if e.kind() == ErrorKind::CommitStateUnknown => self.swapped(from, to, e),
+            other => other,
+        };
+        match swapped.with("table", &self.ident)? {
+            true => Ok(()),
+            false if names.location(&self.ident)?.is_none() => Err(self.catalog.no_table(&self.ident)),
+            false => Err(Error::conflict("another commit made the next version of the table first")
+                .with("table", &self.ident)
+                .with("path", from)),
+        }
+    }
+
+    /// Whether a swap turns out to have been made, whose reply was lost.
+    ///
+    /// A register that names another file than both was changed once at least, and the log of its metadata has the file that
+    /// came after `from`: it is ours or not, and if not, ours never will be.
+    fn swapped(&self, from: &str, to: &str, lost: Error) -> Result<bool> {
+        let Ok(Some(current)) = self.catalog.names.location(&self.ident) else { return Err(lost) };
+        if current == to {
+            return Ok(true);
+        }
+        let Ok(metadata) = read_metadata(self.store.as_ref(), &current) else { return Err(lost) };
+        let mut files = metadata.metadata_log.iter().map(|e| e.metadata_file.as_str()).chain([current.as_str()]);
+        match files.by_ref().find(|file| *file == from).and_then(|_| files.next()) {
+            Some(next) => Ok(next == to),
+            None => Err(lost),
+        }
+    }
+}
+
+impl MetadataPointer for Kept {
+    fn load(&self) -> Result<(TableMetadata, FoundMetadata)> {
+        let path = self.catalog.current(&self.ident)?;
+        Ok((read_metadata(self.store.as_ref(), &path).with("table", &self.ident)?, found_at(path)))
+    }
+
+    fn publish(&self, base: &TableMetadata, found: &FoundMetadata, next: &TableMetadata) -> Result<FoundMetadata> {
+        let number = number_of(&found.metadata_location).map_or(0, |n| n.saturating_add(1));
+        let path = write_metadata(self.store.as_ref(), next, number)?;
+        let swapped = self.swap(&found.metadata_location, &path);
+        swapped.inspect_err(|e| forget(self.store.as_ref(), &path, e))?;
+        delete_old_files(self.store.as_ref(), &metadata_folder(next), next, Some(base));
+        Ok(found_at(path))
+    }
+
+    /// [`MetadataPointer::publish`] has looked already.
+    fn went_through(&self, _: &FoundMetadata, _: &TableMetadata) -> bool {
+        false
+    }
+
+    fn is_certain(&self, error: &Error) -> bool {
+        error.kind() != ErrorKind::CommitStateUnknown
+    }
+
+    fn check_writable(&self, _: &TableMetadata, _: &FoundMetadata) -> Result<()> {
+        Ok(())
+    }
+
+    fn root(&self, metadata: &TableMetadata, _: &FoundMetadata) -> String {
+        metadata.location.trim_end_matches('/').to_owned()
+    }
+
+    fn is_by_folder(&self) -> bool {
+        false
+    }
+
+    fn catalog(&self) -> Option<KeptBy<'_>> {
+        let opening = &self.catalog.opening;
+        let elsewhere = !self.catalog.names.is_of_this_process();
+        elsewhere.then_some(KeptBy { name: &opening.name, properties: &opening.properties, ident: &self.ident })
+    }
+}
+
+#[cfg(test)]
+#[path = "registered_tests.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+//! Messages are committed once: one that comes again, alone or with others, must not add its rows a second time.
+//!
+//! The summary of a commit tells which messages it had, so that only one that may have had the same is looked into. What was
+//! committed before a file was written can't have it. Where commits since then have expired, the newest snapshot's manifests
+//! that are as young are looked into instead.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::WrittenAt;
+use crate::iceberg::commit::cherry_pick::SOURCE_ID;
+use crate::iceberg::commit::live::named_in;
+use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::plan::changes::is_by;
+use crate::iceberg::plan::planner::load_manifests;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::Snapshot;
+use crate::store::{Location, Store};
+use crate::types::hash::murmur3_bytes;
+
+/// The member of a snapshot's summary that names the messages it was made of.
+const MESSAGES: &str = "frazil.messages";
+
+/// Its value where they are more than so many.
+const MANY: (usize, &str) = (32, "many");
+
+/// So much may clocks differ, in milliseconds.
+const SKEW_MS: i64 = 3_600_000;
+
+/// The messages of one commit.
+#[derive(Debug, Clone, Default)]
+pub struct CommitFingerprint {
+    files: Vec<String>,
+    /// What tells a change without files from others.
+    names: Vec<String>,
+    messages: BTreeSet<String>,
+    /// The earliest; 0 if a message does not tell.
+    written: Option<WrittenAt>,
+    /// Manifests that have none of the files.
+    checked: HashSet<String>,
+}
+
+impl CommitFingerprint {
+    /// Adds the files of a message.
+    pub fn add(&mut self, files: impl IntoIterator<Item = String>, written: Option<WrittenAt>) {
+        let mut own: Vec<String> = files.into_iter().collect();
+        if own.is_empty() {
+            return;
+        }
+        own.sort_unstable();
+        self.messages.insert(format!("{:08x}", murmur3_bytes(own.join("\n").as_bytes())));
+        self.files.extend(own);
+        let at = written.unwrap_or(WrittenAt { sequence_number: 0, time_ms: i64::MIN });
+        let known = self.written.get_or_insert(at);
+        known.sequence_number = known.sequence_number.min(at.sequence_number);
+        known.time_ms = known.time_ms.min(at.time_ms);
+    }
+
+    /// Adds what tells a change without files from others.
+    pub fn add_name(&mut self, name: String) {
+        self.names.push(name);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.names.is_empty()
+    }
+
+    /// What the change is known by: its files, if it has any.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let names = if self.files.is_empty() { &self.names } else { &self.files };
+        names.iter().map(String::as_str)
+    }
+
+    /// What the summary says of the messages, if there are any with files.
+    pub(crate) fn member(&self) -> Option<(String, String)> {
+        let ids: Vec<&str> = self.messages.iter().map(String::as_str).collect();
+        let value = match ids.len() {
+            0 => return None,
+            n if n > MANY.0 => MANY.1.to_owned(),
+            _ => ids.join(","),
+        };
+        Some((MESSAGES.to_owned(), value))
+    }
+
+    /// Refuses messages with files that the branch has or had: for a staged commit, that any snapshot has.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the file; of the store; `CorruptTable` if a manifest is.
+    pub(crate) fn check(
+        &mut self,
+        store: &dyn Store,
+        base: &TableMetadata,
+        parent: Option<&Arc<Snapshot>>,
+        staged: bool,
+    ) -> Result<()> {
+        let Some(written) = self.written else { return Ok(()) };
+        let is_later = |s: &Snapshot| {
+            (s.sequence_number == 0 || s.sequence_number > written.sequence_number)
+                && s.timestamp_ms >= written.time_ms.saturating_sub(SKEW_MS)
+        };
+        let ancestors = parent.map(|p| base.ancestors(p.id)).unwrap_or_default();
+        let unknown = ancestors.last().is_some_and(|oldest| is_later(oldest) && oldest.parent_id.is_some());
+        let all = ancestors.into_iter().chain(base.snapshots.iter().filter(|_| staged));
+        let (mut seen, mut suspects) = (HashSet::new(), Vec::new());
+        for snapshot in all.filter(|s| is_later(s) && seen.insert(s.id)) {
+            let newest = parent.is_some_and(|p| p.id == snapshot.id);
+            if self.may_be_of(snapshot) || (newest && unknown) {
+                suspects.push((snapshot, newest && unknown));
+            }
+        }
+        for (snapshot, whole) in suspects {
+            let young =
+                |m: &ManifestFile| whole && (m.sequence_number == 0 || m.sequence_number > written.sequence_number);
+            let all = load_manifests(store, &Location::recorded(), snapshot).with("snapshot", snapshot.id)?;
+            let wanted = |m: &ManifestFile| is_by(m, snapshot.id) || young(m);
+            let new: Vec<ManifestFile> =
+                all.into_iter().filter(|m| wanted(m) && !self.checked.contains(&m.path)).collect();
+            if let Some(path) = named_in(store, &new, &self.files, true)?.first() {
+                return Err(Error::invalid("a file of the messages was committed before")
+                    .with("path", path)
+                    .with("snapshot", snapshot.id)
+                    .hint("Commit each message once: leave out those that are in the table already"));
+            }
+            self.checked.extend(new.into_iter().map(|m| m.path));
+        }
+        Ok(())
+    }
+
+    /// Whether a snapshot may have one of the messages, by what it says.
+    fn may_be_of(&self, snapshot: &Snapshot) -> bool {
+        match snapshot.summary.get(MESSAGES) {
+            Some(ids) => ids == MANY.1 || ids.split(',').any(|id| self.messages.contains(id)),
+            // What a staged commit did was done again.
+            None => snapshot.summary.contains_key(SOURCE_ID),
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Commits of Iceberg tables: their changes are made on the newest version by the loop in [`attempts`].
+//!
+//! The verdict is typed: committed, certainly failed (what the attempts wrote is removed), or unknown (nothing is).
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::commit_loop;
+use crate::format::commit_loop::{CommitAttempt, RetryPolicy, unknown};
+use crate::iceberg::catalog::filesystem::FoundMetadata;
+use crate::iceberg::commit::cherry_pick::{CherryPick, WAP_ID};
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::state::{Table, check_same_table};
+use crate::parallel::asking;
+
+pub(crate) use crate::iceberg::transaction::pending::Transaction;
+
+/// `commit.retry.*`, named and measured as Java does. By default there are more retries than Java's 4 and shorter pauses than
+/// its minute, because an attempt on a file system costs milliseconds: writers that come in crowds shall all get through.
+fn retry_policy(properties: &BTreeMap<String, String>) -> RetryPolicy {
+    let number = |key: &str, default| properties.get(key).and_then(|v| v.parse().ok()).unwrap_or(default);
+    RetryPolicy {
+        retries: number(NUM_RETRIES, 100).min(10_000) as u32,
+        min_wait_ms: number("commit.retry.min-wait-ms", 20),
+        max_wait_ms: number("commit.retry.max-wait-ms", 1_000),
+        total_ms: number("commit.retry.total-timeout-ms", 1_800_000),
+        option: NUM_RETRIES,
+    }
+}
+
+const NUM_RETRIES: &str = "commit.retry.num-retries";
+
+/// The version that an attempt starts from.
+pub(crate) struct Base {
+    pub(crate) metadata: TableMetadata,
+    found: FoundMetadata,
+}
+
+/// How a commit ended.
+pub(crate) type Verdict = commit_loop::Verdict<Table>;
+
+/// One change of a table. Each attempt of a commit applies it anew, to the newest version.
+pub(crate) trait Change: Send {
+    /// The metadata with the change made to `base`. Files that the change needs are written at the first attempt and
+    /// reused by later ones where they still hold.
+    ///
+    /// # Errors
+    /// `CommitConflict` if the table changed meanwhile so that the change can't be made any more: no attempt follows.
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata>;
+
+    /// Whether `metadata` has the change already, by whomever, so that there is nothing to do.
+    fn is_in(&self, metadata: &TableMetadata) -> bool;
+
+    /// Whether `metadata` has the mark of this very change: an attempt was published, whatever its reply said.
+    fn is_marked_in(&self, _: &TableMetadata) -> bool {
+        false
+    }
+
+    /// Whether it leaves the table as it is.
+    fn only_checks(&self) -> bool {
+        false
+    }
+
+    /// Removes what attempts wrote, so that the change can be applied again. Called only while none was published.
+    fn undo(&mut self) {}
+
+    /// Removes what attempts wrote, and what was written for them. Called only when the commit certainly failed.
+    fn clean_up(&mut self) {}
+
+    /// Removes what abandoned attempts wrote. Called only when `metadata` has the change.
+    fn committed(&mut self, _: &TableMetadata) {}
+}
+
+impl Change for SnapshotProducer {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.prepare(base, now_ms)
+    }
+
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        SnapshotProducer::is_in(self, metadata)
+    }
+
+    fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
+        metadata.snapshot_by_id(self.snapshot_id()).is_some()
+    }
+
+    fn only_checks(&self) -> bool {
+        SnapshotProducer::only_checks(self)
+    }
+
+    fn undo(&mut self) {
+        SnapshotProducer::undo(self);
+    }
+
+    fn clean_up(&mut self) {
+        SnapshotProducer::clean_up(self);
+    }
+
+    fn committed(&mut self, metadata: &TableMetadata) {
+        SnapshotProducer::committed(self, metadata);
+    }
+}
+
+impl Change for CherryPick {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.prepare(base, now_ms)
+    }
+
+    fn is_in(&self, _: &TableMetadata) -> bool {
+        false
+    }
+
+    fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
+        self.change().is_some_and(|c| c.is_marked_in(metadata))
+    }
+
+    fn undo(&mut self) {
+        self.change_mut().into_iter().for_each(SnapshotProducer::undo);
+    }
+
+    fn clean_up(&mut self) {
+        self.change_mut().into_iter().for_each(SnapshotProducer::clean_up);
+    }
+
+    fn committed(&mut self, metadata: &TableMetadata) {
+        self.change_mut().into_iter().for_each(|c| c.committed(metadata));
+    }
+}
+
+/// The table property that makes commits with a `wap.id` staged: written, audited, then published.
+const WAP_ENABLED: &str = "write.wap.enabled";
+
+/// Where a commit goes, and what its snapshot says of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommitOptions {
+    /// The branch; `main` if none. One that is not there yet begins at the current snapshot.
+    pub branch: Option<String>,
+    /// Members for the snapshot's summary. With `wap.id`, a table whose property `write.wap.enabled` is true only stages
+    /// the snapshot, on no branch.
+    pub snapshot_properties: BTreeMap<String, String>,
+}
+
+impl CommitOptions {
+    /// Whether the snapshot is only staged.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a `wap.id` together with a branch on a table that stages: to write files for it would be in vain.
+    pub(crate) fn check(&self, table: &Table) -> Result<bool> {
+        let enabled = table.inner.metadata.properties.get(WAP_ENABLED).is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let staged = enabled && self.snapshot_properties.get(WAP_ID).is_some_and(|id| !id.is_empty());
+        match self.branch.as_ref().filter(|_| staged) {
+            Some(branch) => Err(Error::invalid(format!(
+                "a commit with {WAP_ID} is staged and goes to no branch, not to '{branch}'"
+            ))
+            .hint("Leave out one of the two")),
+            None => Ok(staged),
+        }
+    }
+
+    /// The change with these options.
+    ///
+    /// # Errors
+    /// As [`CommitOptions::check`].
+    pub(crate) fn apply(&self, change: SnapshotProducer, table: &Table) -> Result<SnapshotProducer> {
+        let staged = self.check(table)?;
+        let change = change.with_summary(self.snapshot_properties.clone());
+        Ok(match &self.branch {
+            Some(branch) => change.on_branch(branch),
+            None if staged => change.staged(),
+            None => change,
+        })
+    }
+}
+
+impl Table {
+    /// Publishes on `main` what a snapshot did: one that was staged, or is on another branch. Where `main` has not moved
+    /// since, it just moves there.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such snapshot; `InvalidInput` if it is published already, or can't be published on top of
+    /// other commits; `CommitConflict` if the partitions that it replaces have changed since.
+    pub fn cherry_pick(&self, snapshot_id: i64) -> Result<Table> {
+        let mut transaction = Transaction::begin(self, None)?;
+        transaction.cherry_pick(snapshot_id)?;
+        transaction.commit()
+    }
+}
+
+/// Makes changes, in their order, in one commit: one new version of the table, or none.
+///
+/// Every attempt starts from the newest version, never from the one that `table` was opened at: that may be so old that its
+/// successors' names are free again, or belong to a table that was dropped since.
+///
+/// See [`commit_loop::run`].
+pub(crate) fn commit(table: &Table, mut changes: Vec<Box<dyn Change>>) -> Verdict {
+    let policy = retry_policy(&table.inner.metadata.properties);
+    let verdict = commit_loop::run(&mut Changes { table, changes: &mut changes }, &policy);
+    match &verdict {
+        Verdict::Committed(table) => changes.iter_mut().for_each(|c| c.committed(&table.inner.metadata)),
+        // Also after an interrupt, which has made itself heard.
+        Verdict::Failed(_) => asking(None, || changes.iter_mut().for_each(|c| c.clean_up())),
+        Verdict::Unknown(_) => {}
+    }
+    verdict
+}
+
+/// The attempts to make changes.
+struct Changes<'a> {
+    table: &'a Table,
+    changes: &'a mut [Box<dyn Change>],
+}
+
+impl CommitAttempt for Changes<'_> {
+    type Base = Base;
+    type Next = TableMetadata;
+    type Done = Table;
+
+    fn newest(&mut self) -> Result<Base> {
+        reload(self.table)
+    }
+
+    fn newer(&mut self, base: &Base, error: &Error) -> Option<Base> {
+        let newest = (error.kind() == ErrorKind::NotFound).then(|| reload(self.table).ok()).flatten()?;
+        (newest.found.metadata_location != base.found.metadata_location).then_some(newest)
+    }
+
+    fn is_in(&mut self, base: &Base) -> Result<bool> {
+        Ok(self.changes.iter().all(|c| c.is_in(&base.metadata)))
+    }
+
+    fn prepare(&mut self, base: &Base) -> Result<TableMetadata> {
+        apply_all(self.changes, base)
+    }
+
+    fn publish(&mut self, base: &Base, next: &TableMetadata) -> Result<Table> {
+        let found = self.table.inner.versions.publish(&base.metadata, &base.found, next)?;
+        self.table.at(next.clone(), found).map_err(unknown)
+    }
+
+    fn went_through(&mut self, newest: &Base, base: &Base, next: &TableMetadata) -> Result<bool> {
+        let marked = self.changes.iter().any(|c| c.is_marked_in(&newest.metadata));
+        Ok(marked || self.table.inner.versions.went_through(&base.found, next))
+    }
+
+    fn done(&mut self, base: Base) -> Result<Table> {
+        self.table.at(base.metadata, base.found)
+    }
+
+    fn is_certain(&self, error: &Error) -> bool {
+        self.table.inner.versions.is_certain(error)
+    }
+
+    fn is_refused(&self, error: &Error) -> bool {
+        self.table.inner.store.refused(error)
+    }
+}
+
+/// The version after `base` with all changes made that it does not have yet.
+pub(crate) fn apply_all(changes: &mut [Box<dyn Change>], base: &Base) -> Result<TableMetadata> {
+    let changed = apply_each(changes, &base.metadata)?;
+    changed.with_metadata_log(&base.found.metadata_location, base.metadata.last_updated_ms)
+}
+
+pub(crate) fn apply_each(changes: &mut [Box<dyn Change>], base: &TableMetadata) -> Result<TableMetadata> {
+    let now = now_ms();
+    changes.iter_mut().try_fold(base.clone(), |metadata, change| match change.is_in(&metadata) {
+        true => Ok(metadata),
+        false => change.apply(&metadata, now),
+    })
+}
+
+pub(crate) fn reload(table: &Table) -> Result<Base> {
+    let (metadata, found) = table.inner.versions.load()?;
+    check_same_table(&table.inner.metadata, &metadata, &table.inner.root)?;
+    Ok(Base { metadata, found })
+}
+
+/// The time by this machine's clock, milliseconds since the epoch.
+pub(crate) fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
+}
+
+#[cfg(test)]
+#[path = "committing_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,207 @@
+//! How commits end when the store fails: known, certainly not, or unknown.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Int64Array, RecordBatch, RecordBatchIterator};
+use arrow::record_batch::RecordBatchReader;
+
+use super::*;
+use crate::data::arrow::schema::to_arrow;
+use crate::iceberg::catalog::filesystem;
+use crate::iceberg::commit::expire::Expiry;
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::Operation;
+use crate::iceberg::maintain::expire::ExpireOptions;
+use crate::iceberg::state::ScanRequest;
+use crate::store::Store;
+use crate::store::local::LocalStore;
+use crate::store::testing::{Change, Hooked, Hooks};
+use crate::tables::catalog::{Catalog, NewTable};
+use crate::types::{Field, PrimitiveType, Schema};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    None,
+    /// The file is made, and the reply gets lost.
+    LostReply,
+    /// The file is not made, and nobody knows.
+    Timeout,
+    Refused,
+    /// Somebody else makes the version first.
+    LostRace,
+    /// When the commit reads the list of manifests, the version that it began on has expired.
+    Expired,
+}
+
+/// Local files; the next publication of metadata goes wrong.
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    pub fault: Mutex<Fault>,
+}
+
+impl Faulty {
+    /// Another one appends and expires what was there before.
+    fn expire(&self, list: &str) -> Result<()> {
+        let root = list.split("/metadata/").next().unwrap();
+        let table = Table::open(root, BTreeMap::new(), false)?;
+        let table = table.append(one_row(&table, 3))?;
+        let expiry = Expiry { older_than_ms: Some(i64::MAX), retain_last: Some(1), ..Expiry::default() };
+        table.expire_snapshots(&ExpireOptions { expiry, ..ExpireOptions::default() }, &|| Ok(())).map(drop)
+    }
+}
+
+fn one_row(table: &Table, id: i64) -> Box<dyn RecordBatchReader + Send> {
+    let arrow = to_arrow(table.schema()).unwrap();
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![id]))]).unwrap();
+    Box::new(RecordBatchIterator::new([Ok(batch)], arrow))
+}
+
+impl Hooks for Faulty {
+    fn change(&self, change: Change<'_>, work: &dyn Fn() -> Result<()>) -> Result<()> {
+        let Change::PutIfAbsent(path) = change else { return work() };
+        if !path.ends_with(".metadata.json") {
+            return work();
+        }
+        match std::mem::replace(&mut *self.fault.lock().unwrap(), Fault::None) {
+            Fault::None | Fault::Expired => work(),
+            Fault::LostReply => {
+                work()?;
+                Err(Error::store("the connection was reset"))
+            }
+            Fault::Timeout => Err(Error::store("no answer")),
+            Fault::Refused => Err(Error::denied("not allowed")),
+            Fault::LostRace => {
+                // The version before, under the next name.
+                let version: u32 = path.rsplit("/v").next().unwrap().split('.').next().unwrap().parse().unwrap();
+                let before = path.replace(&format!("/v{version}."), &format!("/v{}.", version - 1));
+                LocalStore.put_if_absent(path, &LocalStore.get(&before)?)?;
+                work()
+            }
+        }
+    }
+
+    fn refused(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::PermissionDenied
+    }
+
+    fn before_get(&self, path: &str) -> Result<()> {
+        let expires = path.contains("/snap-") && *self.fault.lock().unwrap() == Fault::Expired;
+        if !expires {
+            return Ok(());
+        }
+        *self.fault.lock().unwrap() = Fault::None;
+        self.expire(path)
+    }
+}
+
+pub(crate) struct Setup {
+    _folder: tempfile::TempDir,
+    pub store: Arc<Hooked<Faulty>>,
+    pub table: Table,
+}
+
+impl Setup {
+    pub fn new() -> Setup {
+        let folder = tempfile::tempdir().unwrap();
+        let warehouse = folder.path().to_str().unwrap().to_owned();
+        let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+        catalog.create_namespace("db", false).unwrap();
+        let schema = Schema::new(0, vec![Field::new(1, "id", false, PrimitiveType::Long)], vec![]);
+        let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
+        let store = Arc::new(Hooked(Faulty { fault: Mutex::new(Fault::None) }));
+        let (metadata, found) = filesystem::load(store.as_ref(), &table.inner.root).unwrap();
+        let table = Table::of(store.clone(), metadata, found, BTreeMap::new(), false).unwrap();
+        Setup { _folder: folder, store, table }
+    }
+
+    fn rows(&self, id: i64) -> Box<dyn RecordBatchReader + Send> {
+        one_row(&self.table, id)
+    }
+
+    pub fn append(&self, fault: Fault) -> Result<Table> {
+        *self.store.fault.lock().unwrap() = fault;
+        self.table.append(self.rows(1))
+    }
+
+    pub fn files(&self, folder: &str) -> usize {
+        self.store.list(&format!("{}/{folder}", self.table.inner.root)).unwrap().len()
+    }
+
+    pub fn snapshots(&self) -> usize {
+        self.table.refresh().unwrap().snapshots().len()
+    }
+}
+
+#[test]
+fn a_lost_reply_is_no_failure() {
+    let setup = Setup::new();
+    let table = setup.append(Fault::LostReply).unwrap();
+    assert_eq!((table.snapshots().len(), setup.snapshots()), (1, 1));
+    // The first version and hint; the second, its list and its manifest.
+    assert_eq!((setup.files("metadata"), setup.files("data")), (5, 1));
+}
+
+#[test]
+fn nothing_is_removed_while_the_outcome_is_unknown() {
+    let setup = Setup::new();
+    let e = setup.append(Fault::Timeout).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::CommitStateUnknown);
+    assert!(e.to_string().contains("no answer") && e.hint_text().unwrap().contains("Nothing was removed"), "{e}");
+    assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 4, 1));
+    assert_eq!(setup.append(Fault::None).unwrap().snapshots().len(), 1);
+}
+
+#[test]
+fn a_refused_commit_leaves_nothing() {
+    let setup = Setup::new();
+    let e = setup.append(Fault::Refused).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::PermissionDenied);
+    assert_eq!((setup.snapshots(), setup.files("metadata"), setup.files("data")), (0, 2, 0));
+}
+
+#[test]
+fn a_lost_race_is_run_again_with_the_same_manifest() {
+    let setup = Setup::new();
+    let table = setup.append(Fault::LostRace).unwrap();
+    assert!(table.metadata_location().ends_with("/v3.metadata.json"));
+    // Three versions and the hint; the list of the second attempt, and the one manifest.
+    assert_eq!((setup.files("metadata"), setup.files("data")), (6, 1));
+}
+
+#[test]
+fn a_version_that_expires_meanwhile_is_left_for_the_next() {
+    let setup = Setup::new();
+    setup.append(Fault::None).unwrap();
+    let table = setup.append(Fault::Expired).unwrap();
+    // The other's row and ours: the first snapshot is gone.
+    assert_eq!((table.snapshots().len(), setup.files("data")), (2, 3));
+    assert_eq!(table.scan(ScanRequest::default()).unwrap().count(&|| Ok(())).unwrap(), 3);
+}
+
+#[test]
+fn a_file_that_is_gone_for_good_ends_a_commit() {
+    let setup = Setup::new();
+    let table = setup.append(Fault::None).unwrap();
+    let list = table.inner.metadata.current_snapshot().unwrap().manifest_list.clone().unwrap();
+    setup.store.delete(&list).unwrap();
+    let before = setup.files("data");
+    assert_eq!(setup.append(Fault::None).unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(setup.files("data"), before);
+}
+
+#[test]
+fn a_conflict_ends_a_commit_and_cleans_up() {
+    let setup = Setup::new();
+    let first = setup.append(Fault::None).unwrap();
+    let message = first.write(setup.rows(2), 0).unwrap();
+    let since = first.snapshot().map(|s| s.id);
+    first.append(setup.rows(3)).unwrap();
+    let before = (setup.files("metadata"), setup.files("data"));
+    let assumptions = Preconditions { since, no_new_data: true, ..Preconditions::default() };
+    let change = SnapshotProducer::new(setup.store.clone(), Operation::Overwrite).add_files(message.files);
+    let change = change.assuming(assumptions).owning_files();
+    let Verdict::Failed(e) = commit(&first, vec![Box::new(change)]) else { panic!("it was committed") };
+    assert_eq!(e.kind(), ErrorKind::CommitConflict);
+    assert_eq!((setup.files("metadata"), setup.files("data")), (before.0, before.1 - 1));
+}

@@ -1,0 +1,79 @@
+//! Committing evolutions of a table: see [`crate::iceberg::evolve`].
+
+use crate::error::{Error, Result};
+use crate::iceberg::committing;
+use crate::iceberg::committing::Change;
+use crate::iceberg::evolve::{self, Evolution, Requirements};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::state::Table;
+use crate::store::location::normalise;
+
+/// The property that would put metadata elsewhere than where readers of the folder look for it.
+const METADATA_PATH: &str = "write.metadata.path";
+
+/// Evolutions alone in a commit.
+struct Evolve {
+    evolutions: Vec<Evolution>,
+    requirements: Requirements,
+}
+
+impl Change for Evolve {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        self.requirements.check(base)?;
+        evolve::apply(base, &self.evolutions, now_ms)
+    }
+
+    /// Evolutions that change nothing are not committed.
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        let applied = evolve::apply(metadata, &self.evolutions, metadata.last_updated_ms);
+        self.requirements.check(metadata).is_ok() && applied.is_ok_and(|next| evolve::is_same(&next, metadata))
+    }
+}
+
+impl Table {
+    /// Changes the table's schema, spec, order, properties, format version or references in one commit, made on the
+    /// newest version; returns the table at that version. Nothing is committed if they change nothing.
+    ///
+    /// # Errors
+    /// `CommitConflict` if another commit changed the same part of the table since this version; `InvalidInput` and others
+    /// for what the specification does not allow; `CommitStateUnknown` if it can't be told whether the commit happened.
+    pub fn evolve(&self, evolutions: &[Evolution]) -> Result<Table> {
+        committing::commit(self, vec![self.evolution(evolutions)?]).into_result()
+    }
+
+    /// These evolutions as a change, planned on the table as it is here.
+    ///
+    /// # Errors
+    /// As [`Table::evolve`], but for conflicts.
+    pub(crate) fn evolution(&self, evolutions: &[Evolution]) -> Result<Box<dyn Change>> {
+        let root = self.writable_location()?;
+        let base = &self.inner.metadata;
+        let by_folder = self.inner.versions.is_by_folder();
+        evolutions.iter().filter(|_| by_folder).try_for_each(|e| check_in_place(e, root, base))?;
+        for evolution in evolutions {
+            if let Evolution::SetProperties(given) = evolution {
+                crate::iceberg::evolve::properties::check_values(given, &base.properties)?;
+            }
+        }
+        let requirements = Requirements::of(base, evolutions);
+        let evolutions = evolutions.iter().map(|e| e.pinned(base)).collect::<Result<Vec<_>>>()?;
+        Ok(Box::new(Evolve { evolutions, requirements }))
+    }
+}
+
+/// A table that is found by its folder stays in it, and so does its metadata.
+fn check_in_place(evolution: &Evolution, root: &str, base: &TableMetadata) -> Result<()> {
+    let refused = |what: &str| {
+        Err(Error::unsupported(format!("{what} of a table that is known by its folder can't change"))
+            .with("path", root))
+    };
+    match evolution {
+        Evolution::SetLocation(location) if normalise(location.trim_end_matches('/')) != normalise(&base.location) => {
+            refused("the location")
+        }
+        Evolution::SetProperties(properties) if properties.contains_key(METADATA_PATH) => {
+            refused("the metadata folder")
+        }
+        _ => Ok(()),
+    }
+}

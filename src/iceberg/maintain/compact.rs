@@ -1,0 +1,278 @@
+//! Writing data files anew: small ones together, without the rows that are deleted.
+//!
+//! Rows keep their age: the new files have the data sequence number of the snapshot that was read, so that equality deletes
+//! made since still reach them. Position deletes made since do not, so those are conflicts. Where rows have ids (format
+//! version 3), they keep them: ids and the numbers of their last change are written as columns.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::compact_order::FileOrder;
+use super::compact_plan::{CompactRules, Group, Sizes};
+use crate::data::read::read_ahead::TaskReader;
+use crate::data::write::writer::{DataWriter, RowOrder, WriteContext};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::format::task::{DataFile, ReadContext, ScanTask};
+use crate::iceberg::committing;
+use crate::iceberg::committing::{CommitOptions, Verdict};
+use crate::iceberg::rows::live::schema_with_lineage;
+use crate::iceberg::rows::new_files::NewFiles;
+use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::iceberg::write::commit_messages::rewrite;
+use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::types::Schema;
+
+const TARGET_BYTES: &str = "write.target-file-size-bytes";
+
+/// How to compact.
+#[derive(Clone, Debug, Default)]
+pub struct CompactOptions {
+    /// Which files: those that may have such rows. They are written anew as a whole.
+    pub filter: Option<Predicate>,
+    /// What files should be like.
+    pub rules: CompactRules,
+    /// What order rows get.
+    pub order: FileOrder,
+    /// So many commits at most, each with a share of the groups; one that fails does not keep the others. One commit for
+    /// all if none.
+    pub max_commits: Option<usize>,
+    /// So many of them may fail; all if none.
+    pub max_failed_commits: Option<usize>,
+    /// Only tell what would be written anew.
+    pub dry_run: bool,
+    /// Where the commits go, and what their summaries say.
+    pub commit: CommitOptions,
+}
+
+/// What was written anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Groups of files that were planned.
+    pub groups: usize,
+    /// Data files that are gone from the table; after a dry run, those that would go.
+    pub rewritten_files: usize,
+    /// Their size.
+    pub rewritten_bytes: u64,
+    /// Data files that hold their rows.
+    pub added_files: usize,
+    /// Their size.
+    pub added_bytes: u64,
+    /// Commits made.
+    pub commits: usize,
+    /// Why commits failed, their files not even written or their outcome unknown: only if there may be several.
+    pub failed: Vec<String>,
+}
+
+impl Table {
+    /// Writes the data files of a branch anew where they are too small or large, or have too many deletes, in a snapshot of
+    /// operation `replace`; deleted rows are gone then. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a filter that does not fit or sizes that no file could have; `NotFound` for a branch that there is
+    /// not; `Unsupported` for columns that can't be written; `CommitConflict` if another commit removed a file or deleted
+    /// rows of it by position, or after the last retry; `CommitStateUnknown` if it can't be told whether the commit happened;
+    /// the store's; what `go_on` gives. Of several commits, the first one's error once more fail than may; what the others did
+    /// is in the table.
+    pub fn compact(&self, options: &CompactOptions, go_on: Cancellation) -> Result<(Table, Compacted)> {
+        let Planned { table: newest, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
+        let mut done = Compacted { groups: groups.len(), ..Compacted::default() };
+        let Some(since) = scan.snapshot_id().filter(|_| !groups.is_empty()) else { return Ok((newest, done)) };
+        if options.dry_run {
+            groups.iter().for_each(|group| done.count_rewritten(group));
+            return Ok((newest, done));
+        }
+        let job = Job { rows: Rows::new(&newest, &scan)?, sizes, table: newest, since, order, options };
+        let per_commit = options.max_commits.map_or(groups.len(), |n| groups.len().div_ceil(n.max(1)));
+        let (mut table, mut first) = (job.table.clone(), None);
+        for chunk in groups.chunks(per_commit.max(1)) {
+            match job.run(chunk, &mut done, go_on) {
+                Ok(newer) => table = newer,
+                Err(e) if options.max_commits.is_none() => return Err(e),
+                Err(e) => {
+                    // An interrupt is no failure of a commit.
+                    go_on()?;
+                    done.failed.push(e.to_string());
+                    first.get_or_insert(e);
+                }
+            }
+        }
+        match first.filter(|_| options.max_failed_commits.is_some_and(|most| done.failed.len() > most)) {
+            None => Ok((table, done)),
+            Some(e) => Err(done.failure(e)),
+        }
+    }
+
+    /// Which files [`Table::compact`] writes anew together.
+    ///
+    /// # Errors
+    /// As [`Table::compact`].
+    pub(crate) fn plan_compaction(&self, options: &CompactOptions, go_on: Cancellation) -> Result<Planned> {
+        self.writable_location()?;
+        if options.max_failed_commits.is_some() && options.max_commits.is_none() {
+            return Err(Error::invalid("max_failed_commits is of compactions with max_commits"));
+        }
+        let table = self.refresh()?;
+        let order = options.order.rows(&table)?;
+        let default_target = table.inner.metadata.int_property(TARGET_BYTES, 512 << 20)?;
+        let sizes = Sizes::new(&options.rules, u64::try_from(default_target).unwrap_or(0))?;
+        let scan = table.scan(ScanRequest {
+            filter: options.filter.clone(),
+            at: options.commit.branch.clone().map(At::Ref),
+            ..ScanRequest::default()
+        })?;
+        let scan = scan.with_all_deletes();
+        let groups = sizes.groups(&scan, table.partition_spec().id, go_on)?;
+        Ok(Planned { table, scan, sizes, order, groups })
+    }
+}
+
+/// A compaction before anything is written.
+pub(crate) struct Planned {
+    /// The newest version.
+    pub table: Table,
+    /// What is compacted.
+    pub scan: Scan,
+    pub sizes: Sizes,
+    pub order: RowOrder,
+    pub groups: Vec<Group>,
+}
+
+impl Compacted {
+    pub(crate) fn count_rewritten(&mut self, group: &Group) {
+        self.rewritten_files += group.tasks.len();
+        self.rewritten_bytes = self.rewritten_bytes.saturating_add(group.bytes());
+    }
+
+    /// The end of a compaction of which too many commits failed.
+    fn failure(&self, first: Error) -> Error {
+        let (failed, all) = (self.failed.len(), self.failed.len() + self.commits);
+        Error::new(first.kind(), format!("{failed} of {all} commits of the compaction failed"))
+            .with("committed", self.commits)
+            .with("rewritten_files", self.rewritten_files)
+            .with("failed", failed)
+            .hint("What the other commits did is in the table; compact again for the rest")
+            .because(first)
+    }
+}
+
+/// One compaction, planned.
+struct Job<'a> {
+    pub(crate) table: Table,
+    rows: Rows,
+    sizes: Sizes,
+    /// The snapshot that was read.
+    since: i64,
+    order: RowOrder,
+    pub(crate) options: &'a CompactOptions,
+}
+
+impl Job<'_> {
+    /// Writes groups anew and commits them.
+    fn run(&self, groups: &[Group], done: &mut Compacted, go_on: Cancellation) -> Result<Table> {
+        let written = self.write(groups, go_on)?;
+        let (files, bytes) = (written.len(), written.bytes());
+        let table = self.commit(groups, written)?.into_result()?;
+        done.commits += 1;
+        groups.iter().for_each(|group| done.count_rewritten(group));
+        (done.added_files, done.added_bytes) = (done.added_files + files, done.added_bytes.saturating_add(bytes));
+        Ok(table)
+    }
+
+    /// Writes groups anew, as many at a time as there are threads.
+    fn write(&self, groups: &[Group], go_on: Cancellation) -> Result<NewFiles> {
+        let written = Mutex::new(NewFiles::new(&self.table.inner.store));
+        let next = AtomicUsize::new(0);
+        in_parallel(threads(groups.len()), |thread| {
+            while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let files = self.write_group(group, thread as u64, go_on)?;
+                written.lock().unwrap_or_else(PoisonError::into_inner).add(files);
+            }
+            Ok(())
+        })?;
+        Ok(written.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write_group(&self, group: &Group, thread: u64, go_on: Cancellation) -> Result<Vec<DataFile>> {
+        let context = self.table.write_context(thread)?;
+        self.rows.write(&self.table, &group.tasks, &self.order, self.sizes.roll_at(group.bytes()), context, go_on)
+    }
+
+    fn commit(&self, groups: &[Group], written: NewFiles) -> Result<Verdict> {
+        let removed = groups.iter().flat_map(|group| &group.tasks).map(|task| task.data_file.as_ref().clone());
+        commit_rewritten(&self.table, self.since, removed, written, &self.options.commit)
+    }
+}
+
+/// Puts files in the place of others whose rows, read at a snapshot, they hold. If that certainly failed, they go.
+///
+/// # Errors
+/// As [`CommitOptions::apply`].
+pub(crate) fn commit_rewritten(
+    table: &Table,
+    since: i64,
+    removed: impl IntoIterator<Item = DataFile>,
+    written: NewFiles,
+    options: &CommitOptions,
+) -> Result<Verdict> {
+    let number = table.inner.metadata.snapshot_by_id(since).map_or(0, |s| s.sequence_number);
+    let change = options.apply(rewrite(table, since, number).remove_files(removed), table)?;
+    let change = change.add_files(written.take()).owning_files();
+    Ok(committing::commit(table, vec![Box::new(change)]))
+}
+
+/// How rows are read and written.
+pub(crate) struct Rows {
+    reader: TaskReader,
+    /// The table's columns, and those of row lineage where it has them.
+    written: Arc<Schema>,
+}
+
+impl Rows {
+    pub fn new(table: &Table, scan: &Scan) -> Result<Rows> {
+        let all = schema_with_lineage(table)?;
+        let context = ReadContext { schema: all.clone(), projection: all.clone(), ..scan.context().as_ref().clone() };
+        Rows::of(table, context)
+    }
+
+    /// Those that are read in this way.
+    pub fn of(table: &Table, context: ReadContext) -> Result<Rows> {
+        let all = schema_with_lineage(table)?;
+        let reader =
+            TaskReader { store: table.inner.store.clone(), context: Arc::new(context), deletes: Arc::default() };
+        Ok(Rows { reader, written: all })
+    }
+
+    /// What readers of the rows have to know.
+    pub fn context(&self) -> &Arc<ReadContext> {
+        &self.reader.context
+    }
+
+    /// Writes all rows of tasks into new files of about `roll_at` bytes.
+    pub fn write(
+        &self,
+        table: &Table,
+        tasks: &[ScanTask],
+        order: &RowOrder,
+        roll_at: u64,
+        mut context: WriteContext,
+        go_on: Cancellation,
+    ) -> Result<Vec<DataFile>> {
+        context.properties.insert(TARGET_BYTES.into(), roll_at.to_string());
+        (context.schema, context.row_order) = (self.written.clone(), order.clone());
+        let mut writer = DataWriter::new(table.inner.store.clone(), context)?;
+        for task in tasks {
+            let whole = ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() };
+            for batch in self.reader.read(&whole)? {
+                go_on()?;
+                writer.write(&batch?).with("rewritten", &task.data_file.path)?;
+            }
+        }
+        writer.finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "compact_tests.rs"]
+mod tests;

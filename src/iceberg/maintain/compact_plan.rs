@@ -1,0 +1,248 @@
+//! Which data files to write anew together.
+//!
+//! Files that are too small, too large or have too many deletes are packed, partition by partition, into groups; groups that
+//! would gain too little are left out. The rules and their defaults are those of Java's `BinPackRewriteFilePlanner`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::error::{Error, Result};
+use crate::format::task::{DataFile, FileContent, FileFormat, Partition, ScanTask};
+use crate::iceberg::plan::deletes::partition_key;
+use crate::iceberg::scan::handle::Scan;
+use crate::parallel::Cancellation;
+
+/// What a file should be like. Sizes are bytes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompactRules {
+    /// How large files should be; the property `write.target-file-size-bytes` if none.
+    pub target_bytes: Option<u64>,
+    /// Smaller files are written anew; three quarters of the target if none.
+    pub min_bytes: Option<u64>,
+    /// Larger files are written anew; 1.8 times the target if none.
+    pub max_bytes: Option<u64>,
+    /// So many files make a group worth it.
+    pub min_input_files: usize,
+    /// A file with so many delete files is written anew, and makes its group worth it; none never does.
+    pub delete_file_threshold: Option<usize>,
+    /// The same for a share of deleted rows, as far as delete files of one data file tell.
+    pub delete_ratio_threshold: f64,
+    /// All files are written anew.
+    pub rewrite_all: bool,
+    /// Files are read and written together up to this size.
+    pub max_group_bytes: u64,
+}
+
+impl Default for CompactRules {
+    fn default() -> Self {
+        CompactRules {
+            target_bytes: None,
+            min_bytes: None,
+            max_bytes: None,
+            min_input_files: 5,
+            delete_file_threshold: None,
+            delete_ratio_threshold: 0.3,
+            rewrite_all: false,
+            max_group_bytes: 100 << 30,
+        }
+    }
+}
+
+/// The rules with every size known.
+#[derive(Clone, Debug)]
+pub(crate) struct Sizes {
+    rules: CompactRules,
+    pub target: u64,
+    min: u64,
+    max: u64,
+}
+
+/// Files of one partition that are written anew together.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub tasks: Vec<ScanTask>,
+}
+
+impl Group {
+    pub fn bytes(&self) -> u64 {
+        self.tasks.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+}
+
+fn bytes(task: &ScanTask) -> u64 {
+    task.data_file.size_bytes.max(0).unsigned_abs()
+}
+
+/// Bins in the order of the items, each as large as it may be.
+pub(crate) fn bins<T>(items: Vec<T>, most_bytes: u64, bytes: impl Fn(&T) -> u64) -> Vec<Vec<T>> {
+    let (mut bins, mut taken): (Vec<Vec<T>>, u64) = (Vec::new(), 0);
+    for item in items {
+        let bytes = bytes(&item);
+        match bins.last_mut().filter(|_| taken.saturating_add(bytes) <= most_bytes) {
+            Some(bin) => {
+                taken += bytes;
+                bin.push(item);
+            }
+            None => {
+                taken = bytes;
+                bins.push(vec![item]);
+            }
+        }
+    }
+    bins
+}
+
+impl Sizes {
+    /// # Errors
+    /// `InvalidInput` for sizes that no file could have, or thresholds out of range.
+    pub fn new(rules: &CompactRules, default_target: u64) -> Result<Sizes> {
+        let target = rules.target_bytes.unwrap_or(default_target);
+        let min = rules.min_bytes.unwrap_or(target / 4 * 3 + target % 4 * 3 / 4);
+        let max = rules.max_bytes.unwrap_or(target.saturating_add(target / 5 * 4 + target % 5 * 4 / 5));
+        if target == 0 || min >= target || max <= target {
+            return Err(Error::invalid(
+                "the target size of files must be above the smallest and below the largest size",
+            )
+            .with("target", target)
+            .with("smallest", min)
+            .with("largest", max));
+        }
+        if rules.min_input_files == 0 || rules.max_group_bytes == 0 {
+            return Err(Error::invalid("a group has one file or more, and a size above 0"));
+        }
+        if !(rules.delete_ratio_threshold > 0.0 && rules.delete_ratio_threshold <= 1.0) {
+            return Err(Error::invalid("the share of deleted rows must be above 0 and at most 1")
+                .with("delete_ratio_threshold", rules.delete_ratio_threshold));
+        }
+        Ok(Sizes { rules: rules.clone(), target, min, max })
+    }
+
+    /// The groups of a scan's files, in the order of partitions.
+    ///
+    /// # Errors
+    /// As [`Scan::plan_files`].
+    pub fn groups(&self, scan: &Scan, spec_id: i32, go_on: Cancellation) -> Result<Vec<Group>> {
+        let mut by_partition: BTreeMap<String, Vec<ScanTask>> = BTreeMap::new();
+        let mut tasks = scan.plan_files(go_on)?;
+        while let Some(task) = tasks.next_task(go_on)? {
+            if self.rules.rewrite_all || self.is_off(&task) {
+                by_partition.entry(key(&task.data_file.partition, spec_id)).or_default().push(task);
+            }
+        }
+        let groups = by_partition.into_values().flat_map(|tasks| self.pack(tasks));
+        Ok(groups.filter(|group| self.rules.rewrite_all || self.is_worth_it(group)).collect())
+    }
+
+    /// Bins in the order of the files, each as large as a group may be. A file that is listed more than once goes from the
+    /// table as a whole, so that its tasks stay together.
+    fn pack(&self, tasks: Vec<ScanTask>) -> impl Iterator<Item = Group> + use<> {
+        let (mut files, mut places): (Vec<Vec<ScanTask>>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+        for task in tasks {
+            match places.get(task.data_file.path.as_str()).and_then(|place| files.get_mut(*place)) {
+                Some(file) => file.push(task),
+                None => {
+                    places.insert(task.data_file.path.clone(), files.len());
+                    files.push(vec![task]);
+                }
+            }
+        }
+        let size = |tasks: &Vec<ScanTask>| tasks.iter().map(bytes).fold(0, u64::saturating_add);
+        let groups = bins(files, self.rules.max_group_bytes, size).into_iter();
+        groups.map(|files| Group { tasks: files.into_iter().flatten().collect() })
+    }
+
+    /// Position delete files of one partition that are written anew together.
+    pub fn delete_groups(&self, files: Vec<DataFile>) -> Vec<Vec<DataFile>> {
+        let size = |f: &DataFile| f.size_bytes.max(0).unsigned_abs();
+        let off = |f: &DataFile| self.rules.rewrite_all || size(f) < self.min || size(f) > self.max;
+        let mut by_partition: BTreeMap<Vec<u8>, Vec<DataFile>> = BTreeMap::new();
+        for file in files.into_iter().filter(off) {
+            by_partition.entry(partition_key(&file.partition)).or_default().push(file);
+        }
+        let groups = by_partition.into_values().flat_map(|files| bins(files, self.rules.max_group_bytes, size));
+        let worth_it = |group: &Vec<DataFile>| {
+            let bytes = group.iter().map(size).fold(0, u64::saturating_add);
+            self.rules.rewrite_all || self.gains(group.len(), bytes)
+        };
+        groups.filter(worth_it).collect()
+    }
+
+    /// Whether so many files, of such a size together, are worth it for what they are.
+    fn gains(&self, files: usize, bytes: u64) -> bool {
+        (files > 1 && (files >= self.rules.min_input_files || bytes > self.target)) || bytes > self.max
+    }
+
+    fn is_off(&self, task: &ScanTask) -> bool {
+        let bytes = bytes(task);
+        bytes < self.min || bytes > self.max || self.has_many_deletes(task)
+    }
+
+    fn has_many_deletes(&self, task: &ScanTask) -> bool {
+        let most = self.rules.delete_file_threshold;
+        if most.is_some_and(|most| task.deletes.len() >= most) {
+            return true;
+        }
+        // Of delete files for several data files nobody knows how many rows are this one's.
+        let own = task.deletes.iter().map(|d| &d.file).filter(|f| {
+            f.content == FileContent::PositionDeletes
+                && (f.format == FileFormat::Puffin || f.referenced_data_file.is_some())
+        });
+        let rows = task.data_file.record_count;
+        let deleted = own.fold(0i64, |n, f| n.saturating_add(f.record_count)).min(rows);
+        !task.deletes.is_empty() && rows > 0 && deleted as f64 / rows as f64 >= self.rules.delete_ratio_threshold
+    }
+
+    fn is_worth_it(&self, group: &Group) -> bool {
+        self.gains(group.tasks.len(), group.bytes()) || group.tasks.iter().any(|t| self.has_many_deletes(t))
+    }
+
+    /// At which size the writer begins a new file, so that a group's files come out alike.
+    pub fn roll_at(&self, input: u64) -> u64 {
+        const OVERHEAD: u64 = 5 << 10;
+        let most = self.most();
+        let split = input / self.expected_files(input).max(1) + OVERHEAD;
+        if split < self.target { self.target } else { split.min(most) }
+    }
+
+    /// The most that a file should have.
+    pub fn most(&self) -> u64 {
+        self.target + (self.max - self.target) / 2
+    }
+
+    /// How many files a group becomes: a remainder that is too small for a file of its own is shared among the others.
+    fn expected_files(&self, input: u64) -> u64 {
+        if input < self.target {
+            return 1;
+        }
+        let (floor, ceiling) = (input / self.target, input.div_ceil(self.target));
+        let most = self.most();
+        let shared = (self.target.saturating_add(self.target / 10)).min(most);
+        if input % self.target > self.min || input / floor >= shared { ceiling } else { floor }
+    }
+}
+
+/// Files of older specs go together, whatever their partition, as they are partitioned anew.
+fn key(partition: &Partition, spec_id: i32) -> String {
+    if partition.spec_id == spec_id { format!("={}", partition.path()) } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_java() {
+        let sizes = Sizes::new(&CompactRules::default(), 100).unwrap();
+        assert_eq!((sizes.min, sizes.target, sizes.max), (75, 100, 180));
+        // Input, files: with a remainder above the smallest size, below it, and shared by few files or many.
+        for (input, files) in
+            [(50, 1), (100, 1), (109, 1), (111, 2), (176, 2), (205, 2), (230, 3), (1050, 10), (1080, 11)]
+        {
+            assert_eq!(sizes.expected_files(input), files, "{input}");
+        }
+        let wrong = |rules: CompactRules| Sizes::new(&rules, 100).is_err();
+        assert!(wrong(CompactRules { min_bytes: Some(100), ..CompactRules::default() }));
+        assert!(wrong(CompactRules { max_bytes: Some(100), ..CompactRules::default() }));
+        assert!(wrong(CompactRules { target_bytes: Some(0), ..CompactRules::default() }));
+        assert!(wrong(CompactRules { delete_ratio_threshold: 1.1, ..CompactRules::default() }));
+    }
+}

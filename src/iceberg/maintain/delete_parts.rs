@@ -1,0 +1,97 @@
+//! Position delete files written anew in parts, by other processes than the one that plans and commits.
+//!
+//! No data file is concerned by two parts. A part brings the data files that it may concern, so that whoever does it reads
+//! no manifest.
+
+use super::deletes::{DeleteOptions, RewrittenDeletes, bytes, commit_deletes, counted, rewrite_group};
+use super::live_deletes::LiveFiles;
+use super::parts::PartWriter;
+use crate::error::Result;
+use crate::format::task::{CommitMessage, DataFile};
+use crate::iceberg::committing::CommitOptions;
+use crate::iceberg::rows::new_files::NewFiles;
+use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::parallel::Cancellation;
+
+/// A rewrite of delete files before anything is read of them.
+#[derive(Debug, Default)]
+pub struct PartedDeletes {
+    /// The snapshot that is read; none if there is nothing to do.
+    pub since: Option<i64>,
+    /// What is written anew.
+    pub parts: Vec<DeletePart>,
+    /// What goes.
+    pub counted: RewrittenDeletes,
+}
+
+/// Delete files that one process writes anew.
+#[derive(Debug)]
+pub struct DeletePart {
+    /// Position delete files.
+    pub deletes: Vec<DataFile>,
+    /// The data files that they may reach, and the deletion vectors of these.
+    pub concerned: Vec<DataFile>,
+    /// At which size a new file begins, bytes.
+    pub roll_at: u64,
+}
+
+impl Table {
+    /// Plans what [`Table::rewrite_position_deletes`] does. Returns the newest version too.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`].
+    pub fn deletes_in_parts(&self, options: &DeleteOptions, go_on: Cancellation) -> Result<(Table, PartedDeletes)> {
+        let (newest, planned) = self.plan_delete_rewrite(options, go_on)?;
+        let Some(planned) = planned.filter(|p| !p.groups.is_empty()) else {
+            return Ok((newest, PartedDeletes::default()));
+        };
+        let (live, sizes) = (planned.live, planned.sizes);
+        let all: Vec<DataFile> = planned.groups.iter().flatten().cloned().collect();
+        let groups = match newest.format_version() {
+            // Files of a partition are put together.
+            0..=2 => planned.groups,
+            _ => planned.groups.into_iter().flat_map(|group| live.apart(group, sizes.target)).collect(),
+        };
+        let part = |deletes: Vec<DataFile>| DeletePart {
+            concerned: live.concerned(&deletes),
+            roll_at: sizes.roll_at(bytes(&deletes)),
+            deletes,
+        };
+        let parts = groups.into_iter().map(part).collect();
+        Ok((newest, PartedDeletes { since: Some(live.since), parts, counted: counted(&all, &[]) }))
+    }
+
+    /// Writes a part anew, without committing.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`] and [`Table::compact_part`]. Nothing is left behind then.
+    pub fn deletes_part(
+        &self,
+        since: i64,
+        part: DeletePart,
+        writer: &PartWriter,
+        go_on: Cancellation,
+    ) -> Result<CommitMessage> {
+        let scan = self.scan(ScanRequest { at: Some(At::Snapshot(since)), ..ScanRequest::default() })?;
+        let live = LiveFiles::of(self, scan, since, part.concerned);
+        let files = rewrite_group(self, &live, &part.deletes, part.roll_at, writer.context(self)?, go_on)?;
+        Ok(CommitMessage::new(self.uuid(), files, None))
+    }
+
+    /// Puts what parts wrote in the place of delete files. If that certainly failed, the written files go.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`] and [`Table::commit_compacted_parts`].
+    pub fn commit_delete_parts(
+        &self,
+        since: i64,
+        removed: Vec<DataFile>,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+    ) -> Result<(Table, RewrittenDeletes)> {
+        let mut written = NewFiles::new(&self.inner.store);
+        self.check_own(&messages)?;
+        messages.into_iter().for_each(|m| written.add(m.files));
+        commit_deletes(self, since, removed, written, options)
+    }
+}

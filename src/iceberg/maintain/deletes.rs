@@ -1,0 +1,309 @@
+//! Delete files written anew, and those removed that delete nothing any more.
+//!
+//! Rows do not change, so the snapshots are of operation `replace`, but for equality deletes that become others. As Java's `RewritePositionDeleteFiles` and
+//! `RemoveDanglingDeleteFiles`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::compact_plan::{CompactRules, Sizes};
+use super::live_deletes::{LiveFiles, is_position_file, number};
+use crate::codec::bitmap::PositionSet;
+use crate::data::deletes::files::read_all_positions;
+use crate::data::write::delete_write::{DELETE_TARGET, DELETE_TARGET_BYTES, DeleteForm, PositionDeleteWriter};
+use crate::data::write::writer::WriteContext;
+use crate::error::{Result, ResultExt};
+use crate::expr::Predicate;
+use crate::format::task::{DataFile, FileContent, FileFormat};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::commit::removal::FileId;
+use crate::iceberg::committing;
+use crate::iceberg::committing::CommitOptions;
+use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::rows::new_files::NewFiles;
+use crate::iceberg::rows::settle::settle;
+use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::parallel::{Cancellation, in_parallel};
+
+/// Which delete files to write anew.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// Of rewrites by position: only delete files of data files that may have such rows.
+    pub filter: Option<Predicate>,
+    /// What delete files should be like; the sizes of [`CompactRules`] for delete files.
+    pub rules: CompactRules,
+    /// Only tell what would be written anew, or removed.
+    pub dry_run: bool,
+    /// Where the commit goes, and what its summary says.
+    pub commit: CommitOptions,
+}
+
+/// What became of delete files. Deletion vectors count one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RewrittenDeletes {
+    /// Delete files that are gone from the table; after a dry run, those that would go.
+    pub rewritten_files: usize,
+    /// Their size.
+    pub rewritten_bytes: u64,
+    /// Delete files in their place.
+    pub added_files: usize,
+    /// Their size.
+    pub added_bytes: u64,
+}
+
+impl Table {
+    /// Writes position delete files anew, without what they say of files that are gone: in format version 2 small ones of
+    /// a partition together, in 3 all of them as deletion vectors. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that no file could have and a filter that does not fit; `NotFound` for a branch that there is
+    /// not; `CommitConflict` if another commit removed one of the files, or (version 3) deleted rows of the same data files; `CommitStateUnknown` if
+    /// it can't be told whether the commit happened; `Unsupported` for a data file that is listed more than once, with other
+    /// deletes each time; the store's; what `go_on` gives.
+    pub fn rewrite_position_deletes(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
+        match self.plan_delete_rewrite(options, go_on)? {
+            (newest, None) => Ok((newest, RewrittenDeletes::default())),
+            (newest, Some(planned)) => {
+                let job = Job { table: newest, live: planned.live, options };
+                job.rewrite(planned.groups, &planned.sizes, go_on)
+            }
+        }
+    }
+
+    /// Which delete files [`Table::rewrite_position_deletes`] writes anew together; none of a branch without snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`].
+    pub(crate) fn plan_delete_rewrite(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, Option<DeletePlan>)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let target = newest.inner.metadata.int_property(DELETE_TARGET, DELETE_TARGET_BYTES as i64)?;
+        let sizes = Sizes::new(&options.rules, u64::try_from(target).unwrap_or(0))?;
+        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else { return Ok((newest, None)) };
+        let mut files: Vec<DataFile> = live.deletes.iter().filter(|f| is_position_file(f)).cloned().collect();
+        if let Some(filter) = &options.filter {
+            let reaching = reaching(&newest, filter, options, go_on)?;
+            files.retain(|f| reaching.contains(&FileId::of(f)));
+        }
+        let groups = match newest.format_version() {
+            0..=2 => sizes.delete_groups(files),
+            _ => Vec::from_iter((!files.is_empty()).then_some(files)),
+        };
+        Ok((newest, Some(DeletePlan { live, sizes, groups })))
+    }
+
+    /// Removes delete files and deletion vectors that delete no row of any data file. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`].
+    pub fn remove_dangling_deletes(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let Some(live) = LiveFiles::read(&newest, &options.commit, go_on)? else {
+            return Ok((newest, RewrittenDeletes::default()));
+        };
+        let gone: Vec<DataFile> = live.deletes.iter().filter(|f| live.is_dangling(f)).cloned().collect();
+        let written = NewFiles::new(&newest.inner.store);
+        let job = Job { table: newest, live, options };
+        if gone.is_empty() || options.dry_run {
+            return Ok((job.table, counted(&gone, &[])));
+        }
+        job.commit(gone, written)
+    }
+}
+
+impl Table {
+    /// Makes deletes by position of all equality deletes: finds the rows that they delete, names them in position delete
+    /// files or deletion vectors, and removes the equality delete files. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// As [`Table::rewrite_position_deletes`]; `CommitConflict` too if another commit rewrote one of the data files.
+    pub fn convert_equality_deletes(
+        &self,
+        options: &DeleteOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let live = LiveFiles::read(&newest, &options.commit, go_on)?;
+        let deletes = live.into_iter().flat_map(|live| live.deletes);
+        let equality: Vec<DataFile> = deletes.filter(|f| f.content == FileContent::EqualityDeletes).collect();
+        if equality.is_empty() || options.dry_run {
+            return Ok((newest, counted(&equality, &[])));
+        }
+        // Refused before anything is written.
+        options.commit.check(&newest)?;
+        let (change, added, mut removed) = settle(&newest, options.commit.branch.as_deref(), equality, go_on)?;
+        removed.retain(|f| f.content != FileContent::Data);
+        let change = options.commit.apply(change, &newest)?;
+        let table = committing::commit(&newest, vec![Box::new(change)]).into_result()?;
+        Ok((table, counted(&removed, &added)))
+    }
+}
+
+/// The delete files of data files that may have rows on which a filter is true.
+fn reaching(
+    table: &Table,
+    filter: &Predicate,
+    options: &DeleteOptions,
+    go_on: Cancellation,
+) -> Result<HashSet<FileId>> {
+    let at = options.commit.branch.clone().map(At::Ref);
+    let scan = table.scan(ScanRequest { filter: Some(filter.clone()), at, ..ScanRequest::default() })?;
+    let mut found = HashSet::new();
+    let mut plan = Plan::start(scan.with_all_deletes().plan_input(), go_on)?;
+    while let Some(batch) = plan.next_batch(go_on)? {
+        for k in 0..batch.rows.len() {
+            found.extend(batch.task(k)?.deletes.iter().map(|d| FileId::of(&d.file)));
+        }
+    }
+    Ok(found)
+}
+
+/// Deleted rows by the path of their data file.
+type Positions<'a> = BTreeMap<&'a str, (&'a DataFile, PositionSet)>;
+
+/// A rewrite of delete files before anything is read of them.
+pub(crate) struct DeletePlan {
+    pub live: LiveFiles,
+    pub sizes: Sizes,
+    pub groups: Vec<Vec<DataFile>>,
+}
+
+/// One rewrite of delete files.
+struct Job<'a> {
+    pub(crate) table: Table,
+    live: LiveFiles,
+    pub(crate) options: &'a DeleteOptions,
+}
+
+impl Job<'_> {
+    fn rewrite(
+        self,
+        groups: Vec<Vec<DataFile>>,
+        sizes: &Sizes,
+        go_on: Cancellation,
+    ) -> Result<(Table, RewrittenDeletes)> {
+        if groups.is_empty() || self.options.dry_run {
+            let files: Vec<DataFile> = groups.into_iter().flatten().collect();
+            return Ok((self.table, counted(&files, &[])));
+        }
+        let mut written = NewFiles::new(&self.table.inner.store);
+        let mut removed = Vec::new();
+        for group in groups {
+            let context = self.table.write_context(0)?;
+            written.add(rewrite_group(&self.table, &self.live, &group, sizes.roll_at(bytes(&group)), context, go_on)?);
+            removed.extend(group);
+        }
+        self.commit(removed, written)
+    }
+
+    fn commit(self, removed: Vec<DataFile>, written: NewFiles) -> Result<(Table, RewrittenDeletes)> {
+        commit_deletes(&self.table, self.live.since, removed, written, &self.options.commit)
+    }
+}
+
+/// Writes what delete files say of live data files into new ones of about `roll_at` bytes.
+///
+/// # Errors
+/// As [`Table::rewrite_position_deletes`].
+pub(crate) fn rewrite_group(
+    table: &Table,
+    live: &LiveFiles,
+    group: &[DataFile],
+    roll_at: u64,
+    mut context: WriteContext,
+    go_on: Cancellation,
+) -> Result<Vec<DataFile>> {
+    let form = DeleteForm::of_version(table.format_version())?;
+    let found = positions(table, live, group, go_on)?;
+    context.properties.insert(DELETE_TARGET.into(), roll_at.to_string());
+    let mut writer = PositionDeleteWriter::new(table.inner.store.clone(), context, form)?;
+    found.into_values().try_for_each(|(data_file, positions)| writer.delete(data_file, positions))?;
+    let files = writer.finish()?.into_iter();
+    // As old as the youngest of those that it takes the place of; vectors are the commit's.
+    let sequence_number = group.iter().map(number).max();
+    let aged = |f: DataFile| match form {
+        DeleteForm::Files => DataFile { sequence_number, ..f },
+        DeleteForm::Vectors => f,
+    };
+    Ok(files.map(aged).collect())
+}
+
+/// What files say of data files that they reach, by path. Of data files with a deletion vector nothing: it says all.
+fn positions<'l>(table: &Table, live: &'l LiveFiles, group: &[DataFile], go_on: Cancellation) -> Result<Positions<'l>> {
+    let puffin = |f: &&DataFile| f.content == FileContent::PositionDeletes && f.format == FileFormat::Puffin;
+    let vectors: HashMap<&str, &DataFile> =
+        (live.deletes.iter().filter(puffin)).filter_map(|f| Some((f.referenced_data_file.as_deref()?, f))).collect();
+    let (store, context) = (&table.inner.store, live.scan.context());
+    let read = in_parallel(group.len(), |i| {
+        go_on()?;
+        let file = &group[i];
+        let mut reached = Vec::new();
+        for (path, set) in read_all_positions(store, context, file).with("path", &file.path)? {
+            let Some(data) = live.reached(file, &path)? else { continue };
+            let vector = vectors.get(path.as_str()).map(|v| live.reached(v, &path)).transpose()?;
+            if vector.flatten().is_none() {
+                reached.push((data, set));
+            }
+        }
+        Ok(reached)
+    })?;
+    let mut all: Positions<'_> = BTreeMap::new();
+    for (data, set) in read.into_iter().flatten() {
+        all.entry(&data.path).or_insert_with(|| (data, PositionSet::default())).1.unite(&set);
+    }
+    Ok(all)
+}
+
+/// Puts delete files in the place of others. New deletion vectors need their data files to be there still.
+///
+/// # Errors
+/// As [`Table::rewrite_position_deletes`].
+pub(crate) fn commit_deletes(
+    table: &Table,
+    since: i64,
+    removed: Vec<DataFile>,
+    written: NewFiles,
+    options: &CommitOptions,
+) -> Result<(Table, RewrittenDeletes)> {
+    let done = counted(&removed, written.files());
+    let vectors = written.files().iter().filter(|f| f.format == FileFormat::Puffin);
+    let assumed = Preconditions {
+        since: Some(since),
+        same_history: true,
+        required: vectors.filter_map(|f| f.referenced_data_file.clone()).collect(),
+        ..Preconditions::default()
+    };
+    let change = SnapshotProducer::new(table.inner.store.clone(), Operation::Replace).assuming(assumed);
+    let change = options.apply(change.remove_files(removed), table)?;
+    let change = change.add_files(written.take()).owning_files();
+    let table = committing::commit(table, vec![Box::new(change)]).into_result()?;
+    Ok((table, done))
+}
+
+/// Of a deletion vector, only its own bytes.
+pub(crate) fn bytes(files: &[DataFile]) -> u64 {
+    files.iter().map(|f| f.content_size_bytes.unwrap_or(f.size_bytes).max(0).unsigned_abs()).sum()
+}
+
+pub(crate) fn counted(removed: &[DataFile], added: &[DataFile]) -> RewrittenDeletes {
+    RewrittenDeletes {
+        rewritten_files: removed.len(),
+        rewritten_bytes: bytes(removed),
+        added_files: added.len(),
+        added_bytes: bytes(added),
+    }
+}

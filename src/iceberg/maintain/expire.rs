@@ -1,0 +1,171 @@
+//! Expiring snapshots, and deleting what only they led to.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::checks::check_may_delete;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::deletion::Deletion;
+use crate::format::task::FileContent;
+use crate::iceberg::commit::expire::{Expiry, expire};
+use crate::iceberg::commit::reachable::{PathKeys, only_in};
+use crate::iceberg::committing;
+use crate::iceberg::committing::{Change, now_ms};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
+use crate::iceberg::state::Table;
+use crate::parallel::Cancellation;
+use crate::store::Store;
+
+/// How to expire snapshots.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExpireOptions {
+    /// What expires.
+    pub expiry: Expiry,
+    /// Only tell what would go.
+    pub dry_run: bool,
+    /// Leave the files; orphan removal finds them later.
+    pub keep_files: bool,
+}
+
+/// What expired, and the files that went with it: paths as the table recorded them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Ids of the snapshots.
+    pub snapshots: Vec<i64>,
+    /// Names of the branches and tags.
+    pub refs: Vec<String>,
+    /// Data files.
+    pub data_files: Vec<String>,
+    /// Position delete files and files of deletion vectors.
+    pub position_delete_files: Vec<String>,
+    /// Equality delete files.
+    pub equality_delete_files: Vec<String>,
+    /// Manifests.
+    pub manifests: Vec<String>,
+    /// Manifest lists.
+    pub manifest_lists: Vec<String>,
+    /// Statistics files of columns and of partitions.
+    pub statistics_files: Vec<String>,
+    /// How deleting them ended.
+    pub deletion: Deletion,
+}
+
+impl Expired {
+    /// In the order of deletion: nothing that is still there leads to what is gone.
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        let content = [&self.data_files, &self.position_delete_files, &self.equality_delete_files];
+        let metadata = [&self.manifests, &self.manifest_lists, &self.statistics_files];
+        content.into_iter().chain(metadata).flatten().map(String::as_str)
+    }
+}
+
+/// Expiry as a change of the table; the version that the last attempt started from tells what went.
+struct Expire {
+    expiry: Expiry,
+    now_ms: i64,
+    before: Arc<Mutex<Option<TableMetadata>>>,
+}
+
+impl Change for Expire {
+    fn apply(&mut self, base: &TableMetadata, _: i64) -> Result<TableMetadata> {
+        *self.before.lock().unwrap_or_else(PoisonError::into_inner) = Some(base.clone());
+        expire(base, &self.expiry, self.now_ms)
+    }
+
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        expire(metadata, &self.expiry, self.now_ms).is_ok_and(|next| next == *metadata)
+    }
+}
+
+impl Table {
+    /// Removes snapshots that are too old, and branches and tags, as their retention and the table's properties
+    /// `history.expire.*` say, in one commit; then deletes the files that no snapshot leads to any more. Returns the table at
+    /// its new version. Nothing is committed if nothing has expired.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a snapshot that a branch or tag is at, fewer than one snapshot to retain, or if the property
+    /// `gc.enabled` is false; `NotFound` for an id of no snapshot; `CommitConflict` after the last retry;
+    /// `CommitStateUnknown` if it can't be told whether the commit happened: no file is deleted then; `CorruptTable` or the
+    /// store's if metadata can't be read: after the commit, and before any file is deleted; what `go_on` gives.
+    pub fn expire_snapshots(&self, options: &ExpireOptions, go_on: Cancellation) -> Result<(Table, Expired)> {
+        self.writable_location()?;
+        let (now_ms, newest) = (now_ms(), self.refresh()?);
+        if !options.dry_run {
+            check_may_delete(&newest)?;
+        }
+        let base = &newest.inner.metadata;
+        if let Some(id) = options.expiry.snapshot_ids.iter().find(|id| base.snapshot_by_id(**id).is_none()) {
+            return Err(Error::not_found("the table has no such snapshot").with("snapshot", id));
+        }
+        let planned = expire(base, &options.expiry, now_ms)?;
+        if planned == **base {
+            return Ok((newest, Expired::default()));
+        }
+        let store = newest.inner.store.clone();
+        if options.dry_run {
+            let expired = expired(store.as_ref(), base, &planned, go_on)?;
+            return Ok((newest, expired));
+        }
+        let before = Arc::new(Mutex::new(None));
+        let change = Expire { expiry: options.expiry.clone(), now_ms, before: before.clone() };
+        let table = committing::commit(&newest, vec![Box::new(change)]).into_result()?;
+        let before = before.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(before) = before else {
+            // Somebody else expired the same meanwhile, and deletes the files.
+            return Ok((table, Expired::default()));
+        };
+        let after = &table.inner.metadata;
+        if options.keep_files {
+            return Ok((table.clone(), gone(&before, after)));
+        }
+        let mut expired = expired(store.as_ref(), &before, after, go_on)
+            .hint("The snapshots have expired, but no file was deleted: remove_orphan_files finds them later")?;
+        let mut deletion = Deletion::default();
+        deletion.run(store.as_ref(), expired.paths(), go_on)?;
+        expired.deletion = deletion;
+        Ok((table, expired))
+    }
+}
+
+/// What went from one version to the other, without files.
+fn gone(before: &TableMetadata, after: &TableMetadata) -> Expired {
+    let refs = before.refs.keys().filter(|name| !after.refs.contains_key(*name));
+    Expired {
+        snapshots: snapshots_gone(before, after).iter().map(|s| s.id).collect(),
+        refs: refs.cloned().collect(),
+        ..Expired::default()
+    }
+}
+
+fn snapshots_gone(before: &TableMetadata, after: &TableMetadata) -> Vec<Arc<Snapshot>> {
+    let kept: HashSet<i64> = after.snapshots.iter().map(|s| s.id).collect();
+    before.snapshots.iter().filter(|s| !kept.contains(&s.id)).cloned().collect()
+}
+
+fn expired(store: &dyn Store, before: &TableMetadata, after: &TableMetadata, go_on: Cancellation) -> Result<Expired> {
+    let keys = PathKeys::new(store);
+    let files = only_in(&keys, &snapshots_gone(before, after), after, go_on)?;
+    let mut out = gone(before, after);
+    for (path, content) in files.files {
+        match content {
+            FileContent::Data => out.data_files.push(path),
+            FileContent::PositionDeletes => out.position_delete_files.push(path),
+            FileContent::EqualityDeletes => out.equality_delete_files.push(path),
+        }
+    }
+    (out.manifests, out.manifest_lists) = (files.manifests, files.manifest_lists);
+    let kept: HashSet<u64> = statistics_of(after).map(|s| keys.of(&s.path)).collect();
+    let statistics = statistics_of(before).filter(|s| !kept.contains(&keys.of(&s.path)));
+    out.statistics_files = statistics.map(|s| s.path.clone()).collect();
+    let lists = [&mut out.data_files, &mut out.position_delete_files, &mut out.equality_delete_files];
+    for list in lists.into_iter().chain([&mut out.manifests, &mut out.statistics_files]) {
+        list.sort_unstable();
+        list.dedup();
+    }
+    Ok(out)
+}
+
+fn statistics_of(metadata: &TableMetadata) -> impl Iterator<Item = &StatisticsFile> {
+    metadata.statistics.iter().chain(&metadata.partition_statistics).map(|s| s.as_ref())
+}

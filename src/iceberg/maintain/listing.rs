@@ -1,0 +1,90 @@
+//! All files below a folder that count.
+
+use std::collections::BTreeSet;
+
+use crate::data::write::locations::is_job_folder;
+use crate::error::Result;
+use crate::parallel::Cancellation;
+use crate::store::location::join;
+use crate::store::{Store, in_parallel};
+
+/// What to list.
+pub(crate) struct Listing<'a> {
+    pub store: &'a dyn Store,
+    pub root: String,
+    /// Files changed then or later are left out: milliseconds since the epoch.
+    pub older_than_ms: i64,
+    /// Beginnings of names that are not hidden although they begin with `_` or `.`.
+    pub shown: BTreeSet<String>,
+}
+
+impl Listing<'_> {
+    /// Gives each file to `see`, in no order. Hidden names, links and folders of other tables are left out.
+    ///
+    /// # Errors
+    /// The store's; what `go_on` gives.
+    pub fn each(&self, go_on: Cancellation, see: &(dyn Fn(&str) + Sync)) -> Result<()> {
+        self.below(vec![self.root.clone()], usize::MAX, go_on, see).map(drop)
+    }
+
+    /// As [`Listing::each`] from these folders on, level by level, until so many folders are open: returns those.
+    ///
+    /// # Errors
+    /// As [`Listing::each`].
+    pub fn below(
+        &self,
+        mut level: Vec<String>,
+        enough: usize,
+        go_on: Cancellation,
+        see: &(dyn Fn(&str) + Sync),
+    ) -> Result<Vec<String>> {
+        while !level.is_empty() && level.len() < enough {
+            let below = in_parallel(self.store, level.len(), |i| {
+                go_on()?;
+                self.folder(&level[i], see)
+            })?;
+            level = below.into_iter().flatten().collect();
+        }
+        Ok(level)
+    }
+
+    /// Gives the files in a folder; returns the folders in it.
+    fn folder(&self, folder: &str, see: &(dyn Fn(&str) + Sync)) -> Result<Vec<String>> {
+        let names = self.store.list_folders(folder)?;
+        if folder != self.root && names.iter().any(|n| n == "metadata") && self.is_table(folder)? {
+            return Ok(Vec::new());
+        }
+        // Engines that write into the folder of a job leave hidden files there when they are killed.
+        let of_job = folder.split('/').any(is_job_folder);
+        for file in self.store.list(folder)? {
+            if file.modified_ms < self.older_than_ms
+                && (of_job || !self.is_hidden(name_of(&file.path)))
+                && !self.store.is_link(&file.path)?
+            {
+                see(&file.path);
+            }
+        }
+        let mut below = Vec::new();
+        for name in names.iter().filter(|n| of_job || !self.is_hidden(n)) {
+            let path = join(folder, name);
+            if !self.store.is_link(&path)? {
+                below.push(path);
+            }
+        }
+        Ok(below)
+    }
+
+    fn is_hidden(&self, name: &str) -> bool {
+        name.starts_with(['_', '.']) && !self.shown.iter().any(|shown| name.starts_with(shown))
+    }
+
+    /// Whether another table lives in the folder: catalogs may nest them.
+    fn is_table(&self, folder: &str) -> Result<bool> {
+        let files = self.store.list(&join(folder, "metadata"))?;
+        Ok(files.iter().any(|f| f.path.ends_with(".metadata.json") || f.path.ends_with(".metadata.json.gz")))
+    }
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

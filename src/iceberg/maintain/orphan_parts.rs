@@ -1,0 +1,189 @@
+//! Finding orphans in parts, by other processes: some list folders, others read manifests; whoever plans compares.
+//!
+//! The order is that of [`Table::remove_orphan_files`]: the folder is listed before the metadata is read.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use super::checks::check_may_delete;
+use super::listing::Listing;
+use super::orphans::{OrphanOptions, Spelling, metadata_paths};
+use crate::error::{Result, ResultExt};
+use crate::format::deletion::Deletion;
+use crate::iceberg::commit::reachable::{Missing, PathKeys, each_live_file, manifests_of};
+use crate::iceberg::committing::now_ms;
+use crate::iceberg::state::Table;
+use crate::parallel::Cancellation;
+use crate::store::Store;
+
+/// Folders that are dealt out, about: whoever plans lists those above.
+const FOLDERS: usize = 256;
+
+/// A listed file: what stands for its path however it is spelt, and the path.
+pub type Listed = (String, String);
+
+/// A file that the table leads to: what stands for its path, and with which other scheme and authority it is recorded.
+pub type Reachable = (String, Option<String>);
+
+/// What is to be listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartedListing {
+    /// Folders of the same depth.
+    pub folders: Vec<String>,
+    /// Files above them.
+    pub listed: Vec<Listed>,
+    /// Files changed then or later do not count, milliseconds since the epoch.
+    pub older_than_ms: i64,
+}
+
+/// What is to be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartedMetadata {
+    /// Manifests whose live files the table leads to.
+    pub manifests: Vec<String>,
+    /// The other files that it leads to, manifests among them.
+    pub reachable: Vec<Reachable>,
+}
+
+impl Table {
+    /// Lists the folders at the top, to deal out those below. Returns also what is there to list.
+    ///
+    /// # Errors
+    /// As [`Table::remove_orphan_files`].
+    pub fn orphans_to_list(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<PartedListing> {
+        let listing = self.orphan_listing(options)?;
+        if !options.dry_run {
+            check_may_delete(self)?;
+        }
+        let (folders, listed) = listed(&listing, vec![listing.root.clone()], FOLDERS, go_on)?;
+        // Who lists again later must not find what was made meanwhile. Times of files are rounded down.
+        let older_than_ms = listing.older_than_ms.min(now_ms().saturating_add(1));
+        Ok(PartedListing { folders, listed, older_than_ms })
+    }
+
+    /// Lists folders and all below.
+    ///
+    /// # Errors
+    /// As [`Table::remove_orphan_files`].
+    pub fn list_part(&self, options: &OrphanOptions, folders: Vec<String>, go_on: Cancellation) -> Result<Vec<Listed>> {
+        let listing = self.orphan_listing(options)?;
+        Ok(listed(&listing, folders, usize::MAX, go_on)?.1)
+    }
+
+    /// What the newest version leads to, and the manifests that lead to more. Returns that version too.
+    ///
+    /// # Errors
+    /// As [`Table::remove_orphan_files`].
+    pub fn reachable_to_read(&self, options: &OrphanOptions, go_on: Cancellation) -> Result<(Table, PartedMetadata)> {
+        let newest = self.refresh()?;
+        if !options.dry_run {
+            check_may_delete(&newest)?;
+        }
+        let store = newest.inner.store.as_ref();
+        let spelling = Spelling::new(options, &newest.orphan_listing(options)?.root);
+        let keys = PathKeys::new(store);
+        let all = manifests_of(&keys, &newest.inner.metadata.snapshots, &HashSet::new(), Missing::Fails, go_on)?;
+        let mut spelt = Spelt::new(store);
+        let mut paths = metadata_paths(&newest);
+        paths.extend(all.iter().map(|m| m.path.clone()));
+        let reachable = paths.iter().map(|path| spelt.reachable(&spelling, path)).collect();
+        let manifests = all.into_iter().filter(|m| m.may_be_live).map(|m| m.path).collect();
+        Ok((newest, PartedMetadata { manifests, reachable }))
+    }
+
+    /// The live files of manifests, each once.
+    ///
+    /// # Errors
+    /// As [`Table::remove_orphan_files`].
+    pub fn reachable_part(
+        &self,
+        options: &OrphanOptions,
+        manifests: &[String],
+        go_on: Cancellation,
+    ) -> Result<Vec<Reachable>> {
+        let store = self.inner.store.as_ref();
+        let spelling = Spelling::new(options, &self.orphan_listing(options)?.root);
+        let mut spelt = Spelt::new(store);
+        let mut found = HashSet::new();
+        for path in manifests {
+            go_on()?;
+            each_live_file(store, path, |path, _| {
+                found.insert(spelt.reachable(&spelling, path));
+            })
+            .with("manifest", path)?;
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Deletes orphans, unless some of them may be recorded with these other schemes and authorities.
+    ///
+    /// # Errors
+    /// As [`Table::remove_orphan_files`].
+    pub fn delete_orphans(
+        &self,
+        options: &OrphanOptions,
+        conflicts: &BTreeSet<String>,
+        files: &[String],
+        go_on: Cancellation,
+    ) -> Result<Deletion> {
+        let listing = self.orphan_listing(options)?;
+        Spelling::new(options, &listing.root).check(options.prefix_mismatch, conflicts)?;
+        let mut deletion = Deletion::default();
+        if !options.dry_run {
+            check_may_delete(self)?;
+            deletion.run(listing.store, files.iter().map(String::as_str), go_on)?;
+        }
+        Ok(deletion)
+    }
+}
+
+/// The files in folders, and the folders below where there are more than `most`.
+fn listed(
+    listing: &Listing<'_>,
+    folders: Vec<String>,
+    most: usize,
+    go_on: Cancellation,
+) -> Result<(Vec<String>, Vec<Listed>)> {
+    let found = Mutex::new(Vec::new());
+    let see = |path: &str| found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    let below = listing.below(folders, most, go_on, &see)?;
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut spelt = Spelt::new(listing.store);
+    Ok((below, found.into_iter().map(|path| (spelt.of(&path), path)).collect()))
+}
+
+/// One text for all spellings of a path, as [`PathKeys`] has one number.
+struct Spelt<'s> {
+    store: &'s dyn Store,
+    folders: HashMap<String, String>,
+}
+
+/// Folders whose real names are remembered at most.
+const REMEMBERED: usize = 10_000;
+
+impl<'s> Spelt<'s> {
+    fn new(store: &'s dyn Store) -> Spelt<'s> {
+        Spelt { store, folders: HashMap::new() }
+    }
+
+    fn of(&mut self, path: &str) -> String {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        if let Some(known) = self.folders.get(folder) {
+            return format!("{known}/{name}");
+        }
+        let real = self.store.real_folder(folder);
+        let parts: Vec<&str> = real.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        let key = parts.join("/");
+        if self.folders.len() >= REMEMBERED {
+            self.folders.clear();
+        }
+        let text = format!("{key}/{name}");
+        self.folders.insert(folder.to_owned(), key);
+        text
+    }
+
+    fn reachable(&mut self, spelling: &Spelling, recorded: &str) -> Reachable {
+        let (path, other) = spelling.listed(recorded);
+        (self.of(&path), other)
+    }
+}

@@ -1,0 +1,203 @@
+//! Compaction in parts: planned by one process, written by others, committed by the first.
+//!
+//! A part is a split of a group's files. Rows in the order in which they are read may be cut into any parts, so parts have
+//! the size of the files that they become; rows that are sorted, or partitioned anew, are one part for each group, sorted in
+//! bounded memory. What a job wrote has its name in the files' names, so that what no commit took can be found again.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::compact::{CompactOptions, Compacted, Planned, Rows, commit_rewritten};
+use super::compact_order::FileOrder;
+use super::compact_plan::{Group, Sizes};
+use super::listing::Listing;
+use crate::data::write::locations::FileLocations;
+use crate::data::write::writer::{RowOrder, WriteContext};
+use crate::error::{Error, Result};
+use crate::format::splits;
+use crate::format::splits::SplitPlan;
+use crate::format::task::{CommitMessage, DataFile, ScanTask, Split};
+use crate::iceberg::commit::producer;
+use crate::iceberg::committing::CommitOptions;
+use crate::iceberg::rows::new_files::NewFiles;
+use crate::iceberg::state::Table;
+use crate::parallel::Cancellation;
+use crate::store::in_parallel;
+use crate::store::location::normalise;
+
+/// A compaction before anything is written.
+#[derive(Debug)]
+pub struct PartedCompaction {
+    /// The snapshot that is read; none if there is nothing to do.
+    pub since: Option<i64>,
+    /// What is written anew and committed as a whole.
+    pub groups: Vec<PartedGroup>,
+    /// What a compaction of all groups removes.
+    pub counted: Compacted,
+}
+
+/// A group of files.
+#[derive(Debug)]
+pub struct PartedGroup {
+    /// The files, which go.
+    pub removed: Vec<DataFile>,
+    /// What is read, each part by one process.
+    pub parts: Vec<Split>,
+    /// At which size a part's writer begins a new file, bytes.
+    pub roll_at: u64,
+}
+
+/// Who writes a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartWriter {
+    /// The job's name, a UUID: part of the files' names.
+    pub job: String,
+    /// The part's number among those of the job.
+    pub part: u64,
+    /// The number of this attempt to write it: each attempt has its own.
+    pub attempt: u64,
+}
+
+impl PartWriter {
+    /// How this writer writes into a table.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a job without a name; as [`Table::write_context`].
+    pub(crate) fn context(&self, table: &Table) -> Result<WriteContext> {
+        check_job(&self.job)?;
+        let write_id = format!("{}-{:05}", self.job, self.part);
+        Ok(WriteContext { write_id, ..table.write_context(self.attempt)? })
+    }
+}
+
+/// Names of files are searched for it, so it must not be in others by chance.
+fn check_job(job: &str) -> Result<()> {
+    match uuid::Uuid::try_parse(job).is_ok_and(|id| id.to_string() == job) {
+        true => Ok(()),
+        false => Err(Error::invalid("the name of a job is a UUID").with("job", job)),
+    }
+}
+
+impl Table {
+    /// Plans what [`Table::compact`] does. Returns the newest version too, which is the one to write parts and commits with.
+    ///
+    /// # Errors
+    /// As [`Table::compact`].
+    pub fn compact_in_parts(&self, options: &CompactOptions, go_on: Cancellation) -> Result<(Table, PartedCompaction)> {
+        let Planned { table, scan, sizes, order, groups } = self.plan_compaction(options, go_on)?;
+        let mut counted = Compacted { groups: groups.len(), ..Compacted::default() };
+        groups.iter().for_each(|group| counted.count_rewritten(group));
+        let since = scan.snapshot_id().filter(|_| !groups.is_empty());
+        let rows = Rows::new(&table, &scan)?;
+        let spec = table.partition_spec().id;
+        let parted = |group: Group| {
+            let removed = group.tasks.iter().map(|task| task.data_file.as_ref().clone()).collect();
+            let whole = order != RowOrder::Any || group.tasks.iter().any(|t| t.data_file.partition.spec_id != spec);
+            let (parts, roll_at) = parts(group, &sizes, whole, go_on)?;
+            let split = |tasks| Split { context: rows.context().clone(), tasks };
+            Ok(PartedGroup { removed, parts: parts.into_iter().map(split).collect(), roll_at })
+        };
+        let groups = groups.into_iter().map(parted).collect::<Result<_>>()?;
+        Ok((table, PartedCompaction { since, groups, counted }))
+    }
+
+    /// Writes a part's rows into new files, without committing.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a job whose name is none; as [`Table::compact`]. Nothing is left behind then.
+    pub fn compact_part(
+        &self,
+        part: &Split,
+        roll_at: u64,
+        order: &FileOrder,
+        writer: &PartWriter,
+        go_on: Cancellation,
+    ) -> Result<CommitMessage> {
+        let rows = Rows::of(self, part.context.as_ref().clone())?;
+        let files = rows.write(self, &part.tasks, &order.rows(self)?, roll_at, writer.context(self)?, go_on)?;
+        Ok(CommitMessage { rewrites: Some(self.format_version()), ..CommitMessage::new(self.uuid(), files, None) })
+    }
+
+    /// Puts what parts wrote in the place of their groups' files. If that certainly failed, the written files go.
+    ///
+    /// # Errors
+    /// As [`Table::compact`]; `InvalidInput` for messages of another table.
+    pub fn commit_compacted_parts(
+        &self,
+        since: i64,
+        removed: Vec<DataFile>,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+    ) -> Result<(Table, Compacted)> {
+        let mut written = NewFiles::new(&self.inner.store);
+        self.check_own(&messages)?;
+        messages.into_iter().for_each(|m| written.add(m.files));
+        let sizes = removed.iter().map(|f| f.size_bytes.max(0).unsigned_abs());
+        let done = Compacted {
+            rewritten_files: removed.len(),
+            rewritten_bytes: sizes.fold(0, u64::saturating_add),
+            added_files: written.len(),
+            added_bytes: written.bytes(),
+            commits: 1,
+            ..Compacted::default()
+        };
+        let table = commit_rewritten(self, since, removed, written, options)?.into_result()?;
+        Ok((table, done))
+    }
+
+    /// # Errors
+    /// `InvalidInput` for messages of another table.
+    pub(crate) fn check_own(&self, messages: &[CommitMessage]) -> Result<()> {
+        match messages.iter().find(|m| m.table_uuid != self.uuid()) {
+            None => Ok(()),
+            Some(other) => Err(Error::invalid("a part was written for another table")
+                .with("expected", self.uuid())
+                .with("found", &other.table_uuid)),
+        }
+    }
+
+    /// Deletes the files that writers of a job made and no snapshot has: of attempts that died, or of a job that was given
+    /// up. Files that a commit of unknown outcome may still bring in are not to be given to this. Returns their paths.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a job whose name is none; the store's; as [`Table::refresh`]. What could be deleted is then.
+    pub fn remove_files_of(&self, job: &str, go_on: Cancellation) -> Result<(Table, Vec<String>)> {
+        check_job(job)?;
+        let newest = self.refresh()?;
+        let (store, metadata) = (newest.inner.store.as_ref(), &newest.inner.metadata);
+        let locations = FileLocations::new(&metadata.location, &metadata.properties)?;
+        let listing = Listing {
+            store,
+            root: locations.folder().to_owned(),
+            older_than_ms: i64::MAX,
+            shown: super::orphans::listing_shown(&newest),
+        };
+        let found = Mutex::new(Vec::new());
+        listing.each(go_on, &|path| {
+            if path.rsplit('/').next().is_some_and(|name| name.contains(job)) {
+                found.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+            }
+        })?;
+        let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let live = producer::live_files(store, metadata, &found)?;
+        let live: HashSet<String> = live.iter().map(|path| normalise(path)).collect();
+        found.retain(|path| !live.contains(&normalise(path)));
+        in_parallel(store, found.len(), |i| store.delete(&found[i]))?;
+        Ok((newest, found))
+    }
+}
+
+/// The tasks of a group's parts, and the size at which their writers begin new files.
+fn parts(group: Group, sizes: &Sizes, whole: bool, go_on: Cancellation) -> Result<(Vec<Vec<ScanTask>>, u64)> {
+    let roll_at = sizes.roll_at(group.bytes());
+    let size = i64::try_from(roll_at).unwrap_or(i64::MAX);
+    if whole || group.bytes() <= roll_at {
+        return Ok((vec![group.tasks], roll_at));
+    }
+    let plan = SplitPlan { split_size_bytes: size, lookback: OPEN_PARTS, open_file_cost_bytes: 0 };
+    // Each becomes one file: a little more than it had must not make another.
+    Ok((splits::pack(group.tasks, &plan, go_on)?, sizes.most()))
+}
+
+/// Parts that are filled at once.
+const OPEN_PARTS: usize = 10;

@@ -1,0 +1,246 @@
+//! Statistics of snapshots, computed and put into the table's metadata: distinct values of columns, and partitions.
+//!
+//! A file is written first, then a commit of metadata alone names it. Each snapshot has one file of either kind at most; one
+//! that it had before is no longer named, and stays for older metadata files that name it.
+//!
+//! Source: Iceberg specification, "Table Statistics", "Partition Statistics"; Puffin specification; where they are silent,
+//! Java's `ComputeTableStatsSparkAction`.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Value as Json, json};
+
+use crate::codec::puffin::{Blob, FileBuilder};
+use crate::codec::theta::{THETA_SKETCH, ThetaSketch};
+use crate::data::read::read_ahead::TaskReader;
+use crate::data::write::distinct::DistinctCounter;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::ReadContext;
+use crate::iceberg::catalog::filesystem::METADATA_FOLDER;
+use crate::iceberg::committing;
+use crate::iceberg::committing::Change;
+use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::StatisticsKind;
+use crate::iceberg::spec::snapshot::{Snapshot, StatisticsFile};
+use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::store::Store;
+use crate::store::location::join;
+use crate::types::select::column_hint;
+use crate::types::select::prune_to;
+use crate::types::{Field, FieldId, PrimitiveType, Schema};
+
+/// Of which columns and of which snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatisticsOptions {
+    /// Dotted names; all primitive columns that are in no other if none are given.
+    pub columns: Option<Vec<String>>,
+    /// The snapshot; the current one if none.
+    pub snapshot_id: Option<i64>,
+}
+
+/// A statistics file that the table has now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComputedStatistics {
+    /// The snapshot that it is about.
+    pub snapshot_id: i64,
+    /// Where it is.
+    pub path: String,
+    /// Its length.
+    pub size_bytes: i64,
+    /// Estimates of distinct values by the columns' names.
+    pub distinct: Vec<(String, i64)>,
+}
+
+impl Table {
+    /// Estimates how many distinct values columns have in a snapshot, by reading its rows, and writes theta sketches of them
+    /// into a statistics file that the table has from then on. Nulls, and text and binary without bytes, do not count.
+    /// Returns the table at its new version. A table without snapshots has no statistics.
+    ///
+    /// # Errors
+    /// `InvalidInput` for columns that are not there, or not primitive outside of lists and maps; `NotFound` if there is no
+    /// such snapshot; `CommitConflict` if it has expired meanwhile, or after the last retry; `CommitStateUnknown` if it can't
+    /// be told whether the commit happened; those of reading; what `go_on` gives.
+    pub fn compute_statistics(
+        &self,
+        options: &StatisticsOptions,
+        go_on: Cancellation,
+    ) -> Result<(Table, Option<ComputedStatistics>)> {
+        self.writable_location()?;
+        let newest = self.refresh()?;
+        let Some(snapshot) = chosen(&newest, options.snapshot_id)? else { return Ok((newest, None)) };
+        let scan = newest.scan(ScanRequest { at: Some(At::Snapshot(snapshot.id)), ..ScanRequest::default() })?;
+        let schema = scan.projection().clone();
+        let ids = match &options.columns {
+            Some(names) => named(&schema, names)?,
+            None => schema.fields.iter().filter(|f| is_countable(f)).map(|f| f.id).collect(),
+        };
+        if ids.is_empty() {
+            return Err(Error::invalid("there are no columns to count values of"));
+        }
+        let sketches = sketches(&newest, &scan, &schema, &ids, go_on)?;
+        let (file, distinct) = write_sketches(&newest, &snapshot, &ids, &sketches)?;
+        let name = |id: FieldId| schema.name_of(id).unwrap_or_default().to_owned();
+        let computed = ComputedStatistics {
+            snapshot_id: snapshot.id,
+            path: file.path.clone(),
+            size_bytes: file.size_bytes,
+            distinct: ids.iter().map(|id| name(*id)).zip(distinct).collect(),
+        };
+        let table = set(&newest, StatisticsKind::Columns, file)?;
+        Ok((table, Some(computed)))
+    }
+}
+
+/// The snapshot with this id, or the current one if there is any.
+pub(crate) fn chosen(table: &Table, id: Option<i64>) -> Result<Option<Arc<Snapshot>>> {
+    let metadata = &table.inner.metadata;
+    let Some(id) = id else { return Ok(metadata.current_snapshot().cloned()) };
+    match metadata.snapshot_by_id(id) {
+        Some(snapshot) => Ok(Some(snapshot.clone())),
+        None => Err(Error::not_found("the table has no such snapshot").with("snapshot", id)),
+    }
+}
+
+fn named(schema: &Schema, names: &[String]) -> Result<Vec<FieldId>> {
+    let mut ids = Vec::new();
+    for name in names {
+        let field = schema.find(&name.split('.').collect::<Vec<_>>(), true);
+        let missing = || Error::invalid("there is no such column").with("column", name).hint(column_hint(schema, name));
+        let field = field.ok_or_else(missing)?;
+        if !is_countable(field) {
+            return Err(Error::invalid("values of this column can't be counted").with("column", name));
+        }
+        if !ids.contains(&field.id) {
+            ids.push(field.id);
+        }
+    }
+    Ok(ids)
+}
+
+/// Whether values are plain bytes.
+fn is_countable(field: &Field) -> bool {
+    field.ty.as_primitive().is_some_and(|ty| *ty != PrimitiveType::Variant)
+}
+
+/// A sketch of each column: files are read in parallel, each has sketches of its own, and these are united.
+fn sketches(
+    table: &Table,
+    scan: &Scan,
+    schema: &Schema,
+    ids: &[FieldId],
+    go_on: Cancellation,
+) -> Result<Vec<ThetaSketch>> {
+    let read = Arc::new(prune_to(schema, ids));
+    let context = ReadContext { projection: read.clone(), ..scan.context().as_ref().clone() };
+    let store = table.inner.store.clone();
+    let reader = TaskReader { store, context: Arc::new(context), deletes: Arc::default() };
+    let tasks = Mutex::new(scan.plan_files(go_on)?);
+    let next = || tasks.lock().unwrap_or_else(PoisonError::into_inner).next_task(go_on);
+    let of_threads = in_parallel(threads(usize::MAX), |_| {
+        let mut united = vec![ThetaSketch::default(); ids.len()];
+        while let Some(task) = next()? {
+            let mut counter = DistinctCounter::new(&read, ids)?;
+            for batch in reader.read(&task)? {
+                go_on()?;
+                counter.take(&batch?).with("path", &task.data_file.path)?;
+            }
+            united = unite(united, counter.finish());
+        }
+        Ok(united)
+    })?;
+    Ok(of_threads.into_iter().fold(vec![ThetaSketch::default(); ids.len()], unite))
+}
+
+fn unite(a: Vec<ThetaSketch>, b: Vec<ThetaSketch>) -> Vec<ThetaSketch> {
+    a.into_iter().zip(b).map(|(a, b)| a.union(b)).collect()
+}
+
+/// Writes a blob for each column; gives what metadata says of the file, and the estimates.
+fn write_sketches(
+    table: &Table,
+    snapshot: &Snapshot,
+    ids: &[FieldId],
+    sketches: &[ThetaSketch],
+) -> Result<(StatisticsFile, Vec<i64>)> {
+    let by = format!("frazil {}", env!("CARGO_PKG_VERSION"));
+    let mut builder = FileBuilder::new(BTreeMap::from([("created-by".to_owned(), by)]));
+    let mut bytes = FileBuilder::START.to_vec();
+    let (mut blobs, mut estimates) = (Vec::new(), Vec::new());
+    for (id, sketch) in ids.iter().zip(sketches) {
+        let stored = zstd::bulk::compress(&sketch.to_bytes(), 0)
+            .map_err(|e| Error::internal("a sketch can't be compressed").because(e))?;
+        let estimate = sketch.estimate() as i64;
+        let properties = BTreeMap::from([("ndv".to_owned(), estimate.to_string())]);
+        blobs.push(json!({
+            "type": THETA_SKETCH,
+            "snapshot-id": snapshot.id,
+            "sequence-number": snapshot.sequence_number,
+            "fields": [id],
+            "properties": properties,
+        }));
+        builder.add(Blob {
+            kind: THETA_SKETCH.to_owned(),
+            fields: vec![*id],
+            snapshot_id: snapshot.id,
+            sequence_number: snapshot.sequence_number,
+            offset: 0,
+            length: stored.len() as u64,
+            compression: Some("zstd".to_owned()),
+            properties,
+        });
+        bytes.extend(stored);
+        estimates.push(estimate);
+    }
+    let footer = builder.finish()?;
+    bytes.extend(&footer);
+    let path = new_path(table, &format!("{}-{}.stats", snapshot.id, uuid::Uuid::new_v4()));
+    table.inner.store.put_if_absent(&path, &bytes)?;
+    let file = StatisticsFile::from_json(json!({
+        "snapshot-id": snapshot.id,
+        "statistics-path": path,
+        "file-size-in-bytes": bytes.len(),
+        "file-footer-size-in-bytes": footer.len(),
+        "blob-metadata": Json::Array(blobs),
+    }))?;
+    Ok((file, estimates))
+}
+
+/// Where a statistics file of this name goes.
+pub(crate) fn new_path(table: &Table, name: &str) -> String {
+    join(&join(table.location(), METADATA_FOLDER), name)
+}
+
+/// Commits that a snapshot has this file; deletes it if the commit certainly failed.
+pub(crate) fn set(table: &Table, kind: StatisticsKind, file: StatisticsFile) -> Result<Table> {
+    let change = SetStatistics { kind, file: Arc::new(file), store: table.inner.store.clone() };
+    committing::commit(table, vec![Box::new(change)]).into_result()
+}
+
+/// The file of a snapshot's statistics, as a change of the table.
+struct SetStatistics {
+    kind: StatisticsKind,
+    file: Arc<StatisticsFile>,
+    store: Arc<dyn Store>,
+}
+
+impl Change for SetStatistics {
+    fn apply(&mut self, base: &TableMetadata, now_ms: i64) -> Result<TableMetadata> {
+        base.with_statistics(self.kind, self.file.clone(), now_ms)
+    }
+
+    fn is_in(&self, metadata: &TableMetadata) -> bool {
+        metadata.statistics_of(self.kind).contains(&self.file)
+    }
+
+    fn is_marked_in(&self, metadata: &TableMetadata) -> bool {
+        self.is_in(metadata)
+    }
+
+    fn clean_up(&mut self) {
+        // A left-over is a harmless orphan; the commit's own error matters more.
+        let _ = self.store.delete(&self.file.path);
+    }
+}

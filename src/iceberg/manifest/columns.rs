@@ -1,0 +1,348 @@
+//! Manifests: the files of a snapshot with their partition tuples and column metrics.
+//!
+//! ```no_run
+//! # fn main() -> frazil::error::Result<()> {
+//! use frazil::iceberg::entries::EntryRequest;
+//! use frazil::iceberg::manifest::{Inherited, Manifest};
+//!
+//! # let bytes = Vec::new();
+//! let manifest = Manifest::parse(&bytes)?;
+//! let inherited = Inherited { snapshot_id: Some(7), sequence_number: 3 };
+//! let entries = manifest.decode(0..manifest.block_count(), &EntryRequest::default(), &inherited)?;
+//! # Ok(()) }
+//! ```
+//!
+//! [`Manifest::decode`] takes a range of blocks, so that threads can share one manifest.
+//!
+//! Source: Iceberg specification, "Manifests" and "Sequence Number Inheritance".
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::decode;
+use super::entries::{DELETED, EntryColumns, EntryRequest};
+use super::layout::Layout;
+use super::list::ManifestContent;
+use crate::codec::avro::{Container, Inflater};
+use crate::error::{Error, Result};
+use crate::format::task::{DataFile, FileContent, FileMetrics, Partition, PartitionValue};
+use crate::format::wire::plain::PlainFile;
+use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, temporal};
+
+/// What entries take from the manifest list's entry of their manifest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inherited {
+    /// `added_snapshot_id`.
+    pub snapshot_id: Option<i64>,
+    /// `sequence_number`; 0 in v1.
+    pub sequence_number: i64,
+}
+
+/// A manifest over the bytes of a whole file: the header is read, the entries are not.
+#[derive(Debug)]
+pub struct Manifest<'a> {
+    pub(crate) container: Container<'a>,
+    layout: Arc<Layout>,
+    /// `partition-spec-id`; v1 may lack it.
+    pub spec_id: Option<i32>,
+    /// The fields of partition tuples: those of the header's spec, then any that only the entries have (source id 0,
+    /// unknown transform).
+    pub spec_fields: Arc<[PartitionField]>,
+    /// The types of partition tuples as the file has them; `Unknown` for a field that its entries lack.
+    pub partition_types: Arc<[PrimitiveType]>,
+    /// `content`; data in v1.
+    pub content: ManifestContent,
+    /// `format-version`; 1 if there is none.
+    pub format_version: u8,
+    /// `schema-id`; many writers leave it out.
+    pub schema_id: Option<i32>,
+}
+
+impl<'a> Manifest<'a> {
+    /// Reads the header and finds the blocks.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the bytes are no whole manifest; `Unsupported` for an unknown codec or content, or partition
+    /// values of a type that Iceberg does not have.
+    pub fn parse(bytes: &'a [u8]) -> Result<Manifest<'a>> {
+        Manifest::parse_like(bytes, None)
+    }
+
+    /// As [`Manifest::parse`], sharing what was compiled for another manifest if both have the same header. Manifests of a
+    /// table mostly do, and reading the header is most of the work for small ones.
+    ///
+    /// # Errors
+    /// As [`Manifest::parse`].
+    pub fn parse_like(bytes: &'a [u8], other: Option<&Arc<Layout>>) -> Result<Manifest<'a>> {
+        let container = Container::parse(bytes)?;
+        let spec = container.metadata_text("partition-spec")?;
+        let schema = container.schema_json()?;
+        let layout = match other.filter(|l| l.is_of(schema, spec)) {
+            Some(layout) => layout.clone(),
+            None => Layout::of(schema, spec)?,
+        };
+        let number = |key: &str| -> Result<Option<i32>> {
+            let Some(text) = container.metadata_text(key)? else { return Ok(None) };
+            let bad = |_| Error::corrupt(format!("'{key}' of the manifest is '{text}', which is no number"));
+            text.trim().parse().map(Some).map_err(bad)
+        };
+        let version = number("format-version")?.unwrap_or(1);
+        let content = match container.metadata_text("content")? {
+            None | Some("data") => ManifestContent::Data,
+            Some("deletes") => ManifestContent::Deletes,
+            Some(other) => return Err(Error::unsupported(format!("a manifest has the content '{other}'"))),
+        };
+        Ok(Manifest {
+            spec_id: number("partition-spec-id")?,
+            schema_id: number("schema-id")?,
+            spec_fields: layout.fields.clone(),
+            partition_types: layout.types.clone(),
+            content,
+            format_version: u8::try_from(version)
+                .map_err(|_| Error::unsupported(format!("a manifest has the format version {version}")))?,
+            container,
+            layout,
+        })
+    }
+
+    /// What was compiled from the header, for [`Manifest::parse_like`].
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    /// The table schema at the time of writing, as JSON text.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is not UTF-8.
+    pub fn schema_json(&self) -> Result<Option<&'a str>> {
+        self.container.metadata_text("schema")
+    }
+
+    /// Blocks, which can be decoded independently.
+    pub fn block_count(&self) -> usize {
+        self.container.blocks.len()
+    }
+
+    /// Entries in some blocks, as claimed by the file; more than it has bytes is a lie that [`Manifest::decode`] finds.
+    pub fn entry_count(&self, blocks: Range<usize>) -> u64 {
+        let blocks = self.container.blocks.get(blocks).unwrap_or_default();
+        blocks.iter().fold(0, |n, b| n.saturating_add(b.count))
+    }
+
+    /// Decodes the entries of some blocks, in the order of the file.
+    ///
+    /// A missing snapshot id becomes the manifest's. A missing sequence number becomes the manifest's for status ADDED or
+    /// where that is 0; in manifests without the column it is 0; otherwise it stays unknown, as in Java.
+    ///
+    /// # Errors
+    /// `CorruptTable` with the number of the block if its bytes are not what they claim; `Unsupported` for an unknown file
+    /// format or content; `InvalidInput` if there is no such block.
+    pub fn decode(&self, blocks: Range<usize>, request: &EntryRequest, inherited: &Inherited) -> Result<EntryColumns> {
+        self.decode_with(&mut Inflater::default(), blocks, request, inherited)
+    }
+
+    /// As [`Manifest::decode`], with a decompressor that serves several calls.
+    ///
+    /// # Errors
+    /// As [`Manifest::decode`].
+    pub fn decode_with(
+        &self,
+        inflater: &mut Inflater,
+        blocks: Range<usize>,
+        request: &EntryRequest,
+        inherited: &Inherited,
+    ) -> Result<EntryColumns> {
+        let mut columns = self.decode_plain(inflater, blocks, request)?;
+        columns.inherit(inherited, self.layout.has_sequence_numbers);
+        Ok(columns)
+    }
+
+    /// As [`Manifest::decode_with`], with nothing inherited: what the file alone says.
+    pub(crate) fn decode_plain(
+        &self,
+        inflater: &mut Inflater,
+        blocks: Range<usize>,
+        request: &EntryRequest,
+    ) -> Result<EntryColumns> {
+        decode::decode(self, blocks, request, inflater)
+    }
+}
+
+/// Gives the live entries of one manifest their row ids: each without one gets `first` plus the rows of those before it
+/// that had none either. `batches` are all its blocks in order. For manifests that have a first row id (v3).
+///
+/// # Errors
+/// `CorruptTable` if the ids run out of range.
+pub fn assign_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryColumns>, first: i64) -> Result<()> {
+    let mut next = first;
+    for batch in batches {
+        for ((id, status), rows) in batch.first_row_id.iter_mut().zip(&batch.status).zip(&batch.record_count) {
+            if id.is_none() && *status != DELETED {
+                *id = Some(next);
+                next = next.checked_add(*rows).ok_or_else(|| Error::corrupt("row ids run out of range"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Takes the row ids of entries away: in a manifest without a first row id they mean nothing, as in Java.
+pub fn clear_first_row_ids<'b>(batches: impl IntoIterator<Item = &'b mut EntryColumns>) {
+    batches.into_iter().for_each(|b| b.first_row_id.fill(None));
+}
+
+impl EntryColumns {
+    /// The file of one row, with the partition that [`partition_of`] made for it. Metrics only if they were kept.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there is no such row; `CorruptTable` if an equality id is no field id.
+    pub fn data_file(&self, row: usize, partition: Arc<Partition>) -> Result<DataFile> {
+        let no_row = || Error::invalid(format!("there is no entry {row}"));
+        let text = |bytes: Option<&[u8]>| {
+            bytes.map(|b| std::str::from_utf8(b).map(str::to_owned).map_err(no_path)).transpose()
+        };
+        let path = text(self.path.get(row))?.ok_or_else(no_row)?;
+        let field_ids = |ids: &[i64]| ids.iter().map(|id| i32::try_from(*id)).collect::<Result<Vec<_>, _>>();
+        let equality_ids = self.equality_ids.get(row).map(field_ids).transpose();
+        Ok(DataFile {
+            content: *self.content.get(row).ok_or_else(no_row)?,
+            format: *self.format.get(row).ok_or_else(no_row)?,
+            partition,
+            record_count: *self.record_count.get(row).ok_or_else(no_row)?,
+            size_bytes: *self.size_bytes.get(row).ok_or_else(no_row)?,
+            sequence_number: self.sequence_number.get(row).copied().flatten(),
+            file_sequence_number: self.file_sequence_number.get(row).copied().flatten(),
+            snapshot_id: self.snapshot_id.get(row).copied().flatten(),
+            metrics: self.metrics_of(row),
+            key_metadata: self.key_metadata.get(row).map(<[u8]>::to_vec),
+            split_offsets: self.split_offsets.get(row).map(<[i64]>::to_vec),
+            equality_ids: equality_ids
+                .map_err(|e| Error::corrupt("an equality id is no field id").because(e).with("file", &path))?,
+            sort_order_id: self.sort_order_id.get(row).copied().flatten(),
+            first_row_id: self.first_row_id.get(row).copied().flatten(),
+            referenced_data_file: text(self.referenced_data_file.get(row))?,
+            content_offset: self.content_offset.get(row).copied().flatten(),
+            content_size_bytes: self.content_size_bytes.get(row).copied().flatten(),
+            leveled: None,
+            path,
+        })
+    }
+
+    /// Whether [`EntryColumns::plain_file`] has all of a row.
+    pub(crate) fn is_plain(&self, row: usize) -> bool {
+        let has_more = self.key_metadata.get(row).is_some()
+            || self.equality_ids.get(row).is_some()
+            || self.referenced_data_file.get(row).is_some()
+            || matches!(self.content_offset.get(row), Some(Some(_)))
+            || matches!(self.content_size_bytes.get(row), Some(Some(_)))
+            || self.all_metrics.get(row).is_some()
+            || self.encoded_metrics.get(row).is_some();
+        self.is_data(row) && !has_more
+    }
+
+    /// A data file that has nothing else ([`EntryColumns::is_plain`]).
+    ///
+    /// # Errors
+    /// As [`EntryColumns::data_file`].
+    pub fn plain_file(&self, row: usize) -> Result<PlainFile<'_>> {
+        let no_row = || Error::invalid(format!("there is no entry {row}"));
+        let path = self.path.get(row).ok_or_else(no_row)?;
+        Ok(PlainFile {
+            path: std::str::from_utf8(path).map_err(no_path)?,
+            format: *self.format.get(row).ok_or_else(no_row)?,
+            record_count: *self.record_count.get(row).ok_or_else(no_row)?,
+            size_bytes: *self.size_bytes.get(row).ok_or_else(no_row)?,
+            sequence_number: self.sequence_number.get(row).copied().flatten(),
+            file_sequence_number: self.file_sequence_number.get(row).copied().flatten(),
+            snapshot_id: self.snapshot_id.get(row).copied().flatten(),
+            sort_order_id: self.sort_order_id.get(row).copied().flatten(),
+            first_row_id: self.first_row_id.get(row).copied().flatten(),
+            split_offsets: self.split_offsets.get(row),
+        })
+    }
+
+    fn metrics_of(&self, row: usize) -> Option<FileMetrics> {
+        let known = self.all_metrics.get(row).cloned().map(FileMetrics::from);
+        known.or_else(|| Some(FileMetrics::encoded(self.encoded_metrics.get(row)?, self.layout.clone()?)))
+    }
+
+    /// Whether the row is a data file.
+    pub fn is_data(&self, row: usize) -> bool {
+        self.content.get(row) == Some(&FileContent::Data)
+    }
+}
+
+#[cold]
+fn no_path(e: std::str::Utf8Error) -> Error {
+    Error::corrupt("a file's path is not UTF-8").because(e)
+}
+
+/// The partition of files under a table's spec, from a tuple of a manifest.
+///
+/// Fields meet by id, never by position. A value is widened to the type that the field has now; where the source column
+/// is dropped, or the value does not fit, the type is the file's.
+pub fn partition_of(
+    spec: &PartitionSpec,
+    schema: &Schema,
+    file_fields: &[PartitionField],
+    file_types: &[PrimitiveType],
+    tuple: &[Option<Value>],
+) -> Partition {
+    let value = |field: &PartitionField| {
+        let place = file_fields.iter().position(|f| f.field_id == field.field_id);
+        let of_file = place.and_then(|i| file_types.get(i)).unwrap_or(&PrimitiveType::Unknown);
+        let value = place.and_then(|i| tuple.get(i)).cloned().flatten();
+        let now = field.result_type(schema);
+        let (ty, value) = match value {
+            None if now == PrimitiveType::Unknown => (of_file.clone(), None),
+            None => (now, None),
+            Some(v) => match widen(v, of_file, &now) {
+                Ok(v) => (now, Some(v)),
+                Err(v) => (of_file.clone(), Some(v)),
+            },
+        };
+        PartitionValue {
+            name: field.name.clone(),
+            field_id: field.field_id,
+            source_id: field.source_id,
+            transform: field.transform.clone(),
+            ty,
+            value,
+        }
+    };
+    Partition { spec_id: spec.id, values: spec.fields.iter().map(value).collect() }
+}
+
+/// The value as one of type `to`, or the value itself if that can't be.
+fn widen(value: Value, from: &PrimitiveType, to: &PrimitiveType) -> Result<Value, Value> {
+    use PrimitiveType as P;
+    Ok(match (value, to) {
+        (v @ Value::Boolean(_), P::Boolean) => v,
+        (v @ Value::Int(_), P::Int | P::Date) => v,
+        (Value::Int(days), P::Timestamp | P::Timestamptz) if *from == P::Date => {
+            Value::Long(i64::from(days).saturating_mul(temporal::MICROS_PER_DAY))
+        }
+        (Value::Int(days), P::TimestampNs | P::TimestamptzNs) if *from == P::Date => {
+            Value::Long(i64::from(days).saturating_mul(temporal::MICROS_PER_DAY * 1000))
+        }
+        (Value::Int(v), P::Long) => Value::Long(i64::from(v)),
+        (v @ Value::Long(_), P::Long | P::Time) => v,
+        (v @ Value::Long(_), P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs) => v,
+        (v @ Value::Float(_), P::Float) => v,
+        (Value::Float(v), P::Double) => Value::Double(f64::from(v)),
+        (v @ Value::Double(_), P::Double) => v,
+        (v @ Value::Decimal(_), P::Decimal { .. }) => v,
+        (v @ Value::String(_), P::String) => v,
+        (v @ Value::Uuid(_), P::Uuid) => v,
+        (Value::Bytes(b), P::Uuid) => match <[u8; 16]>::try_from(&b[..]) {
+            Ok(bytes) => Value::Uuid(u128::from_be_bytes(bytes)),
+            Err(_) => return Err(Value::Bytes(b)),
+        },
+        (v @ Value::Bytes(_), P::Fixed(_) | P::Binary) => v,
+        (v, _) => return Err(v),
+    })
+}
+
+#[cfg(test)]
+#[path = "columns_tests.rs"]
+mod tests;

@@ -1,0 +1,544 @@
+//! The hot path: manifest entries from Avro bytes straight into columns.
+//!
+//! The writer's schema and the request compile to one list of steps; each entry runs through it once. What is not wanted
+//! is hopped over without looking at it. Nothing is allocated for an entry but what stays in the columns.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::columns::Manifest;
+use super::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
+use super::layout::{Column, Layout, Slot};
+use super::metrics::read_all;
+use crate::codec::avro::{Budget, Cursor, Inflater, Optional, Skip};
+use crate::codec::columns::BytesColumn;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::{ColumnMetrics, FileContent, FileFormat};
+use crate::types::FieldId;
+
+/// What to do with the next member of a record.
+enum Step {
+    Read(Column, Optional),
+    Skip(Skip),
+    /// Here the metrics maps begin.
+    BeginMetrics,
+    /// Here they end.
+    EndMetrics,
+}
+
+/// The compiled walk over one entry.
+struct Program {
+    entry: Vec<Step>,
+    file: Vec<Step>,
+    /// Over the whole data file, for entries that are dropped.
+    skip_file: Skip,
+    /// Over the partition tuple, its union included.
+    skip_partition: Skip,
+    lookup: Lookup,
+    keep_all: bool,
+    deleted_too: bool,
+}
+
+impl Program {
+    fn new(layout: &Layout, request: &EntryRequest) -> Result<Program> {
+        let all = request.all_metrics;
+        let wanted = |column: Column| match column {
+            Column::Sizes => all,
+            Column::ValueCounts
+            | Column::NullCounts
+            | Column::NanCounts
+            | Column::LowerBounds
+            | Column::UpperBounds => all || !request.metric_fields.is_empty(),
+            _ => true,
+        };
+        let mut budget = Budget::default();
+        let span = layout.metrics_span().filter(|_| request.encoded_metrics);
+        let mut steps = |slots: &[Slot], span: Option<Range<usize>>| -> Result<Vec<Step>> {
+            let mut steps = Vec::with_capacity(slots.len() + 2);
+            for (place, slot) in slots.iter().enumerate() {
+                steps.extend(span.as_ref().filter(|s| s.start == place).map(|_| Step::BeginMetrics));
+                match slot.column.filter(|c| wanted(*c)) {
+                    Some(column) => steps.push(Step::Read(column, slot.optional)),
+                    None => steps.push(Step::Skip(Skip::of(&slot.node, &mut budget)?)),
+                }
+                steps.extend(span.as_ref().filter(|s| s.end == place + 1).map(|_| Step::EndMetrics));
+            }
+            Ok(steps)
+        };
+        let (entry, file) = (steps(&layout.entry, None)?, steps(&layout.file, span)?);
+        let mut skip = |slots: &[Slot], column: Column| {
+            let slot = slots.iter().find(|s| s.column == Some(column));
+            slot.map_or(Ok(Skip::Nothing), |s| Skip::of(&s.node, &mut budget))
+        };
+        Ok(Program {
+            entry,
+            file,
+            skip_file: skip(&layout.entry, Column::DataFile)?,
+            skip_partition: skip(&layout.file, Column::Partition)?,
+            lookup: Lookup::new(&request.metric_fields),
+            keep_all: all,
+            deleted_too: request.deleted_too,
+        })
+    }
+}
+
+/// Field ids up to here are found by one index.
+const DENSE_IDS: usize = 4096;
+
+const NOT_WANTED: u32 = u32::MAX;
+
+/// Finds the place of a wanted field among the requested ones.
+struct Lookup {
+    dense: Vec<u32>,
+    sparse: HashMap<i64, u32>,
+}
+
+impl Lookup {
+    fn new(fields: &[FieldId]) -> Lookup {
+        let mut lookup = Lookup { dense: Vec::new(), sparse: HashMap::new() };
+        for (place, id) in fields.iter().enumerate() {
+            match usize::try_from(*id) {
+                Ok(id) if id < DENSE_IDS => {
+                    if lookup.dense.len() <= id {
+                        lookup.dense.resize(id + 1, NOT_WANTED);
+                    }
+                    if let Some(entry) = lookup.dense.get_mut(id) {
+                        *entry = place as u32;
+                    }
+                }
+                _ => {
+                    lookup.sparse.insert(i64::from(*id), place as u32);
+                }
+            }
+        }
+        lookup
+    }
+
+    #[inline]
+    fn place(&self, key: i64) -> usize {
+        match self.dense.get(key as usize) {
+            Some(place) => *place as usize,
+            None if self.sparse.is_empty() => NOT_WANTED as usize,
+            None => self.sparse.get(&key).map_or(NOT_WANTED as usize, |p| *p as usize),
+        }
+    }
+}
+
+/// Metrics of one wanted field in the entry at hand.
+#[derive(Clone)]
+struct FieldMetrics<'a> {
+    /// Values, nulls, NaNs.
+    counts: [i64; 3],
+    /// Lower, upper.
+    bounds: [Option<&'a [u8]>; 2],
+}
+
+impl FieldMetrics<'_> {
+    const NONE: Self = FieldMetrics { counts: [MISSING; 3], bounds: [None; 2] };
+}
+
+/// The entry at hand.
+#[derive(Default)]
+struct Row<'a> {
+    status: i64,
+    snapshot_id: Option<i64>,
+    sequence_number: Option<i64>,
+    file_sequence_number: Option<i64>,
+    content: i64,
+    path: &'a [u8],
+    format: &'a [u8],
+    partition: &'a [u8],
+    record_count: i64,
+    size_bytes: i64,
+    key_metadata: Option<&'a [u8]>,
+    has_split_offsets: bool,
+    has_equality_ids: bool,
+    sort_order_id: Option<i64>,
+    first_row_id: Option<i64>,
+    referenced_data_file: Option<&'a [u8]>,
+    content_offset: Option<i64>,
+    content_size: Option<i64>,
+    /// The bytes of the metrics maps.
+    metrics: Option<&'a [u8]>,
+}
+
+/// Decodes the entries of some blocks, as they are in the file: nothing is inherited.
+pub(crate) fn decode(
+    manifest: &Manifest<'_>,
+    blocks: Range<usize>,
+    request: &EntryRequest,
+    inflater: &mut Inflater,
+) -> Result<EntryColumns> {
+    let program = Program::new(manifest.layout(), request)?;
+    let mut sink = Sink::new(manifest, request);
+    let compressed =
+        blocks.clone().filter_map(|b| manifest.container.blocks.get(b)).map(|b| b.range.len()).sum::<usize>();
+    let claimed = usize::try_from(manifest.entry_count(blocks.clone())).unwrap_or(usize::MAX);
+    // Entries take a hundred bytes and more; a claim that the bytes don't cover is not believed.
+    sink.columns.reserve(claimed.min(compressed / 16));
+    for index in blocks {
+        let mut decode = || -> Result<()> {
+            let data = inflater.inflate(manifest.container.codec, manifest.container.block_data(index)?)?;
+            let count = manifest.container.blocks.get(index).map_or(0, |b| b.count);
+            // An entry has a status at least; a greater count lies.
+            if count > data.len() as u64 {
+                return Err(Error::corrupt(format!("the block claims {count} entries in {} bytes", data.len())));
+            }
+            Walk::new(&program).entries(Cursor::new(data), count, &mut sink)
+        };
+        decode().with("block", index)?;
+    }
+    Ok(sink.columns)
+}
+
+/// The pass over one block. The cursor goes from hand to hand by value, so that it stays in registers.
+struct Walk<'a, 'p> {
+    program: &'p Program,
+    metrics: Vec<FieldMetrics<'a>>,
+    all: ColumnMetrics,
+    split_offsets: Vec<i64>,
+    equality_ids: Vec<i64>,
+}
+
+impl<'a, 'p> Walk<'a, 'p> {
+    fn new(program: &'p Program) -> Self {
+        let (split_offsets, equality_ids) = (Vec::new(), Vec::new());
+        Walk { program, metrics: Vec::new(), all: ColumnMetrics::default(), split_offsets, equality_ids }
+    }
+
+    fn entries(&mut self, mut cursor: Cursor<'a>, count: u64, sink: &mut Sink<'_>) -> Result<()> {
+        let program = self.program;
+        let dropped = |row: &Row<'_>| row.status == i64::from(DELETED) && !program.deleted_too;
+        let fields = sink.columns.metrics.len();
+        for _ in 0..count {
+            let mut row = Row::default();
+            self.metrics.clear();
+            self.metrics.resize(fields, FieldMetrics::NONE);
+            if program.keep_all {
+                self.all = ColumnMetrics::default();
+            }
+            for step in &program.entry {
+                let (column, optional) = match step {
+                    Step::Skip(skip) => {
+                        cursor = skip.run(cursor)?;
+                        continue;
+                    }
+                    Step::BeginMetrics | Step::EndMetrics => continue,
+                    Step::Read(Column::DataFile, _) if dropped(&row) => {
+                        cursor = program.skip_file.run(cursor)?;
+                        continue;
+                    }
+                    Step::Read(column, optional) => (*column, *optional),
+                };
+                if !cursor.present(optional)? {
+                    absent(column)?;
+                    continue;
+                }
+                match column {
+                    Column::Status => row.status = cursor.long()?,
+                    Column::SnapshotId => row.snapshot_id = Some(cursor.long()?),
+                    Column::SequenceNumber => row.sequence_number = Some(cursor.long()?),
+                    Column::FileSequenceNumber => row.file_sequence_number = Some(cursor.long()?),
+                    _ => cursor = self.file(cursor, &mut row)?,
+                }
+            }
+            if !dropped(&row) {
+                sink.push(&row, self)?;
+            }
+        }
+        if cursor.rest().is_empty() {
+            return Ok(());
+        }
+        Err(Error::corrupt("the block holds more than its entries"))
+    }
+
+    fn file(&mut self, mut cursor: Cursor<'a>, row: &mut Row<'a>) -> Result<Cursor<'a>> {
+        let program = self.program;
+        for step in &program.file {
+            let (column, optional) = match step {
+                Step::Skip(skip) => {
+                    cursor = skip.run(cursor)?;
+                    continue;
+                }
+                Step::BeginMetrics => {
+                    row.metrics = Some(cursor.rest());
+                    continue;
+                }
+                Step::EndMetrics => {
+                    row.metrics = row.metrics.and_then(|m| m.get(..m.len() - cursor.rest().len()));
+                    continue;
+                }
+                Step::Read(Column::Partition, _) => {
+                    let before = cursor.rest();
+                    cursor = program.skip_partition.run(cursor)?;
+                    row.partition = before.get(..before.len() - cursor.rest().len()).unwrap_or_default();
+                    continue;
+                }
+                Step::Read(column, optional) => (*column, *optional),
+            };
+            if !cursor.present(optional)? {
+                absent(column)?;
+                continue;
+            }
+            match column {
+                Column::Content => row.content = cursor.long()?,
+                Column::Path => row.path = cursor.bytes()?,
+                Column::Format => row.format = cursor.bytes()?,
+                Column::RecordCount => row.record_count = cursor.long()?,
+                Column::SizeBytes => row.size_bytes = cursor.long()?,
+                Column::KeyMetadata => row.key_metadata = Some(cursor.bytes()?),
+                Column::SortOrderId => row.sort_order_id = Some(cursor.long()?),
+                Column::FirstRowId => row.first_row_id = Some(cursor.long()?),
+                Column::ReferencedDataFile => row.referenced_data_file = Some(cursor.bytes()?),
+                Column::ContentOffset => row.content_offset = Some(cursor.long()?),
+                Column::ContentSize => row.content_size = Some(cursor.long()?),
+                Column::SplitOffsets => {
+                    row.has_split_offsets = true;
+                    cursor = read_list(cursor, &mut self.split_offsets)?;
+                }
+                Column::EqualityIds => {
+                    row.has_equality_ids = true;
+                    cursor = read_list(cursor, &mut self.equality_ids)?;
+                }
+                column => cursor = self.metrics(column, cursor)?,
+            }
+        }
+        Ok(cursor)
+    }
+
+    /// A metrics map, into the wanted fields' places or whole or both.
+    fn metrics(&mut self, column: Column, cursor: Cursor<'a>) -> Result<Cursor<'a>> {
+        if self.program.keep_all {
+            let after = read_all(column, cursor.clone(), &mut self.all)?;
+            if column == Column::Sizes || self.metrics.is_empty() {
+                return Ok(after);
+            }
+        }
+        let (metrics, lookup) = (&mut self.metrics[..], &self.program.lookup);
+        match column {
+            Column::ValueCounts => read_counts::<0>(cursor, metrics, lookup),
+            Column::NullCounts => read_counts::<1>(cursor, metrics, lookup),
+            Column::NanCounts => read_counts::<2>(cursor, metrics, lookup),
+            Column::LowerBounds => read_bounds::<0>(cursor, metrics, lookup),
+            _ => read_bounds::<1>(cursor, metrics, lookup),
+        }
+    }
+}
+
+#[inline(never)]
+fn read_counts<'a, const WHICH: usize>(
+    mut cursor: Cursor<'a>,
+    metrics: &mut [FieldMetrics<'a>],
+    lookup: &Lookup,
+) -> Result<Cursor<'a>> {
+    while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
+        for _ in 0..run.count {
+            match metrics.get_mut(lookup.place(cursor.long()?)) {
+                Some(metrics) => metrics.counts[WHICH] = cursor.long()?.max(MISSING),
+                None => cursor.skip_varint()?,
+            }
+        }
+        run.check(before, &cursor)?;
+    }
+    Ok(cursor)
+}
+
+#[inline(never)]
+fn read_bounds<'a, const WHICH: usize>(
+    mut cursor: Cursor<'a>,
+    metrics: &mut [FieldMetrics<'a>],
+    lookup: &Lookup,
+) -> Result<Cursor<'a>> {
+    while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
+        for _ in 0..run.count {
+            let place = lookup.place(cursor.long()?);
+            let value = cursor.bytes()?;
+            if let Some(metrics) = metrics.get_mut(place) {
+                metrics.bounds[WHICH] = Some(value);
+            }
+        }
+        run.check(before, &cursor)?;
+    }
+    Ok(cursor)
+}
+
+#[inline]
+fn absent(column: Column) -> Result<()> {
+    if column.is_required() {
+        return Err(Error::corrupt(format!("an entry has no value for {column:?}")));
+    }
+    Ok(())
+}
+
+fn read_list<'a>(mut cursor: Cursor<'a>, out: &mut Vec<i64>) -> Result<Cursor<'a>> {
+    out.clear();
+    while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
+        for _ in 0..run.count {
+            out.push(cursor.long()?);
+        }
+        run.check(before, &cursor)?;
+    }
+    Ok(cursor)
+}
+
+/// Where entries go: columns, with partition tuples interned.
+struct Sink<'m> {
+    layout: &'m Layout,
+    columns: EntryColumns,
+    tuples: HashMap<Box<[u8]>, u32>,
+    recent: Vec<u32>,
+    keep_all: bool,
+    keep_encoded: bool,
+}
+
+impl<'m> Sink<'m> {
+    fn new(manifest: &'m Manifest<'_>, request: &EntryRequest) -> Self {
+        let metric = |id: &FieldId| MetricColumn { field_id: *id, ..MetricColumn::default() };
+        let columns = EntryColumns {
+            metrics: request.metric_fields.iter().map(metric).collect(),
+            layout: request.encoded_metrics.then(|| manifest.layout().clone()),
+            ..EntryColumns::default()
+        };
+        Sink {
+            layout: manifest.layout(),
+            columns,
+            tuples: HashMap::new(),
+            recent: vec![0; RECENT_SLOTS],
+            keep_all: request.all_metrics,
+            keep_encoded: request.encoded_metrics,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, row: &Row<'_>, walk: &mut Walk<'_, '_>) -> Result<()> {
+        let status = u8::try_from(row.status).ok().filter(|s| *s <= DELETED);
+        let status = status.ok_or_else(|| bad_number("status", row.status))?;
+        let content = match row.content {
+            0 => FileContent::Data,
+            1 => FileContent::PositionDeletes,
+            2 => FileContent::EqualityDeletes,
+            other => return Err(Error::unsupported(format!("an entry has file content {other}"))),
+        };
+        if row.record_count < 0 {
+            return Err(bad_number("record count", row.record_count).with("file", lossy(row.path)));
+        }
+        if row.size_bytes < 0 {
+            return Err(bad_number("size", row.size_bytes).with("file", lossy(row.path)));
+        }
+        check_path(row.path)?;
+        row.referenced_data_file.map_or(Ok(()), check_path)?;
+        let partition = self.partition(row.partition)?;
+        let sort_order_id = row.sort_order_id.map(|id| i32::try_from(id).map_err(|_| bad_number("sort order id", id)));
+        let c = &mut self.columns;
+        c.status.push(status);
+        c.snapshot_id.push(row.snapshot_id);
+        c.sequence_number.push(row.sequence_number);
+        c.file_sequence_number.push(row.file_sequence_number);
+        c.content.push(content);
+        put(&mut c.path, Some(row.path))?;
+        c.format.push(parse_format(row.format)?);
+        c.record_count.push(row.record_count);
+        c.size_bytes.push(row.size_bytes);
+        c.partition.push(partition);
+        put(&mut c.key_metadata, row.key_metadata)?;
+        let lists = c.split_offsets.push(row.has_split_offsets.then_some(&walk.split_offsets[..]))
+            & c.equality_ids.push(row.has_equality_ids.then_some(&walk.equality_ids[..]));
+        if !lists {
+            return Err(too_much());
+        }
+        c.sort_order_id.push(sort_order_id.transpose()?);
+        c.first_row_id.push(row.first_row_id);
+        put(&mut c.referenced_data_file, row.referenced_data_file)?;
+        c.content_offset.push(row.content_offset);
+        c.content_size_bytes.push(row.content_size);
+        for (column, metrics) in c.metrics.iter_mut().zip(&walk.metrics) {
+            column.value_count.push(metrics.counts[0]);
+            column.null_count.push(metrics.counts[1]);
+            column.nan_count.push(metrics.counts[2]);
+            put(&mut column.lower, metrics.bounds[0])?;
+            put(&mut column.upper, metrics.bounds[1])?;
+        }
+        if self.keep_encoded {
+            put(&mut c.encoded_metrics, row.metrics)?;
+        }
+        if self.keep_all {
+            c.all_metrics.push(std::mem::take(&mut walk.all));
+        }
+        Ok(())
+    }
+
+    /// The index of a partition tuple, by its bytes.
+    #[inline]
+    fn partition(&mut self, raw: &[u8]) -> Result<u32> {
+        let recent = recent_slot(raw);
+        if let Some(index) = self.recent.get(recent)
+            && self.columns.encoded_partitions.get(*index as usize) == Some(raw)
+        {
+            return Ok(*index);
+        }
+        let index = match self.tuples.get(raw) {
+            Some(index) => *index,
+            None => {
+                let index = self.columns.partitions.len() as u32;
+                self.columns.partitions.push(self.layout.tuple(raw)?);
+                put(&mut self.columns.encoded_partitions, Some(raw))?;
+                self.tuples.insert(raw.into(), index);
+                index
+            }
+        };
+        if let Some(slot) = self.recent.get_mut(recent) {
+            *slot = index;
+        }
+        Ok(index)
+    }
+}
+
+/// Slots for tuples seen lately, so that most need no hashing that withstands chosen keys.
+const RECENT_SLOTS: usize = 1024;
+
+/// Where a tuple would be among the recent ones: a quick mix of its last bytes, where neighbours differ.
+#[inline]
+fn recent_slot(raw: &[u8]) -> usize {
+    let tail = match raw.last_chunk::<8>() {
+        Some(tail) => u64::from_le_bytes(*tail),
+        None => raw.iter().fold(0, |n, b| n << 8 | u64::from(*b)),
+    };
+    (tail.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54) as usize
+}
+
+#[inline]
+fn put(column: &mut BytesColumn, value: Option<&[u8]>) -> Result<()> {
+    if column.push(value) { Ok(()) } else { Err(too_much()) }
+}
+
+#[cold]
+fn too_much() -> Error {
+    Error::unsupported("these blocks of a manifest hold more than 4 GiB").hint("Decode fewer blocks at a time")
+}
+
+#[cold]
+fn bad_number(what: &str, value: i64) -> Error {
+    Error::corrupt(format!("an entry has a {what} of {value}"))
+}
+
+#[inline]
+fn check_path(path: &[u8]) -> Result<()> {
+    if path.is_ascii() {
+        return Ok(());
+    }
+    std::str::from_utf8(path).map_err(|e| Error::corrupt("a file's path is not UTF-8").because(e)).map(|_| ())
+}
+
+fn lossy(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
+#[inline]
+fn parse_format(name: &[u8]) -> Result<FileFormat> {
+    let format = std::str::from_utf8(name).ok().and_then(FileFormat::parse);
+    format
+        .ok_or_else(|| Error::unsupported(format!("the file format '{}' is not known", String::from_utf8_lossy(name))))
+}

@@ -1,0 +1,362 @@
+//! Writing manifests as Java does: same schema, same metadata, with the counts and summaries for the manifest list.
+//!
+//! Source: Iceberg specification, "Manifests" and "Manifest Lists".
+
+use super::avro::manifest_entry_schema;
+use super::entries::{ADDED, DELETED, EXISTING};
+use super::list::{FieldSummary, ManifestContent};
+use crate::codec::avro::encode::{
+    put_boolean, put_bytes, put_double, put_float, put_int, put_items, put_long, put_optional,
+};
+use crate::codec::avro::{Codec, ContainerWriter};
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::{ColumnMetrics, DataFile, FieldMap, FileContent, FileMetrics};
+use crate::iceberg::spec::partition::spec_fields_to_json;
+use crate::types::decimal::bytes_of_precision;
+use crate::types::schema_json::schema_to_json;
+use crate::types::value::encode_bound;
+use crate::types::{PartitionField, PartitionSpec, PrimitiveType, Schema, Value, ValueRef};
+
+/// An entry to write. Its snapshot id and sequence numbers are written, not those in `file`.
+#[derive(Clone, Debug)]
+pub struct ManifestEntry {
+    /// [`EXISTING`], [`ADDED`] or [`DELETED`].
+    pub status: u8,
+    /// The snapshot that added the file, or deleted it; `None` is inherited.
+    pub snapshot_id: Option<i64>,
+    /// Data sequence number; `None`, which is inherited, only if added.
+    pub sequence_number: Option<i64>,
+    /// Sequence number of the commit that added the file.
+    pub file_sequence_number: Option<i64>,
+    /// The file.
+    pub file: DataFile,
+}
+
+/// What the header of a manifest says.
+#[derive(Clone, Debug)]
+pub struct ManifestHeader<'a> {
+    /// 1, 2 or 3.
+    pub format_version: u8,
+    /// The table's schema.
+    pub schema: &'a Schema,
+    /// The spec of every entry.
+    pub spec: &'a PartitionSpec,
+    /// What the files hold.
+    pub content: ManifestContent,
+    /// How blocks are compressed; Java's default is deflate.
+    pub codec: Codec,
+    /// The codec's level; `None` for a balanced one.
+    pub compression_level: Option<i32>,
+}
+
+/// A manifest and what a manifest list says of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct EncodedManifest {
+    /// The file.
+    pub bytes: Vec<u8>,
+    pub added_files_count: i64,
+    pub existing_files_count: i64,
+    pub deleted_files_count: i64,
+    pub added_rows_count: i64,
+    pub existing_rows_count: i64,
+    pub deleted_rows_count: i64,
+    /// One for each field of the spec. `None` if they can't be given for every reader: Java orders UUIDs as pairs of signed
+    /// numbers, others as unsigned bytes, and these values have other bounds in each order.
+    pub partitions: Option<Vec<FieldSummary>>,
+    /// The lowest data sequence number of live entries; `None` if each inherits it.
+    pub min_sequence_number: Option<i64>,
+}
+
+/// Writes a manifest.
+///
+/// # Errors
+/// `InvalidInput` if an entry lacks what the format version requires, can't be in this manifest, or has a partition value
+/// that is not of the field's type; `Unsupported` for another format version.
+pub fn encode_manifest(entries: &[ManifestEntry], header: &ManifestHeader<'_>) -> Result<EncodedManifest> {
+    let version = header.format_version;
+    if !(1..=3).contains(&version) {
+        return Err(Error::unsupported(format!("manifests of format version {version} can't be written")));
+    }
+    if version == 1 && header.content == ManifestContent::Deletes {
+        return Err(Error::invalid("a v1 table can't have delete manifests"));
+    }
+    let fields = &header.spec.fields;
+    let types: Vec<PrimitiveType> = fields.iter().map(|f| field_type(f, header.schema, entries)).collect();
+    let schema = manifest_entry_schema(version, fields, &types).to_string();
+    let metadata = header_metadata(header);
+    let metadata: Vec<(&str, &str)> = metadata.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let mut writer = ContainerWriter::new(&schema, &metadata, header.codec).with_level(header.compression_level);
+    let mut out = EncodedManifest::default();
+    let mut summaries = vec![Summary::default(); fields.len()];
+    let mut record = Vec::new();
+    for entry in entries {
+        let tuple = tuple_of(&entry.file, fields);
+        record.clear();
+        check(entry, header)
+            .and_then(|()| put_entry(&mut record, entry, header, &tuple, &types))
+            .with("file", &entry.file.path)?;
+        tuple.iter().zip(&mut summaries).for_each(|(value, summary)| summary.add(*value));
+        writer.record(|block| block.extend_from_slice(&record));
+        count(&mut out, entry);
+    }
+    out.partitions = summaries.into_iter().map(Summary::finish).collect();
+    out.bytes = writer.finish()?;
+    Ok(out)
+}
+
+fn header_metadata(header: &ManifestHeader<'_>) -> Vec<(&'static str, String)> {
+    let mut out = vec![
+        ("schema", schema_to_json(header.schema).to_string()),
+        ("schema-id", header.schema.id.to_string()),
+        ("partition-spec", spec_fields_to_json(&header.spec.fields).to_string()),
+        ("partition-spec-id", header.spec.id.to_string()),
+        ("format-version", header.format_version.to_string()),
+    ];
+    if header.format_version > 1 {
+        let content = if header.content == ManifestContent::Data { "data" } else { "deletes" };
+        out.push(("content", content.to_owned()));
+    }
+    out
+}
+
+/// The type now; of a dropped source column the type that the files have.
+fn field_type(field: &PartitionField, schema: &Schema, entries: &[ManifestEntry]) -> PrimitiveType {
+    let now = field.result_type(schema);
+    if now != PrimitiveType::Unknown {
+        return now;
+    }
+    let values = entries.iter().flat_map(|e| &e.file.partition.values).filter(|v| v.field_id == field.field_id);
+    values.map(|v| &v.ty).find(|ty| **ty != PrimitiveType::Unknown).unwrap_or(&now).clone()
+}
+
+/// The file's partition values in the order of the spec.
+fn tuple_of<'a>(file: &'a DataFile, fields: &[PartitionField]) -> Vec<Option<ValueRef<'a>>> {
+    let value = |f: &PartitionField| file.partition.values.iter().find(|v| v.field_id == f.field_id)?.value.as_ref();
+    fields.iter().map(|f| value(f).map(Value::as_ref)).collect()
+}
+
+fn check(entry: &ManifestEntry, header: &ManifestHeader<'_>) -> Result<()> {
+    let file = &entry.file;
+    if (file.content == FileContent::Data) != (header.content == ManifestContent::Data) {
+        return Err(Error::invalid("a manifest holds either data files or delete files"));
+    }
+    if file.partition.spec_id != header.spec.id {
+        return Err(Error::invalid(format!(
+            "a file of partition spec {} can't be in a manifest of spec {}",
+            file.partition.spec_id, header.spec.id
+        )));
+    }
+    if file.record_count < 0 || file.size_bytes < 0 {
+        return Err(Error::invalid("a file has a negative size or number of rows"));
+    }
+    if entry.status > DELETED {
+        return Err(Error::invalid(format!("there is no entry status {}", entry.status)));
+    }
+    if header.format_version == 1 && entry.snapshot_id.is_none() {
+        return Err(Error::invalid("an entry of a v1 manifest needs a snapshot id"));
+    }
+    if header.format_version > 1 && entry.status != ADDED && entry.sequence_number.is_none() {
+        return Err(Error::invalid("only an added file may inherit its sequence number"));
+    }
+    Ok(())
+}
+
+fn count(out: &mut EncodedManifest, entry: &ManifestEntry) {
+    let (files, rows) = match entry.status {
+        ADDED => (&mut out.added_files_count, &mut out.added_rows_count),
+        EXISTING => (&mut out.existing_files_count, &mut out.existing_rows_count),
+        _ => (&mut out.deleted_files_count, &mut out.deleted_rows_count),
+    };
+    *files += 1;
+    *rows = rows.saturating_add(entry.file.record_count);
+    if entry.status != DELETED
+        && let Some(number) = entry.sequence_number
+    {
+        out.min_sequence_number = Some(out.min_sequence_number.map_or(number, |m| m.min(number)));
+    }
+}
+
+/// What v1 readers are told of block sizes, as Java does.
+const V1_BLOCK_SIZE: i64 = 64 << 20;
+
+fn put_entry(
+    out: &mut Vec<u8>,
+    entry: &ManifestEntry,
+    header: &ManifestHeader<'_>,
+    tuple: &[Option<ValueRef<'_>>],
+    types: &[PrimitiveType],
+) -> Result<()> {
+    let (version, file) = (header.format_version, &entry.file);
+    put_int(out, i32::from(entry.status));
+    put_optional(out, entry.snapshot_id, put_long);
+    if version > 1 {
+        put_optional(out, entry.sequence_number, put_long);
+        put_optional(out, entry.file_sequence_number, put_long);
+        put_int(out, content_number(file.content));
+    }
+    put_bytes(out, file.path.as_bytes());
+    put_bytes(out, file.format.as_str().to_ascii_uppercase().as_bytes());
+    for ((value, ty), field) in tuple.iter().zip(types).zip(&header.spec.fields) {
+        put_partition_value(out, *value, ty).with("partition field", &field.name)?;
+    }
+    put_long(out, file.record_count);
+    put_long(out, file.size_bytes);
+    if version == 1 {
+        put_long(out, V1_BLOCK_SIZE);
+    }
+    put_metrics(out, file.metrics.as_ref().map(FileMetrics::get).transpose()?);
+    put_optional(out, file.key_metadata.as_deref(), put_bytes);
+    put_optional(out, file.split_offsets.as_deref(), |out, list| {
+        put_items(out, list.iter(), |out, v| put_long(out, *v));
+    });
+    if version > 1 {
+        put_optional(out, file.equality_ids.as_deref(), |out, list| {
+            put_items(out, list.iter(), |out, v| put_int(out, *v));
+        });
+    }
+    put_optional(out, file.sort_order_id, put_int);
+    let positions = file.content == FileContent::PositionDeletes;
+    if version > 2 {
+        put_optional(out, file.first_row_id.filter(|_| file.content == FileContent::Data), put_long);
+    }
+    if version > 1 {
+        let referenced = file.referenced_data_file.as_deref().filter(|_| positions);
+        put_optional(out, referenced.map(str::as_bytes), put_bytes);
+    }
+    if version > 2 {
+        put_optional(out, file.content_offset.filter(|_| positions), put_long);
+        put_optional(out, file.content_size_bytes.filter(|_| positions), put_long);
+    }
+    Ok(())
+}
+
+fn content_number(content: FileContent) -> i32 {
+    match content {
+        FileContent::Data => 0,
+        FileContent::PositionDeletes => 1,
+        FileContent::EqualityDeletes => 2,
+    }
+}
+
+fn put_metrics(out: &mut Vec<u8>, metrics: Option<&ColumnMetrics>) {
+    let counts = |out: &mut Vec<u8>, map: Option<&FieldMap<i64>>| {
+        put_optional(out, map, |out, map| {
+            put_items(out, map.iter(), |out, (id, n)| {
+                put_int(out, *id);
+                put_long(out, *n);
+            });
+        });
+    };
+    let bounds = |out: &mut Vec<u8>, map: Option<&FieldMap<Vec<u8>>>| {
+        put_optional(out, map, |out, map| {
+            put_items(out, map.iter(), |out, (id, bound)| {
+                put_int(out, *id);
+                put_bytes(out, bound);
+            });
+        });
+    };
+    counts(out, metrics.and_then(|m| m.column_sizes.as_ref()));
+    counts(out, metrics.and_then(|m| m.value_counts.as_ref()));
+    counts(out, metrics.and_then(|m| m.null_value_counts.as_ref()));
+    counts(out, metrics.and_then(|m| m.nan_value_counts.as_ref()));
+    bounds(out, metrics.and_then(|m| m.lower_bounds.as_ref()));
+    bounds(out, metrics.and_then(|m| m.upper_bounds.as_ref()));
+}
+
+fn put_partition_value(out: &mut Vec<u8>, value: Option<ValueRef<'_>>, ty: &PrimitiveType) -> Result<()> {
+    use PrimitiveType as P;
+    let misfit = |value: ValueRef<'_>| Error::invalid(format!("{value:?} is no partition value of type {ty}"));
+    let Some(value) = value else {
+        // A field of unknown type is written as Avro's null, without a union.
+        if *ty != P::Unknown {
+            put_long(out, 0);
+        }
+        return Ok(());
+    };
+    put_long(out, 1);
+    match (value, ty) {
+        (ValueRef::Boolean(v), P::Boolean) => put_boolean(out, v),
+        (ValueRef::Int(v), P::Int | P::Date) => put_int(out, v),
+        (ValueRef::Long(v), P::Long | P::Time | P::Timestamp | P::Timestamptz | P::TimestampNs | P::TimestamptzNs) => {
+            put_long(out, v)
+        }
+        (ValueRef::Float(v), P::Float) => put_float(out, v),
+        (ValueRef::Double(v), P::Double) => put_double(out, v),
+        (ValueRef::String(v), P::String) => put_bytes(out, v.as_bytes()),
+        (ValueRef::Bytes(v), P::Binary) => put_bytes(out, v),
+        (ValueRef::Bytes(v), P::Fixed(n)) if v.len() == *n as usize => out.extend_from_slice(v),
+        (ValueRef::Uuid(v), P::Uuid) => out.extend_from_slice(&v.to_be_bytes()),
+        (ValueRef::Decimal(v), P::Decimal { precision, .. }) => {
+            let too_wide = v.unsigned_abs() >= 10u128.saturating_pow(u32::from(*precision));
+            let bytes = v.to_be_bytes();
+            let tail = bytes.get(16usize.saturating_sub(bytes_of_precision(*precision))..).filter(|_| !too_wide);
+            out.extend_from_slice(tail.ok_or_else(|| misfit(value))?);
+        }
+        _ => return Err(misfit(value)),
+    }
+    Ok(())
+}
+
+/// Null, NaN, least and greatest of one field over the entries.
+#[derive(Clone, Default)]
+struct Summary<'a> {
+    nulls: bool,
+    nans: bool,
+    range: Option<(ValueRef<'a>, ValueRef<'a>)>,
+    /// Least and greatest UUID in Java's order.
+    java_range: Option<(u128, u128)>,
+}
+
+impl<'a> Summary<'a> {
+    fn add(&mut self, value: Option<ValueRef<'a>>) {
+        match value {
+            None => self.nulls = true,
+            Some(v) if v.is_nan() => self.nans = true,
+            Some(v) => {
+                self.range = Some(widen(self.range, v, is_below));
+                if let ValueRef::Uuid(uuid) = v {
+                    self.java_range = Some(widen(self.java_range, uuid, |a, b| java_uuid(a) < java_uuid(b)));
+                }
+            }
+        }
+    }
+
+    /// `None` if readers disagree on what is least and greatest.
+    fn finish(self) -> Option<FieldSummary> {
+        if let (Some((ValueRef::Uuid(least), ValueRef::Uuid(greatest))), Some(java)) = (self.range, self.java_range)
+            && (least, greatest) != java
+        {
+            return None;
+        }
+        Some(FieldSummary {
+            contains_null: self.nulls,
+            contains_nan: Some(self.nans),
+            lower: self.range.map(|(least, _)| encode_bound(least)),
+            upper: self.range.map(|(_, greatest)| encode_bound(greatest)),
+        })
+    }
+}
+
+fn widen<T: Copy>(range: Option<(T, T)>, v: T, below: impl Fn(T, T) -> bool) -> (T, T) {
+    let (least, greatest) = range.unwrap_or((v, v));
+    (if below(v, least) { v } else { least }, if below(greatest, v) { v } else { greatest })
+}
+
+/// What Java's order of UUIDs compares.
+fn java_uuid(uuid: u128) -> (i64, i64) {
+    ((uuid >> 64) as i64, uuid as i64)
+}
+
+/// The order of bounds: as that of values, but -0.0 is below 0.0, so that bounds hold for readers of either opinion.
+fn is_below(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
+    match (a, b) {
+        (ValueRef::Float(a), ValueRef::Float(b)) => a.total_cmp(&b).is_lt(),
+        (ValueRef::Double(a), ValueRef::Double(b)) => a.total_cmp(&b).is_lt(),
+        (a, b) => a.sql_cmp(b).is_some_and(std::cmp::Ordering::is_lt),
+    }
+}
+
+#[cfg(test)]
+#[path = "encode_tests.rs"]
+mod tests;

@@ -1,0 +1,341 @@
+//! What a manifest's header says: its partition spec, and how the writer's schema lays an entry out.
+//!
+//! Source: Iceberg specification, "Manifests".
+
+use std::sync::Arc;
+
+use crate::codec::avro::{Compiled, Cursor, Logical, Member, Node, Optional, Shape};
+use crate::error::{Error, Result};
+use crate::iceberg::manifest::avro::sanitize;
+use crate::iceberg::spec::partition::spec_from_json;
+use crate::types::{FieldId, PartitionField, PrimitiveType, Transform, Value, decimal};
+
+/// What one value of an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Status,
+    SnapshotId,
+    SequenceNumber,
+    FileSequenceNumber,
+    DataFile,
+    Content,
+    Path,
+    Format,
+    Partition,
+    RecordCount,
+    SizeBytes,
+    Sizes,
+    ValueCounts,
+    NullCounts,
+    NanCounts,
+    LowerBounds,
+    UpperBounds,
+    KeyMetadata,
+    SplitOffsets,
+    EqualityIds,
+    SortOrderId,
+    FirstRowId,
+    ReferencedDataFile,
+    ContentOffset,
+    ContentSize,
+}
+
+pub(crate) const ENTRY_COLUMNS: &[(FieldId, &str, Column)] = &[
+    (0, "status", Column::Status),
+    (1, "snapshot_id", Column::SnapshotId),
+    (3, "sequence_number", Column::SequenceNumber),
+    (4, "file_sequence_number", Column::FileSequenceNumber),
+    (2, "data_file", Column::DataFile),
+];
+
+pub(crate) const FILE_COLUMNS: &[(FieldId, &str, Column)] = &[
+    (134, "content", Column::Content),
+    (100, "file_path", Column::Path),
+    (101, "file_format", Column::Format),
+    (102, "partition", Column::Partition),
+    (103, "record_count", Column::RecordCount),
+    (104, "file_size_in_bytes", Column::SizeBytes),
+    (108, "column_sizes", Column::Sizes),
+    (109, "value_counts", Column::ValueCounts),
+    (110, "null_value_counts", Column::NullCounts),
+    (137, "nan_value_counts", Column::NanCounts),
+    (125, "lower_bounds", Column::LowerBounds),
+    (128, "upper_bounds", Column::UpperBounds),
+    (131, "key_metadata", Column::KeyMetadata),
+    (132, "split_offsets", Column::SplitOffsets),
+    (135, "equality_ids", Column::EqualityIds),
+    (140, "sort_order_id", Column::SortOrderId),
+    (142, "first_row_id", Column::FirstRowId),
+    (143, "referenced_data_file", Column::ReferencedDataFile),
+    (144, "content_offset", Column::ContentOffset),
+    (145, "content_size_in_bytes", Column::ContentSize),
+];
+
+impl Column {
+    /// Whether every entry must have it.
+    pub(crate) fn is_required(self) -> bool {
+        use Column::*;
+        matches!(self, Status | DataFile | Path | Format | RecordCount | SizeBytes)
+    }
+
+    /// Whether it can be read from values of that Avro type.
+    fn fits(self, node: &Node) -> bool {
+        use Column::*;
+        let list = |node: &Node| matches!(&node.shape, Shape::Array(items) if items.is_integer());
+        match self {
+            DataFile | Partition => node.members().is_some(),
+            Path | Format | KeyMetadata | ReferencedDataFile => node.is_prefixed(),
+            SplitOffsets | EqualityIds => list(node),
+            Sizes | ValueCounts | NullCounts | NanCounts => {
+                node.pairs().is_some_and(|(key, value)| key.is_integer() && value.is_integer())
+            }
+            LowerBounds | UpperBounds => {
+                node.pairs().is_some_and(|(key, value)| key.is_integer() && value.is_prefixed())
+            }
+            _ => node.is_integer(),
+        }
+    }
+}
+
+/// One member of the entry's or data file's record, in the order of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    /// What it is; `None` for what Frazil does not know.
+    pub column: Option<Column>,
+    pub optional: Optional,
+    /// The whole type, the union included: to skip it.
+    pub node: Node,
+}
+
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
+/// How one manifest's entries are laid out. Manifests with the same header text share one.
+#[derive(Debug)]
+pub struct Layout {
+    /// Text that it was made from: schema and partition spec.
+    source: (String, Option<String>),
+    pub(crate) entry: Vec<Slot>,
+    pub(crate) file: Vec<Slot>,
+    /// Where in the tuple each field of the Avro record goes, and how it is read. Tuples are as long as `fields`.
+    pub(crate) partition: Vec<PartitionReader>,
+    pub(crate) fields: Arc<[PartitionField]>,
+    pub(crate) types: Arc<[PrimitiveType]>,
+    pub(crate) has_sequence_numbers: bool,
+}
+
+impl Layout {
+    /// The text that it was made from: schema and partition spec.
+    pub(crate) fn source(&self) -> (&str, Option<&str>) {
+        (&self.source.0, self.source.1.as_deref())
+    }
+
+    /// Whether a manifest with this header is laid out so.
+    pub(crate) fn is_of(&self, schema: &str, spec: Option<&str>) -> bool {
+        self.source.0 == schema && self.source.1.as_deref() == spec
+    }
+
+    /// The layout of manifests with this header.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it lacks a column that there must be, or is no header; `Unsupported` for partition values of a
+    /// type that Iceberg does not have.
+    pub(crate) fn of(schema: &str, spec: Option<&str>) -> Result<Arc<Layout>> {
+        let bytes = schema.len().saturating_add(spec.map_or(0, str::len));
+        LAYOUTS.get(bytes, |layout| layout.is_of(schema, spec), || Layout::new(schema, spec))
+    }
+
+    fn new(schema: &str, spec: Option<&str>) -> Result<Layout> {
+        let root = Node::parse(schema)?;
+        let members = root.members().ok_or_else(|| Error::corrupt("the manifest's schema is no record"))?;
+        let entry = slots(members, ENTRY_COLUMNS)?;
+        let file_node = entry.iter().find(|s| s.column == Some(Column::DataFile)).map(|s| s.node.optional().1.clone());
+        let file_node = file_node.ok_or_else(|| missing("data_file"))?;
+        let file = slots(file_node.members().unwrap_or_default(), FILE_COLUMNS)?;
+        for (_, name, column) in ENTRY_COLUMNS.iter().chain(FILE_COLUMNS) {
+            if column.is_required() && !entry.iter().chain(&file).any(|s| s.column == Some(*column)) {
+                return Err(missing(name));
+            }
+        }
+        let header = spec.map(spec_fields).transpose()?.unwrap_or_default();
+        let record = file.iter().find(|s| s.column == Some(Column::Partition)).map(|s| s.node.optional().1.clone());
+        let record = record.as_ref().and_then(Node::members).unwrap_or_default();
+        let (fields, types, partition) = partition_layout(record, header)?;
+        let has_sequence_numbers = entry.iter().any(|s| s.column == Some(Column::SequenceNumber));
+        Ok(Layout {
+            source: (schema.to_owned(), spec.map(str::to_owned)),
+            entry,
+            file,
+            partition,
+            fields: fields.into(),
+            types: types.into(),
+            has_sequence_numbers,
+        })
+    }
+
+    /// Decodes one partition tuple from its Avro bytes.
+    pub(crate) fn tuple(&self, raw: &[u8]) -> Result<Vec<Option<Value>>> {
+        let mut cursor = Cursor::new(raw);
+        let mut out = vec![None; self.fields.len()];
+        let slot = self.file.iter().find(|s| s.column == Some(Column::Partition));
+        if !slot.map_or(Ok(false), |s| cursor.present(s.optional))? {
+            return Ok(out);
+        }
+        for reader in &self.partition {
+            let value = reader.read(&mut cursor)?;
+            if let Some(place) = out.get_mut(reader.place) {
+                *place = value;
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn missing(name: &str) -> Error {
+    Error::corrupt(format!("the manifest's schema lacks '{name}'"))
+}
+
+fn slots(members: &[Member], table: &[(FieldId, &str, Column)]) -> Result<Vec<Slot>> {
+    let mut seen = Vec::new();
+    let slot = |m: &Member| {
+        let column = m.pick(table);
+        if column.is_some() && seen.contains(&column) {
+            return Err(Error::corrupt(format!("the manifest's schema has the field '{}' twice", m.name)));
+        }
+        seen.push(column);
+        let (optional, inner) = m.node.optional();
+        match column {
+            Some(c) if optional != Optional::Never && !c.fits(inner) => {
+                Err(Error::corrupt(format!("field '{}' of the manifest has another type", m.name)))
+            }
+            _ => Ok(Slot { column, optional, node: m.node.clone() }),
+        }
+    };
+    members.iter().map(slot).collect()
+}
+
+/// Reads one field of the partition record.
+#[derive(Clone, Debug)]
+pub(crate) struct PartitionReader {
+    place: usize,
+    optional: Optional,
+    shape: Shape,
+    ty: PrimitiveType,
+}
+
+type PartitionLayout = (Vec<PartitionField>, Vec<PrimitiveType>, Vec<PartitionReader>);
+
+/// More would let few bytes of an entry become much memory.
+const MAX_PARTITION_FIELDS: usize = 1000;
+
+/// Brings the Avro record and the header's spec together: fields in the order of the header, then those of the record
+/// that the header does not know. They meet by field id, or by name and position if the record has no ids.
+fn partition_layout(record: &[Member], header: Vec<PartitionField>) -> Result<PartitionLayout> {
+    if record.len().max(header.len()) > MAX_PARTITION_FIELDS {
+        return Err(Error::unsupported(format!("a manifest has more than {MAX_PARTITION_FIELDS} partition fields")));
+    }
+    let mut fields = header;
+    let mut types = vec![PrimitiveType::Unknown; fields.len()];
+    let mut readers = Vec::with_capacity(record.len());
+    for (position, member) in record.iter().enumerate() {
+        let place = match member.id {
+            Some(id) => fields.iter().position(|f| f.field_id == id),
+            None => (fields.iter().position(|f| f.name == member.name || sanitize(&f.name) == member.name))
+                .or(Some(position).filter(|p| *p < fields.len())),
+        };
+        let place = place.unwrap_or(fields.len());
+        let (optional, inner) = member.node.optional();
+        let ty = value_type(inner).map_err(|e| e.with("partition field", &member.name))?;
+        match types.get_mut(place) {
+            Some(known) => *known = ty.clone(),
+            None => {
+                let field_id = member.id.unwrap_or(1000 + position as i32);
+                let transform = Transform::Unknown("unknown".into());
+                fields.push(PartitionField { source_id: 0, field_id, name: member.name.clone(), transform });
+                types.push(ty.clone());
+            }
+        }
+        readers.push(PartitionReader { place, optional, shape: inner.shape.clone(), ty });
+    }
+    Ok((fields, types, readers))
+}
+
+/// The Iceberg type of a partition value's Avro type.
+fn value_type(node: &Node) -> Result<PrimitiveType> {
+    use PrimitiveType as P;
+    Ok(match (&node.shape, &node.logical) {
+        (Shape::Null, _) => P::Unknown,
+        (Shape::Boolean, _) => P::Boolean,
+        (Shape::Int, Logical::Date) => P::Date,
+        (Shape::Int, Logical::None) => P::Int,
+        (Shape::Long, Logical::TimeMicros) => P::Time,
+        (Shape::Long, Logical::TimestampMicros { utc: false }) => P::Timestamp,
+        (Shape::Long, Logical::TimestampMicros { utc: true }) => P::Timestamptz,
+        (Shape::Long, Logical::TimestampNanos { utc: false }) => P::TimestampNs,
+        (Shape::Long, Logical::TimestampNanos { utc: true }) => P::TimestamptzNs,
+        (Shape::Long, Logical::None) => P::Long,
+        (Shape::Float, _) => P::Float,
+        (Shape::Double, _) => P::Double,
+        (Shape::Bytes | Shape::Fixed(_), Logical::Decimal { precision, scale }) => {
+            P::Decimal { precision: *precision, scale: *scale }
+        }
+        (Shape::String | Shape::Fixed(16), Logical::Uuid) => P::Uuid,
+        (Shape::String, _) => P::String,
+        (Shape::Bytes, _) => P::Binary,
+        (Shape::Fixed(n), _) => P::Fixed(u32::try_from(*n).map_err(|_| Error::corrupt("a fixed is too long"))?),
+        (shape, logical) => {
+            let name = if let Logical::Other(name) = logical { name } else { kind_name(shape) };
+            return Err(Error::unsupported(format!("partition values of the Avro type '{name}' can't be read")));
+        }
+    })
+}
+
+fn kind_name(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Enum(_) => "enum",
+        Shape::Array(_) => "array",
+        Shape::Map(_) => "map",
+        Shape::Union(_) => "union",
+        Shape::Record(_) => "record",
+        Shape::Int => "int",
+        _ => "long",
+    }
+}
+
+impl PartitionReader {
+    fn read(&self, cursor: &mut Cursor<'_>) -> Result<Option<Value>> {
+        if !cursor.present(self.optional)? {
+            return Ok(None);
+        }
+        let decimal = |bytes: &[u8]| {
+            let wide = || Error::corrupt("a decimal partition value has more than 128 bits");
+            decimal::from_be_bytes(bytes).filter(|_| !bytes.is_empty()).map(Value::Decimal).ok_or_else(wide)
+        };
+        Ok(Some(match (&self.shape, &self.ty) {
+            (Shape::Boolean, _) => Value::Boolean(cursor.boolean()?),
+            (Shape::Int, _) => Value::Int(cursor.int()?),
+            (Shape::Long, _) => Value::Long(cursor.long()?),
+            (Shape::Float, _) => Value::Float(cursor.float()?),
+            (Shape::Double, _) => Value::Double(cursor.double()?),
+            (Shape::Bytes, PrimitiveType::Decimal { .. }) => decimal(cursor.bytes()?)?,
+            (Shape::Fixed(n), PrimitiveType::Decimal { .. }) => decimal(cursor.take(*n)?)?,
+            (Shape::String, PrimitiveType::Uuid) => {
+                let bad = |e| Error::corrupt("a partition value is no UUID").because(e);
+                Value::Uuid(uuid::Uuid::parse_str(cursor.string()?).map_err(bad)?.as_u128())
+            }
+            (Shape::Fixed(n), PrimitiveType::Uuid) => {
+                let bytes = cursor.take(*n)?.try_into().map_err(|_| Error::corrupt("a UUID is not 16 bytes"))?;
+                Value::Uuid(u128::from_be_bytes(bytes))
+            }
+            (Shape::String, _) => Value::String(cursor.string()?.to_owned()),
+            (Shape::Bytes, _) => Value::Bytes(cursor.bytes()?.to_vec()),
+            (Shape::Fixed(n), _) => Value::Bytes(cursor.take(*n)?.to_vec()),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// Reads the header's `partition-spec`: a list of fields, or the whole spec object.
+fn spec_fields(text: &str) -> Result<Vec<PartitionField>> {
+    let bad = |e| Error::corrupt("the manifest's partition spec is no JSON").because(e);
+    Ok(spec_from_json(&serde_json::from_str(text).map_err(bad)?, 0)?.fields)
+}

@@ -1,0 +1,369 @@
+//! Manifest lists: one entry for each manifest of a snapshot, with the counts and summaries that let planning skip it.
+//!
+//! Source: Iceberg specification, "Manifest Lists".
+
+use crate::codec::avro::encode::{put_boolean, put_bytes, put_int, put_items, put_long, put_optional};
+use crate::codec::avro::{Budget, Codec, Compiled, ContainerWriter, Cursor, Node, OpenFile, Shape, Step, compile};
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::manifest::avro::manifest_list_schema;
+
+/// What the files of a manifest hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum ManifestContent {
+    /// Data files.
+    #[default]
+    Data,
+    /// Delete files and deletion vectors.
+    Deletes,
+}
+
+/// What a manifest's files have in one partition field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSummary {
+    /// Some file has a null.
+    pub contains_null: bool,
+    /// Some file has a NaN; `None` if not known.
+    pub contains_nan: Option<bool>,
+    /// Least value that is neither null nor NaN, in its binary form (Appendix D).
+    pub lower: Option<Vec<u8>>,
+    /// Greatest such value.
+    pub upper: Option<Vec<u8>>,
+}
+
+/// One manifest of a snapshot. A count of `None` is unknown, which means "maybe some".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManifestFile {
+    /// Where it is, as recorded.
+    pub path: String,
+    /// Its length.
+    pub length_bytes: i64,
+    /// The partition spec of its files.
+    pub spec_id: i32,
+    /// What its files hold; data in v1.
+    pub content: ManifestContent,
+    /// Of the commit that added it; 0 in v1.
+    pub sequence_number: i64,
+    /// The lowest data sequence number of its live files; 0 in v1.
+    pub min_sequence_number: i64,
+    /// The snapshot that added it.
+    pub added_snapshot_id: Option<i64>,
+    /// Entries of status ADDED.
+    pub added_files_count: Option<i64>,
+    /// Entries of status EXISTING.
+    pub existing_files_count: Option<i64>,
+    /// Entries of status DELETED.
+    pub deleted_files_count: Option<i64>,
+    /// Rows of the files of status ADDED.
+    pub added_rows_count: Option<i64>,
+    /// Rows of the files of status EXISTING.
+    pub existing_rows_count: Option<i64>,
+    /// Rows of the files of status DELETED.
+    pub deleted_rows_count: Option<i64>,
+    /// One for each field of the spec.
+    pub partitions: Option<Vec<FieldSummary>>,
+    /// Encryption key metadata, opaque.
+    pub key_metadata: Option<Vec<u8>>,
+    /// Where the row ids of its files without one begin (v3).
+    pub first_row_id: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Path,
+    Length,
+    SpecId,
+    Content,
+    SequenceNumber,
+    MinSequenceNumber,
+    SnapshotId,
+    AddedFiles,
+    ExistingFiles,
+    DeletedFiles,
+    AddedRows,
+    ExistingRows,
+    DeletedRows,
+    Partitions,
+    KeyMetadata,
+    FirstRowId,
+}
+
+/// By field id; by name in files without ids. The counts had other names once.
+const COLUMNS: &[(i32, &str, Column)] = &[
+    (500, "manifest_path", Column::Path),
+    (501, "manifest_length", Column::Length),
+    (502, "partition_spec_id", Column::SpecId),
+    (517, "content", Column::Content),
+    (515, "sequence_number", Column::SequenceNumber),
+    (516, "min_sequence_number", Column::MinSequenceNumber),
+    (503, "added_snapshot_id", Column::SnapshotId),
+    (504, "added_files_count", Column::AddedFiles),
+    (504, "added_data_files_count", Column::AddedFiles),
+    (505, "existing_files_count", Column::ExistingFiles),
+    (505, "existing_data_files_count", Column::ExistingFiles),
+    (506, "deleted_files_count", Column::DeletedFiles),
+    (506, "deleted_data_files_count", Column::DeletedFiles),
+    (512, "added_rows_count", Column::AddedRows),
+    (513, "existing_rows_count", Column::ExistingRows),
+    (514, "deleted_rows_count", Column::DeletedRows),
+    (507, "partitions", Column::Partitions),
+    (519, "key_metadata", Column::KeyMetadata),
+    (520, "first_row_id", Column::FirstRowId),
+];
+
+#[derive(Clone, Copy)]
+enum SummaryColumn {
+    ContainsNull,
+    ContainsNan,
+    Lower,
+    Upper,
+}
+
+const SUMMARY_COLUMNS: &[(i32, &str, SummaryColumn)] = &[
+    (509, "contains_null", SummaryColumn::ContainsNull),
+    (518, "contains_nan", SummaryColumn::ContainsNan),
+    (510, "lower_bound", SummaryColumn::Lower),
+    (511, "upper_bound", SummaryColumn::Upper),
+];
+
+/// Reads a manifest list of any format version.
+///
+/// Columns are found by field id. What an older version lacks becomes `None`; content becomes data, sequence numbers 0.
+///
+/// # Errors
+/// `CorruptTable` if the bytes are no manifest list or a required value is missing or impossible; `Unsupported` for an
+/// unknown codec.
+pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
+    let file = OpenFile::parse(bytes)?;
+    let head = file.head()?;
+    let schema = head.schema_json()?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
+    file.decode_records(|cursor| layout.manifest(cursor))
+}
+
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
+struct Layout {
+    schema: String,
+    steps: Vec<Step<Column>>,
+    summary: Vec<Step<SummaryColumn>>,
+}
+
+impl Layout {
+    fn new(schema_json: &str) -> Result<Layout> {
+        let schema = Node::parse(schema_json)?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
+        let (mut summary, mut budget) = (Vec::new(), Budget::default());
+        for m in members {
+            if m.pick(COLUMNS) == Some(Column::Partitions)
+                && let Shape::Array(items) = &m.node.optional().1.shape
+                && let Some(members) = items.members()
+            {
+                if items.min_bytes == 0 {
+                    // Such records could repeat without end.
+                    return Err(Error::corrupt("the partition summaries of the manifest list have no fields"));
+                }
+                summary = compile(members, SUMMARY_COLUMNS, &mut budget, |column, node| match column {
+                    SummaryColumn::ContainsNull | SummaryColumn::ContainsNan => node.shape == Shape::Boolean,
+                    SummaryColumn::Lower | SummaryColumn::Upper => node.is_prefixed(),
+                })?;
+            }
+        }
+        let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
+            Column::Path | Column::KeyMetadata => node.is_prefixed(),
+            Column::Partitions => matches!(&node.shape, Shape::Array(items) if items.members().is_some()),
+            _ => node.is_integer(),
+        })?;
+        for (_, name, needed) in COLUMNS.iter().take(3) {
+            if !steps.iter().any(|s| matches!(s, Step::Read(_, c) if c == needed)) {
+                return Err(Error::corrupt(format!("the manifest list's schema lacks '{name}'")));
+            }
+        }
+        Ok(Layout { schema: schema_json.to_owned(), steps, summary })
+    }
+
+    fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
+        let mut out = ManifestFile::default();
+        for step in &self.steps {
+            match step {
+                Step::Skip(skip) => *cursor = skip.run(cursor.clone())?,
+                Step::Read(optional, column) => {
+                    if cursor.present(*optional)? {
+                        self.column(*column, cursor, &mut out)?;
+                    } else if COLUMNS.iter().take(3).any(|(_, _, needed)| needed == column) {
+                        return Err(Error::corrupt("a manifest list entry has no path, length or spec id"));
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    fn column(&self, column: Column, cursor: &mut Cursor<'_>, out: &mut ManifestFile) -> Result<()> {
+        match column {
+            Column::Path => out.path = cursor.string()?.to_owned(),
+            Column::Length => {
+                out.length_bytes = cursor.long()?;
+                if out.length_bytes < 0 {
+                    return Err(Error::corrupt(format!("a manifest has a length of {}", out.length_bytes))
+                        .with("manifest", &out.path));
+                }
+            }
+            Column::SpecId => out.spec_id = cursor.int()?,
+            Column::Content => {
+                out.content = match cursor.long()? {
+                    0 => ManifestContent::Data,
+                    1 => ManifestContent::Deletes,
+                    other => return Err(Error::unsupported(format!("a manifest has content {other}"))),
+                }
+            }
+            Column::SequenceNumber => out.sequence_number = cursor.long()?,
+            Column::MinSequenceNumber => out.min_sequence_number = cursor.long()?,
+            Column::SnapshotId => out.added_snapshot_id = Some(cursor.long()?),
+            Column::AddedFiles => out.added_files_count = count(cursor)?,
+            Column::ExistingFiles => out.existing_files_count = count(cursor)?,
+            Column::DeletedFiles => out.deleted_files_count = count(cursor)?,
+            Column::AddedRows => out.added_rows_count = count(cursor)?,
+            Column::ExistingRows => out.existing_rows_count = count(cursor)?,
+            Column::DeletedRows => out.deleted_rows_count = count(cursor)?,
+            Column::Partitions => out.partitions = Some(self.summaries(cursor)?),
+            Column::KeyMetadata => out.key_metadata = Some(cursor.bytes()?.to_vec()),
+            Column::FirstRowId => out.first_row_id = Some(cursor.long()?),
+        }
+        Ok(())
+    }
+
+    fn summaries(&self, cursor: &mut Cursor<'_>) -> Result<Vec<FieldSummary>> {
+        let mut out = Vec::new();
+        while let Some(run) = cursor.run()? {
+            let before = cursor.rest().len();
+            for _ in 0..run.count {
+                out.push(self.summary(cursor)?);
+            }
+            run.check(before, cursor)?;
+        }
+        Ok(out)
+    }
+
+    fn summary(&self, cursor: &mut Cursor<'_>) -> Result<FieldSummary> {
+        // Without the column nothing is known: nulls are possible.
+        let mut out = FieldSummary { contains_null: true, ..FieldSummary::default() };
+        for step in &self.summary {
+            match step.wanted(cursor)? {
+                None => {}
+                Some(SummaryColumn::ContainsNull) => out.contains_null = cursor.boolean()?,
+                Some(SummaryColumn::ContainsNan) => out.contains_nan = Some(cursor.boolean()?),
+                Some(SummaryColumn::Lower) => out.lower = Some(cursor.bytes()?.to_vec()),
+                Some(SummaryColumn::Upper) => out.upper = Some(cursor.bytes()?.to_vec()),
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// A negative count says nothing.
+fn count(cursor: &mut Cursor<'_>) -> Result<Option<i64>> {
+    Ok(Some(cursor.long()?).filter(|n| *n >= 0))
+}
+
+/// What a manifest list says of its snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct ManifestListHeader {
+    /// 1, 2 or 3.
+    pub format_version: u8,
+    /// The snapshot.
+    pub snapshot_id: i64,
+    /// Its parent.
+    pub parent_snapshot_id: Option<i64>,
+    /// Its sequence number; not written in v1.
+    pub sequence_number: i64,
+    /// Its first row id; v3 only, where it is required.
+    pub first_row_id: Option<i64>,
+}
+
+/// Writes a manifest list as Java does: deflate, every value assigned.
+///
+/// # Errors
+/// `InvalidInput` if a manifest lacks what the format version requires, or can't be in it.
+pub fn encode_manifest_list(manifests: &[ManifestFile], header: &ManifestListHeader) -> Result<Vec<u8>> {
+    let version = header.format_version;
+    if !(1..=3).contains(&version) {
+        return Err(Error::unsupported(format!("manifest lists of format version {version} can't be written")));
+    }
+    let text = |v: Option<i64>| v.map_or_else(|| "null".to_owned(), |v| v.to_string());
+    let mut metadata = vec![
+        ("snapshot-id", header.snapshot_id.to_string()),
+        ("parent-snapshot-id", text(header.parent_snapshot_id)),
+        ("format-version", version.to_string()),
+    ];
+    if version > 1 {
+        metadata.push(("sequence-number", header.sequence_number.to_string()));
+    }
+    if version > 2 {
+        let first = header.first_row_id.ok_or_else(|| Error::invalid("a v3 snapshot needs a first row id"))?;
+        metadata.push(("first-row-id", first.to_string()));
+    }
+    let metadata: Vec<(&str, &str)> = metadata.iter().map(|(k, v)| (*k, v.as_str())).collect();
+    let mut writer = ContainerWriter::new(&manifest_list_schema(version).to_string(), &metadata, Codec::Deflate);
+    for m in manifests {
+        let record = encode_manifest_file(m, version).with("manifest", &m.path)?;
+        writer.record(|out| out.extend_from_slice(&record));
+    }
+    writer.finish()
+}
+
+fn encode_manifest_file(m: &ManifestFile, version: u8) -> Result<Vec<u8>> {
+    let out = &mut Vec::new();
+    put_bytes(out, m.path.as_bytes());
+    put_long(out, m.length_bytes);
+    put_int(out, m.spec_id);
+    if version > 1 {
+        put_int(out, i32::from(m.content == ManifestContent::Deletes));
+        put_long(out, m.sequence_number);
+        put_long(out, m.min_sequence_number);
+    } else if m.content == ManifestContent::Deletes {
+        return Err(Error::invalid("a v1 table can't have delete manifests"));
+    }
+    put_long(out, m.added_snapshot_id.ok_or_else(|| Error::invalid("a manifest has no snapshot id"))?);
+    let files = [m.added_files_count, m.existing_files_count, m.deleted_files_count];
+    let rows = [m.added_rows_count, m.existing_rows_count, m.deleted_rows_count];
+    for n in files {
+        if n.is_some_and(|n| i32::try_from(n).is_err()) {
+            return Err(Error::invalid("a manifest has more files than a manifest list can count"));
+        }
+    }
+    if version == 1 {
+        files.iter().for_each(|n| put_optional(out, *n, put_long));
+        put_summaries(out, m);
+        rows.iter().for_each(|n| put_optional(out, *n, put_long));
+    } else {
+        for n in files.iter().chain(&rows) {
+            let missing =
+                || Error::invalid("a manifest has no counts").hint("Rewrite the manifest to count its entries");
+            put_long(out, n.ok_or_else(missing)?);
+        }
+        put_summaries(out, m);
+    }
+    put_optional(out, m.key_metadata.as_deref(), put_bytes);
+    if version > 2 {
+        if m.content == ManifestContent::Data && m.first_row_id.is_none() {
+            return Err(Error::invalid("a data manifest of a v3 table has no first row id"));
+        }
+        put_optional(out, m.first_row_id.filter(|_| m.content == ManifestContent::Data), put_long);
+    }
+    Ok(std::mem::take(out))
+}
+
+fn put_summaries(out: &mut Vec<u8>, m: &ManifestFile) {
+    put_optional(out, m.partitions.as_ref(), |out, summaries| {
+        put_items(out, summaries.iter(), |out, s| {
+            put_boolean(out, s.contains_null);
+            put_optional(out, s.contains_nan, put_boolean);
+            put_optional(out, s.lower.as_deref(), put_bytes);
+            put_optional(out, s.upper.as_deref(), put_bytes);
+        });
+    });
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

@@ -1,0 +1,67 @@
+//! All column metrics of an entry as maps: for the few entries of which they are wanted.
+
+use std::ops::Range;
+
+use super::layout::{Column, Layout};
+use crate::codec::avro::{Budget, Cursor, Skip};
+use crate::error::Result;
+use crate::format::task::{ColumnMetrics, DecodeMetrics, FieldMap};
+
+/// Reads one metrics map whole.
+pub(crate) fn read_all<'a>(column: Column, cursor: Cursor<'a>, all: &mut ColumnMetrics) -> Result<Cursor<'a>> {
+    let bytes = |c: &mut Cursor<'a>| c.bytes().map(<[u8]>::to_vec);
+    match column {
+        Column::Sizes => read_map(cursor, &mut all.column_sizes, Cursor::long),
+        Column::ValueCounts => read_map(cursor, &mut all.value_counts, Cursor::long),
+        Column::NullCounts => read_map(cursor, &mut all.null_value_counts, Cursor::long),
+        Column::NanCounts => read_map(cursor, &mut all.nan_value_counts, Cursor::long),
+        Column::LowerBounds => read_map(cursor, &mut all.lower_bounds, bytes),
+        _ => read_map(cursor, &mut all.upper_bounds, bytes),
+    }
+}
+
+/// The last value of a repeated key stays.
+fn read_map<'a, T>(
+    mut cursor: Cursor<'a>,
+    out: &mut Option<FieldMap<T>>,
+    value: impl Fn(&mut Cursor<'a>) -> Result<T>,
+) -> Result<Cursor<'a>> {
+    let map = out.insert(FieldMap::new());
+    while let Some(run) = cursor.run()? {
+        let before = cursor.rest().len();
+        for _ in 0..run.count {
+            map.insert(cursor.int()?, value(&mut cursor)?);
+        }
+        run.check(before, &cursor)?;
+    }
+    Ok(cursor)
+}
+
+fn is_metric(column: Option<Column>) -> bool {
+    use Column::*;
+    matches!(column, Some(Sizes | ValueCounts | NullCounts | NanCounts | LowerBounds | UpperBounds))
+}
+
+impl Layout {
+    /// From the first to behind the last member of a data file that is a metrics map.
+    pub(crate) fn metrics_span(&self) -> Option<Range<usize>> {
+        let first = self.file.iter().position(|s| is_metric(s.column))?;
+        let last = self.file.iter().rposition(|s| is_metric(s.column))?;
+        Some(first..last + 1)
+    }
+}
+
+impl DecodeMetrics for Layout {
+    fn decode_metrics(&self, bytes: &[u8]) -> Result<ColumnMetrics> {
+        let (mut cursor, mut out, mut budget) = (Cursor::new(bytes), ColumnMetrics::default(), Budget::default());
+        let slots = self.metrics_span().and_then(|span| self.file.get(span)).unwrap_or_default();
+        for slot in slots {
+            match slot.column.filter(|c| is_metric(Some(*c))) {
+                None => cursor = Skip::of(&slot.node, &mut budget)?.run(cursor)?,
+                Some(column) if cursor.present(slot.optional)? => cursor = read_all(column, cursor, &mut out)?,
+                Some(_) => {}
+            }
+        }
+        Ok(out)
+    }
+}

@@ -1,0 +1,12 @@
+//! Manifest lists and manifests: decoding and encoding.
+
+pub(crate) mod avro;
+pub mod columns;
+pub(crate) mod decode;
+pub mod encode;
+pub mod entries;
+pub(crate) mod layout;
+pub mod list;
+pub(crate) mod metrics;
+pub mod read_budget;
+pub mod walk;

@@ -1,0 +1,254 @@
+//! A local cache of decoded manifests: planning again reads the columns that a filter needs and inflates nothing.
+//!
+//! Manifests never change, so their path and length say what they hold; what entries take from the manifest list (snapshot
+//! id, sequence numbers, row ids) is never stored. A file of the cache is written whole under its final name, replaced but
+//! never changed, and read by ranges: processes share it through the page cache, and one that is deleted or replaced
+//! meanwhile does no harm. Whatever is wrong with it, planning goes back to the manifest.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::codec::avro::Cursor;
+use crate::codec::avro::encode::{put_bytes, put_long, put_optional};
+use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::manifest::columns::Manifest;
+use crate::iceberg::manifest::entries::EntryColumns;
+use crate::iceberg::manifest::layout::Layout;
+use crate::iceberg::manifest::list::ManifestFile;
+use crate::iceberg::plan::cached_columns::{Key, Loaded, Section, Sections};
+use crate::store::Store;
+use crate::types::FieldId;
+use crate::types::hash::murmur3_bytes;
+
+/// First bytes of a file of the cache; the last two are the version of the format.
+const MAGIC: [u8; 8] = *b"FrazilP\x01";
+/// Magic, length and checksum of the header.
+const PREFIX_BYTES: usize = 20;
+/// No header is longer: one of a thousand columns has 200 KiB.
+const MOST_HEADER_BYTES: u64 = 64 << 20;
+const SUFFIX: &str = ".plan";
+
+/// A folder of decoded manifests.
+#[derive(Debug)]
+pub struct PlanCache {
+    store: Arc<dyn Store>,
+    folder: String,
+    most_bytes: u64,
+    grew: AtomicBool,
+    /// What went wrong last, in words.
+    trouble: Mutex<Option<String>>,
+}
+
+impl PlanCache {
+    /// The cache in a local folder, which is made when something is to be kept. It grows to about `most_bytes`.
+    pub fn new(store: Arc<dyn Store>, folder: &str, most_bytes: u64) -> PlanCache {
+        PlanCache {
+            store,
+            folder: folder.to_owned(),
+            most_bytes,
+            grew: AtomicBool::new(false),
+            trouble: Mutex::default(),
+        }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &str {
+        &self.folder
+    }
+
+    /// Why the cache did not serve or keep something, the last time it did not; that something was not there is no reason.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note<T>(&self, done: Result<T>) -> Option<T> {
+        match done {
+            Ok(value) => Some(value),
+            Err(e) => {
+                if e.kind() != ErrorKind::NotFound {
+                    *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(e.to_string());
+                }
+                None
+            }
+        }
+    }
+
+    /// Whether a manifest is there, as far as its first bytes tell.
+    pub fn has(&self, m: &ManifestFile) -> bool {
+        let prefix = self.note(self.store.get_range(&self.path(m), 0, PREFIX_BYTES));
+        prefix.is_some_and(|prefix| parse_prefix(&prefix).is_some())
+    }
+
+    fn path(&self, m: &ManifestFile) -> String {
+        let key = format!("{}\n{}", m.path, m.length_bytes);
+        // Two names for one manifest do no harm, nor do two manifests of one name: the header has the whole key.
+        let reversed: Vec<u8> = key.bytes().rev().collect();
+        let name = format!("{:08x}{:08x}", murmur3_bytes(key.as_bytes()), murmur3_bytes(&reversed));
+        crate::store::location::join(&self.folder, &format!("{name}{SUFFIX}"))
+    }
+
+    /// The cached entries of a manifest, if they are there, whole, and have the metrics of these columns.
+    pub(crate) fn get(
+        &self,
+        m: &ManifestFile,
+        fields: &[FieldId],
+        like: Option<&Arc<Layout>>,
+    ) -> Option<CachedManifest> {
+        let path = self.path(m);
+        let prefix = self.note(self.store.get_range(&path, 0, PREFIX_BYTES))?;
+        let (length, checksum) = parse_prefix(&prefix)?;
+        let header = self.store.get_range(&path, PREFIX_BYTES as u64, usize::try_from(length).ok()?).ok()?;
+        let source = Source::File { store: self.store.clone(), path, start: PREFIX_BYTES as u64 + length };
+        let found = self.note(CachedManifest::parse(&header, checksum, source, like))?;
+        let is_it = found.path == m.path && found.length_bytes == m.length_bytes;
+        (is_it && fields.iter().all(|id| found.sections.fields.binary_search(id).is_ok())).then_some(found)
+    }
+
+    /// Keeps the entries of a manifest, decoded with nothing inherited, and gives them as [`PlanCache::get`] would. That
+    /// they can't be kept is no error.
+    ///
+    /// # Errors
+    /// `Unsupported` if entries can't be cached.
+    pub(crate) fn put(
+        &self,
+        m: &ManifestFile,
+        manifest: &Manifest<'_>,
+        columns: &EntryColumns,
+    ) -> Result<CachedManifest> {
+        let (sections, body) = super::cached_columns::encode_columns(columns)?;
+        let mut header = Vec::new();
+        put_bytes(&mut header, m.path.as_bytes());
+        put_long(&mut header, m.length_bytes);
+        let (schema, spec) = manifest.layout().source();
+        put_bytes(&mut header, schema.as_bytes());
+        put_optional(&mut header, spec.map(str::as_bytes), put_bytes);
+        sections.encode(&mut header);
+        let checksum = crc32fast::hash(&header);
+        let mut file = MAGIC.to_vec();
+        file.extend_from_slice(&(header.len() as u64).to_le_bytes());
+        file.extend_from_slice(&checksum.to_le_bytes());
+        file.extend_from_slice(&header);
+        file.extend_from_slice(&body);
+        let kept = match file.len() as u64 <= self.most_bytes {
+            true => self.store.put(&self.path(m), &file),
+            false => {
+                Err(Error::invalid("a decoded manifest is larger than plan-cache-bytes allows").with("path", &m.path))
+            }
+        };
+        if self.note(kept).is_some() {
+            self.grew.store(true, Ordering::Relaxed);
+        }
+        CachedManifest::parse(&header, checksum, Source::Memory(body), Some(manifest.layout()))
+    }
+
+    /// Removes the oldest files if the cache outgrew its bound since it was last asked, those among them that a process
+    /// which died left half written. Other files in the folder stay.
+    pub fn trim(&self) {
+        if !self.grew.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let Ok(mut files) = self.store.list(&self.folder) else { return };
+        files.retain(|f| f.path.ends_with(SUFFIX) || is_half_written(&f.path));
+        files.sort_by_key(|f| f.modified_ms);
+        let mut total: u64 = files.iter().map(|f| f.size_bytes).sum();
+        for file in files {
+            if total <= self.most_bytes {
+                return;
+            }
+            if self.store.delete(&file.path).is_ok() {
+                total = total.saturating_sub(file.size_bytes);
+            }
+        }
+    }
+}
+
+/// Whether the store gave this name to a file of the cache until it is whole.
+fn is_half_written(path: &str) -> bool {
+    path.strip_suffix(".tmp").and_then(|p| p.rsplit_once('.')).is_some_and(|(name, _)| name.ends_with(SUFFIX))
+}
+
+fn parse_prefix(prefix: &[u8]) -> Option<(u64, u32)> {
+    let (magic, rest) = prefix.split_first_chunk::<8>()?;
+    let (length, checksum) = rest.split_first_chunk::<8>()?;
+    let length = u64::from_le_bytes(*length);
+    let checksum = u32::from_le_bytes(checksum.try_into().ok()?);
+    (*magic == MAGIC && length <= MOST_HEADER_BYTES).then_some((length, checksum))
+}
+
+#[derive(Debug)]
+enum Source {
+    Memory(Vec<u8>),
+    File { store: Arc<dyn Store>, path: String, start: u64 },
+}
+
+/// The entries of one manifest in the cache.
+#[derive(Debug)]
+pub(crate) struct CachedManifest {
+    path: String,
+    length_bytes: i64,
+    pub layout: Arc<Layout>,
+    pub sections: Sections,
+    source: Source,
+}
+
+/// Sections that were read.
+pub(crate) struct LoadedSections<'a> {
+    of: &'a Sections,
+    bytes: BTreeMap<Key, Vec<u8>>,
+}
+
+impl CachedManifest {
+    fn parse(header: &[u8], checksum: u32, source: Source, like: Option<&Arc<Layout>>) -> Result<CachedManifest> {
+        if crc32fast::hash(header) != checksum {
+            return Err(Error::corrupt("the header of a file of the plan cache is broken"));
+        }
+        let mut cursor = Cursor::new(header);
+        let (path, length_bytes) = (cursor.string()?.to_owned(), cursor.long()?);
+        let schema = cursor.string()?;
+        let spec = if cursor.long()? == 1 { Some(cursor.string()?) } else { None };
+        let layout = match like.filter(|l| l.is_of(schema, spec)) {
+            Some(layout) => layout.clone(),
+            None => Layout::of(schema, spec)?,
+        };
+        Ok(CachedManifest { path, length_bytes, layout, sections: Sections::decode(&mut cursor)?, source })
+    }
+
+    /// Reads some sections; those that are not there are left out.
+    ///
+    /// # Errors
+    /// As the store's, and `CorruptTable` if the file is shorter than it says.
+    pub fn load(&self, keys: impl IntoIterator<Item = Key>) -> Result<LoadedSections<'_>> {
+        let known = |key: Key| self.sections.sections.get(&key).map(|s| (key, s));
+        let wanted: Vec<(Key, &Section)> = keys.into_iter().filter_map(known).collect();
+        let bytes: Vec<Vec<u8>> = match &self.source {
+            Source::Memory(body) => {
+                let range = |s: &Section| body.get(s.offset as usize..(s.offset + s.length) as usize);
+                wanted.iter().map(|(_, s)| range(s).unwrap_or_default().to_vec()).collect()
+            }
+            Source::File { store, path, start } => {
+                let range = |s: &Section| {
+                    let from = start.saturating_add(s.offset);
+                    from..from.saturating_add(s.length)
+                };
+                store.get_ranges(path, &wanted.iter().map(|(_, s)| range(s)).collect::<Vec<_>>())?
+            }
+        };
+        Ok(LoadedSections { of: &self.sections, bytes: wanted.iter().map(|(key, _)| *key).zip(bytes).collect() })
+    }
+}
+
+impl LoadedSections<'_> {
+    /// One section, checked; `None` if the file has none.
+    ///
+    /// # Errors
+    /// `CorruptTable` if its bytes are not what was written.
+    pub fn get(&self, key: Key) -> Result<Option<Loaded<'_>>> {
+        let section = self.of.sections.get(&key).zip(self.bytes.get(&key));
+        section.map(|(section, bytes)| Loaded::new(section, bytes)).transpose()
+    }
+}
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

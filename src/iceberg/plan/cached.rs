@@ -1,0 +1,296 @@
+//! Planning a manifest from the plan cache: the columns that judge it are read for all its entries, the others only for
+//! those that survive.
+
+use std::sync::Arc;
+
+use crate::codec::avro::Inflater;
+use crate::codec::columns::{BytesColumn, ListColumn};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::format::task::{FileContent, FileFormat};
+use crate::iceberg::manifest::columns::{Inherited, Manifest, assign_first_row_ids, clear_first_row_ids, partition_of};
+use crate::iceberg::manifest::entries::{DELETED, EntryColumns, EntryRequest, MISSING, MetricColumn};
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::plan::cache::{CachedManifest, LoadedSections, PlanCache};
+use crate::iceberg::plan::cached_columns::{Key, Kind, TO_JUDGE, TO_KEEP, content_of, format_of};
+use crate::iceberg::plan::deletes::PATH_FIELD;
+use crate::iceberg::plan::planned::{PartitionGroup, PlannedBatch, count, survivors};
+use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::plan::specs::SpecContext;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::types::metadata_columns::{FILE, SPEC_ID};
+use crate::types::{FieldId, PrimitiveType, Transform};
+
+const METRICS: [Kind; 5] = [Kind::ValueCount, Kind::NullCount, Kind::NanCount, Kind::Lower, Kind::Upper];
+
+/// What tells whether bounds of uuids hold.
+const JUDGE_UUIDS: [Kind; 2] = [Kind::Format, Kind::SplitOffsets];
+
+/// Reserved columns of delete files and row lineage that may have metrics.
+const RESERVED: [FieldId; 4] = [2_147_483_539, 2_147_483_540, 2_147_483_545, PATH_FIELD];
+
+/// The columns whose metrics the cache keeps: all that the table ever had.
+fn cached_fields(metadata: &TableMetadata) -> Vec<FieldId> {
+    let mut ids: Vec<FieldId> = metadata.schemas.iter().flat_map(|s| s.field_ids()).chain(RESERVED).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+impl Plan {
+    /// The survivors of one manifest, from the cache if it has it, else from the manifest, which the cache then keeps.
+    pub(crate) fn cached_batch(
+        &self,
+        file: &ManifestFile,
+        cache: &PlanCache,
+        request: &EntryRequest,
+        inflater: &mut Inflater,
+    ) -> Result<PlannedBatch> {
+        if let Some(found) = cache.get(file, &request.metric_fields, self.layout.get())
+            && let Ok(mut batch) = self.batch_of(file, &found, request)
+        {
+            batch.seen.from_cache.add(file.length_bytes);
+            self.layout.get_or_init(|| found.layout.clone());
+            return Ok(batch);
+        }
+        let bytes = self.input.store.get(&self.input.location.resolve(&file.path)?).with("manifest", &file.path)?;
+        let manifest = Manifest::parse_like(&bytes, self.layout.get())?;
+        self.layout.get_or_init(|| manifest.layout().clone());
+        let mut fields = cached_fields(&self.input.metadata);
+        fields.extend(&request.metric_fields);
+        fields.sort_unstable();
+        fields.dedup();
+        let everything =
+            EntryRequest { metric_fields: fields, encoded_metrics: true, deleted_too: true, ..EntryRequest::default() };
+        let columns = manifest.decode_plain(inflater, 0..manifest.block_count(), &everything)?;
+        match cache.put(file, &manifest, &columns) {
+            Ok(kept) => self.batch_of(file, &kept, request),
+            // Numbers that the cache has no room for: plan from the manifest.
+            Err(_) => {
+                let mut batch = self.decode_piece(file, &manifest, 0..manifest.block_count(), request, inflater)?;
+                number_rows(file, &mut batch.columns)?;
+                Ok(batch)
+            }
+        }
+    }
+
+    /// Whether bounds of uuids are looked at, which hold or not by the row groups of the file.
+    fn asks_about_uuids(&self, request: &EntryRequest) -> bool {
+        let ty = |id: &FieldId| self.input.schema.field(*id).and_then(|f| f.ty.as_primitive());
+        request.metric_fields.iter().any(|id| ty(id) == Some(&PrimitiveType::Uuid))
+    }
+
+    fn batch_of(&self, file: &ManifestFile, found: &CachedManifest, request: &EntryRequest) -> Result<PlannedBatch> {
+        let inherited = Inherited { snapshot_id: file.added_snapshot_id, sequence_number: file.sequence_number };
+        let metrics = request.metric_fields.iter().flat_map(|id| METRICS.map(|kind| (kind, *id)));
+        let to_judge = found.load(TO_JUDGE.map(|kind| (kind, 0)).into_iter().chain(metrics))?;
+        let (entries, mut columns) = columns_to_judge(found, &to_judge, request)?;
+        if file.content == ManifestContent::Data && columns.content.iter().any(|c| *c != FileContent::Data) {
+            return Err(Error::corrupt("a data manifest lists a delete file"));
+        }
+        if self.asks_about_uuids(request) {
+            let (more, rows) = (found.load(JUDGE_UUIDS.map(|kind| (kind, 0)))?, found.sections.rows);
+            columns.format = formats(&more, rows, entries.as_deref())?;
+            columns.split_offsets = lists(&more, Kind::SplitOffsets, rows, entries.as_deref())?;
+        }
+        if self.input.filter.field_ids().contains(&FILE) {
+            let paths = found.load([(Kind::Path, 0)])?;
+            columns.path = texts(&paths, (Kind::Path, 0), found.sections.rows, entries.as_deref())?;
+        }
+        let spec = self.specs.get(file.spec_id)?;
+        let mut batch = PlannedBatch { columns, ..PlannedBatch::default() };
+        batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
+        number_rows(file, &mut batch.columns)?;
+        // Tuples that the filter does not ask about need not be looked at to judge the rows.
+        let tuples_matter = asks_about(spec, &self.input.filter) || file.content == ManifestContent::Deletes;
+        let tuples = Tuples { plan: self, spec, found, file };
+        batch.groups = if tuples_matter { tuples.judged(|_| true)? } else { tuples.unjudged() };
+        batch.rows = survivors(&batch, &self.input.entries, &self.input.filter);
+        let mut seen = std::mem::take(&mut batch.seen);
+        count(&batch, &mut seen);
+        batch.seen = seen;
+        // Of delete files all are counted by kind, so all of them stay.
+        if file.content == ManifestContent::Data && batch.rows.len() < batch.columns.len() {
+            batch.columns = batch.columns.take(&batch.rows);
+            let entries_of = |row: &u32| entries.as_ref().map_or(Some(*row), |e| e.get(*row as usize).copied());
+            let survivors: Vec<u32> = batch.rows.iter().filter_map(entries_of).collect();
+            batch.rows = (0..survivors.len() as u32).collect();
+            fill_in(found, &mut batch.columns, Some(&survivors), request)?;
+        } else {
+            fill_in(found, &mut batch.columns, entries.as_deref(), request)?;
+        }
+        batch.columns.inherit(&inherited, found.layout.has_sequence_numbers);
+        if !tuples_matter {
+            let mut used = vec![false; found.sections.tuples];
+            for index in &batch.columns.partition {
+                if let Some(used) = used.get_mut(*index as usize) {
+                    *used = true;
+                }
+            }
+            batch.groups = tuples.judged(|index| used.get(index).copied().unwrap_or_default())?;
+        }
+        Ok(batch)
+    }
+}
+
+/// The partition tuples of a cached manifest.
+struct Tuples<'t> {
+    plan: &'t Plan,
+    spec: &'t SpecContext,
+    found: &'t CachedManifest,
+    file: &'t ManifestFile,
+}
+
+impl Tuples<'_> {
+    /// The groups of the tuples that are wanted.
+    fn judged(&self, wanted: impl Fn(usize) -> bool) -> Result<Vec<Option<PartitionGroup>>> {
+        let loaded = self.found.load([(Kind::Tuples, 0)])?;
+        let tuples = texts(&loaded, (Kind::Tuples, 0), self.found.sections.tuples, None)?;
+        let (plan, layout) = (self.plan, &self.found.layout);
+        let group = |index: usize| -> Result<Option<PartitionGroup>> {
+            let Some(raw) = tuples.get(index).filter(|_| wanted(index)) else { return Ok(None) };
+            let tuple = layout.tuple(raw).with("path", &self.file.path)?;
+            let schema = &plan.input.schema;
+            let partition = partition_of(&self.spec.spec, schema, &layout.fields, &layout.types, &tuple);
+            Ok(self.spec.group(partition, &plan.input.filter, self.file.content))
+        };
+        (0..self.found.sections.tuples).map(group).collect()
+    }
+
+    /// A group for every tuple as long as nobody asks which tuple it is.
+    fn unjudged(&self) -> Vec<Option<PartitionGroup>> {
+        let partition = Arc::new(crate::format::task::Partition { spec_id: self.file.spec_id, values: Vec::new() });
+        let group = PartitionGroup { partition, residual: self.plan.input.filter.clone() };
+        vec![Some(group); self.found.sections.tuples]
+    }
+}
+
+/// Whether the filter asks about a column that files are partitioned by, or excludes every tuple.
+fn asks_about(spec: &SpecContext, filter: &BoundPredicate) -> bool {
+    if *filter == BoundPredicate::False {
+        return true;
+    }
+    let fields = filter.field_ids();
+    if fields.iter().any(|id| *id == SPEC_ID || spec.members.contains(id)) {
+        return true;
+    }
+    spec.spec.fields.iter().any(|f| f.transform != Transform::Void && fields.binary_search(&f.source_id).is_ok())
+}
+
+fn number_rows(file: &ManifestFile, columns: &mut EntryColumns) -> Result<()> {
+    match file.first_row_id {
+        Some(first) => assign_first_row_ids([columns], first),
+        None => {
+            clear_first_row_ids([columns]);
+            Ok(())
+        }
+    }
+}
+
+fn ints(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<Option<i64>>> {
+    match loaded.get(key)? {
+        Some(section) => section.optional(rows, wanted),
+        None => Ok(vec![None; wanted.map_or(rows, <[u32]>::len)]),
+    }
+}
+
+/// Integers with a number for null.
+fn longs(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>, null: i64) -> Result<Vec<i64>> {
+    let Some(section) = loaded.get(key)? else { return Ok(vec![null; wanted.map_or(rows, <[u32]>::len)]) };
+    let all = section.longs(rows, null)?;
+    Ok(match wanted {
+        None => all,
+        Some(wanted) => wanted.iter().map(|row| all.get(*row as usize).copied().unwrap_or(null)).collect(),
+    })
+}
+
+fn texts(loaded: &LoadedSections<'_>, key: Key, rows: usize, wanted: Option<&[u32]>) -> Result<BytesColumn> {
+    if let Some(section) = loaded.get(key)? {
+        return section.texts(rows, wanted);
+    }
+    let mut none = BytesColumn::default();
+    let all_fit = (0..wanted.map_or(rows, <[u32]>::len)).all(|_| none.push(None));
+    if all_fit { Ok(none) } else { Err(incomplete()) }
+}
+
+fn lists(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<ListColumn> {
+    loaded.get((kind, 0))?.ok_or_else(incomplete)?.lists(rows, wanted)
+}
+
+fn incomplete() -> Error {
+    Error::corrupt("a file of the plan cache lacks a column")
+}
+
+/// Integers none of which is null or negative.
+fn required(loaded: &LoadedSections<'_>, kind: Kind, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<i64>> {
+    let all = longs(loaded, (kind, 0), rows, wanted, -1)?;
+    if all.iter().any(|v| *v < 0) { Err(incomplete()) } else { Ok(all) }
+}
+
+fn formats(loaded: &LoadedSections<'_>, rows: usize, wanted: Option<&[u32]>) -> Result<Vec<FileFormat>> {
+    required(loaded, Kind::Format, rows, wanted)?.iter().map(|v| format_of(*v)).collect()
+}
+
+/// The columns that judge the live entries (or all, if asked for), and which entries those are if not all.
+fn columns_to_judge(
+    found: &CachedManifest,
+    loaded: &LoadedSections<'_>,
+    request: &EntryRequest,
+) -> Result<(Option<Vec<u32>>, EntryColumns)> {
+    let rows = found.sections.rows;
+    let status: Vec<u8> = required(loaded, Kind::Status, rows, None)?.iter().map(|s| *s as u8).collect();
+    let some_deleted = !request.deleted_too && status.contains(&DELETED);
+    let live = |row: &u32| status.get(*row as usize) != Some(&DELETED);
+    let entries: Option<Vec<u32>> = some_deleted.then(|| (0..rows as u32).filter(live).collect());
+    let wanted = entries.as_deref();
+    let content = required(loaded, Kind::Content, rows, wanted)?;
+    let mut columns = EntryColumns {
+        snapshot_id: ints(loaded, (Kind::SnapshotId, 0), rows, wanted)?,
+        content: content.iter().map(|v| content_of(*v)).collect::<Result<_>>()?,
+        record_count: required(loaded, Kind::RecordCount, rows, wanted)?,
+        size_bytes: required(loaded, Kind::SizeBytes, rows, wanted)?,
+        partition: required(loaded, Kind::Partition, rows, wanted)?.iter().map(|v| *v as u32).collect(),
+        equality_ids: lists(loaded, Kind::EqualityIds, rows, wanted)?,
+        first_row_id: ints(loaded, (Kind::FirstRowId, 0), rows, wanted)?,
+        status: match wanted {
+            None => status,
+            Some(wanted) => wanted.iter().filter_map(|row| status.get(*row as usize).copied()).collect(),
+        },
+        ..EntryColumns::default()
+    };
+    for id in &request.metric_fields {
+        columns.metrics.push(MetricColumn {
+            field_id: *id,
+            value_count: longs(loaded, (Kind::ValueCount, *id), rows, wanted, MISSING)?,
+            null_count: longs(loaded, (Kind::NullCount, *id), rows, wanted, MISSING)?,
+            nan_count: longs(loaded, (Kind::NanCount, *id), rows, wanted, MISSING)?,
+            lower: texts(loaded, (Kind::Lower, *id), rows, wanted)?,
+            upper: texts(loaded, (Kind::Upper, *id), rows, wanted)?,
+        });
+    }
+    Ok((entries, columns))
+}
+
+/// Reads the other columns of the entries that stay.
+fn fill_in(found: &CachedManifest, c: &mut EntryColumns, wanted: Option<&[u32]>, request: &EntryRequest) -> Result<()> {
+    let rows = found.sections.rows;
+    let encoded = request.encoded_metrics.then_some((Kind::EncodedMetrics, 0));
+    let loaded = &found.load(TO_KEEP.map(|kind| (kind, 0)).into_iter().chain(encoded))?;
+    let numbers = |kind| ints(loaded, (kind, 0), rows, wanted);
+    let bytes = |kind| texts(loaded, (kind, 0), rows, wanted);
+    c.sequence_number = numbers(Kind::SequenceNumber)?;
+    c.file_sequence_number = numbers(Kind::FileSequenceNumber)?;
+    c.path = bytes(Kind::Path)?;
+    c.format = formats(loaded, rows, wanted)?;
+    c.key_metadata = bytes(Kind::KeyMetadata)?;
+    c.split_offsets = lists(loaded, Kind::SplitOffsets, rows, wanted)?;
+    c.sort_order_id = numbers(Kind::SortOrderId)?.into_iter().map(|v| v.map(|v| v as i32)).collect();
+    c.referenced_data_file = bytes(Kind::ReferencedDataFile)?;
+    c.content_offset = numbers(Kind::ContentOffset)?;
+    c.content_size_bytes = numbers(Kind::ContentSize)?;
+    if request.encoded_metrics {
+        c.encoded_metrics = bytes(Kind::EncodedMetrics)?;
+        c.layout = Some(found.layout.clone());
+    }
+    Ok(())
+}

@@ -1,0 +1,484 @@
+//! Which delete files apply to which data files.
+//!
+//! Equality deletes reach strictly older data of their partition, or of the whole table if their spec is unpartitioned;
+//! position deletes and deletion vectors reach data as old as themselves. A deletion vector replaces position deletes.
+//! The index is built from decoded columns and gives numbers of delete files; an object for a delete file is made once,
+//! when a task that needs it is. A look-up is a binary search or a hash, plus the files that it attaches.
+//!
+//! Source: Iceberg specification, "Scan Planning"; where it is silent, Java's `DeleteFileIndex`.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::{DeleteRef, FileContent, FileFormat, Partition};
+use crate::iceberg::manifest::entries::EntryColumns;
+use crate::iceberg::plan::equality_keys::KeyColumn;
+use crate::iceberg::plan::path_index::{PathMap, PathRanges};
+use crate::iceberg::plan::planned::{PartitionGroup, PlannedBatch};
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::parallel::Cancellation;
+use crate::types::{Field, FieldId, Schema, Value, ValueRef};
+
+/// Field id of `file_path` in position delete files.
+pub const PATH_FIELD: FieldId = 2_147_483_546;
+
+/// The delete files of a snapshot, by what they apply to.
+#[derive(Debug, Default)]
+pub struct DeleteIndex {
+    batches: Vec<PlannedBatch>,
+    files: Vec<DeleteFile>,
+    global: Vec<EqualityDelete>,
+    /// Numbers of the partitions that delete files are of.
+    partitions: HashMap<Vec<u8>, u32>,
+    /// By number of the partition.
+    of_partition: Vec<PartitionDeletes>,
+    positions_by_path: PathMap,
+    vectors: PathMap,
+}
+
+/// One delete file: where its entry is, and its object once somebody needed it.
+#[derive(Debug)]
+struct DeleteFile {
+    batch: u32,
+    /// Among the survivors of the batch.
+    place: u32,
+    sequence_number: i64,
+    partition: u32,
+    made: OnceLock<DeleteRef>,
+}
+
+/// The delete files of one partition that do not name a single data file.
+#[derive(Debug, Default)]
+struct PartitionDeletes {
+    equality: Vec<EqualityDelete>,
+    positions: PathRanges,
+}
+
+#[derive(Debug)]
+struct EqualityDelete {
+    /// The last data sequence number that it reaches.
+    reaches: i64,
+    file: u32,
+    keys: Vec<KeyColumn>,
+}
+
+/// The deletes attached to the survivors of a batch.
+#[derive(Clone, Debug, Default)]
+pub struct AttachedDeletes {
+    index: Option<Arc<DeleteIndex>>,
+    /// Start and end of each survivor's numbers in `files`. Survivors with the same deletes share them.
+    ranges: Vec<(u32, u32)>,
+    files: Vec<u32>,
+}
+
+/// Shorter lists are not shared: finding them again costs more than they take.
+const LEAST_SHARED: usize = 4;
+/// Files between two questions whether to go on.
+const FILES_BETWEEN: usize = 256;
+
+impl AttachedDeletes {
+    /// The numbers of the delete files of the `k`-th survivor.
+    fn of(&self, k: usize) -> &[u32] {
+        let (start, end) = self.ranges.get(k).copied().unwrap_or_default();
+        self.files.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// How many delete files the `k`-th survivor has.
+    pub fn count(&self, k: usize) -> usize {
+        self.of(k).len()
+    }
+
+    /// The numbers of the delete files of all survivors, one after the other: their places among the delete files that
+    /// planning kept.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.ranges.len()).flat_map(|k| self.of(k).iter().copied())
+    }
+
+    /// Of how many survivors the deletes are known.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there are no survivors.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// How many numbers it holds.
+    pub(crate) fn held(&self) -> usize {
+        self.files.len()
+    }
+
+    /// How many there are in all, counted once for each survivor.
+    pub fn total(&self) -> usize {
+        (0..self.ranges.len()).map(|k| self.count(k)).sum()
+    }
+
+    /// The delete files of the `k`-th survivor.
+    ///
+    /// # Errors
+    /// `CorruptTable` if one has a path that is not UTF-8 or an impossible equality id.
+    pub fn refs(&self, k: usize) -> Result<Vec<DeleteRef>> {
+        match &self.index {
+            Some(index) => self.of(k).iter().map(|file| index.file(*file)).collect(),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Lists by their hash.
+type KnownLists = HashMap<u64, (u32, u32)>;
+
+impl AttachedDeletes {
+    /// Adds a survivor whose numbers are the last ones; takes them off again if an earlier one has the same.
+    fn push(&mut self, range: (u32, u32), known: &mut KnownLists) {
+        let list = |(start, end): (u32, u32)| self.files.get(start as usize..end as usize).unwrap_or_default();
+        let own = list(range);
+        if own.len() < LEAST_SHARED {
+            self.ranges.push(range);
+            return;
+        }
+        // Neighbours are alike most often; comparing is cheaper than hashing.
+        if let Some(last) = self.ranges.last().copied().filter(|last| list(*last) == own) {
+            self.files.truncate(range.0 as usize);
+            self.ranges.push(last);
+            return;
+        }
+        let mut hasher = DefaultHasher::new();
+        own.hash(&mut hasher);
+        let same = *known.entry(hasher.finish()).or_insert(range);
+        if same != range && list(same) == own {
+            self.files.truncate(range.0 as usize);
+            self.ranges.push(same);
+        } else {
+            self.ranges.push(range);
+        }
+    }
+}
+
+impl DeleteIndex {
+    /// Indexes the survivors of delete manifests. Their columns hold the metrics of [`PATH_FIELD`] and of all key columns.
+    ///
+    /// # Errors
+    /// `CorruptTable` for a deletion vector without its data file, two for one data file, an equality delete file without
+    /// key columns, or a data file in a delete manifest; what `go_on` gives.
+    pub fn new(
+        batches: Vec<PlannedBatch>,
+        schema: &Schema,
+        metadata: &TableMetadata,
+        go_on: Cancellation,
+    ) -> Result<DeleteIndex> {
+        let (mut index, mut named) = (DeleteIndex::default(), Vec::new());
+        for (b, batch) in batches.iter().enumerate() {
+            let groups: Vec<Option<u32>> =
+                batch.groups.iter().map(|g| g.as_ref().map(|g| index.number_partition(&g.partition))).collect();
+            for (place, row) in batch.rows.iter().enumerate() {
+                if place % FILES_BETWEEN == 0 {
+                    go_on()?;
+                }
+                let row = *row as usize;
+                let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+                let partition = groups.get(group).copied().flatten();
+                let partition = partition.ok_or_else(|| Error::internal("a delete file has no partition"))?;
+                let sequence_number = sequence_number(&batch.columns, row)?;
+                let (batch_number, place) = (b as u32, place as u32);
+                let made = OnceLock::new();
+                index.files.push(DeleteFile { batch: batch_number, place, sequence_number, partition, made });
+                index.add(batch, row, schema, metadata, &mut named)?;
+            }
+        }
+        // Oldest first, so that each is the newest of its path so far.
+        named.sort_by_key(|(_, sequence_number, _)| *sequence_number);
+        for (path, sequence_number, file) in named {
+            index.positions_by_path.insert(path, sequence_number, file);
+        }
+        index.batches = batches;
+        index.global.sort_by_key(|d| d.reaches);
+        index.of_partition.iter_mut().for_each(|p| {
+            p.equality.sort_by_key(|d| d.reaches);
+            p.positions.close();
+        });
+        Ok(index)
+    }
+
+    /// Whether nothing is deleted.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Delete files in the index.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The delete files, in the order of their manifests.
+    pub(crate) fn files(&self) -> impl Iterator<Item = Result<DeleteRef>> + '_ {
+        (0..self.files.len() as u32).map(|number| self.file(number))
+    }
+
+    /// Key columns of the equality deletes: their metrics in data files narrow the matches.
+    pub fn key_fields(&self) -> impl Iterator<Item = FieldId> + '_ {
+        let all = self.global.iter().chain(self.of_partition.iter().flat_map(|p| &p.equality));
+        all.flat_map(|d| d.keys.iter().map(KeyColumn::field_id))
+    }
+
+    /// The partitions whose data files the deletes can reach, by a key of their values; `None` if some reach all.
+    pub fn partitions_reached(&self) -> Option<HashMap<Vec<u8>, Arc<Partition>>> {
+        let groups = self.batches.iter().flat_map(|b| b.groups.iter().flatten());
+        let by_key = |g: &PartitionGroup| (partition_key(&g.partition), g.partition.clone());
+        self.global.is_empty().then(|| groups.map(by_key).collect())
+    }
+
+    fn number_partition(&mut self, partition: &Partition) -> u32 {
+        let next = self.of_partition.len() as u32;
+        let number = *self.partitions.entry(partition_key(partition)).or_insert(next);
+        if number == next {
+            self.of_partition.push(PartitionDeletes::default());
+        }
+        number
+    }
+
+    /// Adds the file that was numbered last.
+    fn add<'b>(
+        &mut self,
+        batch: &'b PlannedBatch,
+        row: usize,
+        schema: &Schema,
+        metadata: &TableMetadata,
+        named: &mut Vec<(&'b [u8], i64, u32)>,
+    ) -> Result<()> {
+        let file = (self.files.len() - 1) as u32;
+        let columns = &batch.columns;
+        let puffin = columns.format.get(row) == Some(&FileFormat::Puffin);
+        let added = match columns.content.get(row) {
+            Some(FileContent::PositionDeletes) if puffin => self.add_vector(file, columns, row),
+            Some(FileContent::PositionDeletes) => {
+                named.extend(self.add_positions(file, columns, row));
+                Ok(())
+            }
+            Some(FileContent::EqualityDeletes) => self.add_equality(file, batch, row, schema, metadata),
+            Some(FileContent::Data) | None => Err(Error::corrupt("a delete manifest lists a data file")),
+        };
+        added.map_err(|e| e.with("path", columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default()))
+    }
+
+    fn add_vector(&mut self, file: u32, columns: &EntryColumns, row: usize) -> Result<()> {
+        let path = columns.referenced_data_file.get(row);
+        let path = path.ok_or_else(|| Error::corrupt("a deletion vector does not name its data file"))?;
+        if self.vectors.insert(path, self.sequence_number(file), file) {
+            return Ok(());
+        }
+        Err(Error::corrupt("a data file has two deletion vectors").with("data_file", String::from_utf8_lossy(path)))
+    }
+
+    /// Gives back the path of a file that names but one, for [`DeleteIndex::positions_by_path`].
+    fn add_positions<'c>(&mut self, file: u32, columns: &'c EntryColumns, row: usize) -> Option<(&'c [u8], i64, u32)> {
+        let paths = columns.metrics.iter().find(|m| m.field_id == PATH_FIELD);
+        let (lower, upper) = (paths.and_then(|m| m.lower.get(row)), paths.and_then(|m| m.upper.get(row)));
+        // Equal bounds are exact: a truncated upper bound is never equal to its lower one.
+        let only = columns.referenced_data_file.get(row).or_else(|| lower.filter(|l| Some(*l) == upper));
+        let sequence_number = self.sequence_number(file);
+        if only.is_none() {
+            let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
+            if let Some(deletes) = self.of_partition.get_mut(partition as usize) {
+                deletes.positions.add(lower, upper, sequence_number, file);
+            }
+        }
+        only.map(|path| (path, sequence_number, file))
+    }
+
+    fn add_equality(
+        &mut self,
+        file: u32,
+        batch: &PlannedBatch,
+        row: usize,
+        schema: &Schema,
+        metadata: &TableMetadata,
+    ) -> Result<()> {
+        let ids = batch.columns.equality_ids.get(row).filter(|ids| !ids.is_empty());
+        let ids = ids.ok_or_else(|| Error::corrupt("an equality delete file names no key columns"))?;
+        let path = |id: &i64| -> Option<Vec<&Field>> {
+            let id = FieldId::try_from(*id).ok()?;
+            schema.path(id).or_else(|| metadata.schemas.iter().find_map(|s| s.path(id)))
+        };
+        let keys = ids.iter().filter_map(|id| KeyColumn::new(&path(id)?, &batch.columns, row)).collect();
+        let spec_id = batch.group(row)?.partition.spec_id;
+        let spec = metadata.partition_specs.iter().find(|s| s.id == spec_id);
+        let entry = EqualityDelete { reaches: self.sequence_number(file).saturating_sub(1), file, keys };
+        let partition = self.files.get(file as usize).map_or(u32::MAX, |f| f.partition);
+        match (spec, self.of_partition.get_mut(partition as usize)) {
+            (Some(spec), Some(deletes)) if !spec.is_unpartitioned() => deletes.equality.push(entry),
+            _ => self.global.push(entry),
+        }
+        Ok(())
+    }
+
+    fn sequence_number(&self, file: u32) -> i64 {
+        self.files.get(file as usize).map_or(0, |f| f.sequence_number)
+    }
+
+    /// The delete file of that number; made when first asked for.
+    fn file(&self, number: u32) -> Result<DeleteRef> {
+        let no_file = || Error::internal("there is no such delete file");
+        let file = self.files.get(number as usize).ok_or_else(no_file)?;
+        if let Some(made) = file.made.get() {
+            return Ok(made.clone());
+        }
+        let batch = self.batches.get(file.batch as usize).ok_or_else(no_file)?;
+        let row = *batch.rows.get(file.place as usize).ok_or_else(no_file)? as usize;
+        let mut made = batch.columns.data_file(row, batch.group(row)?.partition.clone())?;
+        if let Some(metrics) = made.metrics.take() {
+            // Only what matching uses, as Java's delete files have it.
+            let mut metrics = metrics.get().with("path", &made.path)?.clone();
+            let keys = made.equality_ids.as_deref();
+            metrics.retain(|id| keys.map_or(id == PATH_FIELD, |keys| keys.contains(&id)));
+            made.metrics = Some(metrics.into());
+        }
+        Ok(file.made.get_or_init(|| DeleteRef { file: Arc::new(made) }).clone())
+    }
+
+    /// The deletes of each survivor of a batch of data files.
+    ///
+    /// # Errors
+    /// `CorruptTable` if a deletion vector or a path's position delete is of another partition than its data file, or a
+    /// deletion vector is older; what `go_on` gives.
+    pub fn attach(self: &Arc<Self>, batch: &PlannedBatch, go_on: Cancellation) -> Result<AttachedDeletes> {
+        self.attach_some(batch, usize::MAX, go_on)
+    }
+
+    /// As [`DeleteIndex::attach`], but stops after the survivor with which more than `most` numbers are held.
+    ///
+    /// # Errors
+    /// As [`DeleteIndex::attach`].
+    pub(crate) fn attach_some(
+        self: &Arc<Self>,
+        batch: &PlannedBatch,
+        most: usize,
+        go_on: Cancellation,
+    ) -> Result<AttachedDeletes> {
+        let number = |g: &PartitionGroup| self.partitions.get(&partition_key(&g.partition)).copied();
+        let partitions: Vec<Option<u32>> = batch.groups.iter().map(|g| g.as_ref().and_then(number)).collect();
+        let mut out = AttachedDeletes { ranges: Vec::with_capacity(batch.rows.len()), ..AttachedDeletes::default() };
+        let mut known = HashMap::new();
+        for (k, row) in batch.rows.iter().enumerate() {
+            if out.files.len() > most {
+                break;
+            }
+            if k % FILES_BETWEEN == 0 {
+                go_on()?;
+            }
+            let start = out.files.len();
+            let row = *row as usize;
+            let group = batch.columns.partition.get(row).copied().unwrap_or(u32::MAX) as usize;
+            self.deletes_of(batch, row, partitions.get(group).copied().flatten(), &mut out.files)?;
+            let range = u32::try_from(start).ok().zip(u32::try_from(out.files.len()).ok());
+            let range = range.ok_or_else(|| Error::unsupported("a manifest's files have 4 Gi delete files"))?;
+            out.push(range, &mut known);
+        }
+        out.index = (!out.files.is_empty()).then(|| self.clone());
+        Ok(out)
+    }
+
+    fn deletes_of(&self, batch: &PlannedBatch, row: usize, partition: Option<u32>, out: &mut Vec<u32>) -> Result<()> {
+        let sequence_number = sequence_number(&batch.columns, row)?;
+        let deletes = partition.and_then(|p| self.of_partition.get(p as usize));
+        for list in [Some(&self.global), deletes.map(|d| &d.equality)].into_iter().flatten() {
+            let start = list.partition_point(|d| d.reaches < sequence_number);
+            let reaching = list.get(start..).unwrap_or_default().iter();
+            out.extend(reaching.filter(|d| d.may_touch(&batch.columns, row)).map(|d| d.file));
+        }
+        let Some(path) = batch.columns.path.get(row) else { return Ok(()) };
+        if let Some((of, file)) = self.vectors.newest(path) {
+            if of < sequence_number {
+                return Err(self.broken("a deletion vector is older than its data file", file, path));
+            }
+            self.check_partition(file, partition, path)?;
+            out.push(file);
+            return Ok(());
+        }
+        let start = out.len();
+        if let Some(deletes) = deletes {
+            deletes.positions.find(path, sequence_number, out);
+        }
+        self.oldest_first(out, start);
+        let start = out.len();
+        self.positions_by_path.find(path, sequence_number, out);
+        self.oldest_first(out, start);
+        for file in out.get(start..).unwrap_or_default() {
+            self.check_partition(*file, partition, path)?;
+        }
+        Ok(())
+    }
+
+    fn oldest_first(&self, files: &mut [u32], start: usize) {
+        let found = files.get_mut(start..).unwrap_or_default();
+        if found.len() > 1 {
+            found.sort_unstable_by_key(|file| (self.sequence_number(*file), *file));
+        }
+    }
+
+    /// A delete that names its data file must be of the same partition; otherwise the metadata is broken.
+    fn check_partition(&self, file: u32, partition: Option<u32>, data_file: &[u8]) -> Result<()> {
+        if self.files.get(file as usize).map(|f| f.partition) == partition {
+            return Ok(());
+        }
+        Err(self.broken("a delete file and its data file are of different partitions", file, data_file))
+    }
+
+    fn broken(&self, what: &str, file: u32, data_file: &[u8]) -> Error {
+        let path = self.file(file).map(|f| f.file.path.clone()).unwrap_or_default();
+        Error::corrupt(what).with("data_file", String::from_utf8_lossy(data_file)).with("path", path)
+    }
+}
+
+impl EqualityDelete {
+    fn may_touch(&self, data: &EntryColumns, row: usize) -> bool {
+        !self.keys.iter().any(|k| k.excludes(data, row))
+    }
+}
+
+/// The data sequence number of an entry. Without it nobody knows which deletes reach which rows.
+fn sequence_number(columns: &EntryColumns, row: usize) -> Result<i64> {
+    columns.sequence_number.get(row).copied().flatten().ok_or_else(|| {
+        let path = columns.path.get(row).map(String::from_utf8_lossy).unwrap_or_default();
+        Error::corrupt("an entry of a table with deletes has no sequence number, and was not added by its manifest")
+            .with("path", path)
+    })
+}
+
+/// Bytes that are equal exactly for equal partitions: the spec's id and its values, integers at one width, floats by bits
+/// with all NaNs alike.
+pub(crate) fn partition_key(partition: &Partition) -> Vec<u8> {
+    let mut key = partition.spec_id.to_le_bytes().to_vec();
+    let float = |d: f64| if d.is_nan() { f64::NAN.to_bits() } else { d.to_bits() };
+    for v in &partition.values {
+        let mut put = |tag: u8, bytes: &[u8]| {
+            key.push(tag);
+            key.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+            key.extend_from_slice(bytes);
+        };
+        match v.value.as_ref().map(Value::as_ref) {
+            None => put(0, &[]),
+            Some(ValueRef::Boolean(b)) => put(1, &[u8::from(b)]),
+            Some(ValueRef::Int(i)) => put(2, &i64::from(i).to_le_bytes()),
+            Some(ValueRef::Long(l)) => put(2, &l.to_le_bytes()),
+            Some(ValueRef::Float(f)) => put(3, &float(f64::from(f)).to_le_bytes()),
+            Some(ValueRef::Double(d)) => put(3, &float(d).to_le_bytes()),
+            Some(ValueRef::Decimal(d)) => put(4, &d.to_le_bytes()),
+            Some(ValueRef::String(s)) => put(5, s.as_bytes()),
+            Some(ValueRef::Uuid(u)) => put(6, &u.to_le_bytes()),
+            Some(ValueRef::Bytes(b)) => put(7, b),
+        }
+    }
+    key
+}
+
+#[cfg(test)]
+#[path = "deletes_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "deletes_property_tests.rs"]
+mod property_tests;

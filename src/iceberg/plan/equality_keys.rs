@@ -1,0 +1,106 @@
+//! Whether an equality delete file can delete any row of a data file, as far as the metrics of one key column tell.
+
+use std::cmp::Ordering;
+
+use crate::iceberg::manifest::entries::{EntryColumns, MISSING, MetricColumn};
+use crate::iceberg::plan::file_bounds::uuid_bounds_hold;
+use crate::types::value::decode_bound;
+use crate::types::{Field, FieldId, PrimitiveType, Value, ValueRef};
+
+/// What an equality delete file says of one of its key columns.
+#[derive(Debug)]
+pub(crate) struct KeyColumn {
+    field_id: FieldId,
+    ty: PrimitiveType,
+    required: bool,
+    all_null: bool,
+    no_null: bool,
+    no_nan: bool,
+    bounds: Option<(Value, Value)>,
+}
+
+impl KeyColumn {
+    /// `path` leads from a column of the table to the key. `None` for a key that is no primitive, of which no metrics are
+    /// kept.
+    pub fn new(path: &[&Field], columns: &EntryColumns, row: usize) -> Option<KeyColumn> {
+        let field = path.last()?;
+        let ty = field.ty.as_primitive()?.clone();
+        // A required member of a struct is null where the struct is.
+        let required = path.iter().all(|f| f.required);
+        let metric = metric(columns, field.id);
+        let (values, nulls) = metric.map_or((None, None), |m| counts(m, columns, row));
+        let bounds = metric.and_then(|m| bounds(m, &ty, columns, row));
+        Some(KeyColumn {
+            field_id: field.id,
+            required,
+            all_null: !required && nulls.is_some() && nulls == values,
+            no_null: required || nulls == Some(0),
+            no_nan: !ty.is_float() || metric.and_then(|m| count(&m.nan_count, row)) == Some(0),
+            bounds: bounds.map(|(lower, upper)| (lower.to_owned(), upper.to_owned())),
+            ty,
+        })
+    }
+
+    pub fn field_id(&self) -> FieldId {
+        self.field_id
+    }
+
+    /// Whether no row of the data file can have a key that this delete file deletes, as far as this column tells.
+    pub fn excludes(&self, data: &EntryColumns, row: usize) -> bool {
+        let Some(metric) = metric(data, self.field_id) else { return false };
+        let (values, nulls) = counts(metric, data, row);
+        let data_has_null = !self.required && nulls != Some(0);
+        let data_all_null = !self.required && nulls.is_some() && nulls == values;
+        if data_has_null && !self.no_null {
+            return false;
+        }
+        if (data_all_null && self.no_null) || (self.all_null && !data_has_null) {
+            return true;
+        }
+        // Bounds leave NaNs out, and NaN equals NaN.
+        if !self.no_nan && count(&metric.nan_count, row) != Some(0) {
+            return false;
+        }
+        let (Some((lower, upper)), Some((data_lower, data_upper))) =
+            (&self.bounds, bounds(metric, &self.ty, data, row))
+        else {
+            return false;
+        };
+        let (lower, upper) = (lower.as_ref(), upper.as_ref());
+        let above = |a: ValueRef<'_>, b: ValueRef<'_>| a.sql_cmp(b) == Some(Ordering::Greater);
+        // Bounds that contradict themselves (unsigned order taken as signed, say) prove nothing.
+        let sane = !above(data_lower, data_upper) && !above(lower, upper);
+        sane && (above(data_lower, upper) || above(lower, data_upper))
+    }
+}
+
+fn metric(columns: &EntryColumns, field: FieldId) -> Option<&MetricColumn> {
+    let at = columns.metrics.binary_search_by_key(&field, |m| m.field_id).ok()?;
+    columns.metrics.get(at)
+}
+
+/// Values and nulls of a file. Rows that the writer did not count are null: those of null structs in ORC.
+fn counts(metric: &MetricColumn, columns: &EntryColumns, row: usize) -> (Option<i64>, Option<i64>) {
+    let (values, nulls) = (count(&metric.value_count, row), count(&metric.null_count, row));
+    let records = count(&columns.record_count, row).or(values);
+    let uncounted = records.zip(values).map_or(0, |(records, values)| records.saturating_sub(values).max(0));
+    let all = |n: i64| n.saturating_add(uncounted);
+    (values.map(all), nulls.map(all))
+}
+
+fn bounds<'e>(
+    metric: &'e MetricColumn,
+    ty: &PrimitiveType,
+    columns: &EntryColumns,
+    row: usize,
+) -> Option<(ValueRef<'e>, ValueRef<'e>)> {
+    if *ty == PrimitiveType::Uuid && !uuid_bounds_hold(columns, row) {
+        return None;
+    }
+    let bound = |bytes| decode_bound(bytes, ty).ok().flatten();
+    metric.lower.get(row).and_then(bound).zip(metric.upper.get(row).and_then(bound))
+}
+
+fn count(counts: &[i64], row: usize) -> Option<i64> {
+    counts.get(row).copied().filter(|n| *n != MISSING && *n >= 0)
+}

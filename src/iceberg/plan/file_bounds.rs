@@ -1,0 +1,129 @@
+//! What the column metrics of a manifest entry tell about the rows of its file.
+//!
+//! Source: Iceberg specification, "Manifests" (`data_file`) and Appendix D, "Binary single-value serialization".
+
+use super::named_bounds::constant;
+use crate::expr::BoundPredicate;
+use crate::expr::bounds::{Bounds, ColumnBounds, Presence};
+use crate::format::task::FileFormat;
+use crate::iceberg::manifest::entries::{EntryColumns, MISSING, MetricColumn};
+use crate::types::metadata_columns::FILE;
+use crate::types::value::decode_bound;
+use crate::types::{FieldId, PrimitiveType, ValueRef};
+
+/// The rows of one data file, by its metrics and path. Columns without metrics tell nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct MetricsBounds<'e> {
+    columns: &'e EntryColumns,
+    row: usize,
+}
+
+impl<'e> MetricsBounds<'e> {
+    /// The metrics of entry `row`.
+    pub fn new(columns: &'e EntryColumns, row: usize) -> Self {
+        MetricsBounds { columns, row }
+    }
+
+    fn metrics(&self, field: FieldId) -> Option<&'e MetricColumn> {
+        let at = self.columns.metrics.binary_search_by_key(&field, |m| m.field_id).ok()?;
+        self.columns.metrics.get(at)
+    }
+
+    fn path(&self) -> Option<&'e str> {
+        std::str::from_utf8(self.columns.path.get(self.row)?).ok()
+    }
+
+    fn records(&self) -> Option<i64> {
+        count(&self.columns.record_count, self.row)
+    }
+}
+
+impl Bounds for MetricsBounds<'_> {
+    fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
+        if field == FILE {
+            return self.path().map_or_else(ColumnBounds::default, |path| constant(Some(ValueRef::String(path))));
+        }
+        let Some(metrics) = self.metrics(field) else { return ColumnBounds::default() };
+        let decode = |bytes: Option<&'a [u8]>| decode_bound(bytes?, ty).ok().flatten();
+        let bounds = (decode(metrics.lower.get(self.row)), decode(metrics.upper.get(self.row)));
+        let (lower, upper) = match bounds {
+            (Some(_), Some(_)) if *ty == PrimitiveType::Uuid && uuid_bounds_hold(self.columns, self.row) => bounds,
+            _ if *ty == PrimitiveType::Uuid => (None, None),
+            bounds => bounds,
+        };
+        let counts = Counts::of(metrics, self.row);
+        ColumnBounds {
+            lower,
+            upper,
+            upper_is_prefix: false,
+            nulls: counts.nulls(self.records()),
+            nans: if ty.is_float() { counts.nans() } else { Presence::Absent },
+        }
+    }
+
+    fn nested_nulls(&self, field: FieldId) -> Presence {
+        self.metrics(field).map_or(Presence::Possible, |m| Counts::of(m, self.row).nulls(self.records()))
+    }
+}
+
+/// Whether bounds may prove that a filter keeps every row. Some writers ordered uuids as signed numbers, which shows in
+/// a pair of bounds only sometimes.
+pub(crate) fn strict(filter: &BoundPredicate) -> bool {
+    let mut strict = true;
+    filter.for_each_leaf(&mut |leaf| strict &= leaf.term.source_primitive() != Some(&PrimitiveType::Uuid));
+    strict
+}
+
+/// Whether the bounds of a uuid are what they should be. Java Iceberg orders uuids as pairs of signed numbers. Within a row
+/// group of Parquet the order is that of the file format, right; but of the row groups' bounds it picks the wrong ones if
+/// there are several, and that does not always show.
+pub(crate) fn uuid_bounds_hold(columns: &EntryColumns, row: usize) -> bool {
+    let parquet = columns.format.get(row).is_none_or(|f| *f == FileFormat::Parquet);
+    !parquet || columns.split_offsets.get(row).is_some_and(|offsets| offsets.len() == 1)
+}
+
+struct Counts {
+    values: Option<i64>,
+    nulls: Option<i64>,
+    nans: Option<i64>,
+}
+
+fn count(counts: &[i64], row: usize) -> Option<i64> {
+    counts.get(row).copied().filter(|c| *c != MISSING && *c >= 0)
+}
+
+impl Counts {
+    fn of(metrics: &MetricColumn, row: usize) -> Counts {
+        Counts {
+            values: count(&metrics.value_count, row),
+            nulls: count(&metrics.null_count, row),
+            nans: count(&metrics.nan_count, row),
+        }
+    }
+
+    /// Writers of ORC count a struct's members only where the struct is not null: fewer values than rows. The rows not
+    /// counted are null; a null count of zero proves nothing about them, one of all counted values is one of all rows.
+    fn nulls(&self, records: Option<i64>) -> Presence {
+        let every_row_counted = match (self.values, records) {
+            (Some(values), Some(records)) => values >= records,
+            _ => true,
+        };
+        match (self.nulls, self.values) {
+            (Some(0), _) if every_row_counted => Presence::Absent,
+            (Some(nulls), Some(values)) if nulls == values => Presence::Everywhere,
+            _ => Presence::Possible,
+        }
+    }
+
+    fn nans(&self) -> Presence {
+        match (self.nans, self.values, self.nulls) {
+            (Some(0), _, _) => Presence::Absent,
+            (Some(nans), Some(values), Some(nulls)) if values.checked_sub(nulls) == Some(nans) => Presence::Everywhere,
+            _ => Presence::Possible,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "file_bounds_tests.rs"]
+mod tests;

@@ -1,0 +1,25 @@
+//! Planning: from a snapshot and a filter to the files that can match.
+
+#[cfg(test)]
+pub(crate) mod attach_tests;
+pub mod cache;
+pub(crate) mod cached;
+pub(crate) mod cached_columns;
+pub mod changes;
+pub mod deletes;
+pub(crate) mod equality_keys;
+pub mod estimate;
+pub mod file_bounds;
+pub mod manifest_groups;
+pub(crate) mod named_bounds;
+pub mod partition_bounds;
+pub(crate) mod path_index;
+pub(crate) mod planned;
+pub mod planner;
+pub(crate) mod screen;
+pub(crate) mod specs;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+pub(crate) mod traps_tests;
+pub mod why;

@@ -1,0 +1,382 @@
+//! What becomes of rows that were found: they go, or others take their place.
+//!
+//! Copy-on-write writes their files anew. Merge-on-read leaves the files, names the rows in delete files, and writes only
+//! what takes their place. Either way rows that are changed keep their ids, and rows that only move, the commit that
+//! changed them last (specification, "Row Lineage").
+
+use std::collections::HashSet;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{filter_record_batch, interleave_record_batch};
+
+use super::live::{LiveRows, Placed, are_in};
+use super::new_files::{NewFiles, write_each};
+use super::positions::{DeletedRows, write_deletes};
+use super::view::{Command, Mode, View};
+use crate::codec::bitmap::PositionSet;
+use crate::data::write::writer::DataWriter;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::Predicate;
+use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::parallel::Cancellation;
+
+/// Rows of a data file.
+pub(crate) struct Hits {
+    /// The file. Its residual keeps these rows, and others perhaps.
+    pub task: ScanTask,
+    pub positions: PositionSet,
+    /// In a merge: for each position, ascending, the row of the source; [`NO_SOURCE`] where there is none. Else empty.
+    pub sources: Vec<u32>,
+}
+
+/// In place of a row of the source.
+pub(crate) const NO_SOURCE: u32 = u32::MAX;
+
+impl Hits {
+    /// Whether these are all rows that the file has left, as far as metadata tells.
+    pub fn are_all(&self) -> bool {
+        let file = &self.task.data_file;
+        let deleted = match self.task.deletes.as_slice() {
+            [] => 0,
+            [d] if d.file.format == FileFormat::Puffin && d.file.content == FileContent::PositionDeletes => {
+                d.file.record_count
+            }
+            _ => return false,
+        };
+        let left = file.record_count.checked_sub(deleted).and_then(|n| u64::try_from(n).ok());
+        left == Some(self.positions.len())
+    }
+}
+
+/// What becomes of some rows. A row that neither stays nor is replaced goes.
+pub(crate) struct Patched {
+    /// Rows that stay as they are after all.
+    pub same: BooleanBuffer,
+    /// Rows that others take the place of.
+    pub replaced: BooleanBuffer,
+    /// Those others, in order. They have the columns of the rows that they replace, but for lineage.
+    pub rows: Option<RecordBatch>,
+}
+
+impl Patched {
+    /// All rows go.
+    pub fn gone(rows: usize) -> Patched {
+        Patched { same: BooleanBuffer::new_unset(rows), replaced: BooleanBuffer::new_unset(rows), rows: None }
+    }
+}
+
+/// Says what becomes of rows.
+pub(crate) trait Patch: Sync {
+    /// `rows` are some of the hits of a file, with all columns of the table; `sources` those of [`Hits`] that belong to
+    /// them.
+    fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched>;
+
+    /// Whether no hit stays as it is.
+    fn changes_all(&self) -> bool;
+
+    /// Whether all hits go, so that nobody need look at them.
+    fn removes_all(&self) -> bool {
+        false
+    }
+}
+
+/// Deletes all hits.
+pub(crate) struct Remove;
+
+impl Patch for Remove {
+    fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
+        Ok(Patched::gone(rows.num_rows()))
+    }
+
+    fn changes_all(&self) -> bool {
+        true
+    }
+
+    fn removes_all(&self) -> bool {
+        true
+    }
+}
+
+/// How many rows a change touched.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub updated: u64,
+    pub deleted: u64,
+    pub inserted: u64,
+}
+
+/// What a change does to files.
+pub(crate) struct Effect {
+    pub added: NewFiles,
+    pub removed: Vec<DataFile>,
+    /// Data files that added delete files refer to.
+    pub required: HashSet<String>,
+    pub counts: Counts,
+    /// Files with new rows that others wrote.
+    pub lent: Vec<DataFile>,
+}
+
+impl Effect {
+    pub fn none(view: &View) -> Effect {
+        Effect {
+            added: NewFiles::new(view.store()),
+            removed: Vec::new(),
+            required: HashSet::new(),
+            counts: Counts::default(),
+            lent: Vec::new(),
+        }
+    }
+
+    /// The change of a command that read the rows matching `filter`.
+    ///
+    /// # Errors
+    /// As [`View::assumptions`].
+    pub fn change(self, view: &View, command: Command, filter: Predicate) -> Result<SnapshotProducer> {
+        let assumed = view.assumptions(command, filter, self.required)?;
+        if self.added.is_empty() && self.removed.is_empty() && self.lent.is_empty() {
+            return Ok(view.change(Operation::Delete).assuming(assumed).only_checking());
+        }
+        let removes = !self.removed.is_empty() || self.added.has_deletes();
+        let operation = match (self.added.has_data() || !self.lent.is_empty(), removes) {
+            (true, false) => Operation::Append,
+            (true, true) => Operation::Overwrite,
+            (false, _) => Operation::Delete,
+        };
+        let change = view.change(operation).remove_files(self.removed).add_files(self.added.take()).owning_files();
+        let change = change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent);
+        Ok(change.assuming(assumed))
+    }
+}
+
+/// Changes the hits as `patch` says.
+///
+/// # Errors
+/// Of reading and writing; those of `patch`; what `go_on` gives.
+pub(crate) fn apply(
+    view: &View,
+    mode: Mode,
+    hits: Vec<Hits>,
+    patch: &dyn Patch,
+    go_on: Cancellation,
+) -> Result<Effect> {
+    let mut effect = Effect::none(view);
+    let (whole, hits): (Vec<Hits>, Vec<Hits>) =
+        if patch.removes_all() { hits.into_iter().partition(Hits::are_all) } else { (Vec::new(), hits) };
+    effect.removed.extend(whole.iter().map(|h| view.removable(&h.task.data_file)));
+    effect.counts.deleted += whole.iter().map(|h| h.positions.len()).sum::<u64>();
+    match mode {
+        Mode::CopyOnWrite => copy_on_write(view, &hits, patch, go_on, &mut effect)?,
+        Mode::MergeOnRead => merge_on_read(view, hits, patch, go_on, &mut effect)?,
+    }
+    Ok(effect)
+}
+
+fn copy_on_write(
+    view: &View,
+    hits: &[Hits],
+    patch: &dyn Patch,
+    go_on: Cancellation,
+    effect: &mut Effect,
+) -> Result<()> {
+    if hits.is_empty() {
+        return Ok(());
+    }
+    let rows = LiveRows::new(view, &view.table.schema().fields, true)?;
+    let (written, done) = write_each(view, hits, go_on, |hits, writer| {
+        rewrite(&rows, hits, patch, writer, go_on).with("rewritten", &hits.task.data_file.path)
+    })?;
+    effect.added.join(written);
+    for (hits, counts) in hits.iter().zip(done) {
+        let Some(counts) = counts else { continue };
+        effect.counts.updated += counts.updated;
+        effect.counts.deleted += counts.deleted;
+        effect.removed.push(view.removable(&hits.task.data_file));
+    }
+    Ok(())
+}
+
+/// Writes a file anew; `None` if all of its rows stay as they are, in which case nothing was written.
+fn rewrite(
+    rows: &LiveRows<'_>,
+    hits: &Hits,
+    patch: &dyn Patch,
+    writer: &mut DataWriter,
+    go_on: Cancellation,
+) -> Result<Option<Counts>> {
+    // Nothing is written before the first change is seen; what went by until then is read again.
+    let mut writing = patch.changes_all();
+    'again: loop {
+        let (mut counts, mut seen) = (Counts::default(), 0);
+        for (number, placed) in rows.read_all(&hits.task)?.enumerate() {
+            go_on()?;
+            let batch = Batch::of(placed?, hits, &mut seen, patch)?;
+            if !writing && batch.changes() {
+                writing = true;
+                if number > 0 {
+                    continue 'again;
+                }
+            }
+            if writing {
+                counts.updated += batch.updated();
+                counts.deleted += batch.deleted();
+                writer.write(&batch.after(rows)?)?;
+            }
+        }
+        check_seen(hits, seen)?;
+        return Ok(writing.then_some(counts));
+    }
+}
+
+/// Rows of a file and what becomes of them.
+struct Batch {
+    placed: Placed,
+    hit: BooleanBuffer,
+    patched: Patched,
+}
+
+impl Batch {
+    /// `seen` counts the hits of the file.
+    fn of(placed: Placed, hits: &Hits, seen: &mut usize, patch: &dyn Patch) -> Result<Batch> {
+        let hit = are_in(&placed.positions, &hits.positions);
+        let count = hit.count_set_bits();
+        let sources = hits.sources.get(*seen..).map_or(&[][..], |left| left.get(..count).unwrap_or_default());
+        *seen += count;
+        let patched = match count {
+            0 => Patched::gone(0),
+            _ => patch.patch(&filtered(&placed.rows, &hit)?, sources)?,
+        };
+        if patched.same.len() != count || patched.replaced.len() != count {
+            return Err(Error::internal("a change has another number of rows than it was given"));
+        }
+        Ok(Batch { placed, hit, patched })
+    }
+
+    fn changes(&self) -> bool {
+        self.patched.same.count_set_bits() < self.patched.same.len()
+    }
+
+    fn updated(&self) -> u64 {
+        self.patched.replaced.count_set_bits() as u64
+    }
+
+    fn deleted(&self) -> u64 {
+        (self.patched.same.len() - self.patched.same.count_set_bits()) as u64 - self.updated()
+    }
+
+    /// All rows of the batch after the change, in their order.
+    fn after(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
+        if !self.changes() {
+            return Ok(self.placed.rows.clone());
+        }
+        let (mut at, mut new) = (0, 0);
+        let mut kept = BooleanArray::builder(self.hit.len());
+        let mut from: Vec<(usize, usize)> = Vec::with_capacity(self.hit.len());
+        for (row, hit) in self.hit.iter().enumerate() {
+            let (same, replaced) = match hit {
+                false => (true, false),
+                true => (self.patched.same.value(at), self.patched.replaced.value(at)),
+            };
+            at += usize::from(hit);
+            kept.append_value(same || replaced);
+            if replaced {
+                from.push((1, new));
+                new += 1;
+            } else if same {
+                from.push((0, row));
+            }
+        }
+        if new == 0 {
+            return filtered(&self.placed.rows, kept.finish().values());
+        }
+        let replacements = self.replacements(columns)?;
+        interleave_record_batch(&[&self.placed.rows, &replacements], &from).map_err(joined)
+    }
+
+    /// The rows that take the place of others: with the ids of those, and changed by the commit to come.
+    fn replacements(&self, columns: &LiveRows<'_>) -> Result<RecordBatch> {
+        let old = filtered(&filtered(&self.placed.rows, &self.hit)?, &self.patched.replaced)?;
+        let rows = self.patched.rows.as_ref().filter(|rows| rows.num_rows() == old.num_rows());
+        let rows = rows.ok_or_else(|| Error::internal("rows are to be replaced by others that are not there"))?;
+        let mut all: Vec<ArrayRef> = rows.columns().to_vec();
+        if let Some([ids, updated]) = columns.lineage() {
+            all.truncate(ids);
+            all.push(old.column(ids).clone());
+            all.push(new_null_array(old.column(updated).data_type(), old.num_rows()));
+        }
+        RecordBatch::try_new(old.schema(), all).map_err(joined)
+    }
+}
+
+fn joined(e: arrow::error::ArrowError) -> Error {
+    Error::invalid("changed rows do not fit the table").because(e)
+}
+
+fn filtered(rows: &RecordBatch, kept: &BooleanBuffer) -> Result<RecordBatch> {
+    filter_record_batch(rows, &BooleanArray::new(kept.clone(), None))
+        .map_err(|e| Error::internal("rows cannot be filtered").because(e))
+}
+
+fn check_seen(hits: &Hits, seen: usize) -> Result<()> {
+    match u64::try_from(seen) == Ok(hits.positions.len()) {
+        true => Ok(()),
+        false => Err(Error::corrupt("a file gave other rows when it was read again")),
+    }
+}
+
+fn merge_on_read(
+    view: &View,
+    hits: Vec<Hits>,
+    patch: &dyn Patch,
+    go_on: Cancellation,
+    effect: &mut Effect,
+) -> Result<()> {
+    let mut deleted = Vec::new();
+    if patch.removes_all() {
+        effect.counts.deleted += hits.iter().map(|h| h.positions.len()).sum::<u64>();
+        deleted.extend(hits.into_iter().map(|h| DeletedRows { task: h.task, positions: h.positions }));
+    } else {
+        let rows = LiveRows::new(view, &view.table.schema().fields, true)?;
+        let (written, done) = write_each(view, &hits, go_on, |hits, writer| {
+            replace(&rows, hits, patch, writer, go_on).with("read", &hits.task.data_file.path)
+        })?;
+        effect.added.join(written);
+        for (hits, (positions, counts)) in hits.into_iter().zip(done) {
+            effect.counts.updated += counts.updated;
+            effect.counts.deleted += counts.deleted;
+            if !positions.is_empty() {
+                deleted.push(DeletedRows { task: hits.task, positions });
+            }
+        }
+    }
+    write_deletes(view, deleted, go_on, effect)
+}
+
+/// Writes what takes the place of rows of a file; returns the positions of all that go.
+fn replace(
+    rows: &LiveRows<'_>,
+    hits: &Hits,
+    patch: &dyn Patch,
+    writer: &mut DataWriter,
+    go_on: Cancellation,
+) -> Result<(PositionSet, Counts)> {
+    let (mut positions, mut counts, mut seen) = (PositionSet::default(), Counts::default(), 0);
+    for placed in rows.read(&hits.task)? {
+        go_on()?;
+        let batch = Batch::of(placed?, hits, &mut seen, patch)?;
+        if !batch.changes() {
+            continue;
+        }
+        counts.updated += batch.updated();
+        counts.deleted += batch.deleted();
+        if batch.updated() > 0 {
+            writer.write(&batch.replacements(rows)?)?;
+        }
+        let hit = batch.placed.positions.values().iter().zip(batch.hit.iter()).filter(|(_, hit)| *hit);
+        let gone = hit.zip(batch.patched.same.iter()).filter(|(_, same)| !same).map(|((position, _), _)| *position);
+        positions.extend(&gone.collect::<Vec<i64>>())?;
+    }
+    check_seen(hits, seen)?;
+    Ok((positions, counts))
+}

@@ -1,0 +1,160 @@
+//! Deleting rows by key without looking for them: equality delete files.
+//!
+//! It takes the same time however large the table is. An equality delete reaches what was committed before it, in the
+//! partition that it is written to; one of a spec without partitions reaches the whole table. So that all rows with a key
+//! go, whatever specs the table has had, the keys are written for every spec that data files have, where the key tells the
+//! partition; else once for the whole table.
+//!
+//! Source: Iceberg specification, "Equality Delete Files" and "Scan Planning".
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::datatypes::DataType;
+
+use super::apply::Effect;
+use super::change_rows::RowReader;
+use super::delta::Delta;
+use super::view::View;
+use crate::data::write::conform::Conformer;
+use crate::data::write::delete_write::DeleteForm;
+use crate::data::write::writer::{DataWriter, WriteContext};
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::iceberg::manifest::list::{ManifestContent, ManifestFile};
+use crate::iceberg::plan::planner::load_manifests;
+use crate::parallel::Cancellation;
+use crate::rows::key_columns::KeyColumns;
+use crate::rows::keys::KeyIndex;
+use crate::store::Location;
+use crate::types::{Field, PartitionSpec, Transform};
+
+/// Deletes all rows that have a key of `rows` in the columns `on`; with `insert`, `rows` take their place. Null is a key
+/// like others where nothing is inserted, and none where something is.
+///
+/// # Errors
+/// `Unsupported` for version 1, members of structs and types that can't be keys; `InvalidInput` for columns that are not there, for keys that
+/// don't tell the partition of rows, and, of rows to insert, for nulls in keys and keys that two rows have.
+pub(crate) fn by_key(
+    view: &View,
+    rows: RowReader,
+    on: &[String],
+    insert: bool,
+    task: u64,
+    go_on: Cancellation,
+) -> Result<Delta> {
+    DeleteForm::of_version(view.table.format_version())?;
+    let keys = KeyColumns::new(view, on)?;
+    keys.check_deletable()?;
+    let specs = Specs::reached(view, &keys.flat().fields)?;
+    let mut writers = Writers::new(view, &keys, &specs, insert, task)?;
+    let empty = RecordBatch::new_empty(rows.schema());
+    let mut first = 0;
+    // Without rows the columns are looked at all the same.
+    for batch in std::iter::once(Ok(empty)).chain(rows) {
+        go_on()?;
+        let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+        writers.write(&batch, first)?;
+        first += batch.num_rows() as u64;
+    }
+    let mut effect = Effect::none(view);
+    for writer in writers.deletes.into_iter().chain(writers.rows) {
+        effect.added.add(writer.finish()?);
+    }
+    Ok(Delta { effect, specs: specs.only })
+}
+
+/// The specs that equality deletes are written for.
+struct Specs {
+    written: Vec<Arc<PartitionSpec>>,
+    /// Those whose data files they reach; `None` if all.
+    only: Option<BTreeSet<i32>>,
+}
+
+impl Specs {
+    /// Those that reach all rows with such keys: of the specs of data files, and the current one, since others may append
+    /// meanwhile.
+    fn reached(view: &View, keys: &[Field]) -> Result<Specs> {
+        let metadata = &view.table.inner.metadata;
+        let mut ids = specs_with_data(view)?;
+        ids.insert(view.table.partition_spec().id);
+        let specs = ids.iter().map(|id| metadata.spec_by_id(*id).cloned()).collect::<Result<Vec<_>>>()?;
+        let tells = |spec: &PartitionSpec| {
+            let mut sources = spec.fields.iter().filter(|f| f.transform != Transform::Void);
+            sources.find(|f| !keys.iter().any(|key| key.id == f.source_id)).map(|f| f.name.clone())
+        };
+        let untold = specs.iter().find_map(|spec| tells(spec));
+        if untold.is_none() && !specs.iter().any(|spec| spec.is_unpartitioned()) {
+            return Ok(Specs { written: specs, only: Some(ids) });
+        }
+        let whole = metadata.partition_specs.iter().filter(|spec| spec.is_unpartitioned());
+        match (whole.min_by_key(|spec| spec.fields.len()), untold) {
+            (Some(spec), _) => Ok(Specs { written: vec![spec.clone()], only: None }),
+            (None, untold) => Err(Error::invalid("the key does not tell in which partition its rows are")
+                .with("partition field", untold.unwrap_or_default())
+                .hint("Add the columns that the table is partitioned by to on=[...], or use delete() or upsert()")),
+        }
+    }
+}
+
+/// The specs of the data files of the view's snapshot, as far as manifests tell.
+fn specs_with_data(view: &View) -> Result<BTreeSet<i32>> {
+    let Some(snapshot) = view.scan(Predicate::True)?.plan_input().snapshot else { return Ok(BTreeSet::new()) };
+    let manifests = load_manifests(view.store().as_ref(), &Location::recorded(), &snapshot)?;
+    let live = |m: &&ManifestFile| {
+        m.content == ManifestContent::Data && (m.added_files_count != Some(0) || m.existing_files_count != Some(0))
+    };
+    Ok(manifests.iter().filter(live).map(|m| m.spec_id).collect())
+}
+
+/// Where keys and rows go.
+struct Writers<'a> {
+    keys: &'a KeyColumns,
+    conformer: Conformer,
+    deletes: Vec<DataWriter>,
+    /// Of rows to insert, and their keys.
+    rows: Option<DataWriter>,
+    index: Option<KeyIndex>,
+}
+
+impl<'a> Writers<'a> {
+    fn new(view: &View, keys: &'a KeyColumns, specs: &Specs, insert: bool, task: u64) -> Result<Writers<'a>> {
+        let deletes = specs.written.iter().map(|spec| {
+            let context = WriteContext { spec: spec.clone(), ..view.table.write_context(task)? };
+            DataWriter::of_equality_deletes(view.store().clone(), context, keys.ids())
+        });
+        let conformer = Conformer::new(keys.flat().clone())?;
+        let types: Vec<DataType> = conformer.target().fields().iter().map(|f| f.data_type().clone()).collect();
+        let rows = || DataWriter::new(view.store().clone(), view.table.write_context(task)?);
+        Ok(Writers {
+            keys,
+            deletes: deletes.collect::<Result<_>>()?,
+            conformer,
+            rows: insert.then(rows).transpose()?,
+            index: insert.then(|| KeyIndex::new(&types)).transpose()?,
+        })
+    }
+
+    fn write(&mut self, batch: &RecordBatch, first: u64) -> Result<()> {
+        let keys = self.conformer.conform(&self.keys.of_data(batch)?, first)?;
+        if let (Some(rows), Some(index)) = (&mut self.rows, &mut self.index) {
+            check_no_null(&keys, first)?;
+            index.add(keys.columns())?;
+            rows.write(batch)?;
+        }
+        self.deletes.iter_mut().try_for_each(|writer| writer.write(&keys))
+    }
+}
+
+fn check_no_null(keys: &RecordBatch, first: u64) -> Result<()> {
+    for (column, field) in keys.columns().iter().zip(keys.schema().fields()) {
+        if let Some(row) = (0..column.len()).find(|row| column.null_count() > 0 && column.is_null(*row)) {
+            return Err(Error::invalid("a key of a row to insert is null")
+                .with("column", field.name())
+                .with("row", first + row as u64)
+                .hint("Whether null equals null differs between engines: append() such rows"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! Deleting the rows that match a filter.
+
+use super::apply::{Effect, Hits, Remove, apply};
+use super::live::LiveRows;
+use super::plan::{Touched, whole_files};
+use super::positions::check_tasks;
+use super::view::{Command, Isolation, Mode, View};
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Result, ResultExt};
+use crate::expr::Predicate;
+use crate::format::task::{DataFile, ScanTask};
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::plan::file_bounds::strict;
+use crate::parallel::{Cancellation, in_parallel};
+
+/// What is to be removed.
+pub(crate) enum Removal {
+    /// Files that match as a whole, whichever they are when the change is committed; so many as of now.
+    Whole(usize),
+    /// These files, and these rows of others.
+    Named(Vec<DataFile>, Vec<Hits>),
+}
+
+pub(crate) fn delete(view: &View, filter: &Predicate, go_on: Cancellation) -> Result<Option<SnapshotProducer>> {
+    let mode = view.mode(Command::Delete)?;
+    match find(view, filter, mode, go_on)? {
+        Removal::Whole(0) => Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some),
+        Removal::Whole(_) => Ok(Some(view.change(Operation::Delete).remove_where(filter))),
+        Removal::Named(files, hits) => {
+            let mut effect = apply(view, mode, hits, &Remove, go_on)?;
+            effect.removed.extend(files);
+            effect.change(view, Command::Delete, filter.clone()).map(Some)
+        }
+    }
+}
+
+/// What a filter matches.
+///
+/// Where only whole files match, which ones is for the commit to find: then the change holds for whatever others have
+/// committed until then. Under snapshot isolation it must not reach files that came later, so that they are named.
+pub(crate) fn find(view: &View, filter: &Predicate, mode: Mode, go_on: Cancellation) -> Result<Removal> {
+    Ok(match find_removal(view, filter, go_on)? {
+        (Removal::Named(files, _), in_part) => Removal::Named(files, hits(view, in_part, mode, go_on)?),
+        (whole, _) => whole,
+    })
+}
+
+/// As [`find`], but for the rows of files that match in part: the files are given instead.
+///
+/// # Errors
+/// As [`Touched::find`] and [`View::isolation`].
+pub(crate) fn find_removal(view: &View, filter: &Predicate, go_on: Cancellation) -> Result<(Removal, Vec<ScanTask>)> {
+    let scan = view.scan(filter.clone())?;
+    let touched = Touched::find(&scan, go_on)?;
+    let as_of_commit = view.isolation(Command::Delete)? == Isolation::Serializable && strict(scan.bound_filter());
+    if touched.in_part.is_empty() && as_of_commit {
+        return Ok((Removal::Whole(touched.whole), Vec::new()));
+    }
+    let files = if touched.whole == 0 { Vec::new() } else { whole_files(&scan, go_on)? };
+    Ok((Removal::Named(files.iter().map(|f| view.removable(f)).collect(), Vec::new()), touched.in_part))
+}
+
+/// The rows of each task that its residual keeps; tasks without such rows are left out.
+///
+/// # Errors
+/// Of reading; as [`check_tasks`]; what `go_on` gives.
+pub(crate) fn hits(view: &View, tasks: Vec<ScanTask>, mode: Mode, go_on: Cancellation) -> Result<Vec<Hits>> {
+    check_tasks(view, mode, &tasks)?;
+    let rows = LiveRows::new(view, &[], false)?;
+    let found = in_parallel(tasks.len(), |i| {
+        let mut found = PositionSet::default();
+        for placed in rows.read(&tasks[i])? {
+            go_on()?;
+            found.extend(placed?.positions.values()).with("path", &tasks[i].data_file.path)?;
+        }
+        Ok(found)
+    })?;
+    let all = tasks.into_iter().zip(found);
+    let all = all.map(|(task, positions)| Hits { task, positions, sources: Vec::new() });
+    Ok(all.filter(|h| !h.positions.is_empty()).collect())
+}

@@ -1,0 +1,73 @@
+//! Deletes that are written without a look at the rows that they delete: row deltas.
+//!
+//! What a writer does is a [`CommitMessage`], whether it is committed at once or travels from another process first.
+
+use std::collections::BTreeSet;
+
+use super::apply::Effect;
+use super::by_key::by_key;
+use super::by_position::by_position;
+use super::change_rows::{RowChange, RowReader};
+use super::view::View;
+use crate::error::{Error, Result};
+use crate::format::task::{CommitMessage, RowDelta};
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::state::Table;
+use crate::iceberg::write::commit_messages::row_delta;
+use crate::parallel::Cancellation;
+
+/// Files that delete rows and add others.
+pub(crate) struct Delta {
+    pub effect: Effect,
+    /// Specs whose data files equality deletes reach; `None` if all, or if there are none such.
+    pub specs: Option<BTreeSet<i32>>,
+}
+
+impl Delta {
+    pub fn of(view: &View, change: &RowChange, rows: RowReader, task: u64, go_on: Cancellation) -> Result<Delta> {
+        match change {
+            RowChange::DeleteKeys(on) => by_key(view, rows, on, false, task, go_on),
+            RowChange::ReplaceKeys(on) => by_key(view, rows, on, true, task, go_on),
+            RowChange::DeletePositions => by_position(view, rows, go_on),
+            _ => Err(Error::invalid("only deletes by key and by position can be written without a commit")),
+        }
+    }
+
+    /// The change that does this; `None` if it is nothing.
+    pub fn change(self, view: &View) -> Option<SnapshotProducer> {
+        if self.effect.added.is_empty() && self.effect.removed.is_empty() {
+            return None;
+        }
+        Some(row_delta(&view.table, vec![self.message(view)]).owning_files())
+    }
+
+    fn message(self, view: &View) -> CommitMessage {
+        let Effect { added, removed, required, .. } = self.effect;
+        let mut referenced: Vec<String> = required.into_iter().collect();
+        referenced.sort_unstable();
+        let specs = self.specs.map(|specs| specs.into_iter().collect());
+        let delta = RowDelta { since: view.since, removed, referenced, specs, part: None };
+        let written_at = Some(view.table.written_now());
+        CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
+    }
+}
+
+impl Table {
+    /// Writes deletes by key or position, and rows that take the place of others, without committing: at the version that
+    /// this is, which positions of a branch speak of. `task` numbers the writers of one job.
+    ///
+    /// # Errors
+    /// As [`Table::change_rows`], but for the commit; `InvalidInput` for other changes.
+    pub fn write_delta(
+        &self,
+        change: &RowChange,
+        rows: RowReader,
+        branch: Option<&str>,
+        task: u64,
+        go_on: Cancellation,
+    ) -> Result<CommitMessage> {
+        self.writable_location()?;
+        let view = View::new(self.clone(), branch)?;
+        Ok(Delta::of(&view, change, rows, task, go_on)?.message(&view))
+    }
+}

@@ -1,0 +1,173 @@
+//! Rows of data files as they are now, with their places.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, Int64Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::nullif;
+use arrow::datatypes::Int64Type;
+use arrow::record_batch::RecordBatch;
+
+use super::view::View;
+use crate::codec::bitmap::PositionSet;
+use crate::data::read::read_ahead::TaskReader;
+use crate::error::{Error, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::format::task::{DataFile, ReadContext, ScanTask};
+use crate::iceberg::state::Table;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
+use crate::types::{Field, Schema};
+
+/// An id that no row has, far enough below 0 that ids counted from it are below 0 too.
+const NO_ROW_ID: i64 = i64::MIN / 2;
+
+/// Reads rows that no delete file names.
+pub(crate) struct LiveRows<'v> {
+    view: &'v View,
+    reader: TaskReader,
+    /// Where the columns of lineage are, if they are read.
+    lineage: Option<[usize; 2]>,
+}
+
+/// Rows of one file.
+pub(crate) struct Placed {
+    /// Their places in the file, ascending.
+    pub positions: Int64Array,
+    /// The columns asked for.
+    pub rows: RecordBatch,
+}
+
+/// The rows of a file, batch by batch.
+pub(crate) type PlacedRows = Box<dyn Iterator<Item = Result<Placed>> + Send>;
+
+impl<'v> LiveRows<'v> {
+    /// These columns of the table, and where a row's identity is to be kept, those of its lineage behind them.
+    ///
+    /// # Errors
+    /// `Unsupported` if the table has a column with the name of one of lineage.
+    pub fn new(view: &'v View, columns: &[Field], lineage: bool) -> Result<LiveRows<'v>> {
+        let own = view.table.schema();
+        let lineage = lineage && view.table.format_version() >= 3;
+        let mut fields = columns.to_vec();
+        if lineage {
+            fields.extend(lineage_columns(own)?);
+        }
+        fields.extend(metadata_column(POS));
+        let more = LINEAGE_COLUMNS.into_iter().filter(|_| lineage).chain([POS]).filter_map(metadata_column);
+        let schema = Schema::new(own.id, own.fields.iter().cloned().chain(more).collect::<Vec<_>>(), Vec::new());
+        let scan = view.scan(Predicate::True)?;
+        let context = ReadContext {
+            schema: Arc::new(schema),
+            projection: Arc::new(Schema::new(own.id, fields, Vec::new())),
+            ..scan.context().as_ref().clone()
+        };
+        let reader = TaskReader { store: view.store().clone(), context: Arc::new(context), deletes: Arc::default() };
+        Ok(LiveRows { view, reader, lineage: lineage.then_some([columns.len(), columns.len() + 1]) })
+    }
+
+    /// Where the columns of lineage are, if they are read.
+    pub fn lineage(&self) -> Option<[usize; 2]> {
+        self.lineage
+    }
+
+    /// The rows of a task that its residual keeps.
+    ///
+    /// # Errors
+    /// As [`TaskReader::read`].
+    pub fn read(&self, task: &ScanTask) -> Result<PlacedRows> {
+        let own = self.lineage.filter(|_| self.view.is_own(&task.data_file));
+        let batches = match own {
+            None => self.reader.read(task)?,
+            Some(_) => {
+                let file = DataFile {
+                    first_row_id: Some(NO_ROW_ID),
+                    sequence_number: None,
+                    ..task.data_file.as_ref().clone()
+                };
+                self.reader.read(&ScanTask { data_file: Arc::new(file), ..task.clone() })?
+            }
+        };
+        Ok(Box::new(batches.map(move |batch| {
+            let placed = placed(batch?)?;
+            match own {
+                None => Ok(placed),
+                Some([row_id, _]) => Ok(Placed { rows: without_ids(&placed.rows, row_id)?, ..placed }),
+            }
+        })))
+    }
+
+    /// All rows of a task.
+    ///
+    /// # Errors
+    /// As [`TaskReader::read`].
+    pub fn read_all(&self, task: &ScanTask) -> Result<PlacedRows> {
+        self.read(&ScanTask { residual: Arc::new(BoundPredicate::True), ..task.clone() })
+    }
+}
+
+/// The table's columns and, where it has row lineage, those of that behind them.
+///
+/// # Errors
+/// `Unsupported` if the table has a column with the name of one of lineage.
+pub(crate) fn schema_with_lineage(table: &Table) -> Result<Arc<Schema>> {
+    let own = table.schema();
+    if table.format_version() < 3 {
+        return Ok(own.clone());
+    }
+    let fields: Vec<Field> = own.fields.iter().cloned().chain(lineage_columns(own)?).collect();
+    Ok(Arc::new(Schema::new(own.id, fields, own.identifier_field_ids.clone())))
+}
+
+/// The columns of row lineage.
+///
+/// # Errors
+/// `Unsupported` if the table has one of such a name.
+fn lineage_columns(schema: &Schema) -> Result<Vec<Field>> {
+    let columns: Vec<Field> = LINEAGE_COLUMNS.into_iter().filter_map(metadata_column).collect();
+    match columns.iter().find(|c| schema.fields.iter().any(|f| f.name == c.name)) {
+        Some(taken) => Err(Error::unsupported("the table has a column with the name of one of row lineage")
+            .with("column", &taken.name)
+            .hint("Rename the column")),
+        None => Ok(columns),
+    }
+}
+
+/// Takes the last column, the positions, off rows.
+///
+/// # Errors
+/// `Internal` if they have none.
+pub(crate) fn placed(batch: RecordBatch) -> Result<Placed> {
+    let at = batch.num_columns().checked_sub(1);
+    let positions = at.and_then(|at| batch.column(at).as_primitive_opt::<Int64Type>().cloned());
+    let (Some(at), Some(positions)) = (at, positions) else {
+        return Err(Error::internal("rows were read without their positions"));
+    };
+    let columns: Vec<usize> = (0..at).collect();
+    let rows = batch.project(&columns).map_err(|e| Error::internal("columns can't be taken").because(e))?;
+    Ok(Placed { positions, rows })
+}
+
+/// The rows without ids that were counted from [`NO_ROW_ID`].
+fn without_ids(rows: &RecordBatch, at: usize) -> Result<RecordBatch> {
+    let mut columns = rows.columns().to_vec();
+    if let Some(column) = columns.get_mut(at) {
+        let ids = column.as_primitive_opt::<Int64Type>();
+        let made_up = ids.map(|ids| BooleanArray::from_unary(ids, |id| id < 0));
+        let made_up = made_up.ok_or_else(|| Error::internal("row ids were read as something else"))?;
+        let nulled: ArrayRef = nullif(column, &made_up).map_err(|e| Error::internal("row ids").because(e))?;
+        *column = nulled;
+    }
+    RecordBatch::try_new(rows.schema(), columns).map_err(|e| Error::internal("row ids").because(e))
+}
+
+/// Which of these positions, which ascend, are in the set.
+pub(crate) fn are_in(positions: &Int64Array, set: &PositionSet) -> BooleanBuffer {
+    let bounds = positions.values().first().zip(positions.values().last());
+    let (first, last) = bounds.map_or((0, 0), |(f, l)| (f.max(&0).unsigned_abs(), l.max(&0).unsigned_abs() + 1));
+    let mut found = set.in_range(first..last).peekable();
+    BooleanBuffer::collect_bool(positions.len(), |i| {
+        let at = positions.value(i).max(0).unsigned_abs();
+        while found.next_if(|p| *p < at).is_some() {}
+        found.peek() == Some(&at)
+    })
+}

@@ -1,0 +1,242 @@
+//! Merging rows into a table by keys: those that match are updated or deleted, the others inserted.
+//!
+//! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them only the
+//! key columns, and then those with a match are changed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::DataType;
+
+use super::apply::{Hits, NO_SOURCE, apply};
+use super::change_rows::RowReader;
+use super::delete;
+use super::live::LiveRows;
+use super::plan::Touched;
+use super::positions::check_tasks;
+use super::update::with_counts;
+use super::view::{Command, View};
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::Predicate;
+use crate::format::task::ScanTask;
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::parallel::{Cancellation, in_parallel};
+use crate::rows::clauses::{Clauses, Inserts, check_insert};
+use crate::rows::key_columns::KeyColumns;
+use crate::rows::key_ranges::KeyRanges;
+use crate::rows::keys::KeyIndex;
+use crate::rows::source::{Source, rows_of};
+use crate::types::Schema;
+use crate::types::select::column_hint;
+
+/// Which columns of the data go where.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Columns {
+    /// Into those of the same name.
+    ByName,
+    /// `(table's column, data's column)`.
+    Of(Vec<(String, String)>),
+}
+
+/// What to do with rows that match by key, and with those that don't.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// The key: columns that the table and the data both have. Empty: the table's identifier fields.
+    pub on: Vec<String>,
+    /// Matched rows are updated; those that are equal already stay as they are.
+    pub update: Option<Columns>,
+    /// Matched rows are deleted where this is true of the data's row. Rows of the data on which a condition is true are
+    /// never inserted; `True` is none.
+    pub delete: Option<Predicate>,
+    /// Rows of the data without a match are inserted.
+    pub insert: Option<Columns>,
+    /// Rows of the table without a match are deleted where this is true of them.
+    pub delete_missing: Option<Predicate>,
+}
+
+impl Merge {
+    /// Whether it updates the rows that match, inserts the others, and does nothing else.
+    pub(crate) fn is_upsert(&self) -> bool {
+        let (by_name, no) = (Some(&Columns::ByName), [&self.delete, &self.delete_missing]);
+        self.update.as_ref() == by_name && self.insert.as_ref() == by_name && no.iter().all(|p| p.is_none())
+    }
+}
+
+/// A merge with its source, ready to be matched.
+struct Plan<'v> {
+    view: &'v View,
+    merge: &'v Merge,
+    source: Source,
+    keys: KeyColumns,
+    index: KeyIndex,
+    clauses: Clauses,
+    /// Rows of the source that match a row of the table.
+    matched: Vec<AtomicBool>,
+}
+
+pub(crate) fn merge(
+    view: &View,
+    rows: RowReader,
+    merge: &Merge,
+    go_on: Cancellation,
+) -> Result<Option<SnapshotProducer>> {
+    let source = Source::read(rows, go_on)?;
+    let keys = KeyColumns::new(view, &merge.on)?;
+    let key_batches = source.keys(&keys)?;
+    let ranges = KeyRanges::new(view, &keys, &key_batches)?;
+    let plan = Plan::new(view, merge, source, keys, &key_batches)?;
+    // What the merge read: rows with such keys, or all.
+    let filter = if merge.delete_missing.is_some() { Predicate::True } else { ranges.filter()? };
+    let files = match (plan.source.batches.is_empty(), &merge.delete_missing) {
+        (true, None) => Vec::new(),
+        (_, None) => ranges.files(view, go_on)?,
+        (_, Some(_)) => Touched::all(&view.scan(Predicate::True)?, go_on)?,
+    };
+    let mode = view.mode(Command::Merge)?;
+    check_tasks(view, mode, &files)?;
+    let (mut hits, matching) = plan.find(files, go_on)?;
+    plan.add_missing(&mut hits, go_on)?;
+    let hits: Vec<Hits> = hits.into_iter().filter(|h| !h.positions.is_empty()).collect();
+    let mut effect = apply(view, mode, hits, &plan.clauses, go_on)?;
+    let (written, inserted) = plan.insert(go_on)?;
+    effect.added.add(written);
+    // Rows that match and stay as they are must still be there, or their match would have been inserted.
+    effect.required.extend(matching);
+    effect.counts.inserted = inserted;
+    with_counts(effect, view, Command::Merge, filter)
+}
+
+/// The error about a column that the table lacks.
+pub(crate) fn no_column(schema: &Schema, name: &str) -> Error {
+    let error = Error::invalid("the table has no such column").with("column", name);
+    match schema.find(&name.split('.').collect::<Vec<_>>(), true) {
+        None => error.hint(column_hint(schema, name)),
+        Some(_) => Error::unsupported("a column in a struct, list or map can't be named alone here")
+            .with("column", name)
+            .hint("Give columns at the top level of the table"),
+    }
+}
+
+impl<'v> Plan<'v> {
+    fn new(
+        view: &'v View,
+        merge: &'v Merge,
+        source: Source,
+        keys: KeyColumns,
+        key_batches: &[RecordBatch],
+    ) -> Result<Plan<'v>> {
+        let types: Vec<DataType> = key_batches
+            .first()
+            .map(|b| b.columns().iter().map(|c| c.data_type().clone()).collect())
+            .unwrap_or_default();
+        let mut index = KeyIndex::new(&types)?;
+        key_batches.iter().try_for_each(|batch| index.add(batch.columns()))?;
+        index.seal();
+        let clauses = Clauses::new(view.table.schema(), merge, &source)?;
+        check_insert(view.table.schema(), merge, &source)?;
+        let rows = source.batches.iter().map(RecordBatch::num_rows).sum();
+        let matched = std::iter::repeat_with(|| AtomicBool::new(false)).take(rows).collect();
+        Ok(Plan { view, merge, source, keys, index, clauses, matched })
+    }
+
+    /// The rows of each file that match and that something happens to; and the files in which any match.
+    fn find(&self, files: Vec<ScanTask>, go_on: Cancellation) -> Result<(Vec<Hits>, Vec<String>)> {
+        let rows = LiveRows::new(self.view, self.keys.read(), false)?;
+        let found = in_parallel(files.len(), |i| {
+            let (mut positions, mut sources, mut matches) = (PositionSet::default(), Vec::new(), false);
+            for placed in rows.read(&files[i])? {
+                go_on()?;
+                let placed = placed?;
+                let mut at = Vec::new();
+                self.index.find(&self.keys.of_table(&placed.rows)?, |row, source| {
+                    matches = true;
+                    if let Some(matched) = self.matched.get(source as usize) {
+                        matched.store(true, Ordering::Relaxed);
+                    }
+                    if self.clauses.act_on(source) {
+                        at.push(placed.positions.value(row));
+                        sources.push(source);
+                    }
+                })?;
+                positions.extend(&at).with("path", &files[i].data_file.path)?;
+            }
+            Ok((positions, sources, matches))
+        })?;
+        let (mut hits, mut matching) = (Vec::new(), Vec::new());
+        for (task, (positions, sources, matches)) in files.into_iter().zip(found) {
+            if matches && !self.view.is_own(&task.data_file) {
+                matching.push(task.data_file.path.clone());
+            }
+            hits.push(Hits { task, positions, sources });
+        }
+        Ok((hits, matching))
+    }
+
+    /// Adds rows of the table without a match that are to go. `hits` are of all files.
+    fn add_missing(&self, hits: &mut [Hits], go_on: Cancellation) -> Result<()> {
+        let Some(filter) = &self.merge.delete_missing else { return Ok(()) };
+        let tasks = Touched::all(&self.view.scan(filter.clone())?, go_on)?;
+        let candidates = delete::hits(self.view, tasks, self.view.mode(Command::Merge)?, go_on)?;
+        // A file that was added twice may have other deletes each time.
+        let entry = |h: &'_ Hits| (h.task.data_file.path.clone(), h.task.data_file.sequence_number);
+        let by_entry: std::collections::HashMap<_, &PositionSet> =
+            candidates.iter().map(|h| (entry(h), &h.positions)).collect();
+        let matched = self.matched_positions(hits, go_on)?;
+        for (hits, matched) in hits.iter_mut().zip(matched) {
+            let Some(candidates) = by_entry.get(&entry(hits)) else { continue };
+            let old: Vec<(u64, u32)> = hits.positions.iter().zip(hits.sources.iter().copied()).collect();
+            let missing = candidates.iter().filter(|p| !matched.contains(*p)).map(|p| (p, NO_SOURCE));
+            let mut all: Vec<(u64, u32)> = old.into_iter().chain(missing).collect();
+            all.sort_unstable();
+            let positions: Vec<i64> = all.iter().map(|(p, _)| *p as i64).collect();
+            hits.positions.extend(&positions)?;
+            hits.sources = all.into_iter().map(|(_, source)| source).collect();
+        }
+        Ok(())
+    }
+
+    /// The positions of all rows that match, those that nothing happens to as well.
+    fn matched_positions(&self, hits: &[Hits], go_on: Cancellation) -> Result<Vec<PositionSet>> {
+        if self.merge.update.is_some() {
+            return Ok(hits.iter().map(|h| h.positions.clone()).collect());
+        }
+        let rows = LiveRows::new(self.view, self.keys.read(), false)?;
+        in_parallel(hits.len(), |i| {
+            let mut positions = PositionSet::default();
+            for placed in rows.read(&hits[i].task)? {
+                go_on()?;
+                let placed = placed?;
+                let mut at = Vec::new();
+                self.index.find(&self.keys.of_table(&placed.rows)?, |row, _| at.push(placed.positions.value(row)))?;
+                positions.extend(&at)?;
+            }
+            Ok(positions)
+        })
+    }
+
+    /// Writes the rows of the source that are to be inserted; returns the files and the number of rows.
+    fn insert(&self, go_on: Cancellation) -> Result<(Vec<crate::format::task::DataFile>, u64)> {
+        let Some(mut inserts) = Inserts::new(self.view, self.merge, &self.source, 0)? else {
+            return Ok((Vec::new(), 0));
+        };
+        let mut first = 0;
+        for batch in &self.source.batches {
+            go_on()?;
+            let matched = self.matched.get(first..first + batch.num_rows()).unwrap_or_default();
+            first += batch.num_rows();
+            let new = BooleanBuffer::collect_bool(matched.len(), |i| !matched[i].load(Ordering::Relaxed));
+            inserts.write(&rows_of(batch, new)?)?;
+        }
+        inserts.finish()
+    }
+}
+
+impl Merge {
+    /// Updates the rows that match, and inserts the others.
+    pub fn upsert(on: Vec<String>) -> Merge {
+        let by_name = Some(Columns::ByName);
+        Merge { on, update: by_name.clone(), delete: None, insert: by_name, delete_missing: None }
+    }
+}

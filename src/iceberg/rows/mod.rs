@@ -1,0 +1,20 @@
+//! Changing rows: delete, update, upsert, merge, overwrite.
+
+pub(crate) mod apply;
+pub(crate) mod by_key;
+pub(crate) mod by_position;
+pub mod change_rows;
+pub(crate) mod delete;
+pub(crate) mod delta;
+pub mod json;
+pub(crate) mod live;
+pub(crate) mod matches;
+pub(crate) mod merge;
+pub(crate) mod new_files;
+pub(crate) mod overwrite;
+pub mod parts;
+pub(crate) mod plan;
+pub(crate) mod positions;
+pub(crate) mod settle;
+pub(crate) mod update;
+pub(crate) mod view;

@@ -1,0 +1,107 @@
+//! Writing rows of data files anew.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::view::View;
+use crate::data::write::writer::DataWriter;
+use crate::error::Result;
+use crate::format::task::{DataFile, FileContent};
+use crate::parallel::{Cancellation, in_parallel, threads};
+use crate::store::Store;
+
+/// Files that were written and belong to no commit yet: dropped, they are deleted.
+pub(crate) struct NewFiles {
+    store: Arc<dyn Store>,
+    files: Vec<DataFile>,
+}
+
+impl NewFiles {
+    pub fn new(store: &Arc<dyn Store>) -> NewFiles {
+        NewFiles { store: store.clone(), files: Vec::new() }
+    }
+
+    pub fn add(&mut self, files: impl IntoIterator<Item = DataFile>) {
+        self.files.extend(files);
+    }
+
+    pub fn files(&self) -> &[DataFile] {
+        &self.files
+    }
+
+    /// Takes over those of another.
+    pub fn join(&mut self, other: NewFiles) {
+        self.files.extend(other.take());
+    }
+
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.size_bytes.max(0).unsigned_abs()).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub fn has_data(&self) -> bool {
+        self.files.iter().any(|f| f.content == FileContent::Data)
+    }
+
+    pub fn has_deletes(&self) -> bool {
+        self.files.iter().any(|f| f.content != FileContent::Data)
+    }
+
+    /// The files, whose fate is the caller's from now on.
+    pub fn take(mut self) -> Vec<DataFile> {
+        std::mem::take(&mut self.files)
+    }
+}
+
+impl Drop for NewFiles {
+    fn drop(&mut self) {
+        for file in &self.files {
+            // A left-over is a harmless orphan; the error that led here matters more.
+            let _ = self.store.delete(&file.path);
+        }
+    }
+}
+
+/// Gives every item to one of a few writers, one for each thread; returns what they wrote and what `work` gave, in the
+/// order of the items. Nothing is left behind after an error.
+///
+/// # Errors
+/// Those of `work`, of the writers and of `go_on`.
+pub(crate) fn write_each<I: Sync, T: Send>(
+    view: &View,
+    items: &[I],
+    go_on: Cancellation,
+    work: impl Fn(&I, &mut DataWriter) -> Result<T> + Sync,
+) -> Result<(NewFiles, Vec<T>)> {
+    let (next, written) = (AtomicUsize::new(0), Mutex::new(NewFiles::new(view.store())));
+    let run = |thread: usize| {
+        let mut done = Vec::new();
+        let mut writer = DataWriter::new(view.store().clone(), view.table.lineage_context(thread as u64)?)?;
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(at) else { break };
+            go_on()?;
+            match work(item, &mut writer) {
+                Ok(out) => done.push((at, out)),
+                Err(e) => {
+                    next.store(items.len(), Ordering::Relaxed);
+                    return Err(e);
+                }
+            }
+        }
+        let files = writer.finish()?;
+        written.lock().unwrap_or_else(PoisonError::into_inner).add(files);
+        Ok(done)
+    };
+    let mut done: Vec<(usize, T)> = in_parallel(threads(items.len()), run)?.into_iter().flatten().collect();
+    done.sort_by_key(|(at, _)| *at);
+    let files = written.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((files, done.into_iter().map(|(_, out)| out).collect()))
+}

@@ -1,0 +1,95 @@
+//! Replacing rows by others: those that match a filter, or those of the same partitions.
+
+use std::sync::Arc;
+
+use super::apply::{Effect, Remove, apply};
+use super::change_rows::RowReader;
+use super::delete::{Removal, find};
+use super::new_files::NewFiles;
+use super::view::{Command, Mode, View};
+use crate::error::Result;
+use crate::expr::Predicate;
+use crate::format::task::{DataFile, Partition};
+use crate::iceberg::commit::cherry_pick::REPLACE_PARTITIONS;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::parallel::Cancellation;
+
+/// The rows that an overwrite brings.
+pub(crate) enum NewRows {
+    /// Still to be written.
+    Stream(RowReader),
+    /// Written by others, who decide what becomes of the files if the commit fails.
+    Written(Vec<DataFile>),
+}
+
+/// Files with new rows: those that are the change's own, and those of others.
+struct Brought {
+    own: NewFiles,
+    lent: Vec<DataFile>,
+}
+
+impl Brought {
+    fn of(view: &View, rows: NewRows) -> Result<Brought> {
+        let mut own = NewFiles::new(view.store());
+        let lent = match rows {
+            NewRows::Written(files) => files,
+            NewRows::Stream(rows) => {
+                own.add(view.table.write(rows, 0)?.files);
+                Vec::new()
+            }
+        };
+        Ok(Brought { own, lent })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.lent.is_empty()
+    }
+
+    fn add_to(self, change: SnapshotProducer) -> SnapshotProducer {
+        let change = change.add_files(self.own.take()).owning_files();
+        change.lending(self.lent.iter().map(|f| f.path.clone())).add_files(self.lent)
+    }
+}
+
+pub(crate) fn overwrite(
+    view: &View,
+    rows: NewRows,
+    filter: &Predicate,
+    go_on: Cancellation,
+) -> Result<Option<SnapshotProducer>> {
+    let removal = find(view, filter, Mode::CopyOnWrite, go_on)?;
+    let brought = Brought::of(view, rows)?;
+    match removal {
+        Removal::Whole(0) if brought.is_empty() => {
+            Effect::none(view).change(view, Command::Delete, filter.clone()).map(Some)
+        }
+        Removal::Whole(_) => {
+            let operation = if brought.is_empty() { Operation::Delete } else { Operation::Overwrite };
+            Ok(Some(brought.add_to(view.change(operation).remove_where(filter))))
+        }
+        Removal::Named(files, hits) => {
+            let mut effect = apply(view, Mode::CopyOnWrite, hits, &Remove, go_on)?;
+            effect.added.join(brought.own);
+            effect.removed.extend(files);
+            effect.lent = brought.lent;
+            effect.change(view, Command::Delete, filter.clone()).map(Some)
+        }
+    }
+}
+
+pub(crate) fn overwrite_partitions(view: &View, rows: NewRows) -> Result<Option<SnapshotProducer>> {
+    let brought = Brought::of(view, rows)?;
+    if brought.is_empty() {
+        return Ok(None);
+    }
+    let change = view.change(Operation::Overwrite);
+    let change = if view.table.partition_spec().is_unpartitioned() {
+        change.remove_where(&Predicate::True)
+    } else {
+        let files = brought.own.files().iter().chain(&brought.lent);
+        let partitions: Vec<Arc<Partition>> = files.map(|f| f.partition.clone()).collect();
+        change.remove_partitions(&partitions)
+    };
+    let summary = [(REPLACE_PARTITIONS.to_owned(), "true".to_owned())];
+    Ok(Some(brought.add_to(change.with_summary(summary))))
+}

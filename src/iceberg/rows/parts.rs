@@ -1,0 +1,262 @@
+//! Changes of rows in parts: several processes do a part each, and one commits them all.
+//!
+//! A delete or update is parted by files ([`Table::change_files`]). Of a merge, another engine finds which row of the source
+//! matches which row of the table, and deals the matches out so that those of a data file come to one part. What a part
+//! gives is a [`CommitMessage`]; [`Table::commit_parts`] commits with what the whole change relies on.
+
+use std::collections::{HashMap, HashSet};
+
+use super::apply::{Effect, apply};
+use super::change_rows::{RowChange, RowReader};
+use super::delete::{Removal, find_removal, hits};
+use super::matches::matches;
+use super::merge::Merge;
+use super::plan::Touched;
+use super::update::Assignments;
+use super::view::{Command, View};
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
+use crate::iceberg::commit::producer::Operation;
+use crate::iceberg::committing;
+use crate::iceberg::committing::CommitOptions;
+use crate::iceberg::plan::planner::Plan;
+use crate::iceberg::state::Table;
+use crate::iceberg::write::commit_messages::first_time;
+use crate::parallel::Cancellation;
+use crate::store::location::{normalise, normalised};
+
+/// A part of a change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A delete or update of the rows of these files.
+    Files {
+        /// The whole change.
+        change: RowChange,
+        /// Real paths of data files.
+        files: Vec<String>,
+    },
+    /// The rows of the source that a merge has found the matches of: see [`Table::write_part`].
+    Matches {
+        /// The whole change.
+        merge: Merge,
+        /// True of every row of the table that the source's keys match.
+        filter: Predicate,
+    },
+}
+
+/// What a delete or update is parted into.
+#[derive(Clone, Debug)]
+pub struct ChangeFiles {
+    /// Files that go as they are; committed with the parts.
+    pub whole: CommitMessage,
+    /// Files whose rows must be looked at: path and size in bytes.
+    pub files: Vec<(String, i64)>,
+}
+
+impl Table {
+    /// The files that a delete or update touches at this version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for other changes, and if the change does not fit the schema; of planning; what `go_on` gives.
+    pub fn change_files(&self, change: &RowChange, branch: Option<&str>, go_on: Cancellation) -> Result<ChangeFiles> {
+        self.writable_location()?;
+        let view = View::new(self.clone(), branch)?;
+        let mut effect = Effect::none(&view);
+        let tasks = match change {
+            RowChange::Delete(filter) => match find_removal(&view, filter, go_on)? {
+                (Removal::Named(files, _), tasks) => {
+                    effect.counts.deleted =
+                        files.iter().map(|f| f.record_count.max(0).unsigned_abs()).fold(0, u64::saturating_add);
+                    effect.removed.extend(files);
+                    tasks
+                }
+                (Removal::Whole(_), tasks) => tasks,
+            },
+            RowChange::Update(filter, assigned) => {
+                Assignments::new(self.schema(), assigned)?;
+                view.mode(Command::Update)?;
+                Touched::all(&view.scan(filter.clone())?, go_on)?
+            }
+            _ => return Err(Error::invalid("only deletes and updates are parted by files")),
+        };
+        let files = tasks.iter().map(|t| (t.data_file.path.clone(), t.data_file.size_bytes)).collect();
+        Ok(ChangeFiles { whole: message(effect, &view), files })
+    }
+
+    /// Does a part of a change, without committing: at the version that this is. `rows` are those of a merge: the columns
+    /// of the source, then `frazil file` and `frazil position`, null where a row matches nothing, and `frazil missing`, true
+    /// where the row of the table has no row of the source. All rows with one file come to one part. `task` numbers the
+    /// writers of one job.
+    ///
+    /// # Errors
+    /// As [`Table::change_rows`], but for the commit; `InvalidInput` if a row of the table matches several rows of the source.
+    pub fn write_part(
+        &self,
+        part: &Part,
+        rows: Option<RowReader>,
+        branch: Option<&str>,
+        task: u64,
+        go_on: Cancellation,
+    ) -> Result<CommitMessage> {
+        self.writable_location()?;
+        let view = View::new(self.clone(), branch)?;
+        let effect = match (part, rows) {
+            (Part::Files { change, files }, None) => of_files(&view, change, files, go_on)?,
+            (Part::Matches { merge, filter }, Some(rows)) => matches(&view, merge, filter, rows, task, go_on)?,
+            _ => return Err(Error::invalid("a part of a merge needs rows, and others take none")),
+        };
+        Ok(message(effect, &view))
+    }
+
+    /// Commits all parts of a change that were done at this version; returns the table at its new version. `filter` is true of
+    /// every row of the table that the change read. The very same parts are committed once. If the commit fails the files
+    /// stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages that are no parts, of another table or version, or of which two changed one data file; as
+    /// [`Table::change_rows`].
+    pub fn commit_parts(
+        &self,
+        change: &RowChange,
+        filter: &Predicate,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+    ) -> Result<Table> {
+        self.check_messages(&messages)?;
+        let command = command(change)?;
+        let since = View::new(self.clone(), options.branch.as_deref())?.since;
+        check_parts(&messages, since)?;
+        let once = first_time(&messages);
+        let newest = self.refresh()?;
+        options.check(&newest)?;
+        let mut all = RowDelta::default();
+        let (mut files, mut rows, mut required) = (Vec::new(), PartRows::default(), HashSet::new());
+        for message in messages {
+            files.extend(message.files);
+            let Some(delta) = message.delta else { continue };
+            let of_part = delta.part.unwrap_or_default();
+            rows.updated += of_part.updated;
+            rows.deleted += of_part.deleted;
+            rows.inserted += of_part.inserted;
+            all.removed.extend(delta.removed);
+            required.extend(delta.referenced);
+        }
+        if files.is_empty() && all.removed.is_empty() {
+            return Ok(newest);
+        }
+        let mut view = View::new(newest.clone(), options.branch.as_deref())?;
+        view.since = since;
+        let assumed = view.assumptions(command, filter.clone(), required)?;
+        let adds = |data: bool| files.iter().any(|f: &DataFile| (f.content == FileContent::Data) == data);
+        let operation = match (adds(true), adds(false) || !all.removed.is_empty()) {
+            (true, false) => Operation::Append,
+            (true, true) => Operation::Overwrite,
+            (false, _) => Operation::Delete,
+        };
+        let change = view.change(operation).planned_at(self.format_version());
+        let mut change = change.remove_files(all.removed).add_files(files).assuming(assumed).once(once);
+        if command != Command::Delete {
+            change = change.with_summary(super::update::row_counts(rows.updated, rows.inserted, rows.deleted));
+        }
+        committing::commit(&newest, vec![Box::new(options.apply(change, &newest)?)]).into_result()
+    }
+}
+
+fn command(change: &RowChange) -> Result<Command> {
+    match change {
+        RowChange::Delete(_) => Ok(Command::Delete),
+        RowChange::Update(..) => Ok(Command::Update),
+        RowChange::Merge(_) => Ok(Command::Merge),
+        _ => Err(Error::invalid("only deletes, updates and merges have parts")),
+    }
+}
+
+/// Each data file is changed by one part, which knows of no other.
+fn check_parts(messages: &[CommitMessage], since: Option<i64>) -> Result<()> {
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    for (number, message) in messages.iter().enumerate() {
+        let Some(delta) = message.delta.as_ref().filter(|d| d.part.is_some()) else {
+            return Err(Error::invalid("a message is no part of a change").hint("Give it to commit()"));
+        };
+        if delta.since != since {
+            let name = |id: Option<i64>| id.map_or_else(|| "none".to_owned(), |id| id.to_string());
+            return Err(Error::invalid("a part of the change was done at another version")
+                .with("snapshot", name(delta.since))
+                .with("expected", name(since)));
+        }
+        let removed = delta.removed.iter().filter(|f| f.content == FileContent::Data).map(|f| f.path.as_str());
+        for path in removed.chain(delta.referenced.iter().map(String::as_str)) {
+            if *known.entry(path).or_insert(number) != number {
+                return Err(Error::invalid("two parts changed the same data file, and knew nothing of each other")
+                    .with("path", path));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn message(effect: Effect, view: &View) -> CommitMessage {
+    let Effect { added, removed, required, counts, .. } = effect;
+    let mut referenced: Vec<String> = required.into_iter().collect();
+    referenced.sort_unstable();
+    let part = PartRows { updated: counts.updated, deleted: counts.deleted, inserted: counts.inserted };
+    let delta = RowDelta { since: view.since, removed, referenced, specs: None, part: Some(part) };
+    let written_at = Some(view.table.written_now());
+    CommitMessage { delta: Some(delta), ..CommitMessage::new(view.table.uuid(), added.take(), written_at) }
+}
+
+fn of_files(view: &View, change: &RowChange, files: &[String], go_on: Cancellation) -> Result<Effect> {
+    let paths: Vec<String> = files.iter().map(|path| normalise(path)).collect();
+    let wanted: HashSet<&str> = paths.iter().map(String::as_str).collect();
+    match change {
+        RowChange::Delete(filter) => {
+            let mode = view.mode(Command::Delete)?;
+            let tasks = tasks_of(view, filter, &wanted, go_on)?;
+            apply(view, mode, hits(view, tasks, mode, go_on)?, &super::apply::Remove, go_on)
+        }
+        RowChange::Update(filter, assigned) => {
+            let patch = Assignments::new(view.table.schema(), assigned)?;
+            let mode = view.mode(Command::Update)?;
+            let tasks = tasks_of(view, filter, &wanted, go_on)?;
+            apply(view, mode, hits(view, tasks, mode, go_on)?, &patch, go_on)
+        }
+        _ => Err(Error::invalid("only deletes and updates are parted by files")),
+    }
+}
+
+/// The tasks of data files, found by a filter of their rows. `wanted` are paths in one form ([`normalise`]).
+///
+/// # Errors
+/// `InvalidInput` if the filter finds one of them nowhere; `Unsupported` for a file that the table lists twice.
+pub(crate) fn tasks_of(
+    view: &View,
+    filter: &Predicate,
+    wanted: &HashSet<&str>,
+    go_on: Cancellation,
+) -> Result<Vec<ScanTask>> {
+    let mut out: Vec<ScanTask> = Vec::with_capacity(wanted.len());
+    if wanted.is_empty() {
+        return Ok(out);
+    }
+    let mut found: HashSet<&str> = HashSet::new();
+    let mut plan = Plan::start(view.scan(filter.clone())?.plan_input(), go_on)?;
+    while let Some(batch) = plan.next_batch(go_on)? {
+        for (k, row) in batch.rows.iter().enumerate() {
+            let path = batch.columns.path.get(*row as usize).and_then(|path| std::str::from_utf8(path).ok());
+            let Some(known) = path.and_then(|path| wanted.get(normalised(path).as_ref())) else { continue };
+            if !found.insert(known) {
+                return Err(Error::unsupported(
+                    "a data file is in the table more than once, which parts of a change can't tell apart",
+                )
+                .with("path", known)
+                .hint("Compact the table with rewrite_all=True first, or change it with the table's own methods"));
+            }
+            out.push(batch.task(k)?);
+        }
+    }
+    match wanted.iter().find(|path| !found.contains(*path)) {
+        None => Ok(out),
+        Some(path) => Err(Error::invalid("the table has no such data file at this version").with("path", path)),
+    }
+}

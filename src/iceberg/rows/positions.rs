@@ -1,0 +1,145 @@
+//! Naming deleted rows in delete files.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::apply::Effect;
+use super::view::{Mode, View};
+use crate::codec::bitmap::PositionSet;
+use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::filter::DeleteFilter;
+use crate::data::write::delete_write::{DeleteForm, PositionDeleteWriter};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::Predicate;
+use crate::format::task::{DataFile, DeleteRef, FileContent, FileFormat, ScanTask};
+use crate::iceberg::commit::removal::FileId;
+use crate::parallel::{Cancellation, in_parallel};
+
+/// Rows of a data file that go.
+pub(crate) struct DeletedRows {
+    pub task: ScanTask,
+    pub positions: PositionSet,
+}
+
+/// Names the rows in new delete files: position delete files in v2; in v3 deletion vectors, which take in what earlier
+/// vectors and position delete files say, since a data file has at most one. Files without any row left go themselves.
+///
+/// # Errors
+/// Of reading and writing delete files; what `go_on` gives.
+pub(crate) fn write_deletes(
+    view: &View,
+    rows: Vec<DeletedRows>,
+    go_on: Cancellation,
+    effect: &mut Effect,
+) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let form = DeleteForm::of_version(view.table.format_version())?;
+    let writer = PositionDeleteWriter::new(view.store().clone(), view.table.write_context(0)?, form)?;
+    let earlier = Earlier::new(view, form)?;
+    let (writer, gone) = (Mutex::new(writer), Mutex::new(Vec::new()));
+    let lock = |writer: &Mutex<PositionDeleteWriter>, file: &DataFile, positions| {
+        writer.lock().unwrap_or_else(PoisonError::into_inner).delete(file, positions)
+    };
+    let replaced = in_parallel(rows.len(), |i| {
+        go_on()?;
+        let DeletedRows { task, positions } = &rows[i];
+        let file = &task.data_file;
+        let (all, replaced) = earlier.united(task, positions).with("data_file", &file.path)?;
+        if i64::try_from(all.len()) == Ok(file.record_count) {
+            gone.lock().unwrap_or_else(PoisonError::into_inner).push(view.removable(file));
+            return Ok(Vec::new());
+        }
+        lock(&writer, file, all)?;
+        Ok(replaced)
+    })?;
+    let gone = gone.into_inner().unwrap_or_else(PoisonError::into_inner);
+    effect.added.add(writer.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?);
+    effect.required.extend(rows.iter().map(|r| r.task.data_file.path.clone()));
+    let stay: HashSet<&str> = effect.added.files().iter().filter_map(|f| f.referenced_data_file.as_deref()).collect();
+    gone.iter().filter(|file| !stay.contains(file.path.as_str())).for_each(|file| {
+        effect.required.remove(&file.path);
+    });
+    effect.removed.extend(gone);
+    effect.removed.extend(replaced.into_iter().flatten().map(|file| view.removable(&file)));
+    Ok(())
+}
+
+/// Refuses data files that are listed more than once and do not all have the same deletes: positions name a file by its path,
+/// so that they would reach rows that came after the deletes.
+///
+/// # Errors
+/// `Unsupported` naming the file.
+pub(crate) fn check_listed_once<'t>(tasks: impl IntoIterator<Item = &'t ScanTask>) -> Result<()> {
+    let mut deletes: HashMap<&str, &ScanTask> = HashMap::new();
+    for task in tasks {
+        let known = deletes.entry(&task.data_file.path).or_insert(task);
+        let of = |task: &'t ScanTask| task.deletes.iter().map(|d| FileId::of(&d.file));
+        if !of(known).eq(of(task)) {
+            return Err(listed_with_other_deletes(&task.data_file.path));
+        }
+    }
+    Ok(())
+}
+
+/// As [`check_listed_once`], of all files in which rows are looked for that a deletion vector is to name: it takes in what
+/// earlier ones say, and would say it of every entry of the file.
+///
+/// # Errors
+/// As [`check_listed_once`].
+pub(crate) fn check_tasks(view: &View, mode: Mode, tasks: &[ScanTask]) -> Result<()> {
+    let vectors = mode == Mode::MergeOnRead && view.table.format_version() >= 3;
+    if vectors { check_listed_once(tasks) } else { Ok(()) }
+}
+
+/// A data file is listed more than once, and its rows are not deleted each time.
+pub(crate) fn listed_with_other_deletes(path: &str) -> Error {
+    Error::unsupported("a data file is in the table more than once, with other deletes each time")
+        .with("path", path)
+        .hint("Compact the table with rewrite_all=True first")
+}
+
+/// What earlier delete files say of the rows of data files.
+struct Earlier<'v> {
+    view: &'v View,
+    form: DeleteForm,
+    context: Arc<crate::format::task::ReadContext>,
+    cache: DeleteCache,
+}
+
+impl<'v> Earlier<'v> {
+    fn new(view: &'v View, form: DeleteForm) -> Result<Earlier<'v>> {
+        let context = view.scan(Predicate::True)?.context().clone();
+        Ok(Earlier { view, form, context, cache: DeleteCache::default() })
+    }
+
+    /// All positions that a delete file is to name, and the delete files that it replaces.
+    fn united(&self, task: &ScanTask, positions: &PositionSet) -> Result<(PositionSet, Vec<DataFile>)> {
+        let mut all = positions.clone();
+        let by_position = |d: &&DeleteRef| d.file.content == FileContent::PositionDeletes;
+        let deletes: Vec<DeleteRef> = task.deletes.iter().filter(by_position).cloned().collect();
+        if self.form == DeleteForm::Files {
+            // Earlier position delete files stay; they matter only if together they leave no row.
+            let most =
+                deletes.iter().map(|d| d.file.record_count.max(0).unsigned_abs()).fold(all.len(), u64::saturating_add);
+            if i64::try_from(most).is_ok_and(|most| most < task.data_file.record_count) {
+                return Ok((all, Vec::new()));
+            }
+        }
+        let known = DeleteFilter::load(self.view.store(), &self.context, &task.data_file, &deletes, &self.cache)?;
+        if let Some(known) = known.positions() {
+            all.unite(known);
+        }
+        if self.form == DeleteForm::Files {
+            let is_all = i64::try_from(all.len()) == Ok(task.data_file.record_count);
+            return Ok((if is_all { all } else { positions.clone() }, Vec::new()));
+        }
+        // A file that names rows of other data files too must stay; beside a vector nobody looks at it for this one.
+        let only = |d: &DeleteRef| {
+            d.file.format == FileFormat::Puffin
+                || d.file.referenced_data_file.as_deref() == Some(task.data_file.path.as_str())
+        };
+        Ok((all, deletes.iter().filter(|d| only(d)).map(|d| d.file.as_ref().clone()).collect()))
+    }
+}

@@ -1,0 +1,82 @@
+//! Equality deletes made into deletes by position, which cost readers less.
+
+use super::apply::Effect;
+use super::live::LiveRows;
+use super::plan::Touched;
+use super::positions::{DeletedRows, check_listed_once, write_deletes};
+use super::view::View;
+use crate::codec::bitmap::PositionSet;
+use crate::data::write::delete_write::DeleteForm;
+use crate::error::{Result, ResultExt};
+use crate::expr::Predicate;
+use crate::format::task::{DataFile, FileContent, ScanTask};
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::state::Table;
+use crate::parallel::{Cancellation, in_parallel};
+
+/// Positions that are collected at once.
+const AT_ONCE: i64 = 65_536;
+
+/// Finds the rows that equality deletes delete, names them by position, and removes the equality delete files, `all` of the
+/// branch. Gives the change, and the delete files that it adds and removes.
+///
+/// The change is a `delete`, although no row changes: a rewrite of data files that was planned before one of the equality
+/// deletes relies on it, and must see that others take its place.
+///
+/// # Errors
+/// Of reading and writing; `Unsupported` in version 1; what `go_on` gives.
+pub(crate) fn settle(
+    table: &Table,
+    branch: Option<&str>,
+    all: Vec<DataFile>,
+    go_on: Cancellation,
+) -> Result<(SnapshotProducer, Vec<DataFile>, Vec<DataFile>)> {
+    let view = &View::new(table.clone(), branch)?;
+    DeleteForm::of_version(table.format_version())?;
+    let equality = |task: &ScanTask| task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes);
+    let mut tasks = Touched::all(&view.scan(Predicate::True)?, go_on)?;
+    check_listed_once(&tasks)?;
+    tasks.retain(equality);
+    let rows = LiveRows::new(view, &[], false)?;
+    let positions = in_parallel(tasks.len(), |i| deleted(&rows, &tasks[i], go_on))?;
+    let deleted = tasks.into_iter().zip(positions).filter(|(_, positions)| !positions.is_empty());
+    let deleted = deleted.map(|(task, positions)| DeletedRows { task, positions }).collect();
+    let mut effect = Effect::none(view);
+    write_deletes(view, deleted, go_on, &mut effect)?;
+    effect.removed.extend(all);
+    let assumed = Preconditions {
+        since: view.since,
+        same_history: true,
+        required: std::mem::take(&mut effect.required),
+        required_may_be_deleted: true,
+        ..Preconditions::default()
+    };
+    let (removed, added) = (effect.removed, effect.added.files().to_vec());
+    let change = view.change(Operation::Delete).remove_files(removed.clone()).add_files(effect.added.take());
+    Ok((change.assuming(assumed).owning_files(), added, removed))
+}
+
+/// The rows of a file that its deletes name, by whatever means.
+fn deleted(rows: &LiveRows<'_>, task: &ScanTask, go_on: Cancellation) -> Result<PositionSet> {
+    let (mut deleted, mut next) = (PositionSet::default(), 0i64);
+    let mut gap = |to: i64, deleted: &mut PositionSet| -> Result<()> {
+        // A file may claim any number of rows; so many at once.
+        while next < to {
+            let gone: Vec<i64> = (next..to.min(next + AT_ONCE)).collect();
+            next += gone.len() as i64;
+            go_on()?;
+            deleted.extend(&gone)?;
+        }
+        next = to.saturating_add(1);
+        Ok(())
+    };
+    for placed in rows.read_all(task)? {
+        go_on()?;
+        for position in placed?.positions.values() {
+            gap(*position, &mut deleted).with("path", &task.data_file.path)?;
+        }
+    }
+    gap(task.data_file.record_count, &mut deleted).with("path", &task.data_file.path)?;
+    Ok(deleted)
+}

@@ -1,0 +1,175 @@
+//! The version that an operation is planned on.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::expr::{Predicate, bind};
+use crate::format::task::DataFile;
+use crate::iceberg::commit::preconditions::Preconditions;
+use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
+use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::spec::snapshot::RefKind;
+use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::store::Store;
+
+/// Which properties say how an operation goes: `write.<command>.mode` and `write.<command>.isolation-level`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Delete,
+    Update,
+    Merge,
+}
+
+impl Command {
+    fn as_str(self) -> &'static str {
+        match self {
+            Command::Delete => "delete",
+            Command::Update => "update",
+            Command::Merge => "merge",
+        }
+    }
+}
+
+/// What is done about single rows of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The file is written anew.
+    CopyOnWrite,
+    /// A delete file names the rows.
+    MergeOnRead,
+}
+
+/// What concurrent commits may not do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Isolation {
+    /// Anything to rows that the operation would have read.
+    Serializable,
+    /// Anything to rows that it did read.
+    Snapshot,
+}
+
+/// A version of a table, the branch that is changed, and the snapshot since when commits of others count.
+pub(crate) struct View {
+    pub table: Table,
+    branch: Option<String>,
+    pub since: Option<i64>,
+    /// Snapshots of the transaction that are not committed yet: at the end they may get other sequence numbers and row ids.
+    own: HashSet<i64>,
+}
+
+impl View {
+    /// Of a committed version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a branch that is a tag.
+    pub fn new(table: Table, branch: Option<&str>) -> Result<View> {
+        let refs = &table.inner.metadata.refs;
+        if branch.and_then(|name| refs.get(name)).is_some_and(|r| r.kind == RefKind::Tag) {
+            let name = branch.unwrap_or_default();
+            return Err(Error::invalid(format!("'{name}' is a tag, and tags do not move")).hint("Name a branch"));
+        }
+        // One that is not there yet begins at the current snapshot.
+        let branch = branch.filter(|name| refs.contains_key(*name)).map(str::to_owned);
+        let mut view = View { table, branch, since: None, own: HashSet::new() };
+        view.since = view.scan(Predicate::True)?.snapshot_id();
+        Ok(view)
+    }
+
+    /// Of what a transaction has changed so far: `own` are its snapshots, `since` is the one that it began on.
+    ///
+    /// # Errors
+    /// As [`View::new`].
+    pub fn of_transaction(table: Table, branch: Option<&str>, since: Option<i64>, own: HashSet<i64>) -> Result<View> {
+        Ok(View { since, own, ..View::new(table, branch)? })
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.table.inner.store
+    }
+
+    /// The rows on which `filter` is true.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the table's columns.
+    pub fn scan(&self, filter: Predicate) -> Result<Scan> {
+        // Metadata columns say nothing about the rows of other commits.
+        bind(&filter, self.table.schema(), true)?;
+        let at = self.branch.clone().map(At::Ref);
+        let scan = self.table.scan(ScanRequest { filter: Some(filter), at, ..ScanRequest::default() })?;
+        Ok(scan.with_all_deletes())
+    }
+
+    fn property(&self, command: Command, what: &str) -> Option<(String, String)> {
+        let key = format!("write.{}.{what}", command.as_str());
+        let value = self.table.inner.metadata.properties.get(&key)?;
+        Some((key, value.trim().to_ascii_lowercase()))
+    }
+
+    /// How single rows are changed. A v1 table has no delete files.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a property that names no mode.
+    pub fn mode(&self, command: Command) -> Result<Mode> {
+        match self.property(command, "mode") {
+            None => Ok(Mode::CopyOnWrite),
+            Some((_, mode)) if mode == "copy-on-write" => Ok(Mode::CopyOnWrite),
+            Some((_, mode)) if mode == "merge-on-read" && self.table.format_version() == 1 => Ok(Mode::CopyOnWrite),
+            Some((_, mode)) if mode == "merge-on-read" => Ok(Mode::MergeOnRead),
+            Some((key, mode)) => Err(Error::invalid(format!("'{mode}' is no mode"))
+                .with("property", key)
+                .hint("Use copy-on-write or merge-on-read")),
+        }
+    }
+
+    /// What concurrent commits may not do.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a property that names no isolation level.
+    pub fn isolation(&self, command: Command) -> Result<Isolation> {
+        match self.property(command, "isolation-level") {
+            None => Ok(Isolation::Serializable),
+            Some((_, level)) if level == "serializable" => Ok(Isolation::Serializable),
+            Some((_, level)) if level == "snapshot" => Ok(Isolation::Snapshot),
+            Some((key, level)) => Err(Error::invalid(format!("'{level}' is no isolation level"))
+                .with("property", key)
+                .hint("Use serializable or snapshot")),
+        }
+    }
+
+    /// What an operation relies on that read the rows matching `filter`, as Spark uses Java's `OverwriteFiles` (files are
+    /// replaced) and `RowDelta` (deletes of these data files are added).
+    ///
+    /// # Errors
+    /// As [`View::isolation`].
+    pub fn assumptions(&self, command: Command, filter: Predicate, required: HashSet<String>) -> Result<Preconditions> {
+        Ok(Preconditions {
+            since: self.since,
+            filter: Some(filter),
+            no_new_data: self.isolation(command)? == Isolation::Serializable,
+            // Rows that somebody else deleted meanwhile must not come back as updated ones.
+            no_new_deletes: !required.is_empty() && command != Command::Delete,
+            no_new_deletes_of_removed: true,
+            required_may_be_deleted: command == Command::Delete,
+            required,
+            ..Preconditions::default()
+        })
+    }
+
+    pub fn change(&self, operation: Operation) -> SnapshotProducer {
+        SnapshotProducer::new(self.store().clone(), operation).planned_at(self.table.format_version())
+    }
+
+    /// Whether a file was added by the transaction itself.
+    pub fn is_own(&self, file: &DataFile) -> bool {
+        file.snapshot_id.is_some_and(|id| self.own.contains(&id))
+    }
+
+    /// A file as it is named to be removed: what the transaction added may get other sequence numbers.
+    pub fn removable(&self, file: &DataFile) -> DataFile {
+        match self.is_own(file) {
+            false => file.clone(),
+            true => DataFile { sequence_number: None, file_sequence_number: None, ..file.clone() },
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Explaining what happened between versions: the funnel over all commits, and what each of them did.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+
+use super::explain::{Explained, FunnelStage, Survivors, in_waves, millis};
+use super::explain_files::{encode_files, encode_manifests, file_schema};
+use crate::error::{Error, Result};
+use crate::format::task::ChangeOperation;
+use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, Look};
+use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
+use crate::iceberg::plan::planner::{EntryScope, PlanInput};
+use crate::iceberg::plan::why::{FileVerdicts, Judge, Stage};
+use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::spec::snapshot::Snapshot;
+use crate::parallel::Cancellation;
+
+/// What one commit did to the rows that a scan asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommitFacts {
+    /// The commit.
+    pub snapshot_id: i64,
+    /// When it was made, milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// Its operation, as recorded.
+    pub operation: Option<String>,
+    /// Its place in the changelog; `None` among appends.
+    pub ordinal: Option<i32>,
+    /// Files with rows that came.
+    pub inserts: u64,
+    /// Files with rows that went.
+    pub deletes: u64,
+}
+
+impl CommitFacts {
+    pub(crate) fn of(snapshot: &Snapshot, ordinal: Option<i32>) -> CommitFacts {
+        CommitFacts {
+            snapshot_id: snapshot.id,
+            timestamp_ms: snapshot.timestamp_ms,
+            operation: snapshot.operation().map(str::to_owned),
+            ordinal,
+            ..CommitFacts::default()
+        }
+    }
+}
+
+/// Counts the files that were kept of each commit.
+#[derive(Default)]
+pub(crate) struct Commits {
+    pub facts: Vec<CommitFacts>,
+    by_snapshot: HashMap<i64, usize>,
+}
+
+impl Commits {
+    pub(crate) fn new(facts: Vec<CommitFacts>) -> Commits {
+        let by_snapshot = facts.iter().enumerate().map(|(i, c)| (c.snapshot_id, i)).collect();
+        Commits { facts, by_snapshot }
+    }
+
+    pub(crate) fn look(&mut self, batch: &PlannedBatch) {
+        if self.facts.is_empty() {
+            return;
+        }
+        for row in &batch.rows {
+            let (id, inserts) = match &batch.change {
+                Some(change) => (Some(change.commit_snapshot_id), change.operation == ChangeOperation::Insert),
+                None => (batch.columns.snapshot_id.get(*row as usize).copied().flatten(), true),
+            };
+            let at = id.and_then(|id| self.by_snapshot.get(&id));
+            if let Some(commit) = at.and_then(|at| self.facts.get_mut(*at)) {
+                *if inserts { &mut commit.inserts } else { &mut commit.deletes } += 1;
+            }
+        }
+    }
+}
+
+/// The columns of files of a changelog: those of [`file_schema`], and `operation` (`insert`, `delete`), `change_ordinal`
+/// and `commit_snapshot_id`.
+pub fn change_file_schema() -> SchemaRef {
+    let more = [
+        Field::new("operation", DataType::Utf8, false),
+        Field::new("change_ordinal", DataType::Int32, false),
+        Field::new("commit_snapshot_id", DataType::Int64, false),
+    ];
+    let fields = file_schema().fields().iter().cloned().chain(more.map(Arc::new)).collect::<Vec<_>>();
+    Arc::new(Schema::new(fields))
+}
+
+/// A file that changed: the commit, what happened, whether the file itself stayed, its path.
+type Changed = (i32, ChangeOperation, bool, Vec<u8>);
+
+impl Scan {
+    pub(crate) fn explain_changes(
+        &self,
+        input: &PlanInput,
+        snapshots: &[Arc<Snapshot>],
+        files: bool,
+        go_on: Cancellation,
+    ) -> Result<Explained> {
+        let began = Instant::now();
+        let mut plan = ChangesPlan::new(input.clone(), snapshots);
+        plan.remember_looks();
+        let commits = plan.commits().map(|(ordinal, s)| CommitFacts::of(s, Some(*ordinal))).collect();
+        let mut survivors = Survivors::new(AnyPlan::Changes(Box::new(plan)), input, commits);
+        let (mut changed, mut stayed) = (HashMap::new(), HashSet::new());
+        let (mut rows, mut whole) = (0u64, 0u64);
+        while survivors.next_batch(go_on)? {
+            let batch = &survivors.batch;
+            let Some(change) = &batch.change else { continue };
+            for (k, row) in batch.rows.iter().map(|row| *row as usize).enumerate() {
+                let records = batch.columns.record_count.get(row).map_or(0, |n| n.max(&0).unsigned_abs());
+                rows = rows.saturating_add(records);
+                let path = batch.columns.path.get(row).unwrap_or_default().to_vec();
+                match change.removed_by {
+                    Some(_) => drop(stayed.insert((change.ordinal, path.clone()))),
+                    None => whole += 1,
+                }
+                if files {
+                    let key: Changed = (change.ordinal, change.operation, change.removed_by.is_some(), path);
+                    changed.insert(key, batch.deletes.count(k) as u32);
+                }
+            }
+        }
+        let counters = PlanCounters { rows_kept: rows, ..survivors.plan.counters().clone() };
+        let AnyPlan::Changes(plan) = &survivors.plan else { return Err(Error::internal("this is no changelog")) };
+        let (mut verdicts, mut batches) = (Vec::new(), Vec::new());
+        for look in plan.looks() {
+            let scoped = PlanInput { entries: look.scope.clone(), ..input.clone() };
+            let judge = Judge::new(&scoped);
+            let judged = look.manifests.iter().cloned().map(|m| judge.manifest(m)).collect::<Result<Vec<_>>>()?;
+            if files {
+                let data: Vec<_> = judged.iter().collect();
+                in_waves(&judge, &data, go_on, &mut |verdict, files| {
+                    for operation in operations(&look.scope) {
+                        let (shown, deletes) = shown(look, *operation, &files, &changed)?;
+                        let all = encode_files(verdict, &files, &deletes)?;
+                        batches.push(of_change(&all, &shown, look, *operation)?);
+                    }
+                    Ok(())
+                })?;
+            }
+            verdicts.extend(judged);
+        }
+        let mut explain = self.facts(input, &verdicts, &survivors, &counters);
+        if counters.delete_manifests.manifests > 0 {
+            explain.stages.push(FunnelStage {
+                name: "changed rows",
+                unit: "data file",
+                considered: counters.files_kept,
+                kept: whole + stayed.len() as u64,
+                considered_bytes: counters.bytes_kept,
+                kept_bytes: 0,
+                reason: "deletes that changed",
+                time_ms: 0.0,
+            });
+        }
+        explain.time_ms = millis(began);
+        Ok(Explained { explain, manifests: encode_manifests(&verdicts)?, files: files.then_some(batches) })
+    }
+}
+
+/// What can have happened to files of this scope.
+fn operations(scope: &EntryScope) -> &'static [ChangeOperation] {
+    match scope {
+        EntryScope::RemovedBy(_) => &[ChangeOperation::Delete],
+        EntryScope::KeptBy(_) => &[ChangeOperation::Delete, ChangeOperation::Insert],
+        _ => &[ChangeOperation::Insert],
+    }
+}
+
+/// Which of the files to show, and the number of their deletes. Of files that stayed only those with rows that changed.
+fn shown(
+    look: &Look,
+    operation: ChangeOperation,
+    files: &FileVerdicts,
+    changed: &HashMap<Changed, u32>,
+) -> Result<(BooleanArray, Vec<u32>)> {
+    let stays = matches!(look.scope, EntryScope::KeptBy(_));
+    let (mut shown, mut deletes) = (Vec::new(), Vec::new());
+    for (row, stage) in files.stages.iter().enumerate() {
+        let path = files.columns.path.get(row).unwrap_or_default().to_vec();
+        let found = changed.get(&(look.ordinal, operation, stays, path));
+        let in_scope = files.in_scope.get(row).copied().unwrap_or_default();
+        if in_scope && !stays && (*stage == Stage::Kept) != found.is_some() {
+            return Err(super::explain::disagree());
+        }
+        shown.push(in_scope && (found.is_some() || !stays));
+        deletes.push(found.copied().unwrap_or(0));
+    }
+    Ok((BooleanArray::from(shown), deletes))
+}
+
+fn of_change(
+    files: &RecordBatch,
+    shown: &BooleanArray,
+    look: &Look,
+    operation: ChangeOperation,
+) -> Result<RecordBatch> {
+    let wrong = |e| Error::internal("the explanation is no Arrow batch").because(e);
+    let kept = filter_record_batch(files, shown).map_err(wrong)?;
+    let n = kept.num_rows();
+    let more: [ArrayRef; 3] = [
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(operation.as_str(), n))),
+        Arc::new(Int32Array::from_value(look.ordinal, n)),
+        Arc::new(Int64Array::from_value(look.snapshot.id, n)),
+    ];
+    let columns = kept.columns().iter().cloned().chain(more).collect();
+    RecordBatch::try_new(change_file_schema(), columns).map_err(wrong)
+}

@@ -1,0 +1,464 @@
+//! Scans: immutable descriptions of what to read, planned and read lazily.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+
+use crate::data::arrow::schema::to_arrow;
+use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::format::splits;
+use crate::format::splits::SplitPlan;
+use crate::format::task::{ReadContext, ScanTask, Split};
+use crate::iceberg::manifest::read_budget::ReadBudget;
+use crate::iceberg::plan::cache::PlanCache;
+use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, plan_appends};
+use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
+use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput};
+use crate::iceberg::scan::history;
+use crate::iceberg::scan::history::History;
+use crate::iceberg::scan::options::ScanOptions;
+use crate::iceberg::scan::statistics::Coverage;
+use crate::iceberg::spec::metadata::TableMetadata;
+use crate::iceberg::spec::snapshot::{RefKind, Snapshot};
+use crate::iceberg::state::{At, ScanRequest, Table};
+use crate::parallel::Cancellation;
+use crate::rows::plan_table;
+use crate::rows::shape::ScanShape;
+use crate::store::Store;
+use crate::types::{Schema, select};
+
+pub use crate::format::splits::SplitRequest;
+pub use crate::iceberg::scan::explain::{Explain, Explained, FunnelStage};
+pub use crate::iceberg::scan::statistics::{ColumnStatistics, Fact, Statistics};
+pub use crate::rows::stream::{BatchStream, StreamRequest};
+
+/// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
+#[derive(Clone, Debug)]
+pub struct Scan {
+    table: Table,
+    snapshot: Option<Arc<Snapshot>>,
+    history: History,
+    shape: ScanShape,
+    options: Arc<BTreeMap<String, String>>,
+    max_plan_bytes: Option<u64>,
+    plan_cache: Option<Arc<PlanCache>>,
+    /// Whether tasks have the deletes of all rows of their files.
+    all_deletes: bool,
+}
+
+impl Scan {
+    pub(crate) fn new(table: &Table, request: ScanRequest) -> Result<Scan> {
+        let metadata = &table.inner.metadata;
+        let (snapshot, schema) = version(metadata, request.at.as_ref())?;
+        let options = ScanOptions::parse(&request.options)?;
+        let history = History::new(metadata, &request, snapshot.as_deref())?;
+        let all = metadata.schemas.iter().map(Arc::as_ref);
+        let context = ReadContext {
+            projection: history.default_columns(&schema)?,
+            dropped: select::dropped(&schema, all).into(),
+            change_filter: Arc::new(BoundPredicate::True),
+            schema: schema.clone(),
+            snapshot_id: snapshot.as_ref().map(|s| s.id),
+            location: table.inner.location.clone(),
+            storage_options: table.inner.storage_options.clone(),
+            name_mapping: metadata.properties.get("schema.name-mapping.default").cloned(),
+            keep_deleted: false,
+            batch_rows: options.batch_rows,
+            paimon: None,
+        };
+        let all = history.all_columns(&schema, metadata);
+        let of_changes = matches!(history, History::Changes(_));
+        let shape = ScanShape::new(context, all, options.case_sensitive, of_changes);
+        Ok(Scan {
+            table: table.clone(),
+            snapshot,
+            history,
+            shape: shape.with(request.filter, request.select)?,
+            options: Arc::new(request.options),
+            max_plan_bytes: options.max_plan_bytes,
+            plan_cache: options.plan_cache,
+            all_deletes: false,
+        })
+    }
+
+    /// Gives tasks the deletes of all rows of their files, not of those alone that the filter may keep: whoever writes a file
+    /// anew writes the others too.
+    pub(crate) fn with_all_deletes(self) -> Scan {
+        // The cache knows of no plans like that.
+        Scan { all_deletes: true, plan_cache: None, ..self }
+    }
+
+    /// Keeps only rows that this filter keeps as well.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema.
+    pub fn filter(&self, predicate: Predicate) -> Result<Scan> {
+        Ok(Scan { shape: self.shape.filter(predicate)?, ..self.clone() })
+    }
+
+    /// Reads only these columns (dotted paths), in this order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a column that does not exist.
+    pub fn select(&self, columns: &[String]) -> Result<Scan> {
+        Ok(Scan { shape: self.shape.select(columns)?, ..self.clone() })
+    }
+
+    /// The columns that can be asked for.
+    pub(crate) fn all_columns(&self) -> &Arc<Schema> {
+        self.shape.all_columns()
+    }
+
+    /// Reads at most so many rows.
+    pub fn limit(&self, rows: usize) -> Scan {
+        Scan { shape: self.shape.limit(rows), ..self.clone() }
+    }
+
+    /// The rows' schema.
+    pub fn projection(&self) -> &Arc<Schema> {
+        &self.shape.context.projection
+    }
+
+    /// The rows' Arrow schema.
+    ///
+    /// # Errors
+    /// `Unsupported` for a column whose type has no Arrow form yet.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        to_arrow(&self.shape.context.projection)
+    }
+
+    /// What tasks of this scan share.
+    pub fn context(&self) -> &Arc<ReadContext> {
+        &self.shape.context
+    }
+
+    /// The filter as text.
+    pub fn filter_text(&self) -> String {
+        self.shape.filter_text()
+    }
+
+    /// The snapshot that is read; `None` for an empty table.
+    pub fn snapshot_id(&self) -> Option<i64> {
+        self.snapshot.as_ref().map(|s| s.id)
+    }
+
+    pub(crate) fn plan(&self, column_metrics: bool, go_on: Cancellation) -> Result<AnyPlan> {
+        let input = PlanInput { column_metrics, ..self.plan_input() };
+        Ok(match &self.history {
+            History::None => AnyPlan::Files(Box::new(Plan::start(input, go_on)?)),
+            History::Appends(snapshots) => AnyPlan::Files(Box::new(plan_appends(input, snapshots, go_on)?)),
+            History::Changes(snapshots) => AnyPlan::Changes(Box::new(ChangesPlan::new(input, snapshots))),
+        })
+    }
+
+    /// What is planned, of a scan of a version.
+    ///
+    /// # Errors
+    /// `Unsupported` for scans of what happened between versions.
+    pub(crate) fn version_input(&self) -> Result<PlanInput> {
+        match self.history {
+            History::None => Ok(self.plan_input()),
+            _ => Err(Error::unsupported(
+                "scans of what happened between versions have no plan in parts, and change logs no statistics",
+            )
+            .with("table", &self.table.inner.metadata.location)
+            .hint("plan_table() lists what is read, plan() packs it for readers")),
+        }
+    }
+
+    /// The filter, bound to the version's columns.
+    pub(crate) fn bound_filter(&self) -> &Arc<BoundPredicate> {
+        &self.shape.filter
+    }
+
+    pub(crate) fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// Whether the rows are those that changed.
+    pub fn is_of_changes(&self) -> bool {
+        matches!(self.history, History::Changes(_))
+    }
+
+    /// Whether [`Scan::version_input`] gives something.
+    pub fn is_of_version(&self) -> bool {
+        matches!(self.history, History::None)
+    }
+
+    /// What is planned.
+    pub(crate) fn plan_input(&self) -> PlanInput {
+        PlanInput {
+            store: self.store().clone(),
+            location: self.shape.context.location.clone(),
+            metadata: self.table.inner.metadata.clone(),
+            snapshot: self.snapshot.clone(),
+            schema: self.shape.context.schema.clone(),
+            filter: self.shape.filter.clone(),
+            entries: EntryScope::Live,
+            column_metrics: false,
+            all_deletes: self.all_deletes,
+            metric_fields: Vec::new(),
+            budget: Arc::new(ReadBudget::new(self.max_plan_bytes)),
+            cache: self.plan_cache.clone(),
+        }
+    }
+
+    /// The most rows to read.
+    pub(crate) fn row_limit(&self) -> Option<u64> {
+        self.shape.limit.map(|rows| rows as u64)
+    }
+
+    pub(crate) fn is_case_sensitive(&self) -> bool {
+        self.shape.case_sensitive
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.table.inner.store
+    }
+
+    /// Tasks, one for each file, in deterministic order. Their files have column metrics.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskStream> {
+        self.tasks(true, go_on)
+    }
+
+    pub(crate) fn tasks(&self, column_metrics: bool, go_on: Cancellation) -> Result<TaskStream> {
+        Ok(TaskStream::of(self.plan(column_metrics, go_on)?))
+    }
+
+    /// The tasks as Arrow batches without an object each; columns as in [`Scan::plan_schema`].
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+        let mut out = Vec::new();
+        let mut plan = self.plan(false, go_on)?;
+        while let Some(batch) = plan.next_batch(go_on)? {
+            out.push(plan_table::encode_batch(&batch)?);
+        }
+        Ok(out)
+    }
+
+    /// The schema of [`Scan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        match &self.history {
+            History::Changes(_) => plan_table::schema_of_changes(),
+            _ => plan_table::schema(),
+        }
+    }
+
+    /// The number of tasks.
+    ///
+    /// # Errors
+    /// As [`Plan::start`].
+    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
+        Ok(self.plan_to_end(go_on)?.files_kept)
+    }
+
+    /// Plans, keeping only the counts.
+    fn plan_to_end(&self, go_on: Cancellation) -> Result<PlanCounters> {
+        let mut plan = self.plan(false, go_on)?;
+        while plan.next_batch(go_on)?.is_some() {}
+        Ok(plan.counters().clone())
+    }
+
+    /// Bin-packed splits, as Java packs them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that are not positive; as [`Plan::start`].
+    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
+        let plan = self.split_plan(request)?;
+        self.pack(self.tasks(false, go_on)?.collect_all(go_on)?, &plan, go_on)
+    }
+
+    /// Splits of these tasks.
+    pub(crate) fn pack(&self, tasks: Vec<ScanTask>, plan: &SplitPlan, go_on: Cancellation) -> Result<Vec<Split>> {
+        let split = |mut tasks: Vec<ScanTask>| {
+            tasks.shrink_to_fit(); // they are kept
+            Split { context: self.shape.context.clone(), tasks }
+        };
+        Ok(splits::pack(tasks, plan, go_on)?.into_iter().map(split).collect())
+    }
+
+    pub(crate) fn split_plan(&self, request: SplitRequest) -> Result<SplitPlan> {
+        request.or(&self.options, &self.table.inner.metadata.properties)
+    }
+
+    /// The rows, one batch at a time: tasks are planned and files opened as the stream is read, by threads that keep a few
+    /// batches ahead.
+    ///
+    /// # Errors
+    /// As [`Plan::start`] and [`read_task`].
+    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+        let mut tasks = self.tasks(false, &|| Ok(()))?;
+        BatchStream::new(self.task_reader(), Box::new(move |go_on| tasks.next_task(go_on)), how, self.shape.limit)
+    }
+
+    /// All rows, files read in parallel; batches in the order of the tasks. `go_on` is asked between batches.
+    ///
+    /// # Errors
+    /// As [`Scan::read`]; what `go_on` gives.
+    pub fn read_all(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+        self.read(StreamRequest { ordered: true, all: true, ..StreamRequest::default() })?.collect_all(go_on)
+    }
+
+    fn task_reader(&self) -> TaskReader {
+        TaskReader { store: self.store().clone(), context: self.shape.context.clone(), deletes: Arc::default() }
+    }
+
+    /// The number of rows: from metadata for files of which the filter keeps every row and deletion vectors count the
+    /// others, else by reading the columns of filter and deletes. `go_on` is asked between batches.
+    ///
+    /// # Errors
+    /// As [`Scan::read`]; what `go_on` gives.
+    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
+        let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
+        let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
+        let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
+        let reader = TaskReader { context: context.clone(), ..self.task_reader() };
+        let counted = Arc::new(AtomicU64::new(0));
+        let plan = self.plan(false, go_on)?;
+        let mut rest =
+            Uncounted { plan, context, batch: PlannedBatch::default(), next: 0, counted: counted.clone(), most };
+        let Some(first) = rest.next_task(go_on)? else { return Ok(counted.load(Ordering::Relaxed).min(most)) };
+        let mut first = Some(first);
+        let source = Box::new(move |go_on: Cancellation<'_>| match first.take() {
+            Some(task) => Ok(Some(task)),
+            None => rest.next_task(go_on),
+        });
+        let batches = ReadAhead::new(reader, source, Ahead { ordered: false, few: false, all: false }, 0);
+        let mut read = 0u64;
+        let all = |read: u64| read.saturating_add(counted.load(Ordering::Relaxed));
+        while all(read) < most {
+            let Some(batch) = batches.next_batch(go_on)? else { break };
+            go_on()?;
+            read += batch.num_rows() as u64;
+        }
+        Ok(all(read).min(most))
+    }
+}
+
+/// The tasks of a scan whose rows metadata does not count; it counts those of the others.
+struct Uncounted {
+    plan: AnyPlan,
+    context: Arc<ReadContext>,
+    batch: PlannedBatch,
+    /// The next survivor of the batch.
+    next: usize,
+    counted: Arc<AtomicU64>,
+    /// So many rows are enough.
+    most: u64,
+}
+
+impl Uncounted {
+    fn next_task(&mut self, go_on: Cancellation) -> Result<Option<ScanTask>> {
+        loop {
+            let whole = history::keeps_all(&self.context, &self.batch);
+            while self.next < self.batch.rows.len() {
+                let k = self.next;
+                self.next += 1;
+                let rows = match Coverage::of(&self.batch, k)? {
+                    Coverage::Whole(n) if whole => n,
+                    Coverage::Vector(n) if whole && !self.context.keep_deleted => n,
+                    _ => return self.batch.task(k).map(Some),
+                };
+                let before = self.counted.load(Ordering::Relaxed);
+                self.counted.store(before.saturating_add(rows), Ordering::Relaxed);
+            }
+            if self.counted.load(Ordering::Relaxed) >= self.most {
+                return Ok(None);
+            }
+            match self.plan.next_batch(go_on)? {
+                Some(batch) => (self.batch, self.next) = (batch, 0),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// The snapshot and schema of a version: a branch has the table's current schema, everything else its snapshot's.
+pub(crate) fn version(metadata: &TableMetadata, at: Option<&At>) -> Result<(Option<Arc<Snapshot>>, Arc<Schema>)> {
+    let found = match at {
+        None => return Ok((metadata.current_snapshot().cloned(), metadata.schema()?.clone())),
+        Some(At::Ref(name)) => metadata.snapshot_of_ref(name).map(Option::<&_>::cloned),
+        Some(At::Snapshot(id)) => (metadata.snapshot_by_id(*id).cloned().map(Some))
+            .ok_or_else(|| Error::not_found(format!("there is no snapshot {id}")).hint("See table.snapshots")),
+        Some(At::TimestampMs(ms)) => metadata.snapshot_as_of(*ms).cloned().map(Some),
+    };
+    let snapshot = found.with("table", &metadata.location)?;
+    let is_branch = |name: &String| metadata.refs.get(name).is_none_or(|r| r.kind == RefKind::Branch);
+    let schema = match (at, &snapshot) {
+        (Some(At::Ref(name)), _) if is_branch(name) => metadata.schema()?,
+        (_, Some(snapshot)) => metadata.schema_of_snapshot(snapshot)?,
+        (_, None) => metadata.schema()?,
+    };
+    Ok((snapshot, schema.clone()))
+}
+
+/// Tasks as planning finds them, in deterministic order.
+pub struct TaskStream {
+    plan: AnyPlan,
+    batch: PlannedBatch,
+    next: usize,
+}
+
+impl TaskStream {
+    /// What was seen and kept so far.
+    pub fn counters(&self) -> &PlanCounters {
+        self.plan.counters()
+    }
+
+    /// The next task; `None` at the end. `go_on` is asked where planning takes time.
+    ///
+    /// # Errors
+    /// As [`Plan::next_batch`].
+    pub fn next_task(&mut self, go_on: Cancellation) -> Result<Option<ScanTask>> {
+        while self.next >= self.batch.rows.len() {
+            match self.plan.next_batch(go_on)? {
+                Some(batch) => (self.batch, self.next) = (batch, 0),
+                None => return Ok(None),
+            }
+        }
+        self.next += 1;
+        self.batch.task(self.next - 1).map(Some)
+    }
+
+    pub(crate) fn of(plan: AnyPlan) -> TaskStream {
+        TaskStream { plan, batch: PlannedBatch::default(), next: 0 }
+    }
+
+    pub(crate) fn collect_all(mut self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+        let mut tasks = Vec::new();
+        while let Some(task) = self.next_task(go_on)? {
+            tasks.push(task);
+        }
+        Ok(tasks)
+    }
+}
+
+impl Iterator for TaskStream {
+    type Item = Result<ScanTask>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_task(&|| Ok(())).transpose()
+    }
+}
+
+/// Reads the rows of a split, in another process perhaps.
+///
+/// # Errors
+/// As [`Scan::read`].
+pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
+    let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
+    let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
+    let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
+    let mut tasks = split.tasks.clone().into_iter();
+    BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, limit)
+}

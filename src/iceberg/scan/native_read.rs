@@ -1,0 +1,426 @@
+//! What of a scan an engine's own Parquet reader can read, and how; the rest stays ours.
+//!
+//! [`Scan::hand_over`] plans and looks at the footers of the files. A file goes to the engine if reading columns by their
+//! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
+//! its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, LargeStringArray};
+use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use crate::data::deletes::files::DeleteCache;
+use crate::data::deletes::filter::DeleteFilter;
+use crate::data::parquet::plain_columns::{Plain, plain_columns};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::format::splits::SplitRequest;
+use crate::format::task::{FileContent, ScanTask};
+use crate::iceberg::scan::handle::Scan;
+use crate::iceberg::scan::packed_splits::Splits;
+use crate::parallel::Cancellation;
+use crate::store::{in_parallel, location};
+use crate::types::json::value_to_json;
+use crate::types::metadata_columns::is_metadata;
+use crate::types::{Field, PrimitiveType, Schema, Transform, Type};
+
+use crate::iceberg::scan::deleted_rows::DeletedRows;
+
+/// Columns that are added while an engine reads begin so.
+const OWN_COLUMNS: &str = "__frazil_";
+
+/// What an engine can take.
+#[derive(Clone, Debug)]
+pub struct HandOverRequest {
+    /// Schemes of the places that it reads, `file` for local ones.
+    pub schemes: Vec<String>,
+    /// Files that it can't read, by their real paths, with the reason.
+    pub refused: HashMap<String, String>,
+    /// The most files; of a scan with more it gets none.
+    pub most_files: usize,
+    /// The most deleted positions, all files together. With 0 no file with deletes is given out.
+    pub most_positions: u64,
+    /// Where all files stay ours: of so many splits and more, all are packed.
+    pub pack_from: usize,
+}
+
+/// Files of a scan, dealt out.
+#[derive(Clone, Debug)]
+pub struct HandOver {
+    /// The columns that are read, those of the result first, then those that only the filter asks about.
+    pub wanted: Schema,
+    /// The scan's filter, if any file needs it.
+    pub filter: BoundPredicate,
+    /// Files for the engine.
+    pub groups: Vec<PlainGroup>,
+    /// Deleted rows of those ([`crate::iceberg::scan::deleted_rows::deleted_schema`]).
+    pub deleted: RecordBatch,
+    /// Everything else.
+    pub rest: Splits,
+    /// Why.
+    pub reasons: Reasons,
+}
+
+/// Why files stay ours.
+#[derive(Clone, Debug)]
+pub enum Reasons {
+    /// All of them, for one reason.
+    Everywhere(String),
+    /// Files of the rest, with the reason ([`reasons_schema`]).
+    Each(RecordBatch),
+}
+
+/// What files of a group have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Form {
+    /// For each wanted column the files' name; `None` where it is null in every row.
+    columns: Vec<Option<String>>,
+    has_deletes: bool,
+    is_filtered: bool,
+}
+
+/// Files that are read in the same way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlainGroup {
+    /// For each wanted column the files' name; `None` where it is null in every row.
+    pub columns: Vec<Option<String>>,
+    /// Whether rows of these files may fail the filter.
+    pub is_filtered: bool,
+    /// The files.
+    pub files: Vec<PlainFile>,
+}
+
+/// A file for the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlainFile {
+    /// Where it is.
+    pub path: String,
+    /// Its length.
+    pub size_bytes: i64,
+    /// Its rows, deleted ones included.
+    pub record_count: i64,
+    /// Its number among those with deleted rows.
+    pub number: Option<usize>,
+}
+
+/// Columns of [`Reasons::Each`].
+pub fn reasons_schema() -> SchemaRef {
+    let text = |name| ArrowField::new(name, DataType::LargeUtf8, false);
+    Arc::new(ArrowSchema::new(vec![text("file_path"), text("reason")]))
+}
+
+fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
+    let paths: ArrayRef = Arc::new(LargeStringArray::from_iter_values(reasons.iter().map(|(path, _)| path)));
+    let why: ArrayRef = Arc::new(LargeStringArray::from_iter_values(reasons.iter().map(|(_, reason)| reason)));
+    RecordBatch::try_new(reasons_schema(), vec![paths, why])
+        .map_err(|e| Error::internal("reasons make no batch").because(e))
+}
+
+impl Scan {
+    /// Plans, and deals the files out. Reads the footer of each file that may go to the engine, and its position deletes.
+    ///
+    /// # Errors
+    /// As [`Scan::splits`] and [`DeleteFilter::load`]; the store's.
+    pub fn hand_over(&self, request: &HandOverRequest, packing: SplitRequest, go_on: Cancellation) -> Result<HandOver> {
+        let packing = self.split_plan(packing)?;
+        let planned = self.planned(request.pack_from, go_on)?;
+        let mut dealer = Dealer::new(self, request);
+        let mut out = Dealt::default();
+        let (rest, reasons) = match dealer.refusal(planned.len()) {
+            Some(reason) => {
+                (self.pack_planned(planned, &packing, request.pack_from, go_on)?, Reasons::Everywhere(reason))
+            }
+            None => {
+                dealer.deal(planned.into_tasks(go_on)?, &mut out, go_on)?;
+                let rest = Splits::Each(self.pack(out.rest, &packing, go_on)?);
+                (rest, Reasons::Each(reasons_batch(&out.reasons)?))
+            }
+        };
+        Ok(HandOver {
+            filter: BoundPredicate::clone(self.bound_filter()),
+            groups: out.groups.into_iter().map(|(form, files)| form.of(files)).collect(),
+            deleted: out.deleted.into_batch()?,
+            rest,
+            reasons,
+            wanted: Schema::new(self.context().schema.id, dealer.wanted, Vec::new()),
+        })
+    }
+}
+
+impl Form {
+    fn of(self, files: Vec<PlainFile>) -> PlainGroup {
+        PlainGroup { columns: self.columns, is_filtered: self.is_filtered, files }
+    }
+}
+
+#[derive(Default)]
+struct Dealt {
+    groups: IndexMap<Form, Vec<PlainFile>>,
+    numbered: usize,
+    deleted: DeletedRows,
+    rest: Vec<ScanTask>,
+    reasons: Vec<(String, String)>,
+}
+
+impl Dealt {
+    fn refuse(&mut self, task: ScanTask, reason: String) {
+        self.reasons.push((task.data_file.path.clone(), reason));
+        self.rest.push(task);
+    }
+}
+
+struct Dealer<'a> {
+    scan: &'a Scan,
+    request: &'a HandOverRequest,
+    wanted: Vec<Field>,
+    deletes: DeleteCache,
+    /// Real paths that several tasks have. Engines read such a file once.
+    repeated: HashSet<String>,
+}
+
+impl<'a> Dealer<'a> {
+    fn new(scan: &'a Scan, request: &'a HandOverRequest) -> Dealer<'a> {
+        let context = scan.context();
+        let mut wanted = context.projection.fields.to_vec();
+        let asked = crate::types::select::prune_to(&context.schema, &scan.bound_filter().field_ids());
+        let more = asked.fields.iter().filter(|f| context.projection.fields.iter().all(|p| p.id != f.id));
+        wanted.extend(more.cloned());
+        Dealer { scan, request, wanted, deletes: DeleteCache::default(), repeated: HashSet::new() }
+    }
+
+    /// Why no file of the scan, which has so many, can go to the engine.
+    fn refusal(&self, files: usize) -> Option<String> {
+        let most = self.request.most_files;
+        if files > most {
+            return Some(format!("there are {files} files, more than {most}"));
+        }
+        if self.scan.is_of_changes() {
+            return Some("changelogs are read by Frazil only".into());
+        }
+        let mut names = HashSet::new();
+        if !self.wanted.iter().all(|f| names.insert(f.name.to_lowercase())) {
+            return Some("the table has columns that differ in case only".into());
+        }
+        if self.wanted.iter().any(|f| f.name.to_lowercase().starts_with(OWN_COLUMNS)) {
+            return Some(format!("columns that begin with '{OWN_COLUMNS}' are Frazil's own in Spark"));
+        }
+        let filtered = self.scan.bound_filter().field_ids();
+        let asked = self.wanted.iter().map(|f| f.id).chain(filtered);
+        let named = |id| is_metadata(id).then(|| "metadata columns are read by Frazil only".to_owned());
+        asked.into_iter().find_map(named)
+    }
+
+    fn deal(&mut self, tasks: Vec<ScanTask>, out: &mut Dealt, go_on: Cancellation) -> Result<()> {
+        let location = &self.scan.context().location;
+        let place = |task: &ScanTask| location.resolve(&task.data_file.path);
+        let paths = tasks.iter().map(place).collect::<Result<Vec<_>>>()?;
+        let mut known = HashSet::with_capacity(paths.len());
+        self.repeated = paths.iter().filter(|path| !known.insert(path.as_str())).cloned().collect();
+        let store = self.scan.store().as_ref();
+        let forms = in_parallel(store, tasks.len(), |i| {
+            go_on()?;
+            let (Some(task), Some(path)) = (tasks.get(i), paths.get(i)) else {
+                return Err(Error::internal("a task is gone"));
+            };
+            self.form(task, path)
+        })?;
+        for ((task, path), form) in tasks.into_iter().zip(paths).zip(forms) {
+            go_on()?;
+            match form {
+                Plain::Columns(columns) => self.take(task, path, columns, out)?,
+                Plain::Not(reason) => out.refuse(task, reason),
+            }
+        }
+        Ok(())
+    }
+
+    /// How the task's file, which is at this path, can be read, deletes apart.
+    fn form(&self, task: &ScanTask, path: &str) -> Result<Plain> {
+        match self.place_refusal(task, path) {
+            Some(reason) => Ok(Plain::Not(reason)),
+            None => plain_columns(self.scan.store(), self.scan.context(), &task.data_file, &self.wanted),
+        }
+    }
+
+    /// Why the task's file can't go to the engine, whatever is in it.
+    fn place_refusal(&self, task: &ScanTask, path: &str) -> Option<String> {
+        let file = &task.data_file;
+        if task.merge.is_some() || file.leveled.is_some() {
+            return Some("its rows may have to be merged with others".into());
+        }
+        if task.deletes.iter().any(|d| d.file.content == FileContent::EqualityDeletes) {
+            return Some("it has equality deletes".into());
+        }
+        // Neither they nor the file's footer need to be read then.
+        if self.request.most_positions == 0 && !task.deletes.is_empty() {
+            return Some("it has deletes".into());
+        }
+        if *task.residual != BoundPredicate::True
+            && let Some(reason) = unsayable(self.scan.bound_filter())
+        {
+            return Some(reason);
+        }
+        if let Some(reason) = self.request.refused.get(path) {
+            return Some(reason.clone());
+        }
+        if self.repeated.contains(path) {
+            return Some("the table has it more than once".into());
+        }
+        let scheme = location::scheme(path).unwrap_or("file");
+        if !self.request.schemes.iter().any(|s| s == scheme) {
+            return Some(format!("the engine is not said to read from '{scheme}:'"));
+        }
+        if !is_plain_path(path) {
+            return Some("engines spell its path in another way".into());
+        }
+        let name = path.rsplit('/').next().unwrap_or_default();
+        if name.starts_with(['_', '.']) || name.ends_with("._COPYING_") {
+            return Some("engines take its name for that of a hidden file".into());
+        }
+        let unsafe_char = |c: char| matches!(c, '{' | '}' | '[' | ']' | '*' | '?' | '\\' | ',' | '#') || c.is_control();
+        path.contains(unsafe_char).then(|| "its path has characters that engines take for patterns".into())
+    }
+
+    fn take(&self, task: ScanTask, path: String, columns: Vec<Option<String>>, out: &mut Dealt) -> Result<()> {
+        let (file, context) = (&task.data_file, self.scan.context());
+        let mut number = None;
+        if !task.deletes.is_empty() {
+            let filter = DeleteFilter::load(self.scan.store(), context, file, &task.deletes, &self.deletes)
+                .with("data_file", &file.path)?;
+            if let Some(positions) = filter.positions().filter(|p| !p.is_empty()) {
+                let most = self.request.most_positions;
+                if positions.len().saturating_add(out.deleted.count()) > most {
+                    out.refuse(task, format!("there are more than {most} deleted rows"));
+                    return Ok(());
+                }
+                if let Err(e) = out.deleted.add(out.numbered, positions) {
+                    out.refuse(task, e.to_string());
+                    return Ok(());
+                }
+                number = Some(out.numbered);
+                out.numbered += 1;
+            }
+        }
+        let is_filtered = *task.residual != BoundPredicate::True;
+        let plain = PlainFile { path, size_bytes: file.size_bytes, record_count: file.record_count, number };
+        let form = Form { columns, has_deletes: number.is_some(), is_filtered };
+        out.groups.entry(form).or_default().push(plain);
+        Ok(())
+    }
+}
+
+/// Whether engines take a path as it is: it has neither empty parts nor `.` and `..`, which they leave out, nor a name with a
+/// colon, of which they make a scheme, nor a host where there is none, as in `file://localhost/a`.
+pub fn is_plain_path(path: &str) -> bool {
+    let scheme = location::scheme(path);
+    let rest = scheme.and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
+    // Behind two slashes follows a host; without a scheme they are an empty part.
+    let (host, rest) = match rest.strip_prefix("//").filter(|_| scheme.is_some()) {
+        Some(with_host) => with_host.split_once('/').unwrap_or((with_host, "")),
+        None => ("", rest.strip_prefix('/').unwrap_or(rest)),
+    };
+    let is_local = scheme.is_none_or(|scheme| scheme == "file");
+    let name = rest.rsplit('/').next().unwrap_or_default();
+    (host.is_empty() || !is_local)
+        && !name.contains(':')
+        && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// Why a filter can't be said in SQL.
+fn unsayable(filter: &BoundPredicate) -> Option<String> {
+    let mut reason = None;
+    filter.for_each_leaf(&mut |leaf| {
+        let plain = match leaf.term.source.as_primitive() {
+            Some(PrimitiveType::String) => true,
+            Some(
+                PrimitiveType::Boolean
+                | PrimitiveType::Int
+                | PrimitiveType::Long
+                | PrimitiveType::Float
+                | PrimitiveType::Double
+                | PrimitiveType::Decimal { .. }
+                | PrimitiveType::Date
+                | PrimitiveType::Timestamp
+                | PrimitiveType::Timestamptz
+                | PrimitiveType::Binary
+                | PrimitiveType::Fixed(_),
+            ) => !matches!(leaf.op, Op::StartsWith | Op::NotStartsWith),
+            _ => matches!(leaf.op, Op::IsNull | Op::NotNull),
+        };
+        // Years beyond four digits have no text that all engines read.
+        let years = |text: &Json| text.as_str().is_none_or(|t| !t.starts_with(['+', '-']));
+        let times = matches!(leaf.term.source.as_primitive(), Some(p) if is_time(p));
+        let plain = plain && (!times || values_of(leaf).iter().all(years));
+        if !plain || leaf.term.transform != Transform::Identity {
+            reason = Some(format!("the filter asks about {} in a way of Frazil's own", leaf.term.path.join(".")));
+        }
+    });
+    reason
+}
+
+fn is_time(ty: &PrimitiveType) -> bool {
+    matches!(ty, PrimitiveType::Date | PrimitiveType::Timestamp | PrimitiveType::Timestamptz)
+}
+
+fn values_of(leaf: &BoundLeaf) -> Vec<Json> {
+    let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
+    leaf.values.iter().map(|v| value_to_json(v.as_ref(), ty)).collect()
+}
+
+/// A filter for an engine to build: columns as lists of names, values as the specification's single values.
+fn filter_to_json(filter: &BoundPredicate) -> Json {
+    let all = |parts: &[BoundPredicate]| parts.iter().map(filter_to_json).collect::<Vec<_>>();
+    match filter {
+        BoundPredicate::True => json!(true),
+        BoundPredicate::False => json!(false),
+        BoundPredicate::And(parts) => json!({"op": "and", "parts": all(parts)}),
+        BoundPredicate::Or(parts) => json!({"op": "or", "parts": all(parts)}),
+        BoundPredicate::Leaf(leaf) => {
+            let op = match leaf.op {
+                Op::IsNull => "is-null",
+                Op::NotNull => "not-null",
+                Op::IsNan => "is-nan",
+                Op::NotNan => "not-nan",
+                Op::Lt => "lt",
+                Op::LtEq => "lt-eq",
+                Op::Gt => "gt",
+                Op::GtEq => "gt-eq",
+                Op::Eq => "eq",
+                Op::NotEq => "not-eq",
+                Op::In => "in",
+                Op::NotIn => "not-in",
+                Op::StartsWith => "starts-with",
+                Op::NotStartsWith => "not-starts-with",
+            };
+            let ty = match &leaf.term.source {
+                Type::Primitive(p) => p.to_string(),
+                _ => "nested".to_owned(),
+            };
+            json!({"op": op, "path": leaf.term.path, "type": ty, "values": values_of(leaf)})
+        }
+    }
+}
+
+impl HandOver {
+    /// Filter and groups as JSON.
+    pub fn to_json(&self) -> String {
+        let file = |f: &PlainFile| json!([f.path, f.size_bytes, f.record_count, f.number]);
+        let group = |g: &PlainGroup| {
+            json!({
+                "columns": g.columns,
+                "filtered": g.is_filtered,
+                "files": g.files.iter().map(file).collect::<Vec<_>>(),
+            })
+        };
+        let groups: Vec<Json> = self.groups.iter().map(group).collect();
+        json!({"filter": filter_to_json(&self.filter), "groups": groups}).to_string()
+    }
+}
+
+#[cfg(test)]
+#[path = "native_read_tests.rs"]
+mod tests;

@@ -1,0 +1,132 @@
+use std::collections::BTreeMap;
+
+use arrow::array::{AsArray, Int64Array, RecordBatchIterator, StringArray};
+use tempfile::TempDir;
+
+use super::*;
+use crate::expr::parse;
+use crate::iceberg::state::{ScanRequest, Table};
+use crate::tables::catalog::{Catalog, NewTable};
+use crate::types::{PrimitiveType as P, Value};
+
+const GO_ON: Cancellation<'static> = &|| Ok(());
+
+fn table(dir: &TempDir) -> Table {
+    let warehouse = dir.path().to_str().unwrap().to_owned();
+    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace("db", true).unwrap();
+    let schema =
+        Schema::new(0, vec![Field::new(1, "id", false, P::Long), Field::new(2, "p", false, P::String)], vec![]);
+    let request = NewTable { partition_by: vec!["p".to_owned()], ..NewTable::default() };
+    let table = catalog.create_table("db.t", &schema, request).unwrap();
+    let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
+    let (ids, parts) = (Int64Array::from(vec![1, 2, 3]), StringArray::from(vec!["a", "b", "b"]));
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(ids), Arc::new(parts)]).unwrap();
+    table.append(Box::new(RecordBatchIterator::new([Ok(batch)], arrow))).unwrap()
+}
+
+fn request() -> HandOverRequest {
+    HandOverRequest {
+        schemes: vec!["file".into()],
+        refused: HashMap::new(),
+        most_files: 10,
+        most_positions: 10,
+        pack_from: usize::MAX,
+    }
+}
+
+fn dealt(table: &Table, filter: &str, request: &HandOverRequest) -> HandOver {
+    let filter = Some(parse(filter).unwrap());
+    let scan = table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap();
+    scan.hand_over(request, SplitRequest::default(), GO_ON).unwrap()
+}
+
+fn each(dealt: &HandOver) -> &[crate::format::task::Split] {
+    let Splits::Each(splits) = &dealt.rest else { panic!("they are packed") };
+    splits
+}
+
+/// Why files of the scan stay here, in the words of the first.
+fn reason(dealt: &HandOver) -> String {
+    match &dealt.reasons {
+        Reasons::Everywhere(reason) => reason.clone(),
+        Reasons::Each(files) => files.column(1).as_string::<i64>().value(0).to_owned(),
+    }
+}
+
+#[test]
+fn files_go_where_they_may() {
+    let dir = TempDir::new().unwrap();
+    let table = table(&dir);
+    let all = dealt(&table, "true", &request());
+    assert_eq!((all.groups.len(), each(&all).len(), all.deleted.num_rows()), (1, 0, 0));
+    assert_eq!(all.groups[0].files.len(), 2);
+    assert!(!all.groups[0].is_filtered);
+    // Where partitions answer the filter, rows need not be asked.
+    assert!(!dealt(&table, "p = 'a'", &request()).groups[0].is_filtered);
+    assert!(dealt(&table, "id > 1", &request()).groups.iter().all(|g| g.is_filtered));
+    assert!(dealt(&table, "bucket(4, id) = 1 or id = 2", &request()).groups.is_empty());
+
+    let path = all.groups[0].files[0].path.clone();
+    let others = [
+        (HandOverRequest { schemes: vec![], ..request() }, 2, "not said to read from 'file:'"),
+        (HandOverRequest { most_files: 1, ..request() }, 2, "more than 1"),
+        (HandOverRequest { refused: HashMap::from([(path, "not asked for".into())]), ..request() }, 1, "not asked for"),
+    ];
+    for (request, refused, reason) in others {
+        let dealt = dealt(&table, "true", &request);
+        assert!(self::reason(&dealt).contains(reason), "{:?}", dealt.reasons);
+        if let Reasons::Each(files) = &dealt.reasons {
+            assert_eq!(files.num_rows(), refused);
+        }
+        assert_eq!(each(&dealt).iter().map(|s| s.tasks.len()).sum::<usize>(), refused);
+    }
+}
+
+#[test]
+fn filters_are_said_with_names_and_types() {
+    let dir = TempDir::new().unwrap();
+    let table = table(&dir);
+    let text = dealt(&table, "id in (1, 7) and (p is null or p >= 'b')", &request()).to_json();
+    let json: Json = serde_json::from_str(&text).unwrap();
+    let first = json!({"op": "in", "path": ["id"], "type": "long", "values": [1, 7]});
+    assert_eq!(json["filter"]["op"], "and");
+    assert_eq!(json["filter"]["parts"][0], first);
+    assert_eq!(json["filter"]["parts"][1]["parts"][1]["values"], json!(["b"]));
+    let leaf = BoundPredicate::Leaf(BoundLeaf {
+        term: crate::expr::BoundTerm::of_column(&[&Field::new(1, "d", false, P::Date)]).unwrap(),
+        op: Op::Eq,
+        values: vec![Value::Int(-800_000)],
+    });
+    assert!(unsayable(&leaf).is_some(), "the year before 0");
+}
+
+#[test]
+fn columns_with_names_of_our_own_stay_here() {
+    let dir = TempDir::new().unwrap();
+    let warehouse = dir.path().to_str().unwrap().to_owned();
+    let catalog = Catalog::open("c", BTreeMap::from([("warehouse".to_owned(), warehouse)])).unwrap();
+    catalog.create_namespace("db", true).unwrap();
+    let schema = Schema::new(0, vec![Field::new(1, "__FRAZIL_bit", false, P::Long)], vec![]);
+    let table = catalog.create_table("db.t", &schema, NewTable::default()).unwrap();
+    let arrow = crate::data::arrow::schema::to_arrow(table.schema()).unwrap();
+    let batch = RecordBatch::try_new(arrow.clone(), vec![Arc::new(Int64Array::from(vec![1]))]).unwrap();
+    let rows = Box::new(RecordBatchIterator::new([Ok(batch)], arrow));
+    let table = table.append(rows).unwrap();
+    let dealt = dealt(&table, "true", &request());
+    assert!(dealt.groups.is_empty());
+    assert!(reason(&dealt).contains("Frazil's own"), "{:?}", dealt.reasons);
+}
+
+#[test]
+fn paths_that_engines_change_are_told() {
+    for plain in ["/a/b.parquet", "file:/a/b", "file:///a/b", "s3://bucket/a/b c", "s3://bucket:9/a", "/a:b/c"] {
+        assert!(is_plain_path(plain), "{plain}");
+    }
+    for odd in ["//a/b", "file://localhost/a/b", "file:////a/b", "file:/", "/"] {
+        assert!(!is_plain_path(odd), "{odd}");
+    }
+    for odd in ["/a//b", "file:/a//b", "file:/a/./b", "s3://bucket//a", "s3://bucket/a/../b", "/a/b:c", "/a/", "/a/."] {
+        assert!(!is_plain_path(odd), "{odd}");
+    }
+}

@@ -1,0 +1,204 @@
+//! A scan's splits packed as they are planned, without an object for each file: for drivers that only hand them on.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::expr::BoundPredicate;
+use crate::format::splits;
+use crate::format::splits::SplitRequest;
+use crate::format::splits::{Piece, SplitPlan};
+use crate::format::task::{Partition, ReadContext, ScanTask, Split};
+use crate::format::wire::packed::{pack_plain_tasks, packed_tasks_at};
+use crate::format::wire::plain::{PlainFile, PlainTask};
+use crate::iceberg::plan::planned::PlannedBatch;
+use crate::iceberg::scan::handle::Scan;
+use crate::parallel::Cancellation;
+
+/// Splits, or the same packed.
+#[derive(Clone, Debug)]
+pub enum Splits {
+    /// Each by itself.
+    Each(Vec<Split>),
+    /// All in few bytes.
+    Packed(PackedSplits),
+}
+
+/// Splits in few bytes, any of which [`packed_tasks_at`] reads.
+#[derive(Clone, Debug)]
+pub struct PackedSplits {
+    /// What they share.
+    pub context: Arc<ReadContext>,
+    /// How many they are.
+    pub count: usize,
+    /// Their tasks.
+    pub packed: Vec<u8>,
+}
+
+impl PackedSplits {
+    /// All of them.
+    ///
+    /// # Errors
+    /// What `go_on` gives.
+    pub fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
+        let split = |index| {
+            go_on()?;
+            packed_tasks_at(&self.packed, index, &self.context)
+        };
+        (0..self.count).map(split).collect()
+    }
+}
+
+/// What a scan reads, before it is packed.
+pub(crate) enum Planned {
+    /// Files of which each task is what [`PlannedRow`] gives.
+    Plain(Vec<PlannedBatch>),
+    /// Any.
+    Tasks(Vec<ScanTask>),
+}
+
+impl Planned {
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Planned::Plain(batches) => batches.iter().map(|batch| batch.rows.len()).sum(),
+            Planned::Tasks(tasks) => tasks.len(),
+        }
+    }
+
+    /// The tasks.
+    pub fn into_tasks(self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+        match self {
+            Planned::Plain(batches) => {
+                let mut tasks = Vec::new();
+                batches.into_iter().try_for_each(|batch| add_tasks(&batch, &mut tasks, go_on))?;
+                Ok(tasks)
+            }
+            Planned::Tasks(tasks) => Ok(tasks),
+        }
+    }
+}
+
+impl Scan {
+    /// As [`Scan::splits`], but packed if they are so many and more. Those of a scan with deletes or of changes are not.
+    ///
+    /// # Errors
+    /// As [`Scan::splits`].
+    pub fn splits_or_packed(&self, request: SplitRequest, pack_from: usize, go_on: Cancellation) -> Result<Splits> {
+        let plan = self.split_plan(request)?;
+        self.pack_planned(self.planned(pack_from, go_on)?, &plan, pack_from, go_on)
+    }
+
+    /// Plans. Batches are kept only as long as all of them could be packed: with many deletes they are large.
+    pub(crate) fn planned(&self, pack_from: usize, go_on: Cancellation) -> Result<Planned> {
+        let mut plan = self.plan(false, go_on)?;
+        let (mut plain, mut tasks) = ((pack_from < usize::MAX).then(Vec::new), Vec::new());
+        while let Some(batch) = plan.next_batch(go_on)? {
+            if let Some(batches) = plain.as_mut().filter(|_| is_plain(&batch)) {
+                batches.push(batch);
+                continue;
+            }
+            let before = plain.take().unwrap_or_default();
+            before.into_iter().chain([batch]).try_for_each(|batch| add_tasks(&batch, &mut tasks, go_on))?;
+        }
+        Ok(plain.map_or(Planned::Tasks(tasks), Planned::Plain))
+    }
+
+    /// Splits of what was planned.
+    pub(crate) fn pack_planned(
+        &self,
+        planned: Planned,
+        plan: &SplitPlan,
+        pack_from: usize,
+        go_on: Cancellation,
+    ) -> Result<Splits> {
+        if let Planned::Plain(batches) = &planned {
+            let splits = splits::pack(batches.iter().flat_map(PlannedRow::all).collect(), plan, go_on)?;
+            if splits.len() >= pack_from {
+                let (context, packed) = (self.context().clone(), pack_plain_tasks(&splits, go_on)?);
+                return Ok(Splits::Packed(PackedSplits { context, count: splits.len(), packed }));
+            }
+        }
+        Ok(Splits::Each(self.pack(planned.into_tasks(go_on)?, plan, go_on)?))
+    }
+}
+
+fn add_tasks(batch: &PlannedBatch, tasks: &mut Vec<ScanTask>, go_on: Cancellation) -> Result<()> {
+    go_on()?;
+    tasks.reserve(batch.rows.len());
+    (0..batch.rows.len()).try_for_each(|k| batch.task(k).map(|task| tasks.push(task)))
+}
+
+/// Whether all tasks of a batch are what [`PlannedRow`] gives.
+fn is_plain(batch: &PlannedBatch) -> bool {
+    batch.change.is_none() && batch.rows.iter().enumerate().all(|(k, row)| batch.is_plain(k, *row as usize))
+}
+
+/// A range of a file of a batch, which has no deletes.
+#[derive(Clone, Copy)]
+struct PlannedRow<'a> {
+    batch: &'a PlannedBatch,
+    row: usize,
+    start: i64,
+    length: i64,
+}
+
+impl<'a> PlannedRow<'a> {
+    fn all(batch: &'a PlannedBatch) -> impl Iterator<Item = PlannedRow<'a>> {
+        let size = |row: usize| batch.columns.size_bytes.get(row).copied().unwrap_or_default();
+        let whole = move |row| PlannedRow { batch, row, start: 0, length: size(row) };
+        batch.rows.iter().map(move |row| whole(*row as usize))
+    }
+}
+
+impl Piece for PlannedRow<'_> {
+    fn range(&self) -> (i64, i64) {
+        (self.start, self.length)
+    }
+
+    fn with_range(&self, start: i64, length: i64) -> Self {
+        PlannedRow { start, length, ..*self }
+    }
+
+    fn size_bytes(&self) -> i64 {
+        self.batch.columns.size_bytes.get(self.row).copied().unwrap_or_default()
+    }
+
+    fn split_offsets(&self) -> Option<&[i64]> {
+        self.batch.columns.split_offsets.get(self.row)
+    }
+
+    fn deletes(&self) -> (i64, i64) {
+        (0, 0)
+    }
+
+    fn is_of_same_file(&self, other: &Self) -> bool {
+        let path = |row: &Self| row.batch.columns.path.get(row.row);
+        path(self) == path(other)
+    }
+}
+
+impl<'a> PlainTask<'a> for PlannedRow<'a> {
+    fn file_key(&self) -> (usize, usize) {
+        (std::ptr::from_ref(self.batch) as usize, self.row)
+    }
+
+    fn file(&self) -> Result<PlainFile<'a>> {
+        self.batch.columns.plain_file(self.row)
+    }
+
+    fn partition(&self) -> Result<&'a Arc<Partition>> {
+        Ok(&self.batch.group(self.row)?.partition)
+    }
+
+    fn range(&self) -> (i64, i64) {
+        (self.start, self.length)
+    }
+
+    fn residual(&self) -> Result<Arc<BoundPredicate>> {
+        self.batch.residual(self.row)
+    }
+}
+
+#[cfg(test)]
+#[path = "packed_splits_tests.rs"]
+mod tests;

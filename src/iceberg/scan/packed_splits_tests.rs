@@ -1,0 +1,68 @@
+use std::collections::HashMap;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::iceberg::scan::native_read::{HandOverRequest, Reasons};
+use crate::iceberg::scan::plan_parts::tests::{GO_ON, table};
+use crate::iceberg::state::{ScanRequest, Table};
+
+const EVEN: SplitRequest =
+    SplitRequest { split_size_bytes: Some(300), lookback: Some(3), open_file_cost_bytes: Some(100) };
+
+fn scan(table: &Table, filter: &str) -> Scan {
+    let filter = Some(crate::expr::parse(filter).unwrap());
+    table.scan(ScanRequest { filter, ..ScanRequest::default() }).unwrap()
+}
+
+#[test]
+fn packed_are_the_splits_that_the_scan_has() {
+    let dir = TempDir::new().unwrap();
+    for version in [1, 2, 3] {
+        let table = table(&dir.path().join(version.to_string()), 7, version);
+        for filter in ["true", "p = 'all'", "id > 20 and p < 'p1'", "id = 3 or p = 'p2'"] {
+            let scan = scan(&table, filter);
+            for request in [EVEN, SplitRequest::default(), SplitRequest { open_file_cost_bytes: Some(0), ..EVEN }] {
+                let splits = scan.splits(request, GO_ON).unwrap();
+                let Splits::Packed(packed) = scan.splits_or_packed(request, 1, GO_ON).unwrap() else {
+                    panic!("{filter}: they are not packed")
+                };
+                assert_eq!(packed.splits(GO_ON).unwrap(), splits, "{filter}");
+                assert_eq!(packed.count, splits.len());
+                let Splits::Each(few) = scan.splits_or_packed(request, splits.len() + 1, GO_ON).unwrap() else {
+                    panic!("{filter}: they are packed")
+                };
+                assert_eq!(few, splits, "{filter}");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_that_all_stay_here_are_packed() {
+    let dir = TempDir::new().unwrap();
+    let scan = scan(&table(dir.path(), 3, 2), "true");
+    let request = HandOverRequest {
+        schemes: vec!["file".into()],
+        refused: HashMap::new(),
+        most_files: 1,
+        most_positions: 0,
+        pack_from: 1,
+    };
+    let dealt = scan.hand_over(&request, EVEN, GO_ON).unwrap();
+    assert!(matches!(&dealt.reasons, Reasons::Everywhere(reason) if reason.contains("6 files")), "{:?}", dealt.reasons);
+    let Splits::Packed(packed) = dealt.rest else { panic!("they are not packed") };
+    assert_eq!(packed.splits(GO_ON).unwrap(), scan.splits(EVEN, GO_ON).unwrap());
+    let none = scan.hand_over(&HandOverRequest { most_files: 10, ..request }, EVEN, GO_ON).unwrap();
+    assert!(matches!(none.rest, Splits::Each(splits) if splits.is_empty()));
+}
+
+#[test]
+fn packing_can_be_stopped() {
+    let dir = TempDir::new().unwrap();
+    let scan = scan(&table(dir.path(), 2, 2), "true");
+    let stop = || Err(crate::error::Error::invalid("stopped"));
+    assert_eq!(scan.splits_or_packed(EVEN, 1, &stop).unwrap_err().message(), "stopped");
+    let Splits::Packed(packed) = scan.splits_or_packed(EVEN, 1, GO_ON).unwrap() else { panic!("they are not packed") };
+    assert_eq!(packed.splits(&stop).unwrap_err().message(), "stopped");
+}

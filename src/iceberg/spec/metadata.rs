@@ -1,0 +1,237 @@
+//! Table metadata: what a table is at one version, as its metadata file says.
+//!
+//! [`parse_metadata`] and [`encode_metadata`] are the way from and to bytes; `metadata_build` makes new versions. The value
+//! is immutable in spirit and cheap to clone: the long lists hold [`Arc`]s.
+//!
+//! Source: Iceberg specification, "Table Metadata".
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+pub use super::metadata_encode::encode_metadata;
+pub use super::metadata_json::parse_metadata;
+pub use super::snapshot::{MetadataLogEntry, RefKind, Snapshot, SnapshotLogEntry, SnapshotRef, StatisticsFile};
+use crate::error::{Error, Result};
+use crate::types::temporal::format_instant;
+use crate::types::{PartitionSpec, Schema, SortOrder};
+
+/// The branch that a table's readers see unless they ask for another.
+pub const MAIN_BRANCH: &str = "main";
+
+/// One version of a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableMetadata {
+    /// 1, 2 or 3.
+    pub format_version: u8,
+    /// The table's identity; may be absent in v1.
+    pub table_uuid: Option<String>,
+    /// The table's root, without a slash at the end.
+    pub location: String,
+    /// The highest sequence number given; 0 in v1.
+    pub last_sequence_number: i64,
+    /// When this version was made: milliseconds since the epoch.
+    pub last_updated_ms: i64,
+    /// The highest column id ever given.
+    pub last_column_id: i32,
+    /// All schemas.
+    pub schemas: Vec<Arc<Schema>>,
+    /// The id of the schema in use.
+    pub current_schema_id: i32,
+    /// All partition specs.
+    pub partition_specs: Vec<Arc<PartitionSpec>>,
+    /// The id of the spec that writers use.
+    pub default_spec_id: i32,
+    /// The highest partition field id ever given; 999 if none.
+    pub last_partition_id: i32,
+    /// All sort orders.
+    pub sort_orders: Vec<Arc<SortOrder>>,
+    /// The id of the order that writers use.
+    pub default_sort_order_id: i32,
+    /// The table's properties.
+    pub properties: BTreeMap<String, String>,
+    /// The snapshot that `main` is at.
+    pub current_snapshot_id: Option<i64>,
+    /// The snapshots that are still there, in the order recorded.
+    pub snapshots: Vec<Arc<Snapshot>>,
+    /// What was current when; in the order recorded, which need not be that of time.
+    pub snapshot_log: Vec<SnapshotLogEntry>,
+    /// Earlier metadata files, oldest first.
+    pub metadata_log: Vec<MetadataLogEntry>,
+    /// Branches and tags.
+    pub refs: BTreeMap<String, SnapshotRef>,
+    /// Puffin files with column statistics.
+    pub statistics: Vec<Arc<StatisticsFile>>,
+    /// Files with statistics of partitions.
+    pub partition_statistics: Vec<Arc<StatisticsFile>>,
+    /// The first row id not yet given (v3).
+    pub next_row_id: Option<i64>,
+    /// Key objects as recorded (v3).
+    pub encryption_keys: Vec<Json>,
+    /// Top-level members that this version does not know, kept for rewriting.
+    pub extra: Map<String, Json>,
+    /// How schemas, specs and sort orders were recorded.
+    pub recorded: Arc<Recorded>,
+}
+
+/// The JSON that schemas, specs and sort orders were read from, by id, so that members unknown to us survive a rewrite.
+///
+/// Each is kept beside the value it gave and serves only as long as the table still holds that very value. Equal to any
+/// other, being no part of what the table means.
+#[derive(Debug, Default)]
+pub struct Recorded {
+    /// Of schemas.
+    pub schemas: HashMap<i32, (Arc<Schema>, Json)>,
+    /// Of partition specs, in the object form.
+    pub specs: HashMap<i32, (Arc<PartitionSpec>, Json)>,
+    /// Of sort orders.
+    pub sort_orders: HashMap<i32, (Arc<SortOrder>, Json)>,
+}
+
+impl PartialEq for Recorded {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+fn unknown(what: &str, id: impl std::fmt::Display) -> Error {
+    Error::corrupt(format!("the table metadata has no {what} {id}"))
+}
+
+impl TableMetadata {
+    /// The schema in use.
+    ///
+    /// # Errors
+    /// `CorruptTable` if `current_schema_id` names none, which parsing rules out.
+    pub fn schema(&self) -> Result<&Arc<Schema>> {
+        self.schema_by_id(self.current_schema_id)
+    }
+
+    /// The schema with this id.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn schema_by_id(&self, id: i32) -> Result<&Arc<Schema>> {
+        self.schemas.iter().find(|s| s.id == id).ok_or_else(|| unknown("schema", id))
+    }
+
+    /// The spec that writers use.
+    ///
+    /// # Errors
+    /// `CorruptTable` if `default_spec_id` names none, which parsing rules out.
+    pub fn spec(&self) -> Result<&Arc<PartitionSpec>> {
+        self.spec_by_id(self.default_spec_id)
+    }
+
+    /// The spec with this id.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn spec_by_id(&self, id: i32) -> Result<&Arc<PartitionSpec>> {
+        self.partition_specs.iter().find(|s| s.id == id).ok_or_else(|| unknown("partition spec", id))
+    }
+
+    /// The order that writers use.
+    ///
+    /// # Errors
+    /// `CorruptTable` if `default_sort_order_id` names none, which parsing rules out.
+    pub fn sort_order(&self) -> Result<&Arc<SortOrder>> {
+        let id = self.default_sort_order_id;
+        self.sort_orders.iter().find(|s| s.id == id).ok_or_else(|| unknown("sort order", id))
+    }
+
+    /// The snapshot with this id, if it is still there.
+    pub fn snapshot_by_id(&self, id: i64) -> Option<&Arc<Snapshot>> {
+        self.snapshots.iter().find(|s| s.id == id)
+    }
+
+    /// The snapshot that `main` is at; none for a table without data.
+    pub fn current_snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.snapshot_by_id(self.current_snapshot_id?)
+    }
+
+    /// The snapshot that a branch or tag is at. `main` of a table without data is at none.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such reference.
+    pub fn snapshot_of_ref(&self, name: &str) -> Result<Option<&Arc<Snapshot>>> {
+        match self.refs.get(name) {
+            Some(r) => Ok(self.snapshot_by_id(r.snapshot_id)),
+            None if name == MAIN_BRANCH => Ok(self.current_snapshot()),
+            None => {
+                let names: Vec<&str> = self.refs.keys().map(String::as_str).collect();
+                Err(Error::not_found(format!("the table has no branch or tag '{name}'"))
+                    .hint(format!("There is: {}", names.join(", "))))
+            }
+        }
+    }
+
+    /// The snapshot that was current at a time, by the snapshot log. Of entries with one timestamp the first counts, as in
+    /// the reference.
+    ///
+    /// # Errors
+    /// `NotFound` if the log begins later or the snapshot has expired.
+    pub fn snapshot_as_of(&self, timestamp_ms: i64) -> Result<&Arc<Snapshot>> {
+        let mut best: Option<&SnapshotLogEntry> = None;
+        for entry in self.snapshot_log.iter().filter(|e| e.timestamp_ms <= timestamp_ms) {
+            if best.is_none_or(|b| entry.timestamp_ms > b.timestamp_ms) {
+                best = Some(entry);
+            }
+        }
+        let Some(entry) = best else {
+            let error = Error::not_found(format!("the table had no snapshot yet at {}", format_instant(timestamp_ms)));
+            return Err(match self.snapshot_log.iter().map(|e| e.timestamp_ms).min() {
+                Some(first) => error.hint(format!("Its history begins at {}", format_instant(first))),
+                None => error.hint("The table has no history"),
+            });
+        };
+        self.snapshot_by_id(entry.snapshot_id).ok_or_else(|| {
+            let time = format_instant(timestamp_ms);
+            Error::not_found(format!("the snapshot that was current at {time} has expired"))
+                .with("snapshot", entry.snapshot_id)
+        })
+    }
+
+    /// The schema of the time when a snapshot was made; the current one if the snapshot does not say.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the snapshot names a schema that is not there.
+    pub fn schema_of_snapshot(&self, snapshot: &Snapshot) -> Result<&Arc<Schema>> {
+        match snapshot.schema_id {
+            Some(id) => self.schema_by_id(id).map_err(|e| e.with("snapshot", snapshot.id)),
+            None => self.schema(),
+        }
+    }
+
+    /// The snapshot with this id, its parent, and so on until a parent that is not there (expired) or, in a damaged
+    /// table, comes again.
+    pub fn ancestors(&self, id: i64) -> Vec<&Arc<Snapshot>> {
+        let mut by_id: HashMap<i64, &Arc<Snapshot>> = self.snapshots.iter().map(|s| (s.id, s)).collect();
+        let mut out = Vec::new();
+        let mut next = Some(id);
+        while let Some(snapshot) = next.and_then(|id| by_id.remove(&id)) {
+            out.push(snapshot);
+            next = snapshot.parent_id;
+        }
+        out
+    }
+
+    /// The property's value as a number; `default` if it is not set.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is set to something else.
+    pub fn int_property(&self, name: &str, default: i64) -> Result<i64> {
+        match self.properties.get(name) {
+            None => Ok(default),
+            Some(text) => text
+                .trim()
+                .parse()
+                .map_err(|_| Error::invalid(format!("the table property {name} is no number: '{text}'"))),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "metadata_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,3 @@
+//! Several changes in one commit.
+
+pub(crate) mod pending;

@@ -1,0 +1,50 @@
+//! Messages whose rows take the place of others.
+
+use super::commit_messages::first_time;
+use crate::error::{Error, Result};
+use crate::format::task::CommitMessage;
+use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::committing::CommitOptions;
+use crate::iceberg::rows::change_rows::RowChange;
+use crate::iceberg::state::Table;
+use crate::parallel::Cancellation;
+
+impl Table {
+    /// Commits the files of writers in the place of rows that match a filter, or of the partitions that they are of. The very
+    /// same messages are committed once, as by [`Table::commit`]. If the commit fails the files stay.
+    ///
+    /// # Errors
+    /// `InvalidInput` for messages of another table, with deletes, of rows that were rewritten, whose files are gone, or of
+    /// which some were committed before; as [`Table::change_rows`].
+    pub fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<Table> {
+        self.check_messages(&messages)?;
+        if messages.iter().any(|m| m.rewrites.is_some() || m.delta.is_some()) {
+            return Err(Error::invalid("messages of rewritten rows or with deletes are no overwrite")
+                .hint("Give it those of Writer.write()"));
+        }
+        let newest = self.refresh()?;
+        let spec = newest.partition_spec().id;
+        if *change == RowChange::OverwritePartitions
+            && let Some(file) = messages.iter().flat_map(|m| &m.files).find(|f| f.partition.spec_id != spec)
+        {
+            return Err(Error::invalid("rows were written by another partition spec than the table has now")
+                .with("path", &file.path)
+                .hint("Write them again, or say by a filter what they replace"));
+        }
+        let once = first_time(&messages);
+        let files: Vec<_> = messages.iter().flat_map(|m| m.files.iter().cloned()).collect();
+        if !files.is_empty() {
+            let same = SnapshotProducer::append(self.inner.store.clone(), Vec::new()).once(once.clone());
+            if options.apply(same, &newest)?.is_in(&newest.inner.metadata) {
+                return Ok(newest);
+            }
+        }
+        newest.overwrite_by_files(change, files, once, options, go_on)
+    }
+}

@@ -1,0 +1,512 @@
+//! Expiry: snapshots and changelogs go, and with them the files that only they had.
+//!
+//! A data file goes once a commit up to the first kept snapshot took it out, unless a tag or another branch has it. Files go
+//! first and snapshots last, so that an expiry that was stopped is completed by the next one. Which snapshots go is said before
+//! (`catalog/expiring.rs`), and none of them is tagged, gone back to or needed from then on.
+//!
+//! Where changelogs outlast their snapshots, an expired snapshot becomes a changelog: `changelog/changelog-N`, a copy of its file. What
+//! tells its changes stays: its changelog files, or without a producer the files that writers added, even if they were compacted
+//! meanwhile. A changelog goes before what it leads to: what is left of a stopped expiry is orphaned, and no changelog that is there
+//! lacks a file.
+//!
+//! Source: Java's `ExpireSnapshotsImpl`, `SnapshotDeletion`, `ExpireChangelogImpl` and `ChangelogDeletion`; stricter than Java in that
+//! other branches, tags and changelogs keep what they have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::producer::now_ms;
+use super::tag_times::{duration_ms, overdue_tags, tag_file};
+use crate::error::{Error, ErrorKind, Result};
+use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::commit::expired_files::{Files, Kind, MadeBy, Parts, Reader, if_there};
+use crate::paimon::commit::expiry_roots::{Held, Root, half_expired, kept_changelogs, roots};
+use crate::paimon::commit::retention::Retention;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::parallel::go_on;
+use crate::store::in_parallel;
+
+/// Which snapshots go. What is not set is taken from the table's options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expiry {
+    /// So many of the latest stay (`snapshot.num-retained.min`, 10).
+    pub retain_min: Option<i64>,
+    /// No more stay (`snapshot.num-retained.max`, all).
+    pub retain_max: Option<i64>,
+    /// Only snapshots made before go, milliseconds since the epoch (now less `snapshot.time-retained`, an hour).
+    pub older_than_ms: Option<i64>,
+    /// So many go at once (`snapshot.expire.limit`, 50).
+    pub limit: Option<i64>,
+}
+
+/// What an expiry takes away: paths of files, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expired {
+    /// Numbers of the snapshots.
+    pub snapshots: Vec<i64>,
+    /// Numbers of the changelogs that had outlasted their snapshots.
+    pub changelogs: Vec<i64>,
+    /// Tags whose time is over. What only they had goes with them, beside the files told here.
+    pub tags: Vec<String>,
+    /// Data and changelog files, and what is beside them.
+    pub data_files: Vec<String>,
+    /// Index files.
+    pub index_files: Vec<String>,
+    /// Manifests and index manifests.
+    pub manifests: Vec<String>,
+    /// Manifest lists.
+    pub manifest_lists: Vec<String>,
+    /// Files of statistics.
+    pub statistics_files: Vec<String>,
+}
+
+impl Expired {
+    /// Paths of all files, but for those of the snapshots and changelogs.
+    pub fn files(&self) -> impl Iterator<Item = &String> {
+        let lists =
+            [&self.data_files, &self.index_files, &self.manifests, &self.manifest_lists, &self.statistics_files];
+        lists.into_iter().flatten()
+    }
+}
+
+/// Expires snapshots of the folder's branch, and changelogs that outlasted theirs.
+///
+/// # Errors
+/// As [`plan_expiry`]; those of the store. Nothing that is needed is gone then.
+pub fn expire(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
+    let plan = Plan::of(folder, expiry, true)?;
+    // Changelogs that would not come to be again are done with before files that they tell of.
+    if plan.decoupled {
+        plan.snapshots.run(folder, true)?;
+        plan.changelogs.run_on_changelogs(folder, !plan.snapshots.going.is_empty())?;
+    } else {
+        plan.changelogs.run_on_changelogs(folder, false)?;
+        plan.snapshots.run(folder, false)?;
+    }
+    if plan.begun {
+        folder.end_expiry()?;
+    }
+    for tag in &plan.tags {
+        go_on()?;
+        if_there(true, drop_tag(folder, tag))?;
+    }
+    Ok(plan.told())
+}
+
+/// What an expiry of snapshots and changelogs of the folder's branch would take away.
+///
+/// # Errors
+/// `InvalidInput` for numbers that contradict each other; those of the store; `CorruptTable` if a kept snapshot can't be read.
+pub fn plan_expiry(folder: &TableFolder, expiry: &Expiry) -> Result<Expired> {
+    Ok(Plan::of(folder, expiry, false)?.told())
+}
+
+/// Snapshots or changelogs that go, and what goes with them.
+#[derive(Debug, Default)]
+struct Step {
+    going: Vec<Snapshot>,
+    files: Files,
+    /// The first that stays.
+    first_kept: Option<i64>,
+    /// Those that become no changelogs, since an expiry that was stopped has removed what told their changes.
+    untold: BTreeSet<i64>,
+}
+
+/// The table as an expiry finds it.
+struct View {
+    /// The numbers of the snapshots.
+    ids: Vec<i64>,
+    /// The first of them on which no expiry has begun; 0 if none has.
+    lasting: i64,
+    /// The least snapshot that a consumer has yet to read.
+    consumed: Option<i64>,
+}
+
+impl View {
+    fn of(folder: &TableFolder) -> Result<View> {
+        let lasting = folder.lasting_from()?;
+        Ok(View { ids: folder.snapshot_ids()?, lasting, consumed: consumed(folder)? })
+    }
+}
+
+/// What goes.
+#[derive(Debug, Default)]
+struct Plan {
+    tags: Vec<String>,
+    snapshots: Step,
+    changelogs: Step,
+    /// Whether snapshots become changelogs.
+    decoupled: bool,
+    /// Whether it is said that an expiry is at work, by this one or by one that was stopped.
+    begun: bool,
+}
+
+impl Plan {
+    /// Plans, and says which snapshots last if it `begins`: before it looks at what tags need, so that none is made meanwhile.
+    fn of(folder: &TableFolder, expiry: &Expiry, begins: bool) -> Result<Plan> {
+        let schema = folder.latest_schema()?;
+        let retention = Retention::of(schema.options(), expiry, now_ms())?;
+        let tags = overdue_tags(folder, now_ms())?;
+        let view = View::of(folder)?;
+        let (mut snapshots, kept) = going_snapshots(folder, &retention, &view)?;
+        let planner = Planner { folder, reader: Reader::new(folder, &schema)?, schema, retention };
+        if retention.decoupled {
+            snapshots.untold = planner.untold(&snapshots, view.lasting)?;
+        }
+        let mut changelogs = going_changelogs(folder, &retention, &snapshots, &view)?;
+        if let Some(kept) = kept.filter(|_| !(snapshots.going.is_empty() && changelogs.going.is_empty())) {
+            let begins = begins && !snapshots.going.is_empty() && kept.id > view.lasting;
+            if begins {
+                folder.begin_expiry(&kept)?;
+            }
+            let found = planner.files(&mut snapshots, &mut changelogs, &kept);
+            if found.is_err() && begins {
+                // As it was: nothing is gone yet.
+                let _ = match view.lasting {
+                    0 => folder.end_expiry(),
+                    lasting => folder.snapshot(lasting).and_then(|before| folder.begin_expiry(&before)),
+                };
+            }
+            found?;
+        }
+        let begun = view.lasting > 0 || !snapshots.going.is_empty();
+        Ok(Plan { tags, snapshots, changelogs, decoupled: retention.decoupled, begun })
+    }
+
+    fn told(self) -> Expired {
+        let numbers = |step: &Step| step.going.iter().map(|s| s.id).collect();
+        let mut out = Expired {
+            snapshots: numbers(&self.snapshots),
+            changelogs: numbers(&self.changelogs),
+            tags: self.tags,
+            ..Expired::default()
+        };
+        let mut files: Vec<_> =
+            [&self.snapshots, &self.changelogs].iter().flat_map(|step| step.files.sorted()).collect();
+        files.sort_unstable_by(|a, b| (a.0, a.2).cmp(&(b.0, b.2)));
+        files.dedup_by(|a, b| a.2 == b.2);
+        for (kind, _, path) in files {
+            let list = match kind {
+                Kind::Data => &mut out.data_files,
+                Kind::Index => &mut out.index_files,
+                Kind::Manifest => &mut out.manifests,
+                Kind::List => &mut out.manifest_lists,
+                Kind::Statistics => &mut out.statistics_files,
+            };
+            list.push(path.clone());
+        }
+        out
+    }
+}
+
+impl Step {
+    /// The snapshots that may become changelogs.
+    fn told(&self) -> impl DoubleEndedIterator<Item = &Snapshot> {
+        self.going.iter().filter(|snapshot| !self.untold.contains(&snapshot.id))
+    }
+
+    /// Whether there were any to go or stay.
+    fn is_any(&self) -> bool {
+        self.first_kept.is_some() || !self.going.is_empty()
+    }
+
+    /// Takes snapshots away.
+    fn run(&self, folder: &TableFolder, as_changelogs: bool) -> Result<()> {
+        let files = self.files.sorted();
+        // Readers of manifests look for data files, so those go first.
+        let (data, metadata): (Vec<_>, Vec<_>) = files.into_iter().partition(|(kind, _, _)| *kind == Kind::Data);
+        for files in [data, metadata] {
+            delete(folder, &files.into_iter().map(|(_, _, path)| path).collect::<Vec<_>>())?;
+        }
+        for snapshot in &self.going {
+            if as_changelogs && !self.untold.contains(&snapshot.id) {
+                folder.put_changelog(snapshot)?;
+            }
+            folder.store().delete(&folder.snapshot_path(snapshot.id))?;
+        }
+        if let Some(last) = self.told().last().filter(|_| as_changelogs) {
+            let _ = folder.hint_latest_changelog(last.id);
+        }
+        if let Some(first) = self.first_kept.filter(|_| !self.going.is_empty()) {
+            let _ = folder.hint_earliest(first);
+        }
+        Ok(())
+    }
+
+    /// Takes changelogs away, one after the other: each before what no later one has. New ones may have come (`came`).
+    fn run_on_changelogs(&self, folder: &TableFolder, came: bool) -> Result<()> {
+        let mut files: BTreeMap<i64, Vec<&String>> = BTreeMap::new();
+        for (_, of, path) in self.files.sorted() {
+            files.entry(of).or_default().push(path);
+        }
+        for changelog in &self.going {
+            go_on()?;
+            folder.store().delete(&folder.changelog_path(changelog.id))?;
+            delete(folder, files.get(&changelog.id).map(Vec::as_slice).unwrap_or_default())?;
+        }
+        let _ = match self.first_kept {
+            _ if self.going.is_empty() && !came => Ok(()),
+            Some(first) => folder.hint_earliest_changelog(first),
+            None => folder.hint_latest_changelog(-1),
+        };
+        Ok(())
+    }
+}
+
+fn delete(folder: &TableFolder, paths: &[&String]) -> Result<()> {
+    let store = folder.store().as_ref();
+    in_parallel(store, paths.len(), |i| paths.get(i).map_or(Ok(()), |path| store.delete(path))).map(drop)
+}
+
+/// The snapshots that go, and the first that stays. What an expiry has begun is done whatever options say now.
+fn going_snapshots(folder: &TableFolder, retention: &Retention, view: &View) -> Result<(Step, Option<Snapshot>)> {
+    let Some(latest) = view.ids.last().copied() else { return Ok((Step::default(), None)) };
+    let cap = view.consumed.filter(|_| retention.consumers_hold_snapshots).unwrap_or(i64::MAX);
+    let time_of = |id| Ok(if_left(folder.snapshot(id))?.map(|s| s.time_ms));
+    let first_kept = retention.snapshots.first_kept(&view.ids, latest, cap, &time_of)?;
+    let Some(end) = first_kept.map(|id| id.max(view.lasting)) else { return Ok((Step::default(), None)) };
+    let going = view.ids.iter().filter(|id| **id < end).filter_map(|id| if_left(folder.snapshot(*id)).transpose());
+    let step = Step { going: going.collect::<Result<_>>()?, first_kept: Some(end), ..Step::default() };
+    Ok((step, Some(folder.snapshot(end)?)))
+}
+
+/// The changelogs that go, of those that are there and those that snapshots become.
+fn going_changelogs(folder: &TableFolder, retention: &Retention, snapshots: &Step, view: &View) -> Result<Step> {
+    let mut known: BTreeMap<i64, Option<Snapshot>> = folder.changelog_ids()?.into_iter().map(|id| (id, None)).collect();
+    if retention.decoupled {
+        known.extend(snapshots.told().map(|s| (s.id, Some(s.clone()))));
+    }
+    let ids: Vec<i64> = known.keys().copied().collect();
+    let (Some(latest), Some(last), Some(snapshot)) =
+        (view.ids.last().copied(), ids.last().copied(), snapshots.first_kept)
+    else {
+        return Ok(Step::default());
+    };
+    // As long as there are to be more, Java keeps the latest. What later snapshots may still need is left alone.
+    let cap = if retention.decoupled { last.min(snapshot) } else { snapshot };
+    let cap = cap.min(view.consumed.unwrap_or(i64::MAX));
+    let load = |id: i64| match known.get(&id) {
+        Some(Some(snapshot)) => Ok(Some(snapshot.clone())),
+        _ => folder.changelog(id),
+    };
+    let first_kept = retention.changelogs.first_kept(&ids, latest, cap, &|id| Ok(load(id)?.map(|s| s.time_ms)))?;
+    let end = first_kept.unwrap_or(cap);
+    let going = ids.iter().filter(|id| **id < end).filter_map(|id| load(*id).transpose());
+    Ok(Step { going: going.collect::<Result<_>>()?, first_kept, ..Step::default() })
+}
+
+/// Finds the files that go with snapshots and changelogs.
+struct Planner<'a> {
+    folder: &'a TableFolder,
+    reader: Reader<'a>,
+    schema: Arc<TableSchema>,
+    retention: Retention,
+}
+
+impl Planner<'_> {
+    /// The snapshots of which an expiry that was stopped, under whatever options, has removed what tells their changes.
+    fn untold(&self, step: &Step, lasting: i64) -> Result<BTreeSet<i64>> {
+        let by_delta = !self.schema.options().produces_changelog();
+        let mut out = BTreeSet::new();
+        for snapshot in step.going.iter().filter(|snapshot| snapshot.id < lasting) {
+            if !self.reader.is_told(snapshot, by_delta)? {
+                out.insert(snapshot.id);
+            }
+        }
+        Ok(out)
+    }
+
+    /// Finds the files that go with either.
+    fn files(&self, snapshots: &mut Step, changelogs: &mut Step, kept: &Snapshot) -> Result<()> {
+        let roots = roots(self.folder)?;
+        snapshots.files = self.of_snapshots(snapshots, changelogs, kept, &roots)?;
+        changelogs.files = self.of_changelogs(changelogs, kept, &roots)?;
+        Ok(())
+    }
+
+    /// The files that only snapshots had that go; `kept` is the first that stays.
+    fn of_snapshots(&self, step: &Step, changelogs: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
+        let (reader, decoupled) = (&self.reader, self.retention.decoupled);
+        let mut files = Files::default();
+        if step.going.is_empty() {
+            return Ok(files);
+        }
+        // What writers added tells what changed, where nothing else does.
+        let is_log = decoupled && !self.schema.options().produces_changelog();
+        let made_by = if is_log { MadeBy::Compactions } else { MadeBy::Any };
+        for snapshot in step.going.iter().skip(1).chain([kept]) {
+            go_on()?;
+            files.add_data(reader.taken_out(snapshot, made_by)?, snapshot.id);
+        }
+        if let Some(first) = step.going.first().filter(|_| !decoupled && changelogs.is_any()) {
+            // They stayed when it was the first that did.
+            files.add_data(reader.taken_out(first, MadeBy::Writers)?, first.id);
+        }
+        let parts = Parts { data: !is_log, changelog: !decoupled, state: true };
+        for snapshot in &step.going {
+            go_on()?;
+            if !decoupled {
+                files.add_data(reader.changelog(snapshot)?, snapshot.id);
+            }
+            reader.metadata(snapshot, parts, true, &mut files)?;
+        }
+        files.spare_metadata(reader, kept, Parts::ALL, false)?;
+        // Those of the time when changelogs were kept longer, or when there was no producer.
+        let is_needed = |root: &Root| !decoupled || root.held == Held::Delta;
+        let kept = if decoupled && is_log { Vec::new() } else { kept_changelogs(self.folder)? };
+        let own: Vec<Root> = kept.into_iter().filter(is_needed).collect();
+        // Changelogs go before the files of snapshots, unless some are still to be made.
+        let goes = |id: i64| !decoupled && changelogs.going.iter().any(|going| going.id == id);
+        let stays = |root: &&Root| !goes(root.snapshot.id);
+        self.spare(&mut files, own.iter().filter(stays).chain(roots))?;
+        Ok(files)
+    }
+
+    /// The files that only changelogs had that go; `kept` is the first snapshot that stays.
+    fn of_changelogs(&self, step: &Step, kept: &Snapshot, roots: &[Root]) -> Result<Files> {
+        let reader = &self.reader;
+        let mut files = Files::default();
+        for changelog in &step.going {
+            go_on()?;
+            files.add_data(reader.changelog(changelog)?, changelog.id);
+            // Those of compactions went with the snapshot.
+            files.add_data(reader.taken_out(changelog, MadeBy::Writers)?, changelog.id);
+            reader.metadata(changelog, Parts { state: false, ..Parts::ALL }, true, &mut files)?;
+        }
+        if files.is_empty() {
+            return Ok(files);
+        }
+        files.spare_metadata(reader, kept, Parts::ALL, false)?;
+        if let Some(first) = step.first_kept.map(|id| self.folder.commit_left(id)).transpose()? {
+            files.spare_metadata(reader, &first, Parts::ALL, true)?;
+        }
+        self.spare(&mut files, roots)?;
+        Ok(files)
+    }
+
+    fn spare<'r>(&self, files: &mut Files, roots: impl IntoIterator<Item = &'r Root>) -> Result<()> {
+        for root in roots {
+            go_on()?;
+            files.spare(&self.reader, root)?;
+        }
+        Ok(())
+    }
+}
+
+/// None for what is gone.
+fn if_left<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Whether the changes of a commit can still be told whose snapshot is being expired: by what writers added, or by its changelog.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` for manifests that can't be read.
+pub(crate) fn is_still_told(folder: &TableFolder, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+    Reader::new(folder, &folder.latest_schema()?)?.tells(commit, by_delta)
+}
+
+/// Removes a tag, and what only it had if its snapshot has expired.
+///
+/// # Errors
+/// `NotFound` if there is no such tag; as [`expire`].
+pub fn drop_tag(folder: &TableFolder, name: &str) -> Result<()> {
+    let tag = folder.tag(name)?.snapshot;
+    folder.store().delete(&folder.tag_path(name))?;
+    release(folder, &tag)
+}
+
+/// Lets a tag name another snapshot, and removes what only the one before had if that has expired.
+///
+/// # Errors
+/// As [`drop_tag`].
+pub fn replace_tag(folder: &TableFolder, name: &str, snapshot: &Snapshot) -> Result<()> {
+    let before = folder.tag(name)?;
+    let retained_ms = before.time_retained.as_ref().and_then(duration_ms);
+    let path = folder.tag_path(name);
+    let old = folder.store().get(&path)?;
+    folder.tag_lasting(
+        snapshot,
+        || folder.store().put(&path, &tag_file(snapshot, retained_ms, now_ms())),
+        || {
+            let _ = folder.store().put(&path, &old);
+        },
+    )?;
+    release(folder, &before.snapshot)
+}
+
+/// Says how long a tag is kept from now on, milliseconds; for good if nothing is said.
+///
+/// # Errors
+/// As [`TableFolder::tag`].
+pub fn retain_tag(folder: &TableFolder, name: &str, retained_ms: Option<i64>) -> Result<()> {
+    let tag = folder.tag(name)?;
+    folder.store().put(&folder.tag_path(name), &tag_file(&tag.snapshot, retained_ms, now_ms()))
+}
+
+/// Removes what only a snapshot has that no tag names any more, if it has expired.
+fn release(folder: &TableFolder, tag: &Snapshot) -> Result<()> {
+    if folder.has_snapshot(tag.id)? {
+        return Ok(());
+    }
+    let reader = Reader::new(folder, &folder.latest_schema()?)?;
+    let mut own = Files::default();
+    reader.live(tag, &mut |path| own.add(path, Kind::Data, tag.id))?;
+    own.add_data(reader.changelog(tag)?, tag.id);
+    reader.metadata(tag, Parts::ALL, true, &mut own)?;
+    // What is neither in the snapshot before nor in the one after is in none beyond. Those that an expiry has begun on don't count:
+    // they are never read again, but for their changes.
+    let lasting = folder.lasting_from()?;
+    let (going, last): (Vec<Snapshot>, Vec<Snapshot>) = folder.snapshots()?.into_iter().partition(|s| s.id < lasting);
+    let place = last.partition_point(|s| s.id < tag.id);
+    let beside = last.get(place.saturating_sub(1)..last.len().min(place + 1)).unwrap_or_default();
+    let beside = beside.iter().cloned().map(Root::state).chain(half_expired(going));
+    for root in roots(folder)?.into_iter().chain(kept_changelogs(folder)?).chain(beside) {
+        go_on()?;
+        own.spare(&reader, &root)?;
+    }
+    own.sorted().into_iter().try_for_each(|(_, _, path)| reader.delete(path))
+}
+
+/// The least snapshot that a consumer has yet to read.
+fn consumed(folder: &TableFolder) -> Result<Option<i64>> {
+    Ok(consumers(folder)?.into_iter().map(|(_, next)| next).min())
+}
+
+/// Consumers of the branch, each with the snapshot that it has yet to read; by name.
+///
+/// # Errors
+/// Those of the store; `CorruptTable` if the file of one does not say.
+pub fn consumers(folder: &TableFolder) -> Result<Vec<(String, i64)>> {
+    let mut out = Vec::new();
+    for file in folder.store().list(&folder.folder("consumer"))? {
+        let Some(name) = file.path.rsplit('/').next().and_then(|name| name.strip_prefix("consumer-")) else { continue };
+        let bytes = folder.store().get(&file.path)?;
+        let json: Option<serde_json::Value> = serde_json::from_slice(&bytes).ok();
+        let bad = || Error::corrupt("a consumer's file does not say what it reads next").with("path", &file.path);
+        let next = json.and_then(|j| j.get("nextSnapshot").and_then(serde_json::Value::as_i64)).ok_or_else(bad)?;
+        out.push((name.to_owned(), next));
+    }
+    out.sort_unstable();
+    Ok(out)
+}
+
+#[cfg(test)]
+#[path = "expire_tests.rs"]
+mod tests;
+
+#[cfg(test)]
+#[path = "changelog_tests.rs"]
+mod changelog_tests;
+
+#[cfg(test)]
+#[path = "history_tests.rs"]
+mod history_tests;
+
+#[cfg(test)]
+#[path = "interrupted_tests.rs"]
+mod interrupted_tests;

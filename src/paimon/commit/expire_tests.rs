@@ -1,0 +1,212 @@
+//! Expiry of a table that was committed to, file by file.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::format::task::{
+    BucketFile, DataFile, FileContent, FileFormat, FileSource, PaimonNewFile, Partition, RowStats,
+};
+use crate::paimon::catalog::refs::RollbackTo;
+use crate::paimon::catalog::warehouse::create_table;
+use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::manifest::live::read_manifest_list;
+use crate::paimon::spec::data_type::{DataField, TypeKind};
+use crate::paimon::spec::partition::manifest_path;
+use crate::paimon::spec::schema::SchemaParts;
+use crate::store::Store;
+use crate::store::local::LocalStore;
+
+pub(super) fn table(dir: &tempfile::TempDir) -> TableFolder {
+    table_with(&(Arc::new(LocalStore) as Arc<dyn Store>), dir, &[])
+}
+
+/// A table with these options.
+pub(super) fn table_with(store: &Arc<dyn Store>, dir: &tempfile::TempDir, more: &[(&str, &str)]) -> TableFolder {
+    let fields = vec![DataField::new(0, "id", TypeKind::Int.nullable())];
+    let base = [("manifest.merge-min-count".to_owned(), "2".to_owned())];
+    let parts = SchemaParts { fields, options: base.into(), ..SchemaParts::default() };
+    let t = create_table(store, &format!("{}/t", dir.path().display()), parts).unwrap();
+    // Options that only tables with keys may have, whose files would need them.
+    set_options(&t, &|options| {
+        options.extend(more.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())))
+    });
+    t
+}
+
+/// Another schema, whatever it says.
+pub(super) fn set_options(t: &TableFolder, change: &dyn Fn(&mut BTreeMap<String, String>)) {
+    let mut parts = t.latest_schema().unwrap().parts();
+    parts.id += 1;
+    change(&mut parts.options);
+    let schema = TableSchema::new(parts).unwrap();
+    t.store().put(&t.schema_path(schema.id), &schema.encode()).unwrap();
+}
+
+pub(super) fn file(t: &TableFolder, name: &str) -> PaimonNewFile {
+    let path = format!("{}/bucket-0/{name}.parquet", t.root());
+    let partition = Arc::new(Partition { spec_id: 0, values: Vec::new() });
+    let mut file = DataFile::new(FileContent::Data, path, FileFormat::Parquet, partition);
+    file.leveled = Some(Box::new(BucketFile {
+        bucket: 0,
+        total_buckets: -1,
+        level: 0,
+        schema_id: 0,
+        min_key: Vec::new(),
+        max_key: Vec::new(),
+        min_sequence_number: 0,
+        max_sequence_number: 0,
+        delete_row_count: None,
+        write_columns: None,
+    }));
+    PaimonNewFile {
+        file,
+        key_stats: RowStats::default(),
+        value_stats: RowStats::default(),
+        value_stats_cols: None,
+        extra_files: vec![format!("{name}.index")],
+        embedded_index: None,
+        creation_time_ms: 0,
+        source: FileSource::Append,
+        external: false,
+    }
+}
+
+/// Replaces files by one other, all of which are really there.
+pub(super) fn commit(t: &TableFolder, removed: &[&str], added: &str) {
+    let new = file(t, added);
+    for name in [format!("{added}.parquet"), format!("{added}.index")] {
+        t.store().put_if_absent(&format!("{}/bucket-0/{name}", t.root()), b"x").unwrap();
+    }
+    let removed = removed.iter().map(|name| file(t, name).file).collect();
+    let changes = Changes { added: vec![new], removed, ..Changes::default() };
+    Commit::new(t, changes).run().into_result().unwrap();
+}
+
+pub(super) fn names(t: &TableFolder) -> BTreeSet<String> {
+    let files = t.store().list(&format!("{}/bucket-0", t.root())).unwrap();
+    let name = |f: crate::store::FileInfo| f.path.rsplit('/').next().unwrap().to_owned();
+    files.into_iter().map(name).filter_map(|n| n.strip_suffix(".parquet").map(str::to_owned)).collect()
+}
+
+pub(super) fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+/// Whether every snapshot and tag that is there finds its files.
+pub(super) fn check_whole(t: &TableFolder) {
+    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let roots = roots(t).unwrap().into_iter().filter(|root| root.held == Held::State).map(|root| root.snapshot);
+    for root in t.snapshots().unwrap().into_iter().chain(roots) {
+        reader.live(&root, &mut |path| assert!(t.store().size(&path).is_ok())).unwrap();
+    }
+    check_logs(t);
+}
+
+/// Whether every changelog that is there finds what tells its changes.
+pub(super) fn check_logs(t: &TableFolder) {
+    let reader = Reader::new(t, &t.latest_schema().unwrap()).unwrap();
+    let lets_go = t.latest_schema().unwrap().options().produces_changelog();
+    let list_path = |name: &str| manifest_path(t.root(), name).unwrap();
+    for root in kept_changelogs(t).unwrap() {
+        let files = match root.held {
+            // A producer lets go of what commits added, even of those that have no changelog of it.
+            Held::Delta if lets_go && t.store().size(&list_path(&root.snapshot.delta_manifest_list)).is_err() => {
+                continue;
+            }
+            Held::Delta => {
+                read_manifest_list(t.manifests(), &root.snapshot.delta_manifest_list).unwrap();
+                reader.added(&root.snapshot).unwrap()
+            }
+            _ => {
+                let list = root.snapshot.changelog_manifest_list.as_ref().unwrap();
+                let manifests = read_manifest_list(t.manifests(), list).unwrap();
+                assert!(!manifests.is_empty());
+                reader.changelog(&root.snapshot).unwrap()
+            }
+        };
+        assert!(!files.is_empty() || root.snapshot.commit_kind != "APPEND", "{}", root.snapshot.id);
+        files.iter().for_each(|path| assert!(t.store().size(path).is_ok(), "changelog {}: {path}", root.snapshot.id));
+    }
+}
+
+pub(super) fn now(retain: i64) -> Expiry {
+    Expiry { retain_min: Some(retain), retain_max: Some(retain), older_than_ms: Some(i64::MAX), limit: None }
+}
+
+#[test]
+fn what_only_expired_snapshots_had_goes() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[], "a");
+    commit(&t, &["a"], "b");
+    commit(&t, &[], "c");
+    commit(&t, &["b", "c"], "d");
+    // By default the last hour stays.
+    assert_eq!(expire(&t, &Expiry::default()).unwrap(), Expired::default());
+    assert!(expire(&t, &Expiry { retain_min: Some(3), retain_max: Some(2), ..Expiry::default() }).is_err());
+    let expired = expire(&t, &now(2)).unwrap();
+    assert_eq!((expired.snapshots, expired.data_files.len(), names(&t)), (vec![1, 2], 2, set(&["b", "c", "d"])));
+    assert_eq!((t.snapshot_ids().unwrap(), t.earliest_snapshot_id().unwrap()), (vec![3, 4], Some(3)));
+    check_whole(&t);
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), names(&t)), (1, set(&["d"])));
+    assert_eq!(expire(&t, &now(1)).unwrap(), Expired::default());
+    commit(&t, &["d"], "e");
+    check_whole(&t);
+}
+
+#[test]
+fn tags_and_branches_keep_what_they_have() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[], "a");
+    t.create_tag("one", None).unwrap();
+    commit(&t, &["a"], "b");
+    t.create_tag("two", None).unwrap();
+    let branch = t.create_branch("side", Some("two")).unwrap();
+    commit(&branch, &["b"], "s");
+    commit(&t, &["b"], "c");
+    commit(&t, &["c"], "d");
+    assert_eq!(expire(&t, &now(1)).unwrap().snapshots.len(), 3);
+    assert_eq!(names(&t), set(&["a", "b", "d", "s"]));
+    check_whole(&t);
+    drop_tag(&t, "one").unwrap();
+    assert_eq!((names(&t), drop_tag(&t, "one").is_err()), (set(&["b", "d", "s"]), true));
+    drop_tag(&t, "two").unwrap();
+    // The branch has a tag of its own.
+    assert_eq!(names(&t), set(&["b", "d", "s"]));
+    check_whole(&t);
+    assert_eq!(expire(&branch, &now(1)).unwrap().snapshots.len(), 1);
+    drop_tag(&branch, "two").unwrap();
+    assert_eq!(names(&t), set(&["d", "s"]));
+    check_whole(&t);
+}
+
+#[test]
+fn consumers_and_limits_hold_snapshots() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    ["a", "b", "c", "d", "e"].iter().for_each(|name| commit(&t, &[], name));
+    t.store().put(&format!("{}/consumer/consumer-x", t.root()), br#"{"nextSnapshot":3}"#).unwrap();
+    assert_eq!(expire(&t, &Expiry { limit: Some(1), ..now(1) }).unwrap().snapshots.len(), 1);
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), t.snapshot_ids().unwrap()), (1, vec![3, 4, 5]));
+    t.roll_back(&RollbackTo::Snapshot(4)).unwrap();
+    commit(&t, &[], "f");
+    check_whole(&t);
+}
+
+#[test]
+fn an_expiry_that_was_stopped_is_completed() {
+    let dir = tempfile::tempdir().unwrap();
+    let t = table(&dir);
+    commit(&t, &[], "a");
+    commit(&t, &["a"], "b");
+    commit(&t, &["b"], "c");
+    // Its files are gone, its snapshots not yet.
+    let before = t.snapshot(1).unwrap();
+    for list in [&before.base_manifest_list, &before.delta_manifest_list] {
+        t.store().delete(&manifest_path(t.root(), list).unwrap()).unwrap();
+    }
+    t.store().delete(&format!("{}/bucket-0/a.parquet", t.root())).unwrap();
+    assert_eq!((expire(&t, &now(1)).unwrap().snapshots.len(), names(&t)), (2, set(&["c"])));
+    check_whole(&t);
+}

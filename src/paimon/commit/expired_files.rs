@@ -1,0 +1,309 @@
+//! Which files snapshots and changelogs lead to.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::expiry_roots::{Held, Root};
+use crate::error::{ErrorKind, Result};
+use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::manifest::entries::{ADD, COMPACT, DELETE, EntryColumns, EntryRequest};
+use crate::paimon::manifest::folder::ManifestFolder;
+use crate::paimon::manifest::index_manifest::read_index_manifest;
+use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::live::{
+    changelog_manifests, data_manifests, delta_manifests, live_files, read_manifest, read_manifest_list,
+};
+use crate::paimon::spec::partition::{Paths, checked_name, manifest_path, partition_of};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::store::Store;
+use crate::store::location::join;
+
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Data,
+    Index,
+    Manifest,
+    List,
+    Statistics,
+}
+
+/// Paths of files that may go, each with what it is and the last snapshot or changelog that has it.
+#[derive(Debug, Default)]
+pub(crate) struct Files(HashMap<String, (Kind, i64)>);
+
+impl Files {
+    pub(crate) fn add(&mut self, path: String, kind: Kind, of: i64) {
+        self.0.insert(path, (kind, of));
+    }
+
+    pub(crate) fn add_data(&mut self, paths: Vec<String>, of: i64) {
+        paths.into_iter().for_each(|path| self.add(path, Kind::Data, of));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is left, in order: kind by kind.
+    pub(crate) fn sorted(&self) -> Vec<(Kind, i64, &String)> {
+        let mut out: Vec<_> = self.0.iter().map(|(path, (kind, of))| (*kind, *of, path)).collect();
+        out.sort_unstable_by(|a, b| (a.0, a.2).cmp(&(b.0, b.2)));
+        out
+    }
+
+    /// Leaves out what a root needs. No more is held than there was: other branches may have many files.
+    pub(crate) fn spare(&mut self, reader: &Reader<'_>, root: &Root) -> Result<()> {
+        let snapshot = &root.snapshot;
+        match root.held {
+            Held::State => {
+                reader.live(snapshot, &mut |path| {
+                    self.0.remove(&path);
+                })?;
+                self.spare_metadata(reader, snapshot, Parts::ALL, false)?;
+                // Java's expiry removes changelogs of snapshots that tags have.
+                self.without(reader.changelog(snapshot)?);
+            }
+            Held::Changelog => {
+                self.spare_metadata(reader, snapshot, Parts::CHANGELOG, true)?;
+                self.without(reader.changelog(snapshot)?);
+            }
+            Held::Delta => {
+                self.spare_metadata(reader, snapshot, Parts::DATA, true)?;
+                self.without(reader.added(snapshot)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the metadata that a snapshot leads to.
+    pub(crate) fn spare_metadata(
+        &mut self,
+        reader: &Reader<'_>,
+        snapshot: &Snapshot,
+        parts: Parts,
+        tolerant: bool,
+    ) -> Result<()> {
+        let mut needed = Files::default();
+        reader.metadata(snapshot, parts, tolerant, &mut needed)?;
+        self.without(needed.0.into_keys());
+        Ok(())
+    }
+
+    fn without(&mut self, paths: impl IntoIterator<Item = String>) {
+        for path in paths {
+            self.0.remove(&path);
+        }
+    }
+}
+
+/// Which of a snapshot's metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Lists and manifests of data files.
+    pub(crate) data: bool,
+    /// Those of changelog files.
+    pub(crate) changelog: bool,
+    /// Index files and statistics.
+    pub(crate) state: bool,
+}
+
+impl Parts {
+    pub(crate) const ALL: Parts = Parts { data: true, changelog: true, state: true };
+    pub(crate) const CHANGELOG: Parts = Parts { data: false, changelog: true, state: false };
+    pub(crate) const DATA: Parts = Parts { data: true, changelog: false, state: false };
+}
+
+/// Whom a file that was taken out is from: a writer, a compaction, or either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MadeBy {
+    Writers,
+    Compactions,
+    Any,
+}
+
+impl MadeBy {
+    /// Where nothing is recorded it was a writer.
+    fn is(self, source: Option<u8>) -> bool {
+        match self {
+            MadeBy::Any => true,
+            MadeBy::Writers => source != Some(COMPACT),
+            MadeBy::Compactions => source == Some(COMPACT),
+        }
+    }
+}
+
+/// What is not there was deleted by an expiry before.
+pub(crate) fn if_there<T: Default>(tolerant: bool, result: Result<T>) -> Result<T> {
+    match result {
+        Err(e) if tolerant && e.kind() == ErrorKind::NotFound => Ok(T::default()),
+        other => other,
+    }
+}
+
+/// Tells which files snapshots have.
+pub(crate) struct Reader<'a> {
+    store: &'a dyn Store,
+    root: &'a str,
+    paths: Paths,
+    schema: Arc<TableSchema>,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(folder: &'a TableFolder, schema: &Arc<TableSchema>) -> Result<Reader<'a>> {
+        let (store, root) = (folder.store().as_ref(), folder.root());
+        Ok(Reader { store, root, paths: Paths::new(root, schema)?, schema: schema.clone() })
+    }
+
+    fn manifests(&self) -> ManifestFolder<'a> {
+        ManifestFolder::new(self.store, self.root)
+    }
+
+    /// A data file's path, and those of files beside it.
+    fn paths_of(&self, columns: &EntryColumns, row: usize, out: &mut Vec<String>) -> Result<()> {
+        let partition = partition_of(&self.schema, columns.partition_row(row))?;
+        let bucket = columns.bucket.get(row).copied().unwrap_or_default();
+        let folder = self.paths.bucket(&partition, bucket)?;
+        let path = self.paths.data_file(&folder, columns.name(row)?, columns.external(row)?)?;
+        for name in columns.extra_files(row)? {
+            out.push(self.paths.beside(&path, name)?);
+        }
+        out.push(path);
+        Ok(())
+    }
+
+    /// The files of the entries of manifests, as far as these are there.
+    fn entries(&self, manifests: &[ManifestFile], kind: u8, made_by: MadeBy) -> Result<Vec<String>> {
+        let mut out = Vec::new();
+        for manifest in manifests {
+            let request = EntryRequest { kind: Some(kind), ..EntryRequest::default() };
+            let columns = if_there(true, read_manifest(self.manifests(), manifest, &request))?;
+            let source = |row: &usize| columns.file_source.get(*row).copied().flatten();
+            let mut rows = columns.rows().filter(|row| made_by.is(source(row)));
+            rows.try_for_each(|row| self.paths_of(&columns, row, &mut out))?;
+        }
+        Ok(out)
+    }
+
+    /// The files that a commit took out. Those that only went to another level are still there.
+    pub(crate) fn taken_out(&self, snapshot: &Snapshot, made_by: MadeBy) -> Result<Vec<String>> {
+        let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
+        let moved: HashSet<String> = self.entries(&manifests, ADD, MadeBy::Any)?.into_iter().collect();
+        let mut out = self.entries(&manifests, DELETE, made_by)?;
+        out.retain(|path| !moved.contains(path));
+        Ok(out)
+    }
+
+    /// The files that writers added by a commit.
+    pub(crate) fn added(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+        let manifests = if_there(true, delta_manifests(self.manifests(), snapshot))?;
+        self.entries(&manifests, ADD, MadeBy::Writers)
+    }
+
+    /// The changelog files of a commit.
+    pub(crate) fn changelog(&self, snapshot: &Snapshot) -> Result<Vec<String>> {
+        let manifests = if_there(true, changelog_manifests(self.manifests(), snapshot))?;
+        self.entries(&manifests, ADD, MadeBy::Any)
+    }
+
+    /// Whether all is there that tells the changes of a commit: its changelog, or without a producer what it added. Where that
+    /// went with a former producer, the changelog will do.
+    pub(crate) fn is_told(&self, snapshot: &Snapshot, by_delta: bool) -> Result<bool> {
+        let log = &snapshot.changelog_manifest_list;
+        if let Some(list) = log
+            && !self.is_whole(list, MadeBy::Any)?
+        {
+            return Ok(false);
+        }
+        let delta = &snapshot.delta_manifest_list;
+        if !by_delta || (log.is_some() && !self.is_there(&manifest_path(self.root, delta)?)?) {
+            return Ok(true);
+        }
+        self.is_whole(delta, MadeBy::Writers)
+    }
+
+    /// Whether all is there that a commit added by writers, or else its changelog, if it has one.
+    pub(crate) fn tells(&self, commit: &Snapshot, by_delta: bool) -> Result<bool> {
+        match &commit.changelog_manifest_list {
+            _ if by_delta => self.is_whole(&commit.delta_manifest_list, MadeBy::Writers),
+            Some(list) => self.is_whole(list, MadeBy::Any),
+            None => Ok(true),
+        }
+    }
+
+    /// Whether a manifest list is there, its manifests, and the files that were added by these.
+    fn is_whole(&self, list: &str, made_by: MadeBy) -> Result<bool> {
+        if !self.is_there(&manifest_path(self.root, list)?)? {
+            return Ok(false);
+        }
+        let manifests = if_there(true, read_manifest_list(self.manifests(), list))?;
+        for manifest in &manifests {
+            if !self.is_there(&manifest_path(self.root, &manifest.file_name)?)? {
+                return Ok(false);
+            }
+        }
+        for path in self.entries(&manifests, ADD, made_by)? {
+            if !self.is_there(&path)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_there(&self, path: &str) -> Result<bool> {
+        match self.store.size(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(false),
+            size => size.map(|_| true),
+        }
+    }
+
+    /// Hands over the data files of a snapshot.
+    pub(crate) fn live(&self, snapshot: &Snapshot, each: &mut dyn FnMut(String)) -> Result<()> {
+        let manifests = data_manifests(self.manifests(), snapshot)?;
+        let mut paths = Vec::new();
+        for live in live_files(self.manifests(), &manifests, &EntryRequest::default())? {
+            for row in &live.rows {
+                self.paths_of(&live.columns, *row as usize, &mut paths)?;
+                paths.drain(..).for_each(&mut *each);
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that a snapshot's file leads to, but for data and changelog files. Lists of changelogs may be gone.
+    pub(crate) fn metadata(&self, snapshot: &Snapshot, parts: Parts, tolerant: bool, out: &mut Files) -> Result<()> {
+        let of_data = [&snapshot.base_manifest_list, &snapshot.delta_manifest_list];
+        let of_data = of_data.into_iter().filter(|_| parts.data).map(|list| (list, tolerant));
+        let changelog = snapshot.changelog_manifest_list.iter().filter(|_| parts.changelog).map(|list| (list, true));
+        for (list, tolerant) in of_data.chain(changelog) {
+            let manifests = if_there(tolerant, read_manifest_list(self.manifests(), list))?;
+            for manifest in &manifests {
+                out.add(manifest_path(self.root, &manifest.file_name)?, Kind::Manifest, snapshot.id);
+            }
+            out.add(manifest_path(self.root, list)?, Kind::List, snapshot.id);
+        }
+        if !parts.state {
+            return Ok(());
+        }
+        if let Some(name) = &snapshot.index_manifest {
+            for entry in if_there(tolerant, read_index_manifest(self.manifests(), name))? {
+                let partition = partition_of(&self.schema, &entry.partition)?;
+                let external = entry.external_path.as_deref();
+                let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
+                out.add(path, Kind::Index, snapshot.id);
+            }
+            out.add(manifest_path(self.root, name)?, Kind::Manifest, snapshot.id);
+        }
+        if let Some(name) = &snapshot.statistics {
+            let path = join(&join(self.root, "statistics"), checked_name(name)?);
+            out.add(path, Kind::Statistics, snapshot.id);
+        }
+        Ok(())
+    }
+
+    /// Removes a file of the table.
+    pub(crate) fn delete(&self, path: &str) -> Result<()> {
+        self.store.delete(path)
+    }
+}

@@ -1,0 +1,77 @@
+//! What beside a branch's own snapshots needs files: tags, other branches, and changelogs that outlast their snapshots.
+
+use std::collections::HashSet;
+
+use crate::error::Result;
+use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
+use crate::paimon::spec::snapshot::Snapshot;
+
+/// What of a snapshot is to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Held {
+    /// The state of the table, and the changelog of its commit.
+    State,
+    /// The changelog of its commit.
+    Changelog,
+    /// The files that its commit added, which tell what changed in tables without a changelog producer.
+    Delta,
+}
+
+/// A snapshot, tag or changelog that needs files.
+#[derive(Clone, Debug)]
+pub(crate) struct Root {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) held: Held,
+}
+
+impl Root {
+    pub(crate) fn state(snapshot: Snapshot) -> Root {
+        Root { snapshot, held: Held::State }
+    }
+}
+
+/// Tags, and all of other branches, be these half made or half removed.
+pub(crate) fn roots(folder: &TableFolder) -> Result<Vec<Root>> {
+    let mut out: Vec<Root> = folder.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)).collect();
+    let others = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
+    for name in others.filter(|name| name != folder.branch_name()) {
+        let branch = folder.on_branch(&name);
+        out.extend(branch.tags()?.into_iter().map(|tag| Root::state(tag.snapshot)));
+        let lasting = branch.lasting_from()?;
+        let (going, last): (Vec<_>, Vec<_>) = branch.snapshots()?.into_iter().partition(|s| s.id < lasting);
+        out.extend(last.into_iter().map(Root::state));
+        out.extend(half_expired(going));
+        out.extend(kept_changelogs(&branch)?);
+    }
+    // Tags and branches begin as copies.
+    let mut seen = HashSet::new();
+    out.retain(|root| {
+        let Snapshot { base_manifest_list, delta_manifest_list, .. } = &root.snapshot;
+        seen.insert((base_manifest_list.clone(), delta_manifest_list.clone(), root.held))
+    });
+    Ok(out)
+}
+
+/// What is needed of snapshots of which an expiry has begun: they may become changelogs.
+pub(crate) fn half_expired(snapshots: Vec<Snapshot>) -> impl Iterator<Item = Root> {
+    let held = [Held::Changelog, Held::Delta];
+    snapshots.into_iter().flat_map(move |snapshot| held.map(|held| Root { snapshot: snapshot.clone(), held }))
+}
+
+/// The changelogs of a branch that outlast their snapshots. Where there is no changelog of a producer these are the files that commits
+/// added, as far as a producer of later times has not let go of them.
+pub(crate) fn kept_changelogs(folder: &TableFolder) -> Result<Vec<Root>> {
+    let changelogs = folder.changelogs()?;
+    if changelogs.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A branch that is half removed has no schema to tell.
+    let by_delta = !folder.is_made()? || !folder.latest_schema()?.options().produces_changelog();
+    let held = |snapshot: &Snapshot| {
+        let has_log = snapshot.changelog_manifest_list.is_some();
+        let log = has_log.then_some(Held::Changelog);
+        log.into_iter().chain((by_delta || !has_log).then_some(Held::Delta))
+    };
+    let root = |snapshot: Snapshot| held(&snapshot).map(move |held| Root { held, snapshot: snapshot.clone() });
+    Ok(changelogs.into_iter().flat_map(root).collect())
+}

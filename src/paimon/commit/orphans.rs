@@ -1,0 +1,267 @@
+//! Files that no version of a table leads to: what failed or killed writers left behind.
+//!
+//! The folders are listed before anything is read: what a commit adds in between is found in its snapshot, and what no commit
+//! has added yet is young. A file stays if any snapshot, tag or kept changelog of any branch names it, be it as one that was
+//! removed. Only the table's own folders are looked at: those of manifests, index files, statistics, buckets, and of the
+//! branches' snapshots and changelogs.
+//!
+//! Source: Java's `OrphanFilesClean` and `LocalOrphanFilesClean`; stricter than Java in that a file which is missing though its
+//! snapshot is there stops everything.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use super::producer::now_ms;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
+use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::manifest::index_manifest::read_index_manifest;
+use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::live::{read_manifest, read_manifest_list};
+use crate::paimon::spec::partition::Paths;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::parallel::go_on;
+use crate::store::location::join;
+use crate::store::{Store, in_parallel};
+
+/// Younger files stay, if nothing else is said: a day, milliseconds. Writers whose commit is still to come made them.
+const DEFAULT_AGE_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What a bucket's folder begins with.
+const BUCKET: &str = "bucket-";
+
+/// Files that may stay or go, by their names: those of one name stay together.
+type Candidates = HashMap<String, Vec<String>>;
+
+/// The paths of files that were changed before `older_than_ms` (a day ago) and that nothing leads to, in order.
+///
+/// # Errors
+/// `InvalidInput` for a time to come; `CorruptTable` or `NotFound` if metadata of a snapshot that is there can't be read, or a
+/// branch has not all of its schemas; those of the store.
+pub fn orphan_files(folder: &TableFolder, older_than_ms: Option<i64>) -> Result<Vec<String>> {
+    let now = now_ms();
+    let before = older_than_ms.unwrap_or(now.saturating_sub(DEFAULT_AGE_MS));
+    // What has just the age of nothing is of this millisecond.
+    if before > now.saturating_add(1) {
+        return Err(Error::invalid("files that are being written would be taken for orphans")
+            .hint("older_than= is to be in the past, by more than the longest write takes"));
+    }
+    let branches = branches(folder)?;
+    let (candidates, mut out) = listed(folder, &branches, before)?;
+    if !candidates.is_empty() {
+        let candidates = Mutex::new(candidates);
+        for branch in &branches {
+            Used { branch, candidates: &candidates }.take_out()?;
+        }
+        out.extend(candidates.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().flatten());
+    }
+    out.sort_unstable();
+    Ok(out)
+}
+
+/// Those of the files that something leads to: a snapshot, tag or kept changelog of any branch.
+///
+/// # Errors
+/// As [`orphan_files`].
+pub fn files_in_use(folder: &TableFolder, paths: impl IntoIterator<Item = String>) -> Result<Vec<String>> {
+    let mut asked = Candidates::new();
+    for path in paths {
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        asked.entry(name).or_default().push(path);
+    }
+    if asked.is_empty() {
+        return Ok(Vec::new());
+    }
+    let unused = Mutex::new(asked.clone());
+    for branch in &branches(folder)? {
+        Used { branch, candidates: &unused }.take_out()?;
+    }
+    let unused = unused.into_inner().unwrap_or_else(PoisonError::into_inner);
+    asked.retain(|name, _| !unused.contains_key(name));
+    Ok(asked.into_values().flatten().collect())
+}
+
+/// All branches. One without all schemas may be about to be made or removed: what it has can't be told.
+fn branches(folder: &TableFolder) -> Result<Vec<TableFolder>> {
+    let names = folder.branch_folders()?.into_iter().chain([MAIN_BRANCH.to_owned()]);
+    let branches: Vec<TableFolder> = names.map(|name| folder.on_branch(&name)).collect();
+    for branch in &branches {
+        if !branch.is_made()? {
+            return Err(Error::corrupt("a branch has not all of its schemas, so what it needs can't be told")
+                .with("branch", branch.branch_name())
+                .hint("If its making or its removal was interrupted, drop the branch"));
+        }
+    }
+    Ok(branches)
+}
+
+/// Old files that may be orphans, and those that are in any case.
+fn listed(folder: &TableFolder, branches: &[TableFolder], before: i64) -> Result<(Candidates, Vec<String>)> {
+    let (store, root) = (folder.store().as_ref(), folder.root());
+    let mut out = Vec::new();
+    for branch in branches {
+        for (name, prefix) in [("snapshot", "snapshot-"), ("changelog", "changelog-")] {
+            let old = old_files(store, &branch.folder(name), before)?;
+            let is_known = |name: &str| name.starts_with(prefix) || ["EARLIEST", "LATEST", "EXPIRING"].contains(&name);
+            out.extend(old.into_iter().filter(|(name, _)| !is_known(name)).map(|(_, path)| path));
+        }
+    }
+    let schema = folder.on_branch(MAIN_BRANCH).latest_schema()?;
+    let mut folders: Vec<String> = ["manifest", "index", "statistics"].iter().map(|name| join(root, name)).collect();
+    folders.extend(bucket_folders(store, Paths::new(root, &schema)?.data_root(), &schema)?);
+    let files = in_parallel(store, folders.len(), |i| {
+        go_on()?;
+        folders.get(i).map_or(Ok(Vec::new()), |folder| old_files(store, folder, before))
+    })?;
+    let mut candidates = Candidates::new();
+    for (name, path) in files.into_iter().flatten() {
+        candidates.entry(name).or_default().push(path);
+    }
+    Ok((candidates, out))
+}
+
+/// The folders of buckets, below those of partitions.
+fn bucket_folders(store: &dyn Store, data_root: &str, schema: &TableSchema) -> Result<Vec<String>> {
+    let mut level = vec![data_root.to_owned()];
+    for depth in 0..=schema.partition_keys.len() {
+        let is_last = depth == schema.partition_keys.len();
+        let below = in_parallel(store, level.len(), |i| {
+            go_on()?;
+            let Some(parent) = level.get(i) else { return Ok(Vec::new()) };
+            let names = store.list_folders(parent)?;
+            let wanted =
+                names.iter().filter(|name| if is_last { name.starts_with(BUCKET) } else { name.contains('=') });
+            Ok(wanted.map(|name| join(parent, name)).collect())
+        })?;
+        level = below.into_iter().flatten().collect();
+    }
+    Ok(level)
+}
+
+/// Names and paths of the files in a folder that were last changed before a time.
+fn old_files(store: &dyn Store, folder: &str, before: i64) -> Result<Vec<(String, String)>> {
+    let old = store.list(folder)?.into_iter().filter(|file| file.modified_ms < before);
+    Ok(old.filter_map(|file| Some((file.path.rsplit('/').next()?.to_owned(), file.path))).collect())
+}
+
+/// Which files there are still of a snapshot that is kept in some form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lasts {
+    All,
+    /// Not those that tell its changes: Java's expiry removes them although a tag has the snapshot.
+    Data,
+    /// Those that tell its changes, of the others few.
+    Changes,
+}
+
+/// Takes what a branch needs out of the candidates.
+struct Used<'a> {
+    branch: &'a TableFolder,
+    candidates: &'a Mutex<Candidates>,
+}
+
+impl Used<'_> {
+    fn take_out(&self) -> Result<()> {
+        let branch = self.branch;
+        let mut manifests = BTreeMap::new();
+        let lasting = branch.lasting_from()?;
+        for id in branch.snapshot_ids()? {
+            let lasts = if id < lasting { Lasts::Changes } else { Lasts::All };
+            self.root(&branch.snapshot_path(id), lasts, &mut manifests).with("snapshot", id)?;
+        }
+        for name in branch.tag_names()? {
+            self.root(&branch.tag_path(&name), Lasts::Data, &mut manifests).with("tag", name)?;
+        }
+        for file in branch.store().list(&branch.folder("changelog"))? {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            if name.starts_with("changelog-") {
+                self.root(&file.path, Lasts::Changes, &mut manifests).with("changelog", name)?;
+            }
+        }
+        let manifests: Vec<(ManifestFile, Vec<String>)> = manifests.into_values().collect();
+        in_parallel(branch.store().as_ref(), manifests.len(), |i| match manifests.get(i) {
+            Some((manifest, of)) => self.manifest(manifest, of),
+            None => Ok(()),
+        })?;
+        Ok(())
+    }
+
+    /// What the file of a snapshot, tag or changelog leads to.
+    fn root(
+        &self,
+        path: &str,
+        lasts: Lasts,
+        manifests: &mut BTreeMap<String, (ManifestFile, Vec<String>)>,
+    ) -> Result<()> {
+        go_on()?;
+        let store = self.branch.store().as_ref();
+        let Some(bytes) = if_there(store.get(path))? else { return Ok(()) };
+        let snapshot = Snapshot::parse(&bytes).with("path", path)?;
+        let expired = |e: Error, is_needed: bool| match e.kind() {
+            ErrorKind::NotFound if !is_needed => Ok(()),
+            // It may have expired while this was going on.
+            ErrorKind::NotFound if if_there(store.get(path))?.is_none() => Ok(()),
+            _ => Err(e),
+        };
+        let (has_data, has_all) = (lasts != Lasts::Changes, lasts == Lasts::All);
+        let lists = [(&snapshot.base_manifest_list, has_data), (&snapshot.delta_manifest_list, has_data)];
+        let changes = snapshot.changelog_manifest_list.as_ref().map(|list| (list, has_all));
+        for (list, is_needed) in lists.into_iter().chain(changes) {
+            self.keep(list);
+            match read_manifest_list(self.branch.manifests(), list) {
+                Ok(found) => {
+                    for manifest in found {
+                        self.keep(&manifest.file_name);
+                        let entry = manifests.entry(manifest.file_name.clone());
+                        let (_, of) = entry.or_insert_with(|| (manifest, Vec::new()));
+                        if is_needed {
+                            of.push(path.to_owned());
+                        }
+                    }
+                }
+                Err(e) => expired(e, is_needed)?,
+            }
+        }
+        if let Some(name) = &snapshot.index_manifest {
+            self.keep(name);
+            match read_index_manifest(self.branch.manifests(), name) {
+                Ok(entries) => entries.iter().for_each(|entry| self.keep(&entry.file_name)),
+                Err(e) => expired(e, has_data)?,
+            }
+        }
+        snapshot.statistics.iter().for_each(|name| self.keep(name));
+        Ok(())
+    }
+
+    /// The data files that a manifest speaks of.
+    fn manifest(&self, manifest: &ManifestFile, of: &[String]) -> Result<()> {
+        let store = self.branch.store().as_ref();
+        match read_manifest(self.branch.manifests(), manifest, &EntryRequest::default()) {
+            Ok(columns) => columns.rows().try_for_each(|row| {
+                self.keep(columns.name(row)?);
+                columns.extra_files(row)?.iter().for_each(|name| self.keep(name));
+                Ok(())
+            }),
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let is_there = |path: &String| Ok::<bool, Error>(if_there(store.get(path))?.is_some());
+                match of.iter().map(is_there).find(|there| !matches!(there, Ok(false))) {
+                    None => Ok(()),
+                    Some(there) => there.and(Err(e)),
+                }
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn keep(&self, name: &str) {
+        self.candidates.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+    }
+}
+
+fn if_there<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        other => other.map(Some),
+    }
+}

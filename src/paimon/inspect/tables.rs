@@ -1,0 +1,222 @@
+//! Metadata tables of Apache Paimon, with the columns of Java's system tables.
+//!
+//! Points in time are of UTC; Java shows them in the zone of its process. Creation times of files are recorded by the clock of
+//! their writer, whatever its zone.
+//!
+//! Source: Java's `SnapshotsTable`, `SchemasTable`, `OptionsTable`, `TagsTable`, `BranchesTable`, `ConsumersTable`.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow::datatypes::{Field, Schema};
+use serde_json::{Value as Json, json};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::inspect::tables::Rows;
+use crate::iceberg::state::At;
+use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::commit::expire::consumers;
+use crate::paimon::commit::tag_times;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::state::PaimonTable;
+use crate::parallel::Cancellation;
+
+/// The names, as Java has them but for `refs` and `entries`.
+const NAMES: [&str; 13] = [
+    "snapshots",
+    "schemas",
+    "options",
+    "tags",
+    "branches",
+    "refs",
+    "consumers",
+    "files",
+    "entries",
+    "manifests",
+    "partitions",
+    "buckets",
+    "table_indexes",
+];
+
+/// Those of one version.
+const OF_VERSIONS: [&str; 6] = ["files", "entries", "manifests", "partitions", "buckets", "table_indexes"];
+
+/// A column: its name, and its values, which may be null where it says so.
+pub(crate) type Column = (&'static str, bool, ArrayRef);
+
+pub(crate) fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+    Arc::new(values.collect::<StringArray>())
+}
+
+pub(crate) fn owned_texts(values: impl Iterator<Item = Option<String>>) -> ArrayRef {
+    Arc::new(values.collect::<StringArray>())
+}
+
+pub(crate) fn longs(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.collect::<Int64Array>())
+}
+
+pub(crate) fn ints(values: impl Iterator<Item = i32>) -> ArrayRef {
+    Arc::new(Int32Array::from_iter_values(values))
+}
+
+/// Milliseconds since the epoch.
+fn instants(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
+}
+
+/// Milliseconds of some clock.
+pub(crate) fn local_times(values: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(values.collect::<TimestampMillisecondArray>())
+}
+
+pub(crate) fn rows(columns: Vec<Column>) -> Result<Rows> {
+    let field = |(name, nullable, array): &Column| Field::new(*name, array.data_type().clone(), *nullable);
+    let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+    let batch = RecordBatch::try_new(schema.clone(), columns.into_iter().map(|(.., array)| array).collect())
+        .map_err(|e| Error::internal("the rows of a metadata table are no Arrow batch").because(e))?;
+    Ok(Rows { schema, batches: if batch.num_rows() > 0 { vec![batch] } else { Vec::new() } })
+}
+
+/// Reads a metadata table. `at` chooses the version of those that show one.
+///
+/// # Errors
+/// `InvalidInput` for a name that is none, and for `at` with a table of no one version; `NotFound` for a version that is not
+/// there, and if the table was dropped and made anew; `CorruptTable` or the store's, naming the file.
+pub(crate) fn inspect(table: &PaimonTable, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
+    if !NAMES.contains(&name) {
+        return Err(Error::invalid(format!("there is no metadata table '{name}' of tables of Apache Paimon"))
+            .hint(format!("There is: {}", NAMES.join(", "))));
+    }
+    if at.is_some() && !OF_VERSIONS.contains(&name) {
+        return Err(Error::invalid("this metadata table is about all versions of the table").hint("Leave out at="));
+    }
+    table.metadata().check_same_table()?;
+    let folder = table.folder();
+    match name {
+        "snapshots" => snapshots(&folder.snapshots()?),
+        "schemas" => schemas(folder),
+        "options" => options(table),
+        "tags" => tags(folder),
+        "branches" => branches(folder),
+        "refs" => refs(table),
+        "consumers" => rows_of_consumers(folder),
+        _ => crate::paimon::inspect::files::of_version(table, version(table, at)?.as_deref(), name, go_on),
+    }
+}
+
+/// The snapshot that `at` names; the latest without it.
+fn version(table: &PaimonTable, at: Option<&At>) -> Result<Option<Arc<Snapshot>>> {
+    let folder = table.folder();
+    Ok(match at {
+        None => table.metadata().snapshot.clone(),
+        Some(At::Snapshot(id)) => Some(Arc::new(folder.snapshot(*id)?)),
+        Some(At::Ref(name)) => match folder.tag(name) {
+            Ok(tag) => Some(Arc::new(tag.snapshot)),
+            Err(e) if e.kind() == ErrorKind::NotFound => folder.branch(name)?.latest_snapshot()?.map(Arc::new),
+            Err(e) => return Err(e),
+        },
+        Some(at @ At::TimestampMs(ms)) => {
+            let none = || Error::not_found("no snapshot is that old").with("at", at).with("path", folder.root());
+            Some(Arc::new(folder.snapshot_at_time(*ms)?.ok_or_else(none)?))
+        }
+    })
+}
+
+fn snapshots(all: &[Snapshot]) -> Result<Rows> {
+    let of = || all.iter();
+    rows(vec![
+        ("snapshot_id", false, longs(of().map(|s| Some(s.id)))),
+        ("schema_id", false, longs(of().map(|s| Some(s.schema_id)))),
+        ("commit_user", false, texts(of().map(|s| Some(s.commit_user.as_str())))),
+        ("commit_identifier", false, longs(of().map(|s| Some(s.commit_identifier)))),
+        ("commit_kind", false, texts(of().map(|s| Some(s.commit_kind.as_str())))),
+        ("commit_time", false, instants(of().map(|s| Some(s.time_ms)))),
+        ("base_manifest_list", false, texts(of().map(|s| Some(s.base_manifest_list.as_str())))),
+        ("delta_manifest_list", false, texts(of().map(|s| Some(s.delta_manifest_list.as_str())))),
+        ("changelog_manifest_list", true, texts(of().map(|s| s.changelog_manifest_list.as_deref()))),
+        ("total_record_count", true, longs(of().map(|s| s.total_record_count))),
+        ("delta_record_count", true, longs(of().map(|s| s.delta_record_count))),
+        ("changelog_record_count", true, longs(of().map(|s| s.changelog_record_count))),
+        ("watermark", true, longs(of().map(|s| s.watermark))),
+        ("next_row_id", true, longs(of().map(|s| s.next_row_id))),
+    ])
+}
+
+fn schemas(folder: &TableFolder) -> Result<Rows> {
+    let all = folder.schemas()?;
+    let of = || all.values();
+    let json = |value: Json| Some(value.to_string());
+    rows(vec![
+        ("schema_id", false, longs(of().map(|s| Some(s.id)))),
+        (
+            "fields",
+            false,
+            owned_texts(
+                of().map(|s| json(s.fields.iter().map(crate::paimon::spec::data_type::DataField::to_json).collect())),
+            ),
+        ),
+        ("partition_keys", false, owned_texts(of().map(|s| json(json!(s.partition_keys))))),
+        ("primary_keys", false, owned_texts(of().map(|s| json(json!(s.primary_keys))))),
+        ("options", false, owned_texts(of().map(|s| json(json!(s.options))))),
+        ("comment", true, texts(of().map(|s| s.comment.as_deref()))),
+        ("update_time", false, instants(of().map(|s| Some(s.time_ms)))),
+    ])
+}
+
+fn options(table: &PaimonTable) -> Result<Rows> {
+    let options = &table.table_schema().options;
+    rows(vec![
+        ("key", false, texts(options.keys().map(|k| Some(k.as_str())))),
+        ("value", false, texts(options.values().map(|v| Some(v.as_str())))),
+    ])
+}
+
+fn tags(folder: &TableFolder) -> Result<Rows> {
+    let mut all = folder.tags()?;
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let of = || all.iter();
+    let recorded = |value: &Option<Json>| value.as_ref().and_then(tag_times::duration_text);
+    rows(vec![
+        ("tag_name", false, texts(of().map(|t| Some(t.name.as_str())))),
+        ("snapshot_id", false, longs(of().map(|t| Some(t.snapshot.id)))),
+        ("schema_id", false, longs(of().map(|t| Some(t.snapshot.schema_id)))),
+        ("commit_time", false, instants(of().map(|t| Some(t.snapshot.time_ms)))),
+        ("record_count", true, longs(of().map(|t| t.snapshot.total_record_count))),
+        ("create_time", true, local_times(of().map(|t| t.create_time.as_ref().and_then(tag_times::local_time)))),
+        ("time_retained", true, owned_texts(of().map(|t| recorded(&t.time_retained)))),
+    ])
+}
+
+fn branches(folder: &TableFolder) -> Result<Rows> {
+    let mut names = folder.branches()?;
+    names.sort_unstable();
+    // When a branch was made is when its oldest schema was.
+    let made = |name: &String| -> Result<Option<i64>> {
+        let branch = folder.branch(name)?;
+        let files = folder.store().list(branch.schema_path(0).rsplit_once('/').map_or("", |(folder, _)| folder))?;
+        Ok(files.iter().map(|f| f.modified_ms).min())
+    };
+    let made = names.iter().map(made).collect::<Result<Vec<_>>>()?;
+    rows(vec![
+        ("branch_name", false, texts(names.iter().map(|n| Some(n.as_str())))),
+        ("create_time", true, instants(made.into_iter())),
+    ])
+}
+
+fn refs(table: &PaimonTable) -> Result<Rows> {
+    let all = table.refs()?;
+    rows(vec![
+        ("name", false, texts(all.iter().map(|r| Some(r.name.as_str())))),
+        ("type", false, owned_texts(all.iter().map(|r| Some(r.kind.to_ascii_uppercase())))),
+        ("snapshot_id", false, longs(all.iter().map(|r| Some(r.snapshot_id)))),
+    ])
+}
+
+fn rows_of_consumers(folder: &TableFolder) -> Result<Rows> {
+    let all = consumers(folder)?;
+    rows(vec![
+        ("consumer_id", false, texts(all.iter().map(|(id, _)| Some(id.as_str())))),
+        ("next_snapshot_id", false, longs(all.iter().map(|(_, next)| Some(*next)))),
+    ])
+}

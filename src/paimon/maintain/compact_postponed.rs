@@ -1,0 +1,163 @@
+//! Postponed buckets: rows that wait get their buckets by the hashes of their keys.
+//!
+//! They are written into files of level 0 as if they came in now, in the order in which they came, by as many buckets as
+//! their partition has. What compactions make of those files is not told here.
+//!
+//! Source: Java's `PostponeBucketCompactSplitSource`, `SparkPostponeCompactProcedure` and `PostponeUtils`.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::compact::{PaimonCompacted, PaimonCompaction, merged, partition_filter};
+use crate::data::deletes::files::DeleteCache;
+use crate::data::merge::kind_rows::as_written;
+use crate::data::read::file::read_task;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::ScanTask;
+use crate::iceberg::state::ScanRequest;
+use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::plan::compact_plan::{BucketFiles, bucket_files};
+use crate::paimon::spec::bucket::POSTPONE_BUCKET;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::state::PaimonTable;
+use crate::paimon::write::writer::{PaimonWriter, Rewritten, WriteKind};
+use crate::parallel::Cancellation;
+use crate::types::options::Options;
+
+/// Gives waiting rows their buckets, in one commit if there are any. Returns the table with them, and what was done.
+///
+/// # Errors
+/// As [`PaimonTable::compact`].
+pub(crate) fn place_waiting(
+    table: PaimonTable,
+    compaction: &PaimonCompaction,
+    go_on: Cancellation,
+) -> Result<(PaimonTable, PaimonCompacted)> {
+    let schema = table.table_schema().clone();
+    let filter = partition_filter(&table, compaction.filter.as_ref())?;
+    let buckets = bucket_files(table.metadata(), &schema, &filter, None)?;
+    let waiting: Vec<&BucketFiles> = buckets.iter().filter(|b| b.bucket == POSTPONE_BUCKET).collect();
+    let files = || waiting.iter().flat_map(|bucket| &bucket.tasks).map(|task| &task.data_file);
+    let mut done = PaimonCompacted {
+        groups: waiting.len(),
+        rewritten_files: files().count(),
+        rewritten_bytes: files().map(|f| u64::try_from(f.size_bytes).unwrap_or(0)).fold(0, u64::saturating_add),
+        ..PaimonCompacted::default()
+    };
+    if compaction.dry_run || waiting.is_empty() {
+        return Ok((table, done));
+    }
+    let mut changes = Changes { removed: files().map(|f| f.as_ref().clone()).collect(), ..Changes::default() };
+    let options = merged(&table, &compaction.options)?;
+    for (count, partitions) in by_count(&schema, &buckets, &waiting)? {
+        let written = write(&table, &options, count, &partitions, go_on);
+        let written = written.inspect_err(|_| delete(&table, &changes))?;
+        changes.added.extend(written.added);
+        changes.changelog.extend(written.changelog);
+    }
+    done.count(&changes);
+    let mut commit = Commit::new(table.folder(), changes).compacting().owning_files();
+    if !compaction.commit.snapshot_properties.is_empty() {
+        commit = commit.with_properties(compaction.commit.snapshot_properties.clone());
+    }
+    commit.run().into_result()?;
+    done.commits = 1;
+    Ok((table.after_commit()?, done))
+}
+
+/// Removes what was written. A left-over is a harmless orphan.
+fn delete(table: &PaimonTable, changes: &Changes) {
+    let files = changes.added.iter().chain(&changes.changelog);
+    files.for_each(|new| drop(table.folder().store().delete(&new.file.path)));
+}
+
+/// The partitions whose rows wait, by how many buckets they get: as many as they have, or what the table says for new ones.
+fn by_count<'b>(
+    schema: &TableSchema,
+    all: &'b [BucketFiles],
+    waiting: &[&'b BucketFiles],
+) -> Result<BTreeMap<i32, Vec<&'b BucketFiles>>> {
+    let mut known: HashMap<&[u8], i32> = HashMap::new();
+    for bucket in all.iter().filter(|b| b.bucket >= 0 && b.total_buckets > 0) {
+        let count = known.entry(&bucket.partition_row).or_insert(bucket.total_buckets);
+        if *count != bucket.total_buckets {
+            let both = format!("a partition has {count} buckets by some files, and {} by others", bucket.total_buckets);
+            return Err(Error::corrupt(both).hint("Java Paimon's rescale job gives its rows one number of buckets"));
+        }
+    }
+    const DEFAULT: &str = "postpone.default-bucket-num";
+    let default = schema.options().integer(DEFAULT)?.unwrap_or(1);
+    let default = i32::try_from(default).ok().filter(|n| *n > 0);
+    let default =
+        default.ok_or_else(|| Error::invalid("partitions have one bucket at least").with("option", DEFAULT))?;
+    let mut out: BTreeMap<i32, Vec<&BucketFiles>> = BTreeMap::new();
+    for bucket in waiting {
+        let count = known.get(&bucket.partition_row[..]).copied().unwrap_or(default);
+        out.entry(count).or_default().push(bucket);
+    }
+    Ok(out)
+}
+
+/// Writes the waiting rows of some partitions.
+fn write(
+    table: &PaimonTable,
+    options: &BTreeMap<String, String>,
+    count: i32,
+    partitions: &[&BucketFiles],
+    go_on: Cancellation,
+) -> Result<crate::paimon::write::writer::NewFiles> {
+    let mut parts = table.table_schema().parts();
+    parts.options = options.clone();
+    parts.options.insert("bucket".to_owned(), count.to_string());
+    let real = table.with_schema(TableSchema::new(parts)?);
+    let context = as_written(table.scan_newest(ScanRequest::default())?.context());
+    let (store, cache) = (table.folder().store(), DeleteCache::default());
+    let mut writer = PaimonWriter::again(&real, WriteKind::Add, false, Rewritten::default())?;
+    let written = partitions.iter().try_for_each(|bucket| {
+        in_order(bucket).into_iter().try_for_each(|task| {
+            for rows in read_task(store, &context, task, &cache)? {
+                go_on()?;
+                writer.write(&rows?).with("rewritten", &task.data_file.path)?;
+            }
+            Ok(())
+        })
+    });
+    match written {
+        Ok(()) => writer.finish(),
+        Err(e) => {
+            let _ = writer.abort();
+            Err(e)
+        }
+    }
+}
+
+/// The files of a bucket in the order in which they were made.
+fn in_order(bucket: &BucketFiles) -> Vec<&ScanTask> {
+    let mut files: Vec<(Option<i64>, &ScanTask)> =
+        bucket.files.iter().map(|f| f.creation_time_ms).zip(&bucket.tasks).collect();
+    files.sort_by_key(|(made, _)| *made);
+    files.into_iter().map(|(_, task)| task).collect()
+}
+
+/// Whether the rows of a table wait for their buckets.
+pub(crate) fn waits(options: &Options<'_>) -> Result<bool> {
+    Ok(options.bucket()? == POSTPONE_BUCKET)
+}
+
+/// Files of real buckets: those that rows wait in are not compacted as they are.
+pub(crate) fn placed(buckets: Vec<BucketFiles>) -> Vec<BucketFiles> {
+    buckets.into_iter().filter(|bucket| bucket.bucket != POSTPONE_BUCKET).collect()
+}
+
+/// Two steps of one compaction.
+pub(crate) fn both(first: &PaimonCompacted, then: &PaimonCompacted) -> PaimonCompacted {
+    PaimonCompacted {
+        groups: first.groups + then.groups,
+        rewritten_files: first.rewritten_files + then.rewritten_files,
+        rewritten_bytes: first.rewritten_bytes.saturating_add(then.rewritten_bytes),
+        added_files: first.added_files + then.added_files,
+        added_bytes: first.added_bytes.saturating_add(then.added_bytes),
+        upgraded_files: first.upgraded_files + then.upgraded_files,
+        changelog_files: first.changelog_files + then.changelog_files,
+        commits: first.commits + then.commits,
+    }
+}

@@ -1,0 +1,66 @@
+//! Where a table's manifests, the lists of them and its index manifests are read from.
+
+use std::sync::Arc;
+
+use crate::codec::avro::{ManifestCache, OpenFile};
+use crate::error::{Error, Result};
+use crate::paimon::spec::partition::manifest_path;
+use crate::store::Store;
+
+/// The folder of a table's manifests. None of its files ever changes, so those that were read may be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct ManifestFolder<'m> {
+    /// Where it is.
+    pub store: &'m dyn Store,
+    root: &'m str,
+    kept: Option<&'m ManifestCache>,
+}
+
+impl<'m> ManifestFolder<'m> {
+    /// That of the table in a folder.
+    pub fn new(store: &'m dyn Store, root: &'m str) -> ManifestFolder<'m> {
+        ManifestFolder { store, root, kept: None }
+    }
+
+    /// The same, of which files are kept. What must see that a file is gone can't use it.
+    #[must_use]
+    pub fn keeping(self, kept: &'m ManifestCache) -> ManifestFolder<'m> {
+        ManifestFolder { kept: Some(kept), ..self }
+    }
+
+    /// The path of a file.
+    ///
+    /// # Errors
+    /// As [`manifest_path`].
+    pub fn path(&self, name: &str) -> Result<String> {
+        manifest_path(self.root, name)
+    }
+
+    /// A file, which is `what`, and what `read` makes of it.
+    ///
+    /// # Errors
+    /// Those of the store and of `read`; `CorruptTable` or `Unsupported` if it is not Avro; all name the file.
+    pub fn read<T>(&self, what: &'static str, name: &str, read: impl FnOnce(&Arc<OpenFile>) -> Result<T>) -> Result<T> {
+        let path = self.path(name)?;
+        let load = || self.store.get(&path);
+        let file = match self.kept {
+            Some(kept) => kept.open(&path, load),
+            None => load().and_then(OpenFile::parse).map(Arc::new),
+        };
+        file.and_then(|file| read(&file)).map_err(|e| self.unread(e, what, &path))
+    }
+
+    /// An error of a file, which is `what`. It is loaded anew when it is asked for the next time.
+    fn unread(&self, e: Error, what: &'static str, path: &str) -> Error {
+        self.kept.iter().for_each(|kept| kept.forget(path));
+        e.with(what, path)
+    }
+
+    /// An error of a manifest that was read by parts.
+    pub(crate) fn unread_manifest(&self, e: Error, name: &str) -> Error {
+        match self.path(name) {
+            Ok(path) => self.unread(e, "manifest", &path),
+            Err(_) => e,
+        }
+    }
+}

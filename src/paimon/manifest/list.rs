@@ -1,0 +1,160 @@
+//! Manifest lists: one entry for each manifest, with what lets planning skip it.
+//!
+//! Source: Paimon specification, "Manifest List"; Java's `ManifestFileMeta` for the ranges.
+
+use crate::codec::avro::{Budget, Compiled, Cursor, Node, OpenFile, Step, compile};
+use crate::error::{Error, Result};
+use crate::paimon::spec::partition::checked_name;
+use crate::paimon::spec::stats::SimpleStats;
+use crate::paimon::spec::stats_decode::{RawStats, StatsSteps, is_stats, require};
+
+/// A manifest of a snapshot. A range of `None` is not known: it may hold anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ManifestFile {
+    /// Its name in the folder of manifests.
+    pub file_name: String,
+    /// Its length.
+    pub file_size: i64,
+    /// Entries that add a file.
+    pub added_files: i64,
+    /// Entries that delete one.
+    pub deleted_files: i64,
+    /// Statistics of its entries' partitions.
+    pub partition_stats: SimpleStats,
+    /// The schema it was written with.
+    pub schema_id: i64,
+    /// The least and the greatest bucket.
+    pub buckets: Option<(i32, i32)>,
+    /// The least and the greatest level.
+    pub levels: Option<(i32, i32)>,
+    /// The least and the greatest row id, both ends included.
+    pub row_ids: Option<(i64, i64)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    FileName,
+    FileSize,
+    AddedFiles,
+    DeletedFiles,
+    PartitionStats,
+    SchemaId,
+    MinBucket,
+    MaxBucket,
+    MinLevel,
+    MaxLevel,
+    MinRowId,
+    MaxRowId,
+}
+
+/// Paimon's members have no ids.
+const COLUMNS: &[(i32, &str, Column)] = &[
+    (0, "_FILE_NAME", Column::FileName),
+    (0, "_FILE_SIZE", Column::FileSize),
+    (0, "_NUM_ADDED_FILES", Column::AddedFiles),
+    (0, "_NUM_DELETED_FILES", Column::DeletedFiles),
+    (0, "_PARTITION_STATS", Column::PartitionStats),
+    (0, "_SCHEMA_ID", Column::SchemaId),
+    (0, "_MIN_BUCKET", Column::MinBucket),
+    (0, "_MAX_BUCKET", Column::MaxBucket),
+    (0, "_MIN_LEVEL", Column::MinLevel),
+    (0, "_MAX_LEVEL", Column::MaxLevel),
+    (0, "_MIN_ROW_ID", Column::MinRowId),
+    (0, "_MAX_ROW_ID", Column::MaxRowId),
+];
+
+/// Columns without which there is nothing to read, first in the table.
+const REQUIRED: usize = 4;
+
+/// Reads a manifest list: its entries in order.
+///
+/// # Errors
+/// `CorruptTable` if the bytes are no manifest list; `Unsupported` for an unknown codec.
+pub fn decode_manifest_list(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
+    decode_entries(&OpenFile::parse(bytes)?)
+}
+
+/// As [`decode_manifest_list`].
+///
+/// # Errors
+/// As [`decode_manifest_list`].
+pub(crate) fn decode_entries<B: AsRef<[u8]>>(file: &OpenFile<B>) -> Result<Vec<ManifestFile>> {
+    let head = file.head()?;
+    let schema = head.schema_json()?;
+    let layout = LAYOUTS.get(schema.len(), |l| l.schema == schema, || Layout::new(schema))?;
+    file.decode_records(|cursor| layout.manifest(cursor))
+}
+
+static LAYOUTS: Compiled<Layout> = Compiled::new();
+
+struct Layout {
+    schema: String,
+    steps: Vec<Step<Column>>,
+    stats: StatsSteps,
+}
+
+/// The ends of a range, as far as they are known.
+#[derive(Default)]
+struct Ends<T>(Option<T>, Option<T>);
+
+impl<T> Ends<T> {
+    fn range(self) -> Option<(T, T)> {
+        self.0.zip(self.1)
+    }
+}
+
+impl Layout {
+    fn new(schema_json: &str) -> Result<Layout> {
+        let schema = Node::parse(schema_json)?;
+        let members = schema.members().ok_or_else(|| Error::corrupt("the manifest list's schema is no record"))?;
+        let mut budget = Budget::default();
+        let steps = compile(members, COLUMNS, &mut budget, |column, node| match column {
+            Column::FileName => node.is_prefixed(),
+            Column::PartitionStats => is_stats(node),
+            _ => node.is_integer(),
+        })?;
+        require(&steps, COLUMNS.get(..REQUIRED).unwrap_or_default(), "manifest list")?;
+        let stats = members.iter().find(|m| m.pick(COLUMNS) == Some(Column::PartitionStats));
+        let stats = stats.map(|m| StatsSteps::new(m.node.optional().1, &mut budget)).transpose()?;
+        Ok(Layout { schema: schema_json.to_owned(), steps, stats: stats.unwrap_or_default() })
+    }
+
+    fn manifest(&self, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {
+        let mut out = ManifestFile::default();
+        let (mut buckets, mut levels, mut row_ids) = (Ends::default(), Ends::default(), Ends::default());
+        for step in &self.steps {
+            let Some(column) = step.wanted(cursor)? else { continue };
+            match column {
+                Column::FileName => checked_name(cursor.string()?)?.clone_into(&mut out.file_name),
+                Column::FileSize => out.file_size = count(cursor.long()?)?,
+                Column::AddedFiles => out.added_files = count(cursor.long()?)?,
+                Column::DeletedFiles => out.deleted_files = count(cursor.long()?)?,
+                Column::PartitionStats => {
+                    let mut stats = RawStats::default();
+                    *cursor = self.stats.read(cursor.clone(), &mut stats)?;
+                    out.partition_stats = stats.to_stats();
+                }
+                Column::SchemaId => out.schema_id = cursor.long()?,
+                Column::MinBucket => buckets.0 = Some(cursor.int()?),
+                Column::MaxBucket => buckets.1 = Some(cursor.int()?),
+                Column::MinLevel => levels.0 = Some(cursor.int()?),
+                Column::MaxLevel => levels.1 = Some(cursor.int()?),
+                Column::MinRowId => row_ids.0 = Some(cursor.long()?),
+                Column::MaxRowId => row_ids.1 = Some(cursor.long()?),
+            }
+        }
+        if out.file_name.is_empty() {
+            return Err(Error::corrupt("an entry of the manifest list has no name"));
+        }
+        (out.buckets, out.levels, out.row_ids) = (buckets.range(), levels.range(), row_ids.range());
+        Ok(out)
+    }
+}
+
+fn count(v: i64) -> Result<i64> {
+    if v < 0 { Err(Error::corrupt(format!("the manifest list counts {v} files or bytes"))) } else { Ok(v) }
+}
+
+#[cfg(test)]
+#[path = "list_tests.rs"]
+mod tests;

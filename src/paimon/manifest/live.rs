@@ -1,0 +1,319 @@
+//! The live files of a snapshot: what its manifests added and none of them deleted afterwards.
+//!
+//! The manifests that delete something are read for that first; then each manifest's additions stand alone, so that manifests
+//! can be read side by side and no more is kept than what was deleted.
+//!
+//! Source: Paimon specification, "Data Manifest"; Java's `FileEntry.readDeletedEntries`.
+
+use std::collections::HashMap;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use super::columns::Decoder;
+use super::entries::{ADD, DELETE, EntryColumns, EntryRequest, Identity};
+use super::folder::ManifestFolder;
+use super::list::{ManifestFile, decode_entries};
+use crate::codec::avro::OpenFile;
+use crate::error::Result;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::parallel::{go_on, in_stages, threads};
+
+/// An entry among those of a list of manifests: by manifest, then by its place there.
+type Place = (usize, u32);
+
+/// Files that manifests delete, and where.
+#[derive(Debug, Default)]
+pub struct DeletedFiles {
+    by_name: HashMap<Box<[u8]>, Vec<(OwnedIdentity, Place)>>,
+}
+
+/// Live additions of one manifest, or of a part of it.
+#[derive(Clone, Debug, Default)]
+pub struct LiveEntries {
+    /// All its additions that the request keeps.
+    pub columns: EntryColumns,
+    /// The rows of those that are live, ascending.
+    pub rows: Vec<u32>,
+}
+
+/// Looks at live additions one by one as they are decoded, and makes something of those that it wants. One for each part of
+/// a manifest.
+pub trait Judge {
+    /// What it makes.
+    type Out: Send;
+
+    /// Whether it wants the entry in a row, which is the last one.
+    ///
+    /// # Errors
+    /// Its own.
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool>;
+
+    /// All that it wanted.
+    fn end(self, columns: EntryColumns) -> Self::Out;
+}
+
+/// As [`Identity`], without the name.
+#[derive(Debug)]
+struct OwnedIdentity {
+    partition: Box<[u8]>,
+    bucket: i32,
+    level: i32,
+    extra_files: Option<Box<[u8]>>,
+    embedded_index: Option<Box<[u8]>>,
+    external_path: Option<Box<[u8]>>,
+}
+
+impl OwnedIdentity {
+    fn of(identity: Identity<'_>) -> OwnedIdentity {
+        OwnedIdentity {
+            partition: identity.partition.into(),
+            bucket: identity.bucket,
+            level: identity.level,
+            extra_files: identity.extra_files.map(Into::into),
+            embedded_index: identity.embedded_index.map(Into::into),
+            external_path: identity.external_path.map(Into::into),
+        }
+    }
+
+    fn is(&self, name: &[u8], other: &Identity<'_>) -> bool {
+        let own = Identity {
+            partition: &self.partition,
+            bucket: self.bucket,
+            level: self.level,
+            name,
+            extra_files: self.extra_files.as_deref(),
+            embedded_index: self.embedded_index.as_deref(),
+            external_path: self.external_path.as_deref(),
+        };
+        own == *other
+    }
+}
+
+impl DeletedFiles {
+    /// What a list of manifests deletes, of what `keep` of the request keeps.
+    ///
+    /// # Errors
+    /// As [`read_manifest`].
+    pub fn read(
+        from: ManifestFolder<'_>,
+        manifests: &[ManifestFile],
+        request: &EntryRequest<'_>,
+    ) -> Result<DeletedFiles> {
+        let deleting: Vec<usize> =
+            manifests.iter().enumerate().filter(|(_, m)| m.deleted_files > 0).map(|(i, _)| i).collect();
+        let wanted = EntryRequest { kind: Some(DELETE), keep: request.keep, ..EntryRequest::default() };
+        let files: Vec<&ManifestFile> = deleting.iter().filter_map(|m| manifests.get(*m)).collect();
+        let batches = read_parts(from, &files, &wanted, |_| Ok(Everything(|columns| columns)))?;
+        let mut out = DeletedFiles::default();
+        for (manifest, columns) in deleting.iter().zip(&batches) {
+            columns.iter().for_each(|part| out.add(*manifest, part));
+        }
+        Ok(out)
+    }
+
+    /// Takes note of the deletions of manifest number `manifest`.
+    pub fn add(&mut self, manifest: usize, columns: &EntryColumns) {
+        for row in columns.rows().filter(|row| columns.kind.get(*row) == Some(&DELETE)) {
+            let identity = columns.identity(row);
+            let place = (manifest, columns.place.get(row).copied().unwrap_or_default());
+            let same_name = self.by_name.entry(identity.name.into()).or_default();
+            match same_name.iter_mut().find(|(known, _)| known.is(identity.name, &identity)) {
+                Some((_, last)) => *last = place.max(*last),
+                None => same_name.push((OwnedIdentity::of(identity), place)),
+            }
+        }
+    }
+
+    /// Whether the addition in a row of manifest number `manifest` is deleted by a later entry.
+    pub fn is_deleted(&self, manifest: usize, columns: &EntryColumns, row: usize) -> bool {
+        if self.by_name.is_empty() {
+            return false;
+        }
+        let identity = columns.identity(row);
+        let place = (manifest, columns.place.get(row).copied().unwrap_or_default());
+        let same_name = self.by_name.get(identity.name).map(|v| &v[..]).unwrap_or_default();
+        same_name.iter().any(|(known, deleted)| *deleted > place && known.is(identity.name, &identity))
+    }
+
+    /// The live additions of a list of manifests, part by part: `work` gets each part with the place of its manifest in the
+    /// list. What it gives comes in the order of manifests and parts; nothing else is kept.
+    ///
+    /// # Errors
+    /// As [`read_manifest`]; those of `work`.
+    pub fn live_parts<T: Send>(
+        &self,
+        from: ManifestFolder<'_>,
+        manifests: &[ManifestFile],
+        request: &EntryRequest<'_>,
+        work: impl Fn(usize, LiveEntries) -> Result<T> + Sync,
+    ) -> Result<Vec<Vec<T>>> {
+        let judge = |manifest: usize| {
+            let work = &work;
+            Ok(Everything(move |columns: EntryColumns| {
+                let rows = columns.rows().map(|row| row as u32).collect();
+                work(manifest, LiveEntries { columns, rows })
+            }))
+        };
+        let parts = self.judged_parts(from, manifests, request, judge)?;
+        parts.into_iter().map(|of_manifest| of_manifest.into_iter().collect()).collect()
+    }
+
+    /// What judges make of the live additions of a list of manifests, on as many threads as pay off, in the order of manifests
+    /// and their parts. `judge` makes one for a part of the manifest at a place in the list.
+    ///
+    /// # Errors
+    /// As [`read_manifest`]; those of the judges.
+    pub fn judged_parts<J: Judge>(
+        &self,
+        from: ManifestFolder<'_>,
+        manifests: &[ManifestFile],
+        request: &EntryRequest<'_>,
+        judge: impl Fn(usize) -> Result<J> + Sync,
+    ) -> Result<Vec<Vec<J::Out>>> {
+        let adding: Vec<usize> =
+            manifests.iter().enumerate().filter(|(_, m)| m.added_files > 0).map(|(i, _)| i).collect();
+        let files: Vec<&ManifestFile> = adding.iter().filter_map(|m| manifests.get(*m)).collect();
+        let wanted = EntryRequest { kind: Some(ADD), ..*request };
+        read_parts(from, &files, &wanted, |i| {
+            let manifest = adding.get(i).copied().unwrap_or_default();
+            Ok(OfLive { deleted: self, manifest, judge: judge(manifest)? })
+        })
+    }
+}
+
+/// Wants all entries, and gives what is made of them.
+struct Everything<F>(F);
+
+impl<T: Send, F: FnOnce(EntryColumns) -> T> Judge for Everything<F> {
+    type Out = T;
+
+    fn wants(&mut self, _: &EntryColumns, _: usize) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn end(self, columns: EntryColumns) -> T {
+        (self.0)(columns)
+    }
+}
+
+/// Asks a judge about additions that are live.
+struct OfLive<'d, J> {
+    deleted: &'d DeletedFiles,
+    manifest: usize,
+    judge: J,
+}
+
+impl<J: Judge> Judge for OfLive<'_, J> {
+    type Out = J::Out;
+
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+        Ok(!self.deleted.is_deleted(self.manifest, columns, row) && self.judge.wants(columns, row)?)
+    }
+
+    fn end(self, columns: EntryColumns) -> J::Out {
+        self.judge.end(columns)
+    }
+}
+
+/// The live files of a list of manifests, in order.
+///
+/// # Errors
+/// As [`read_manifest`].
+pub fn live_files(
+    from: ManifestFolder<'_>,
+    manifests: &[ManifestFile],
+    request: &EntryRequest<'_>,
+) -> Result<Vec<LiveEntries>> {
+    let deleted = DeletedFiles::read(from, manifests, request)?;
+    let parts = deleted.live_parts(from, manifests, request, |_, entries| Ok(entries))?;
+    Ok(parts.into_iter().flatten().collect())
+}
+
+/// Blocks of a manifest that one thread decodes at a time: some hundred entries of a small manifest, thousands of a large one.
+const BLOCKS_AT_ONCE: RangeInclusive<usize> = 4..=16;
+
+/// A manifest, and some of its blocks.
+type ManifestPart = (Arc<OpenFile>, Range<usize>);
+
+/// Decodes manifests on as many threads as pay off, each in parts: `judge` makes what looks at a part's entries, for the
+/// manifest at a place in the list.
+fn read_parts<J: Judge>(
+    from: ManifestFolder<'_>,
+    manifests: &[&ManifestFile],
+    request: &EntryRequest<'_>,
+    judge: impl Fn(usize) -> Result<J> + Sync,
+) -> Result<Vec<Vec<J::Out>>> {
+    if manifests.is_empty() {
+        return Ok(Vec::new());
+    }
+    let name_of = |i: usize| manifests.get(i).map(|m| m.file_name.as_str()).unwrap_or_default();
+    let prepare = |i: usize| -> Result<Vec<ManifestPart>> {
+        go_on()?;
+        let file = from.read("manifest", name_of(i), |file| Ok(file.clone()))?;
+        let (count, (least, most)) = (file.blocks().len(), BLOCKS_AT_ONCE.into_inner());
+        let at_once = count.div_ceil(threads(usize::MAX)).clamp(least, most);
+        let part = |start: usize| (file.clone(), start..start.saturating_add(at_once).min(count));
+        Ok((0..count).step_by(at_once).map(part).collect())
+    };
+    in_stages(from.store.at_once(), manifests.len(), prepare, Decoder::default, |decoder, i, (file, part)| {
+        go_on()?;
+        let mut judge = judge(i)?;
+        let mut wants = |columns: &EntryColumns, row| judge.wants(columns, row);
+        let columns = decoder.decode_blocks(&file, part, request, &mut wants);
+        Ok(judge.end(columns.map_err(|e| from.unread_manifest(e, name_of(i)))?))
+    })
+}
+
+/// Reads one manifest.
+///
+/// # Errors
+/// Those of the store; as [`super::columns::decode_manifest`], naming the manifest.
+pub fn read_manifest(
+    from: ManifestFolder<'_>,
+    manifest: &ManifestFile,
+    request: &EntryRequest<'_>,
+) -> Result<EntryColumns> {
+    go_on()?;
+    from.read("manifest", &manifest.file_name, |file| Decoder::default().decode(file, request))
+}
+
+/// Reads a manifest list by its name.
+///
+/// # Errors
+/// Those of the store; as [`super::list::decode_manifest_list`], naming the list.
+pub fn read_manifest_list(from: ManifestFolder<'_>, name: &str) -> Result<Vec<ManifestFile>> {
+    from.read("manifest list", name, |file| decode_entries(file))
+}
+
+/// The manifests of the files that a snapshot has, in order: those of all commits before, then those of its own.
+///
+/// # Errors
+/// As [`read_manifest_list`].
+pub fn data_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    let mut out = read_manifest_list(from, &snapshot.base_manifest_list)?;
+    out.extend(read_manifest_list(from, &snapshot.delta_manifest_list)?);
+    Ok(out)
+}
+
+/// The manifests of a snapshot's own entries.
+///
+/// # Errors
+/// As [`read_manifest_list`].
+pub fn delta_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    read_manifest_list(from, &snapshot.delta_manifest_list)
+}
+
+/// The manifests of a snapshot's changelog files; none if it has none.
+///
+/// # Errors
+/// As [`read_manifest_list`].
+pub fn changelog_manifests(from: ManifestFolder<'_>, snapshot: &Snapshot) -> Result<Vec<ManifestFile>> {
+    match &snapshot.changelog_manifest_list {
+        Some(name) => read_manifest_list(from, name),
+        None => Ok(Vec::new()),
+    }
+}
+
+#[cfg(test)]
+#[path = "live_tests.rs"]
+mod tests;

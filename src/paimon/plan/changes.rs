@@ -1,0 +1,310 @@
+//! What happened between two snapshots: the files that appends added, the changelog files that commits wrote, or the difference
+//! of two states.
+//!
+//! Files of appends and changelogs are read each for itself, their rows as they are; deletion vectors don't apply. A difference is
+//! taken bucket by bucket, of the files that only one of both states has, as Java does.
+//!
+//! Commits whose snapshots have expired count as long as their changelogs are kept, for which Java has to read a stream.
+//!
+//! Source: Java's `IncrementalDeltaStartingScanner`, `IncrementalDiffStartingScanner`, `SnapshotReaderImpl` and
+//! `NextSnapshotFetcher`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::deletes::DeletionVectors;
+use super::files::{BatchJudge, Judged, Pruner};
+use super::index::drop_by_index_files;
+use super::planner::{Buckets, Entry, Plan, PlanCounters, PlanInput, PlannedSplit, count, files_of, live_files};
+use super::rules::Rules;
+use super::splits::Splitter;
+use super::travel::{Between, ChangeMode};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::task::{Change, ChangeOperation, ScanTask};
+use crate::paimon::catalog::filesystem::TableFolder;
+use crate::paimon::commit::expire::is_still_told;
+use crate::paimon::manifest::entries::{DELETE, EntryRequest};
+use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::live::{Judge, changelog_manifests, data_manifests, delta_manifests, read_manifest};
+use crate::paimon::spec::partition::manifest_path;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::parallel::Cancellation;
+use crate::store::in_parallel;
+
+/// Plans changes. The snapshot of `input` does not matter; its schema and options are those of the scan.
+///
+/// # Errors
+/// As [`super::planner::plan`]; `NotFound` if a snapshot between is gone, and its changelog too; `Unsupported` for changes that Java can't tell either.
+pub fn plan_changes(input: &PlanInput, folder: &TableFolder, between: &Between, go_on: Cancellation) -> Result<Plan> {
+    let planned = match between.mode {
+        ChangeMode::Delta => listed(input, folder, between, &Rules::of_delta(input)?, go_on),
+        ChangeMode::Changelog => listed(input, folder, between, &Rules::of_changelog(input)?, go_on),
+        ChangeMode::Diff => difference(input, between, go_on),
+    };
+    planned.with("after snapshot", between.start).with("snapshot", between.end.id)
+}
+
+/// What to do about a commit that is gone.
+const KEPT: &str = "Changes can be told only as far back as snapshots or their changelogs are kept, and what commits added only where \
+                    the table had no changelog producer when they expired; without since= all that are kept are told";
+
+/// The commits whose files count. Those whose snapshots have expired are read by their changelogs, where these are kept longer.
+fn commits(folder: &TableFolder, between: &Between) -> Result<Vec<Arc<Snapshot>>> {
+    let first = between.start.saturating_add(1);
+    let count = usize::try_from(between.end.id.saturating_sub(first)).unwrap_or_default();
+    let before_end = in_parallel(folder.store().as_ref(), count, |i| {
+        folder.commit_left(first.saturating_add(i as i64)).map(Arc::new).hint(KEPT)
+    })?;
+    Ok(before_end.into_iter().chain([between.end.clone()]).filter(|s| counts(between.mode, s)).collect())
+}
+
+/// Whether the files of a commit count: appends alone for [`ChangeMode::Delta`], none that overwrite for [`ChangeMode::Changelog`].
+fn counts(mode: ChangeMode, commit: &Snapshot) -> bool {
+    match mode {
+        ChangeMode::Delta => commit.commit_kind == "APPEND",
+        _ => commit.commit_kind != "OVERWRITE",
+    }
+}
+
+/// The number of the earliest commit from which on all up to `end` can be told; `None` if that has left nothing. What a commit
+/// added may have gone while the table had a changelog producer, though its changelog is kept.
+///
+/// # Errors
+/// Those of the store.
+pub fn earliest_told(folder: &TableFolder, mode: ChangeMode, end: i64) -> Result<Option<i64>> {
+    let lasting = folder.lasting_from()?;
+    let (half, whole): (Vec<i64>, Vec<i64>) = folder.snapshot_ids()?.into_iter().partition(|id| *id < lasting);
+    let half = half_told(folder, mode, &half)?;
+    let changelogs = folder.changelogs()?;
+    let told = in_parallel(folder.store().as_ref(), changelogs.len(), |i| {
+        let Some(commit) = changelogs.get(i) else { return Ok(None) };
+        let list = match mode {
+            ChangeMode::Delta => Some(&commit.delta_manifest_list),
+            _ => commit.changelog_manifest_list.as_ref(),
+        };
+        let Some(list) = list.filter(|_| counts(mode, commit)) else { return Ok(Some(commit.id)) };
+        match folder.store().size(&manifest_path(folder.root(), list)?) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            size => size.map(|_| Some(commit.id)),
+        }
+    })?;
+    let told: HashSet<i64> = told.into_iter().flatten().chain(half).chain(whole).collect();
+    let mut first = end;
+    while told.contains(&first.saturating_sub(1)) {
+        first = first.saturating_sub(1);
+    }
+    Ok(told.contains(&end).then_some(first))
+}
+
+/// Those of the snapshots on which an expiry has begun whose changes can still be told: they may be about to become changelogs.
+fn half_told(folder: &TableFolder, mode: ChangeMode, ids: &[i64]) -> Result<Vec<i64>> {
+    let mut out = Vec::new();
+    for id in ids {
+        let commit = match folder.commit_left(*id) {
+            Err(e) if e.kind() == ErrorKind::NotFound => continue,
+            commit => commit?,
+        };
+        if !counts(mode, &commit) || is_still_told(folder, &commit, mode == ChangeMode::Delta)? {
+            out.push(*id);
+        }
+    }
+    Ok(out)
+}
+
+/// The files of commits, one commit after the other.
+fn listed(
+    input: &PlanInput,
+    folder: &TableFolder,
+    between: &Between,
+    rules: &Rules,
+    go_on: Cancellation,
+) -> Result<Plan> {
+    let began = Instant::now();
+    let store = input.store.as_ref();
+    let commits = commits(folder, between)?;
+    let lists = in_parallel(store, commits.len(), |i| {
+        let Some(commit) = commits.get(i) else { return Ok(Vec::new()) };
+        let found = match between.mode {
+            ChangeMode::Changelog => changelog_manifests(input.manifests(), commit),
+            _ => delta_manifests(input.manifests(), commit),
+        };
+        found.map_err(|e| match e.kind() {
+            ErrorKind::NotFound => {
+                let error = Error::not_found(format!("what snapshot {} changed has expired", commit.id));
+                error.with("path", &input.root).hint(KEPT).because(e)
+            }
+            _ => e,
+        })
+    })?;
+    let pruner = Pruner::new(input, rules)?;
+    let mut counters = PlanCounters::default();
+    let (mut manifests, mut of_commit) = (Vec::new(), Vec::new());
+    for (ordinal, list) in lists.into_iter().enumerate() {
+        for manifest in pruner.manifests(list, &mut counters)? {
+            manifests.push(manifest);
+            of_commit.push(ordinal);
+        }
+    }
+    counters.list_ms = began.elapsed().as_secs_f64() * 1e3;
+    let files = added_files(input, &pruner, &manifests, go_on)?;
+    files.iter().for_each(|judged| judged.count(&mut counters));
+    let buckets = Buckets::of(&pruner, &files)?;
+    let deletes = DeletionVectors::default();
+    let splitter = Splitter::new(input, rules, &files, &deletes)?;
+    let mut splits = Vec::new();
+    for (group, bucket, entries) in buckets.iter() {
+        let names =
+            entries.iter().map(|e| Ok((files_name(&files, *e)?.to_owned(), *e))).collect::<Result<HashMap<_, _>>>()?;
+        let change = |task: &ScanTask| -> Result<Box<Change>> {
+            let name = task.data_file.path.rsplit('/').next().unwrap_or_default();
+            let entry = names.get(name).or_else(|| entries.first());
+            let ordinal = entry.and_then(|e| of_commit.get(e.batch)).copied().unwrap_or_default();
+            let commit = commits.get(ordinal).ok_or_else(|| Error::internal("a file of no commit"))?;
+            Ok(inserted(ordinal, commit.id))
+        };
+        for split in splitter.bucket(group, bucket, entries)? {
+            splits.push(apart(split, &change)?);
+        }
+    }
+    counters.files_after_values = counters.files_after_values.saturating_sub(splitter.left_out());
+    let mut splits = drop_by_index_files(input, splits, &splitter.index_files())?;
+    splits.retain(|s| !s.tasks.is_empty());
+    count(&splits, &mut counters);
+    Ok(Plan { splits, counters })
+}
+
+fn files_name(files: &[Judged], e: Entry) -> Result<&str> {
+    let judged = files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?;
+    // A file elsewhere keeps its name.
+    Ok(match judged.columns.external(e.row)? {
+        Some(path) => path.rsplit('/').next().unwrap_or_default(),
+        None => judged.columns.name(e.row)?,
+    })
+}
+
+fn inserted(ordinal: usize, commit_snapshot_id: i64) -> Box<Change> {
+    let ordinal = i32::try_from(ordinal).unwrap_or(i32::MAX);
+    let operation = ChangeOperation::Insert;
+    Box::new(Change { operation, ordinal, commit_snapshot_id, removed_by: None, commit: None })
+}
+
+/// The entries of manifests, none of which may delete a file.
+fn added_files(
+    input: &PlanInput,
+    pruner: &Pruner<'_>,
+    manifests: &[ManifestFile],
+    go_on: Cancellation,
+) -> Result<Vec<Judged>> {
+    let store = input.store.as_ref();
+    let keep = |partition: &[u8], bucket, total| pruner.keeps(partition, bucket, total);
+    let request = EntryRequest { keep: Some(&keep), ..pruner.request() };
+    in_parallel(store, manifests.len(), |i| {
+        go_on()?;
+        let Some(file) = manifests.get(i) else { return Ok(Judged::default()) };
+        let columns = read_manifest(input.manifests(), file, &request)?;
+        if columns.kind.contains(&DELETE) {
+            return Err(Error::unsupported("changes can't be told of a commit that appends and deletes files")
+                .with("manifest", &file.file_name));
+        }
+        let mut judge = BatchJudge::new(pruner);
+        for row in columns.rows() {
+            judge.wants(&columns, row).with("manifest", &file.file_name)?;
+        }
+        Ok(judge.end(columns))
+    })
+}
+
+/// A split of files that are read each for itself, as changes.
+fn apart(split: PlannedSplit, change: &dyn Fn(&ScanTask) -> Result<Box<Change>>) -> Result<PlannedSplit> {
+    let mut tasks = Vec::new();
+    for task in &split.tasks {
+        for file in files_of(task) {
+            let change = Some(change(file)?);
+            tasks.push(ScanTask { residual: task.residual.clone(), change, ..file.clone() });
+        }
+    }
+    Ok(PlannedSplit { tasks, ..split })
+}
+
+/// The difference of two states.
+fn difference(input: &PlanInput, between: &Between, go_on: Cancellation) -> Result<Plan> {
+    let before = between.before.as_ref().ok_or_else(|| Error::internal("a difference without the state before"))?;
+    check_buckets(input, before, &between.end)?;
+    let rules = Rules::of_state(input)?;
+    let pruner = Pruner::new(input, &rules)?;
+    let mut counters = PlanCounters::default();
+    let [old, new] = [before, &between.end].map(|snapshot| -> Result<_> {
+        let manifests = data_manifests(input.manifests(), snapshot)?;
+        let manifests = pruner.manifests(manifests, &mut counters)?;
+        let files = live_files(input, &pruner, &manifests, &mut counters, go_on)?;
+        let buckets = Buckets::of(&pruner, &files)?;
+        let deletes = match rules.deletion_vectors {
+            true => DeletionVectors::load(input.manifests(), snapshot, &buckets.keys())?,
+            false => DeletionVectors::default(),
+        };
+        Ok((files, buckets, deletes))
+    });
+    let ((old_files, old_buckets, old_deletes), (new_files, new_buckets, new_deletes)) = (old?, new?);
+    let of_old = Splitter::new(input, &rules, &old_files, &old_deletes)?;
+    let of_new = Splitter::new(input, &rules, &new_files, &new_deletes)?;
+    let mut splits = Vec::new();
+    for (group, bucket, entries) in new_buckets.iter() {
+        go_on()?;
+        let (old, new) = (of_old.matching(old_buckets.get(&group.row, bucket)), of_new.matching(entries));
+        let was = only(&old_files, &old, &new_files, &new)?;
+        let is = only(&new_files, &new, &old_files, &old)?;
+        if is.is_empty() {
+            continue;
+        }
+        let change = inserted(0, between.end.id);
+        if !rules.has_key {
+            for split in of_new.bucket(group, bucket, &is)? {
+                let tasks = split.tasks.iter().map(|t| ScanTask { change: Some(change.clone()), ..t.clone() });
+                splits.push(PlannedSplit { tasks: tasks.collect(), ..split });
+            }
+            continue;
+        }
+        let place = of_new.place(group, bucket)?;
+        let mut split = of_new.whole(&place, &is)?;
+        let runs = of_old.runs(&of_old.place(group, bucket)?, &was)?;
+        for task in &mut split.tasks {
+            task.change = Some(change.clone());
+            if let Some(section) = &mut task.merge {
+                Arc::make_mut(section).before = Some(runs.clone());
+            }
+        }
+        splits.push(split);
+    }
+    counters.files_after_values = counters.files_after_values.saturating_sub(of_new.left_out());
+    count(&splits, &mut counters);
+    Ok(Plan { splits, counters })
+}
+
+/// Rows must have stayed in their buckets.
+fn check_buckets(input: &PlanInput, before: &Snapshot, after: &Snapshot) -> Result<()> {
+    let buckets = |s: &Snapshot| input.schemas.get(&s.schema_id).map(|schema| schema.options().bucket()).transpose();
+    let (then, now) = (buckets(before)?, buckets(after)?);
+    if then != now {
+        return Err(Error::unsupported(
+            "the number of buckets changed between the two states, so that they can't be compared",
+        ));
+    }
+    Ok(())
+}
+
+/// The files among `entries` that the other state has not.
+fn only(files: &[Judged], entries: &[Entry], other_files: &[Judged], others: &[Entry]) -> Result<Vec<Entry>> {
+    let no_manifest = || Error::internal("no such manifest");
+    let mut known = HashSet::with_capacity(others.len());
+    for e in others {
+        known.insert(other_files.get(e.batch).ok_or_else(no_manifest)?.columns.identity(e.row));
+    }
+    let mut out = Vec::new();
+    for e in entries {
+        if !known.contains(&files.get(e.batch).ok_or_else(no_manifest)?.columns.identity(e.row)) {
+            out.push(*e);
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,242 @@
+//! What a compaction works on: the files of each bucket, and what becomes of those that are picked.
+//!
+//! Source: Java's `MergeTreeCompactTask`, `FileRewriteCompactTask`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+
+use super::compact_pick::{CompactRules, CompactUnit, Levels};
+use super::deletes::DeletionVectors;
+use super::sections::{age, sections};
+use super::splits::Key;
+use crate::error::{Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::expr::residual::residual;
+use crate::format::task::{Partition, ScanTask};
+use crate::paimon::commit::record_expiry::RecordExpiry;
+use crate::paimon::manifest::entries::EntryRequest;
+use crate::paimon::manifest::file_entry::FileEntry;
+use crate::paimon::manifest::index_manifest::IndexEntry;
+use crate::paimon::manifest::live::{data_manifests, live_files};
+use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::spec::partition::{PartitionBounds, Paths, partition_of};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
+
+/// All files of a bucket.
+#[derive(Clone, Debug)]
+pub struct BucketFiles {
+    /// Their partition.
+    pub partition: Arc<Partition>,
+    /// As manifests have it.
+    pub partition_row: Arc<[u8]>,
+    /// The bucket.
+    pub bucket: i32,
+    /// Buckets of the partition, as its last file says.
+    pub total_buckets: i32,
+    /// The files, without statistics.
+    pub files: Vec<FileEntry>,
+    /// How each is read, with its deletion vector and without filter.
+    pub tasks: Vec<ScanTask>,
+    /// Index files with their deletion vectors.
+    pub vectors: Vec<IndexEntry>,
+    /// Places of files with rows that are over.
+    pub due: HashSet<usize>,
+}
+
+/// The buckets of the partitions that a filter of partition columns keeps, at the table's snapshot. With `expiry`, it is known
+/// which files have rows that are over.
+///
+/// # Errors
+/// Those of reading manifests; `CorruptTable` for partitions that can't be read.
+pub fn bucket_files(
+    metadata: &TableMetadata,
+    schema: &TableSchema,
+    filter: &BoundPredicate,
+    expiry: Option<&RecordExpiry>,
+) -> Result<Vec<BucketFiles>> {
+    let Some(snapshot) = &metadata.snapshot else { return Ok(Vec::new()) };
+    let (from, root) = (metadata.folder.manifests(), metadata.folder.root());
+    let judged: Mutex<HashMap<Vec<u8>, bool>> = Mutex::new(HashMap::new());
+    let keep = |row: &[u8], _: i32, _: i32| {
+        let mut judged = judged.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = || match partition_of(schema, row) {
+            Ok(partition) => residual(filter, &PartitionBounds(&partition)) != BoundPredicate::False,
+            // What can't be read is kept, to be seen.
+            Err(_) => true,
+        };
+        *judged.entry(row.to_vec()).or_insert_with(wanted)
+    };
+    let manifests = data_manifests(from, snapshot)?;
+    let request = EntryRequest { keep: Some(&keep), value_stats: expiry.is_some(), ..EntryRequest::default() };
+    let live = live_files(from, &manifests, &request)?;
+    let paths = Paths::new(root, schema)?;
+    let mut buckets: IndexMap<(Arc<[u8]>, i32), BucketFiles> = IndexMap::new();
+    for part in &live {
+        for row in part.rows.iter().map(|row| *row as usize) {
+            let entry = part.columns.entry(row)?;
+            let key = (entry.partition.clone(), entry.bucket);
+            if !buckets.contains_key(&key) {
+                let partition = Arc::new(partition_of(schema, &entry.partition)?);
+                let (partition_row, bucket) = key.clone();
+                let (files, tasks, vectors, due) = (Vec::new(), Vec::new(), Vec::new(), HashSet::new());
+                let new =
+                    BucketFiles { partition, partition_row, bucket, total_buckets: 0, files, tasks, vectors, due };
+                buckets.insert(key.clone(), new);
+            }
+            let Some(bucket) = buckets.get_mut(&key) else { continue };
+            let folder = paths.bucket(&bucket.partition, bucket.bucket)?;
+            let file = part.columns.data_file(row, bucket.partition.clone(), &folder)?;
+            bucket.total_buckets = entry.total_buckets;
+            bucket.tasks.push(ScanTask {
+                start: 0,
+                length: file.size_bytes,
+                data_file: Arc::new(file),
+                deletes: Vec::new(),
+                residual: Arc::new(BoundPredicate::True),
+                change: None,
+                merge: None,
+            });
+            if let Some(expiry) = expiry
+                && is_due(expiry, metadata, schema, &entry)?
+            {
+                bucket.due.insert(bucket.files.len());
+            }
+            bucket.files.push(entry);
+        }
+    }
+    if schema.options().deletion_vectors()? {
+        let wanted: HashSet<_> =
+            buckets.keys().map(|(row, bucket)| (row.to_vec().into_boxed_slice(), *bucket)).collect();
+        let vectors = DeletionVectors::load(from, snapshot, &wanted)?;
+        for bucket in buckets.values_mut() {
+            let of_files = vectors.of_bucket(&bucket.partition_row, bucket.bucket);
+            for (task, file) in bucket.tasks.iter_mut().zip(&bucket.files) {
+                if let Some(vector) = of_files.get(file.file_name.as_str()) {
+                    task.deletes.push(vector.reference(&paths, &bucket.partition, &task.data_file.path)?);
+                }
+            }
+            bucket.vectors = vectors.index_files(&bucket.partition_row, bucket.bucket).to_vec();
+        }
+    }
+    Ok(buckets.into_values().collect())
+}
+
+/// Whether a file has a row that is over, as far as its statistics tell.
+fn is_due(expiry: &RecordExpiry, metadata: &TableMetadata, schema: &TableSchema, entry: &FileEntry) -> Result<bool> {
+    let Some(file) = metadata.schemas.get(&entry.schema_id) else { return Ok(false) };
+    let (recorded, written) = (entry.value_stats_cols.as_deref(), entry.write_cols.as_deref());
+    let mapping = StatsMapping::of_values(schema, file, recorded, written);
+    let bounds = StatsBounds::new(&mapping, entry.value_stats.as_ref(), entry.row_count);
+    Ok(expiry.is_due(&bounds.with("file", &entry.file_name)?))
+}
+
+/// Files of a bucket that share no key with others: sorted runs of places in a list.
+pub type Section = Vec<Vec<usize>>;
+
+/// What is done with files that are compacted, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CompactStep {
+    /// They are merged and written anew.
+    Rewrite(Vec<Section>),
+    /// The file gets another level as it is.
+    Upgrade(usize),
+}
+
+/// The steps of a compaction. Files that overlap no others and have `small_bytes` or more are not written anew.
+///
+/// # Errors
+/// `CorruptTable` for keys that can't be read.
+pub fn steps(
+    bucket: &BucketFiles,
+    levels: &Levels,
+    unit: &CompactUnit,
+    rules: &CompactRules,
+    schema: &TableSchema,
+    small_bytes: i64,
+) -> Result<Vec<CompactStep>> {
+    if unit.each {
+        return Ok(unit.files.iter().map(|at| CompactStep::Rewrite(vec![vec![vec![*at]]])).collect());
+    }
+    let mut out =
+        Steps { bucket, unit, is_top: unit.level == levels.top(), rules, waiting: Vec::new(), done: Vec::new() };
+    for section in key_sections(bucket, &unit.files, schema)? {
+        match &section[..] {
+            [run] => {
+                for at in run {
+                    if bucket.files.get(*at).is_some_and(|f| f.file_size < small_bytes) {
+                        out.waiting.push(vec![vec![*at]]);
+                    } else {
+                        out.rewrite();
+                        out.upgrade(*at);
+                    }
+                }
+            }
+            _ => out.waiting.push(section),
+        }
+    }
+    out.rewrite();
+    Ok(out.done)
+}
+
+/// The sections of some files of a bucket, in the order of keys; older runs first.
+///
+/// # Errors
+/// `CorruptTable` for keys that can't be read.
+pub fn key_sections(bucket: &BucketFiles, files: &[usize], schema: &TableSchema) -> Result<Vec<Section>> {
+    let types = schema.key_types();
+    let keys = |at: &usize| -> Result<(Key, Key)> {
+        let Some(file) = bucket.files.get(*at) else { return Ok((Key::default(), Key::default())) };
+        let key = |bytes: &[u8]| Key::read(bytes, &types).with("file", &file.file_name);
+        Ok((key(&file.min_key)?, key(&file.max_key)?))
+    };
+    let keys = files.iter().map(keys).collect::<Result<Vec<_>>>()?;
+    let age = |run: &Vec<usize>| {
+        let files = run.iter().filter_map(|at| bucket.files.get(*at).map(|f| (f, *at)));
+        files.map(|(f, at)| age(f.min_sequence_number, f.level, at)).min()
+    };
+    let of_files = |section: Section| {
+        let run = |run: Vec<usize>| run.into_iter().filter_map(|i| files.get(i).copied()).collect();
+        let mut runs: Section = section.into_iter().map(run).collect();
+        runs.sort_by_key(age);
+        runs
+    };
+    Ok(sections(&keys).into_iter().map(of_files).collect())
+}
+
+/// Steps in the making.
+struct Steps<'a> {
+    bucket: &'a BucketFiles,
+    unit: &'a CompactUnit,
+    is_top: bool,
+    rules: &'a CompactRules,
+    /// Sections that are written anew together.
+    waiting: Vec<Section>,
+    done: Vec<CompactStep>,
+}
+
+impl Steps<'_> {
+    fn rewrite(&mut self) {
+        match &std::mem::take(&mut self.waiting)[..] {
+            [] => {}
+            [only] => match &only[..] {
+                [run] => run.iter().for_each(|at| self.upgrade(*at)),
+                _ => self.done.push(CompactStep::Rewrite(vec![only.clone()])),
+            },
+            sections => self.done.push(CompactStep::Rewrite(sections.to_vec())),
+        }
+    }
+
+    /// On the highest level no row takes another away.
+    fn upgrade(&mut self, at: usize) {
+        let Some(file) = self.bucket.files.get(at) else { return };
+        let has_deletes = self.is_top && file.delete_row_count != Some(0);
+        if has_deletes || self.rules.rewrites_all || self.bucket.due.contains(&at) {
+            self.done.push(CompactStep::Rewrite(vec![vec![vec![at]]]));
+        } else if file.level != self.unit.level {
+            self.done.push(CompactStep::Upgrade(at));
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What planning will cost, by the manifest lists alone.
+
+use super::files::Pruner;
+use super::planner::{PlanCounters, PlanInput};
+use super::rules::Rules;
+use crate::error::Result;
+use crate::format::manifest_count::ManifestCount;
+use crate::paimon::manifest::live::data_manifests;
+
+/// The cost of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlanEstimate {
+    /// In the manifest lists.
+    pub listed: ManifestCount,
+    /// Those that planning reads.
+    pub opened: ManifestCount,
+    /// Files that those add: no more are in the plan.
+    pub most_files: u64,
+    /// Whether the snapshot has an index manifest, which planning reads where files may have deletion vectors.
+    pub index_manifest: bool,
+    /// Rows of the snapshot, not merged.
+    pub rows: Option<u64>,
+}
+
+/// Of a plan of a version.
+///
+/// # Errors
+/// As [`super::planner::plan`], but for those of manifests.
+pub fn estimate(input: &PlanInput) -> Result<PlanEstimate> {
+    let Some(snapshot) = &input.snapshot else { return Ok(PlanEstimate::default()) };
+    let rules = Rules::of_state(input)?;
+    let pruner = Pruner::new(input, &rules)?;
+    let listed = data_manifests(input.manifests(), snapshot)?;
+    let mut counters = PlanCounters::default();
+    let kept = pruner.manifests(listed, &mut counters)?;
+    Ok(PlanEstimate {
+        listed: counters.manifests,
+        opened: counters.manifests_kept,
+        most_files: kept.iter().map(|m| m.added_files.max(0).unsigned_abs()).fold(0, u64::saturating_add),
+        index_manifest: snapshot.index_manifest.is_some(),
+        rows: snapshot.total_record_count.and_then(|n| u64::try_from(n).ok()),
+    })
+}

@@ -1,0 +1,102 @@
+//! Files that have some columns of the same rows each: what they know together, and which of them are needed.
+//!
+//! Source: Java's `DataEvolutionFileStoreScan`.
+
+use std::sync::Arc;
+
+use super::files::{Mappings, bounds_of_values, schema_of};
+use super::planner::Entry;
+use super::splits::Splitter;
+use crate::error::{Error, Result};
+use crate::expr::BoundPredicate;
+use crate::expr::bounds::{Bounds, ColumnBounds, Presence, may_match};
+use crate::paimon::manifest::entries::EntryColumns;
+use crate::paimon::spec::stats::{StatsBounds, StatsMapping};
+use crate::types::{FieldId, PrimitiveType};
+
+/// A file of a group, with the columns that it has.
+struct Part<'a> {
+    columns: &'a EntryColumns,
+    row: usize,
+    mapping: Arc<StatsMapping>,
+    fields: Vec<FieldId>,
+}
+
+/// The rows of a group: each column is that of the newest file that has it.
+struct JoinedBounds<'a>(Vec<(Vec<FieldId>, StatsBounds<'a>)>);
+
+impl JoinedBounds<'_> {
+    fn of(&self, field: FieldId) -> Option<&StatsBounds<'_>> {
+        self.0.iter().find(|(fields, _)| fields.contains(&field)).map(|(_, bounds)| bounds)
+    }
+}
+
+impl Bounds for JoinedBounds<'_> {
+    fn column<'a>(&'a self, field: FieldId, ty: &PrimitiveType) -> ColumnBounds<'a> {
+        match self.of(field) {
+            Some(bounds) => bounds.column(field, ty),
+            None => ColumnBounds { nulls: Presence::Everywhere, ..ColumnBounds::default() },
+        }
+    }
+
+    fn nested_nulls(&self, field: FieldId) -> Presence {
+        // Members of structs have ids of their own, which no file lists.
+        self.of(field).map_or(Presence::Possible, |bounds| bounds.nested_nulls(field))
+    }
+}
+
+/// Whether rows of a group may match.
+///
+/// # Errors
+/// `CorruptTable` for statistics that can't be read, or a schema that is not there.
+pub(crate) fn keeps_group(splitter: &Splitter<'_>, filter: &BoundPredicate, group: &[Entry]) -> Result<bool> {
+    // Of columns inside others nothing is known.
+    let mut nested = false;
+    filter.for_each_leaf(&mut |leaf| nested |= leaf.term.path.len() > 1);
+    if *filter == BoundPredicate::True || nested {
+        return Ok(true);
+    }
+    let mut mappings = Mappings::default();
+    let mut parts = group.iter().map(|e| part(splitter, *e, &mut mappings)).collect::<Result<Vec<_>>>()?;
+    parts.sort_by_key(|p| std::cmp::Reverse(p.columns.max_sequence_number.get(p.row).copied()));
+    let bounds = parts.iter().map(|p| Ok((p.fields.clone(), bounds_of_values(&p.mapping, p.columns, p.row, filter)?)));
+    Ok(may_match(filter, &JoinedBounds(bounds.collect::<Result<_>>()?)))
+}
+
+fn part<'s>(splitter: &'s Splitter<'_>, e: Entry, mappings: &mut Mappings) -> Result<Part<'s>> {
+    let columns = &splitter.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+    let mapping = mappings.values(splitter.input, columns, e.row)?;
+    Ok(Part { columns, row: e.row, mapping, fields: fields(splitter, e)? })
+}
+
+/// The top-level columns that a file has.
+fn fields(splitter: &Splitter<'_>, e: Entry) -> Result<Vec<FieldId>> {
+    let columns = &splitter.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+    let schema = schema_of(splitter.input, columns.schema_id.get(e.row))?;
+    let written = columns.write_cols_of(e.row);
+    let has = |name: &String| written.is_none_or(|names| names.contains(name));
+    Ok(schema.fields.iter().filter(|f| has(&f.name)).map(|f| f.id).collect())
+}
+
+/// The files of a group that have a column that is read or asked about; one at least, which tells how many rows there are.
+///
+/// # Errors
+/// As [`keeps_group`].
+pub(crate) fn needed(splitter: &Splitter<'_>, group: &[Entry]) -> Result<Vec<Entry>> {
+    let input = splitter.input;
+    let Some(projection) = &input.projection else { return Ok(group.to_vec()) };
+    // A clause about a member of a struct needs the whole column.
+    let asked = input.filter.field_ids();
+    let asked = asked.iter().filter_map(|id| input.schema.columns().path(*id)?.first().map(|f| f.id));
+    let wanted: Vec<FieldId> = projection.iter().copied().chain(asked).collect();
+    let mut out = Vec::new();
+    for e in group {
+        if fields(splitter, *e)?.iter().any(|id| wanted.contains(id)) {
+            out.push(*e);
+        }
+    }
+    if out.is_empty() {
+        out.extend(group.first());
+    }
+    Ok(out)
+}

@@ -1,0 +1,463 @@
+//! Judging manifests and files, each for itself: by partition, bucket, level, key, statistics and embedded file index.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::bucket_filter::BucketFilter;
+use super::planner::{PlanCounters, PlanInput};
+use super::rules::Rules;
+use crate::codec::file_index::{FileIndex, IndexedType};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::bounds::may_match;
+use crate::expr::explain::explain;
+use crate::expr::residual::residual;
+use crate::expr::{BoundPredicate, Op};
+use crate::format::task::Partition;
+use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
+use crate::paimon::manifest::list::ManifestFile;
+use crate::paimon::manifest::live::Judge;
+use crate::paimon::spec::data_type::{DataType, TypeKind};
+use crate::paimon::spec::partition::{PartitionBounds, partition_of};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::stats::{StatsBounds, StatsMapping, keeps_bounds};
+use crate::types::FieldId;
+use crate::types::options::Options;
+
+/// Where planning decided about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// The manifest list's statistics of partitions, or its ranges of buckets and levels, exclude its manifest.
+    Manifest,
+    /// Its partition excludes the filter.
+    Partition,
+    /// Rows that the filter asks for are in other buckets.
+    Bucket,
+    /// The scan does not see its level, or it was made too early.
+    Level,
+    /// Its least and greatest key exclude the filter.
+    Keys,
+    /// Its statistics, or those of all files of its bucket, exclude the filter.
+    Values,
+    /// A file index excludes the filter.
+    FileIndex,
+    /// Nothing excluded it.
+    Kept,
+}
+
+impl Stage {
+    /// As users see it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Stage::Manifest => "manifest ranges",
+            Stage::Partition => "partitions",
+            Stage::Bucket => "buckets",
+            Stage::Level => "levels",
+            Stage::Keys => "keys",
+            Stage::Values => "column statistics",
+            Stage::FileIndex => "file index",
+            Stage::Kept => "kept",
+        }
+    }
+}
+
+/// A partition, and what the filter still asks of its files.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub partition: Arc<Partition>,
+    /// As the manifest has it.
+    pub row: Box<[u8]>,
+    pub residual: Arc<BoundPredicate>,
+    /// The part of it that is about keys alone.
+    pub of_keys: Arc<BoundPredicate>,
+    buckets: Option<Arc<BucketFilter>>,
+}
+
+/// The entries of a manifest that may matter.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    pub columns: EntryColumns,
+    /// Entries that were not left out at once, ascending: [`Stage::Kept`], or where they would have been if the files of their
+    /// bucket were judged one by one.
+    pub rows: Vec<(u32, Stage)>,
+    /// Entries by what they were left out for.
+    dropped: HashMap<Stage, u64>,
+}
+
+impl Judged {
+    /// Adds what was seen.
+    pub fn count(&self, counters: &mut PlanCounters) {
+        let dropped = |stage| self.dropped.get(&stage).copied().unwrap_or_default();
+        let hidden = dropped(Stage::Level);
+        let in_buckets = self.rows.len() as u64 + self.dropped.values().sum::<u64>();
+        counters.files_in_buckets += in_buckets;
+        counters.files_hidden += hidden;
+        let after_keys = in_buckets - hidden - dropped(Stage::Keys);
+        counters.files_after_keys += after_keys;
+        counters.files_after_values += after_keys - dropped(Stage::Values);
+    }
+}
+
+/// Judges what a plan meets. Threads share one.
+pub(crate) struct Pruner<'p> {
+    pub input: &'p PlanInput,
+    pub rules: &'p Rules,
+    partitions: StatsMapping,
+    keys: Vec<FieldId>,
+    /// How many the table has; 0 if a filter does not tell which.
+    buckets: i32,
+    /// That of the whole filter, for the groups whose partition decides nothing.
+    of_filter: Option<Arc<BucketFilter>>,
+    groups: Mutex<Groups>,
+}
+
+/// What is known of partitions; `None` where the filter excludes one.
+type Groups = HashMap<Box<[u8]>, Option<Arc<Group>>>;
+
+impl<'p> Pruner<'p> {
+    /// # Errors
+    /// `InvalidInput` for options that are not what they should be.
+    pub fn new(input: &'p PlanInput, rules: &'p Rules) -> Result<Pruner<'p>> {
+        let schema = input.schema.as_ref();
+        let alike = input.schemas.values().all(|other| schema.deals_like(other));
+        // Rows that an earlier schema dealt by keys of another type are in the buckets of those.
+        let buckets = if alike { Options(&input.options).bucket()? } else { 0 };
+        let of_filter = BucketFilter::new(schema, buckets, &input.filter)?.map(Arc::new);
+        Ok(Pruner {
+            input,
+            rules,
+            partitions: StatsMapping::of_partitions(schema),
+            keys: schema.key_fields().map(|f| f.id).collect(),
+            buckets,
+            of_filter,
+            groups: Mutex::default(),
+        })
+    }
+
+    /// What entries must be decoded with.
+    pub fn request(&self) -> EntryRequest<'static> {
+        let filtered = *self.input.filter != BoundPredicate::True;
+        EntryRequest { key_stats: filtered && self.rules.has_key, value_stats: filtered, ..EntryRequest::default() }
+    }
+
+    /// The manifests to be opened, added to what is counted.
+    ///
+    /// # Errors
+    /// `CorruptTable` for statistics that can't be read.
+    pub fn manifests(&self, listed: Vec<ManifestFile>, counters: &mut PlanCounters) -> Result<Vec<ManifestFile>> {
+        let live = listed.iter().map(|m| m.added_files.saturating_sub(m.deleted_files)).fold(0, i64::saturating_add);
+        counters.files_listed = counters.files_listed.saturating_add(live.max(0).unsigned_abs());
+        listed.iter().for_each(|m| counters.manifests.add(m.file_size));
+        let mut kept = Vec::with_capacity(listed.len());
+        for manifest in listed {
+            if self.why_no_manifest(&manifest).with("manifest", &manifest.file_name)?.is_none() {
+                counters.manifests_kept.add(manifest.file_size);
+                kept.push(manifest);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Why a manifest need not be opened, by what the list says of it.
+    ///
+    /// # Errors
+    /// `CorruptTable` for statistics that can't be read.
+    pub fn why_no_manifest(&self, manifest: &ManifestFile) -> Result<Option<String>> {
+        if self.rules.real_buckets && manifest.buckets.is_some_and(|(_, greatest)| greatest < 0) {
+            return Ok(Some("its rows wait to be given a bucket".to_owned()));
+        }
+        if self.rules.hides_level_0 && manifest.levels.is_some_and(|(_, greatest)| greatest <= 0) {
+            return Ok(Some("its files are of level 0, which is not seen before compaction".to_owned()));
+        }
+        let entries = manifest.added_files.saturating_add(manifest.deleted_files);
+        let bounds = StatsBounds::new(&self.partitions, manifest.partition_stats.as_ref(), entries)?;
+        Ok(explain(&self.input.filter, &bounds))
+    }
+
+    /// Whether files of this partition and bucket matter. A partition that can't be read does: that is told later.
+    pub fn keeps(&self, partition: &[u8], bucket: i32, total_buckets: i32) -> bool {
+        let Ok(group) = self.group(partition) else { return true };
+        group.is_some_and(|g| self.why_no_bucket(&g, bucket, total_buckets).is_none())
+    }
+
+    /// Why no row of a bucket matters.
+    pub fn why_no_bucket(&self, group: &Group, bucket: i32, total_buckets: i32) -> Option<&'static str> {
+        if self.rules.real_buckets && bucket < 0 {
+            return Some("its rows wait to be given a bucket");
+        }
+        let allowed = group.buckets.as_ref().is_none_or(|filter| filter.allows(bucket, total_buckets));
+        (!allowed).then_some("rows with the keys that the filter allows are in other buckets")
+    }
+
+    /// What the filter asks of a partition's files; `None` if it excludes them.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the partition can't be read.
+    pub fn group(&self, row: &[u8]) -> Result<Option<Arc<Group>>> {
+        let known = self.groups.lock().unwrap_or_else(PoisonError::into_inner).get(row).cloned();
+        if let Some(group) = known {
+            return Ok(group);
+        }
+        let group = self.new_group(row)?.map(Arc::new);
+        self.groups.lock().unwrap_or_else(PoisonError::into_inner).insert(row.into(), group.clone());
+        Ok(group)
+    }
+
+    fn new_group(&self, row: &[u8]) -> Result<Option<Group>> {
+        let partition = partition_of(&self.input.schema, row)?;
+        let left = residual(&self.input.filter, &PartitionBounds(&partition));
+        if left == BoundPredicate::False {
+            return Ok(None);
+        }
+        let same = left == *self.input.filter;
+        let buckets = match same {
+            true => self.of_filter.clone(),
+            false => BucketFilter::new(&self.input.schema, self.buckets, &left)?.map(Arc::new),
+        };
+        Ok(Some(Group {
+            partition: Arc::new(partition),
+            row: row.into(),
+            of_keys: Arc::new(left.clauses_of(&self.keys)),
+            residual: if same { self.input.filter.clone() } else { Arc::new(left) },
+            buckets,
+        }))
+    }
+
+    /// At which stage an entry of a kept partition and bucket is decided, if it is judged for itself.
+    ///
+    /// # Errors
+    /// As [`Pruner::judge`].
+    pub fn stage(&self, columns: &EntryColumns, row: usize, mappings: &mut Mappings) -> Result<Stage> {
+        if self.why_hidden(columns, row).is_some() {
+            return Ok(Stage::Level);
+        }
+        let Some(group) = mappings.group(self, columns, row)? else { return Ok(Stage::Partition) };
+        if *group.residual == BoundPredicate::True {
+            return Ok(Stage::Kept);
+        }
+        if self.rules.has_key && *group.of_keys != BoundPredicate::True {
+            let keys = mappings.keys(self.input, columns, row)?;
+            if !may_match(&group.of_keys, &bounds_of_keys(&keys, columns, row)?) {
+                return Ok(Stage::Keys);
+            }
+        }
+        if !self.rules.values_by_file && !self.rules.values_by_bucket {
+            return Ok(Stage::Kept);
+        }
+        let values = mappings.values(self.input, columns, row)?;
+        if !may_match(&group.residual, &bounds_of_values(&values, columns, row, &group.residual)?) {
+            return Ok(Stage::Values);
+        }
+        match columns.embedded_index.get(row).filter(|_| self.rules.file_index) {
+            Some(index) if !index_may_match(self.input, columns.schema_id.get(row), index, &group.residual)? => {
+                Ok(Stage::FileIndex)
+            }
+            _ => Ok(Stage::Kept),
+        }
+    }
+
+    /// Why the scan does not see a file, whatever its rows.
+    pub fn why_hidden(&self, columns: &EntryColumns, row: usize) -> Option<&'static str> {
+        if self.rules.hides_level_0 && columns.level.get(row) == Some(&0) {
+            return Some("files of level 0 are not seen before compaction");
+        }
+        let made = columns.creation_time_ms.get(row).copied().flatten();
+        match (self.input.files_since_ms, made) {
+            (Some(since), Some(made)) if made < since => Some("it was made before the time asked for"),
+            _ => None,
+        }
+    }
+
+    /// The clause that a stage excluded a file by, and the bound.
+    ///
+    /// # Errors
+    /// As [`Pruner::judge`].
+    pub fn why(&self, columns: &EntryColumns, row: usize, stage: Stage) -> Result<Option<String>> {
+        let mut mappings = Mappings::default();
+        let Some(group) = self.group(columns.partition_row(row))? else { return Ok(None) };
+        Ok(match stage {
+            Stage::Level => self.why_hidden(columns, row).map(str::to_owned),
+            Stage::Keys => {
+                let keys = mappings.keys(self.input, columns, row)?;
+                explain(&group.of_keys, &bounds_of_keys(&keys, columns, row)?)
+            }
+            Stage::Values => {
+                let values = mappings.values(self.input, columns, row)?;
+                explain(&group.residual, &bounds_of_values(&values, columns, row, &group.residual)?)
+            }
+            Stage::FileIndex => Some("its file index has no row that may match".to_owned()),
+            _ => None,
+        })
+    }
+}
+
+/// Judges the entries of one batch, one after the other.
+pub(crate) struct BatchJudge<'p> {
+    pruner: &'p Pruner<'p>,
+    mappings: Mappings,
+    judged: Judged,
+}
+
+impl<'p> BatchJudge<'p> {
+    /// Nothing is judged yet.
+    pub fn new(pruner: &'p Pruner<'p>) -> BatchJudge<'p> {
+        BatchJudge { pruner, mappings: Mappings::default(), judged: Judged::default() }
+    }
+}
+
+impl Judge for BatchJudge<'_> {
+    type Out = Judged;
+
+    /// # Errors
+    /// `CorruptTable` for statistics, partitions and indexes that can't be read, or a schema that is not there.
+    fn wants(&mut self, columns: &EntryColumns, row: usize) -> Result<bool> {
+        let stage = self.pruner.stage(columns, row, &mut self.mappings)?;
+        let stays = match stage {
+            Stage::Kept => true,
+            Stage::Values | Stage::FileIndex => !self.pruner.rules.values_by_file,
+            _ => false,
+        };
+        if stays {
+            self.judged.rows.push((row as u32, stage));
+        } else {
+            *self.judged.dropped.entry(stage).or_default() += 1;
+        }
+        Ok(stays)
+    }
+
+    fn end(mut self, columns: EntryColumns) -> Judged {
+        self.judged.columns = columns;
+        self.judged
+    }
+}
+
+/// Where statistics have their columns, for the entries of one batch. What entries mostly share with the one before is at hand.
+#[derive(Default)]
+pub struct Mappings {
+    group: Option<(u32, Option<Arc<Group>>)>,
+    keys: HashMap<i64, Arc<StatsMapping>>,
+    values: HashMap<ValuesKey, Arc<StatsMapping>>,
+    last_values: Option<(ValuesKey, Arc<StatsMapping>)>,
+}
+
+/// A schema, and lists of names of the batch.
+type ValuesKey = (i64, u32, u32);
+
+impl Mappings {
+    /// As [`Pruner::group`].
+    fn group(&mut self, pruner: &Pruner<'_>, columns: &EntryColumns, row: usize) -> Result<Option<Arc<Group>>> {
+        let index = columns.partition.get(row).copied().unwrap_or(u32::MAX);
+        if let Some((known, group)) = &self.group
+            && *known == index
+        {
+            return Ok(group.clone());
+        }
+        let group = pruner.group(columns.partition_row(row))?;
+        self.group = Some((index, group.clone()));
+        Ok(group)
+    }
+
+    fn keys(&mut self, input: &PlanInput, columns: &EntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
+        let file = schema_of(input, columns.schema_id.get(row))?;
+        let make = || Arc::new(StatsMapping::of_keys(&input.schema, file));
+        Ok(self.keys.entry(file.id).or_insert_with(make).clone())
+    }
+
+    /// Where the statistics of an entry's file have the columns of a scan. The entries must all be of one batch.
+    ///
+    /// # Errors
+    /// `CorruptTable` if the file's schema is not there.
+    pub fn values(&mut self, input: &PlanInput, columns: &EntryColumns, row: usize) -> Result<Arc<StatsMapping>> {
+        let file = schema_of(input, columns.schema_id.get(row))?;
+        let list = |column: &[u32]| column.get(row).copied().unwrap_or(u32::MAX);
+        let key = (file.id, list(&columns.value_stats_cols), list(&columns.write_cols));
+        if let Some((known, mapping)) = &self.last_values
+            && *known == key
+        {
+            return Ok(mapping.clone());
+        }
+        let make = || {
+            let (stats, written) = (columns.value_stats_cols_of(row), columns.write_cols_of(row));
+            let (stats, written) = (stats.map(|names| &names[..]), written.map(|names| &names[..]));
+            Arc::new(StatsMapping::of_values(&input.schema, file, stats, written))
+        };
+        let mapping = self.values.entry(key).or_insert_with(make).clone();
+        self.last_values = Some((key, mapping.clone()));
+        Ok(mapping)
+    }
+}
+
+/// The schema that a file was written with.
+///
+/// # Errors
+/// `CorruptTable` if there is none.
+pub fn schema_of<'i>(input: &'i PlanInput, id: Option<&i64>) -> Result<&'i TableSchema> {
+    let found = id.and_then(|id| input.schemas.get(id));
+    found.map(AsRef::as_ref).ok_or_else(|| {
+        let id = id.copied().unwrap_or(-1);
+        Error::corrupt(format!("a data file was written with schema {id}, which the table does not have"))
+    })
+}
+
+fn bounds_of_keys<'a>(mapping: &'a StatsMapping, columns: &'a EntryColumns, row: usize) -> Result<StatsBounds<'a>> {
+    StatsBounds::new(mapping, columns.key_stats.get(row), columns.row_count.get(row).copied().unwrap_or_default())
+}
+
+/// What statistics tell of the values of an entry's file, for `filter` to be asked about them.
+///
+/// # Errors
+/// `CorruptTable` if they can't be read.
+pub(crate) fn bounds_of_values<'a>(
+    mapping: &'a StatsMapping,
+    columns: &'a EntryColumns,
+    row: usize,
+    filter: &BoundPredicate,
+) -> Result<StatsBounds<'a>> {
+    let rows = columns.row_count.get(row).copied().unwrap_or_default();
+    let mut hides_nans = false;
+    if columns.file_name.get(row).is_some_and(|name| name.ends_with(b".orc")) {
+        filter.for_each_leaf(&mut |leaf| hides_nans |= matches!(leaf.op, Op::IsNan | Op::NotNan));
+    }
+    Ok(StatsBounds::new(mapping, columns.value_stats.get(row), rows)?.hiding_nans(hides_nans))
+}
+
+/// Whether a file index lets some row match.
+///
+/// # Errors
+/// `CorruptTable` if it is damaged, or the file's schema is not there. An index of a later version may let all match.
+pub(crate) fn index_may_match(
+    input: &PlanInput,
+    schema_id: Option<&i64>,
+    index: &[u8],
+    filter: &BoundPredicate,
+) -> Result<bool> {
+    use crate::error::ErrorKind::Unsupported;
+    let file = schema_of(input, schema_id)?;
+    let column = |id: FieldId| {
+        let (then, now) = (file.field_by_id(id)?, input.schema.field_by_id(id)?);
+        Some((then.name.as_str(), indexed_type(&then.ty)?)).filter(|_| keeps_bounds(&then.ty, &now.ty))
+    };
+    match FileIndex::parse(index).and_then(|index| index.may_match(filter, &column)) {
+        Err(e) if e.kind() == Unsupported => Ok(true),
+        answer => answer,
+    }
+}
+
+/// What the indexes of a column's files hold; none of types that have no indexes.
+pub fn indexed_type(ty: &DataType) -> Option<IndexedType> {
+    Some(match ty.kind {
+        TypeKind::Boolean => IndexedType::Boolean,
+        TypeKind::TinyInt => IndexedType::TinyInt,
+        TypeKind::SmallInt => IndexedType::SmallInt,
+        TypeKind::Int => IndexedType::Int,
+        TypeKind::BigInt => IndexedType::BigInt,
+        TypeKind::Float => IndexedType::Float,
+        TypeKind::Double => IndexedType::Double,
+        TypeKind::Date => IndexedType::Date,
+        TypeKind::Time(_) => IndexedType::Time,
+        TypeKind::Decimal { precision, .. } => IndexedType::Decimal { precision: u32::from(precision) },
+        TypeKind::Timestamp(p) | TypeKind::TimestampLtz(p) => IndexedType::Timestamp { precision: u32::from(p) },
+        TypeKind::Char(_) | TypeKind::VarChar(_) => IndexedType::Text,
+        TypeKind::Binary(_) | TypeKind::VarBinary(_) => IndexedType::Bytes,
+        _ => return None,
+    })
+}

@@ -1,0 +1,53 @@
+//! File indexes in files of their own, beside the data file: asked last, of the files that all else keeps.
+
+use std::collections::{HashMap, HashSet};
+
+use super::files::index_may_match;
+use super::planner::{PlanInput, PlannedSplit};
+use crate::error::{Result, ResultExt};
+use crate::store::in_parallel;
+
+/// Most indexes that planning reads; files of a scan that keeps more are not asked.
+const MOST_FILES: usize = 1000;
+
+/// What the name of an index file ends with.
+pub(crate) const SUFFIX: &str = ".index";
+
+/// The index file of a data file.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexFile {
+    /// The data file.
+    pub data_file: String,
+    /// Where the index is.
+    pub path: String,
+    /// The schema that both were written with.
+    pub schema_id: i64,
+}
+
+/// Leaves out files that stand for themselves and whose index file excludes what is asked of them.
+///
+/// # Errors
+/// As the store's; `CorruptTable`, naming the index, if it is damaged.
+pub(crate) fn drop_by_index_files(
+    input: &PlanInput,
+    mut splits: Vec<PlannedSplit>,
+    indexes: &HashMap<String, IndexFile>,
+) -> Result<Vec<PlannedSplit>> {
+    let tasks = splits.iter().flat_map(|s| &s.tasks).filter(|t| t.merge.is_none());
+    let asked: Vec<_> =
+        tasks.filter_map(|t| indexes.get(&t.data_file.path).map(|index| (index, t.residual.clone()))).collect();
+    if asked.is_empty() || asked.len() > MOST_FILES {
+        return Ok(splits);
+    }
+    let kept = in_parallel(input.store.as_ref(), asked.len(), |i| {
+        let Some((index, filter)) = asked.get(i) else { return Ok(true) };
+        let bytes = input.store.get(&index.path)?;
+        index_may_match(input, Some(&index.schema_id), &bytes, filter).with("path", &index.path)
+    })?;
+    let dropped: HashSet<&str> =
+        asked.iter().zip(&kept).filter(|(_, kept)| !**kept).map(|((index, _), _)| index.data_file.as_str()).collect();
+    for split in &mut splits {
+        split.tasks.retain(|t| t.merge.is_some() || !dropped.contains(t.data_file.path.as_str()));
+    }
+    Ok(splits)
+}

@@ -1,0 +1,430 @@
+//! Splits of a bucket: which of its files are read for themselves, and which together.
+//!
+//! Source: Java's `MergeTreeSplitGenerator`, `AppendOnlySplitGenerator` and `DataEvolutionSplitGenerator`.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::deletes::{DeletionVectors, Vector};
+use super::evolution::{keeps_group, needed};
+use super::files::{Group, Judged, Stage};
+use super::index::{IndexFile, SUFFIX};
+use super::planner::{Entry, PlanInput, PlannedSplit, paths};
+use super::rules::Rules;
+use super::sections::{age, overlapping, pack, packed, sections};
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::format::task::{MergeSection, ScanTask};
+use crate::paimon::spec::binary_row::BinaryRow;
+use crate::paimon::spec::data_type::DataType;
+use crate::paimon::spec::partition::Paths;
+use crate::types::{Value, ValueRef};
+
+/// Makes the splits of a plan, bucket by bucket.
+pub(crate) struct Splitter<'p> {
+    pub input: &'p PlanInput,
+    pub rules: &'p Rules,
+    pub files: &'p [Judged],
+    deletes: &'p DeletionVectors,
+    paths: Paths,
+    key_types: Vec<DataType>,
+    index_files: RefCell<HashMap<String, IndexFile>>,
+    left_out: Cell<u64>,
+}
+
+/// A bucket whose splits are made.
+pub(crate) struct Place<'p> {
+    group: &'p Arc<Group>,
+    bucket: i32,
+    folder: String,
+    vectors: HashMap<&'p str, Vector<'p>>,
+}
+
+/// A key as the order of files sees it: by value, nulls first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Key(Vec<Option<Value>>);
+
+impl Key {
+    /// The key of a file, a binary row after its number of fields.
+    ///
+    /// # Errors
+    /// `CorruptTable` if it is none of these types.
+    pub fn read(bytes: &[u8], types: &[DataType]) -> Result<Key> {
+        let row = key_row(bytes, types)?;
+        let value = |(i, ty)| Ok(row.value(i, ty)?.map(|v| v.to_owned()));
+        Ok(Key(types.iter().enumerate().map(value).collect::<Result<_>>()?))
+    }
+}
+
+fn key_row<'a>(bytes: &'a [u8], types: &[DataType]) -> Result<BinaryRow<'a>> {
+    let row = BinaryRow::from_prefixed(bytes)?;
+    match row.arity() == types.len() {
+        true => Ok(row),
+        false => {
+            let (found, wanted) = (row.arity(), types.len());
+            Err(Error::corrupt(format!("a file's key has {found} columns, the table's {wanted}")))
+        }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Key) -> Ordering {
+        let one = |(a, b): (&Option<Value>, &Option<Value>)| match (a, b) {
+            (Some(a), Some(b)) => a.sql_cmp(b).unwrap_or(Ordering::Equal),
+            (a, b) => a.is_some().cmp(&b.is_some()),
+        };
+        self.0.iter().zip(&other.0).map(one).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Key) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key {}
+
+impl<'p> Splitter<'p> {
+    /// # Errors
+    /// As [`Paths::new`].
+    pub fn new(
+        input: &'p PlanInput,
+        rules: &'p Rules,
+        files: &'p [Judged],
+        deletes: &'p DeletionVectors,
+    ) -> Result<Splitter<'p>> {
+        let key_types = input.schema.key_types();
+        let (paths, index_files, left_out) = (paths(input)?, RefCell::default(), Cell::default());
+        Ok(Splitter { input, rules, files, deletes, paths, key_types, index_files, left_out })
+    }
+
+    /// Files that statistics exclude and that no other file of their bucket keeps.
+    pub fn left_out(&self) -> u64 {
+        self.left_out.get()
+    }
+
+    /// Index files of the files that stand for themselves, by data file.
+    pub fn index_files(self) -> HashMap<String, IndexFile> {
+        self.index_files.into_inner()
+    }
+
+    /// The splits of a bucket.
+    ///
+    /// # Errors
+    /// `CorruptTable` for keys, names and ids that can't be read; `Unsupported` for an unknown file format.
+    pub fn bucket(&self, group: &'p Arc<Group>, bucket: i32, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+        let of_values = |entries: &[Entry]| entries.iter().filter(|e| e.stage == Stage::Values).count() as u64;
+        let before = of_values(entries);
+        let mut entries = self.matching(entries);
+        self.left_out.set(self.left_out.get() + before.saturating_sub(of_values(&entries)));
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let place = self.place(group, bucket)?;
+        if self.rules.data_evolution {
+            return self.evolved(&place, &entries);
+        }
+        if self.rules.has_key {
+            return self.keyed(&place, entries);
+        }
+        entries.sort_by_key(|e| self.number(*e, |c| &c.min_sequence_number));
+        self.raw(&place, &entries)
+    }
+
+    /// A bucket's folder and deletion vectors.
+    ///
+    /// # Errors
+    /// As [`Paths::bucket`].
+    pub fn place(&self, group: &'p Arc<Group>, bucket: i32) -> Result<Place<'p>> {
+        let folder = self.paths.bucket(&group.partition, bucket)?;
+        Ok(Place { group, bucket, folder, vectors: self.deletes.of_bucket(&group.row, bucket) })
+    }
+
+    /// The files of a bucket that matter: those that may match if they don't overlap, else all or none.
+    pub fn matching(&self, entries: &[Entry]) -> Vec<Entry> {
+        let kept = |e: &Entry| e.stage == Stage::Kept;
+        if !self.rules.values_by_bucket || entries.iter().all(kept) {
+            return entries.to_vec();
+        }
+        if self.apart(entries) {
+            return entries.iter().copied().filter(kept).collect();
+        }
+        match self.rules.drops_buckets() && !entries.iter().any(kept) {
+            true => Vec::new(),
+            false => entries.to_vec(),
+        }
+    }
+
+    /// Whether no two files of a bucket can have the same key.
+    pub fn apart(&self, entries: &[Entry]) -> bool {
+        let level = |e: &Entry| self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied();
+        let first = entries.first().and_then(level);
+        entries.len() <= 1 || first != Some(0) && entries.iter().all(|e| level(e) == first)
+    }
+
+    fn number(&self, e: Entry, column: impl Fn(&crate::paimon::manifest::entries::EntryColumns) -> &Vec<i64>) -> i64 {
+        self.files.get(e.batch).and_then(|f| column(&f.columns).get(e.row)).copied().unwrap_or_default()
+    }
+
+    fn level(&self, e: Entry) -> i32 {
+        self.files.get(e.batch).and_then(|f| f.columns.level.get(e.row)).copied().unwrap_or_default()
+    }
+
+    /// Rows that take others away; `None` where that was not recorded.
+    fn retracts(&self, e: Entry) -> Option<i64> {
+        self.files.get(e.batch).and_then(|f| f.columns.delete_row_count.get(e.row)).copied().flatten()
+    }
+
+    fn weight(&self, e: Entry) -> i64 {
+        self.number(e, |c| &c.file_size).max(self.rules.open_file_bytes)
+    }
+
+    /// Files that are read for themselves, in order.
+    fn raw(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+        let packed = packed(entries, |e| self.weight(*e), self.rules.split_bytes);
+        let mut splits = Vec::with_capacity(packed.len());
+        for entries in packed {
+            let mut tasks = Vec::with_capacity(entries.len());
+            for e in entries {
+                tasks.push(self.alone(place, *e)?);
+            }
+            splits.push(self.split(place, entries.first(), true, tasks)?);
+        }
+        Ok(splits)
+    }
+
+    fn split(
+        &self,
+        place: &Place<'p>,
+        first: Option<&Entry>,
+        raw_convertible: bool,
+        tasks: Vec<ScanTask>,
+    ) -> Result<PlannedSplit> {
+        let total = first.and_then(|e| self.files.get(e.batch)?.columns.total_buckets.get(e.row)).copied();
+        Ok(PlannedSplit {
+            partition: place.group.partition.clone(),
+            bucket: place.bucket,
+            total_buckets: total.unwrap_or_default(),
+            raw_convertible,
+            tasks,
+        })
+    }
+
+    fn keyed(&self, place: &Place<'p>, entries: Vec<Entry>) -> Result<Vec<PlannedSplit>> {
+        let merged = |e: &Entry| self.level(*e) != 0 && self.retracts(*e).unwrap_or(0) == 0;
+        let settled = self.rules.hides_level_0 || self.apart(&entries);
+        if settled && entries.iter().all(merged) {
+            // Where it was not recorded whether rows take others away, merging finds out.
+            if entries.iter().all(|e| self.retracts(*e).is_some()) {
+                return self.raw(place, &entries);
+            }
+            let packed = pack(entries, |e| self.weight(*e), self.rules.split_bytes);
+            let split = |entries: Vec<Entry>| {
+                let tasks = entries.iter().map(|e| self.section(place, &[vec![*e]])).collect::<Result<_>>()?;
+                self.split(place, entries.first(), true, tasks)
+            };
+            return packed.into_iter().map(split).collect();
+        }
+        let sections = self.sections(&entries)?;
+        let weight = |section: &Vec<Vec<Entry>>| {
+            let bytes = section.iter().flatten().map(|e| self.number(*e, |c| &c.file_size));
+            bytes.fold(0, i64::saturating_add).max(self.rules.open_file_bytes)
+        };
+        let split = |sections: Vec<Vec<Vec<Entry>>>| {
+            let mut files = sections.iter().flatten().flatten();
+            let raw = match (files.next(), files.next()) {
+                (Some(only), None) => self.retracts(*only).unwrap_or(0) == 0,
+                _ => false,
+            };
+            let tasks = sections.iter().map(|s| self.section(place, s)).collect::<Result<_>>()?;
+            self.split(place, entries.first(), raw, tasks)
+        };
+        pack(sections, weight, self.rules.split_bytes).into_iter().map(split).collect()
+    }
+
+    /// Sections of files, each of runs, the oldest first.
+    fn sections(&self, entries: &[Entry]) -> Result<Vec<Vec<Vec<Entry>>>> {
+        let of_files = match self.key_types.as_slice() {
+            [one] if one.kind.integer_bits().is_some() => {
+                let number = |bytes: &[u8]| match key_row(bytes, &self.key_types)?.value(0, one)? {
+                    Some(ValueRef::Int(v)) => Ok(Some(i64::from(v))),
+                    Some(ValueRef::Long(v)) => Ok(Some(v)),
+                    _ => Ok(None),
+                };
+                sections(&entries.iter().map(|e| self.keys(*e, &number)).collect::<Result<Vec<_>>>()?)
+            }
+            types => {
+                let key = |bytes: &[u8]| Key::read(bytes, types);
+                sections(&entries.iter().map(|e| self.keys(*e, &key)).collect::<Result<Vec<_>>>()?)
+            }
+        };
+        let at = |run: &Vec<usize>| run.iter().filter_map(|i| entries.get(*i).copied()).collect::<Vec<Entry>>();
+        let age = |e: &Entry| age(self.number(*e, |c| &c.min_sequence_number), self.level(*e), (e.batch, e.row));
+        let of_entries = |section: &Vec<Vec<usize>>| {
+            let mut runs: Vec<Vec<Entry>> = section.iter().map(at).collect();
+            runs.sort_by_key(|run| run.iter().map(age).min());
+            runs
+        };
+        Ok(of_files.iter().map(of_entries).collect())
+    }
+
+    /// All files of a bucket in as few runs as can be.
+    fn long_runs(&self, entries: &[Entry]) -> Result<Vec<Vec<Entry>>> {
+        let mut out: Vec<Vec<Entry>> = Vec::new();
+        for section in self.sections(entries)? {
+            out.resize_with(out.len().max(section.len()), Vec::new);
+            out.iter_mut().zip(section).for_each(|(long, run)| long.extend(run));
+        }
+        Ok(out)
+    }
+
+    /// The runs of all these files, each file a task.
+    ///
+    /// # Errors
+    /// As [`Splitter::bucket`].
+    pub fn runs(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<Vec<ScanTask>>> {
+        let nothing = Arc::new(BoundPredicate::True);
+        let one = |e: &Entry| Ok(ScanTask { residual: nothing.clone(), ..self.task(place, *e)? });
+        self.long_runs(entries)?.iter().map(|run| run.iter().map(one).collect()).collect()
+    }
+
+    /// A split of all these files, in one section.
+    ///
+    /// # Errors
+    /// As [`Splitter::bucket`].
+    pub fn whole(&self, place: &Place<'p>, entries: &[Entry]) -> Result<PlannedSplit> {
+        let task = self.together(place, &self.long_runs(entries)?, &Arc::new(BoundPredicate::True))?;
+        self.split(place, entries.first(), false, vec![task])
+    }
+
+    /// The least and the greatest key of a file.
+    fn keys<K>(&self, e: Entry, read: &dyn Fn(&[u8]) -> Result<K>) -> Result<(K, K)> {
+        let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+        let key = |bytes: Option<&[u8]>| read(bytes.unwrap_or_default());
+        let both = key(columns.min_key.get(e.row)).and_then(|min| Ok((min, key(columns.max_key.get(e.row))?)));
+        both.with("file", columns.name(e.row)?)
+    }
+
+    /// Runs that are merged; a file alone is read for itself if it can't have rows that take others away.
+    fn section(&self, place: &Place<'p>, runs: &[Vec<Entry>]) -> Result<ScanTask> {
+        if let [run] = runs
+            && let [only] = run[..]
+            && self.retracts(only) == Some(0)
+        {
+            return self.alone(place, only);
+        }
+        self.together(place, runs, &place.group.of_keys)
+    }
+
+    /// A task of runs, each file of which is asked `inner` by itself.
+    fn together(&self, place: &Place<'p>, runs: &[Vec<Entry>], inner: &Arc<BoundPredicate>) -> Result<ScanTask> {
+        let one = |e: &Entry| Ok(ScanTask { residual: inner.clone(), ..self.task(place, *e)? });
+        let runs: Vec<Vec<ScanTask>> =
+            runs.iter().map(|run| run.iter().map(one).collect::<Result<_>>()).collect::<Result<_>>()?;
+        let first =
+            runs.first().and_then(|run| run.first()).ok_or_else(|| Error::internal("a section without files"))?;
+        let length = runs.iter().flatten().map(|t| t.length).fold(0, i64::saturating_add);
+        Ok(ScanTask {
+            data_file: first.data_file.clone(),
+            start: 0,
+            length,
+            deletes: Vec::new(),
+            residual: place.group.residual.clone(),
+            change: None,
+            merge: Some(Arc::new(MergeSection { runs, before: None })),
+        })
+    }
+
+    /// The task of a file that is read for itself; its index file may still exclude it.
+    fn alone(&self, place: &Place<'p>, e: Entry) -> Result<ScanTask> {
+        let task = self.task(place, e)?;
+        if *task.residual != BoundPredicate::True && self.rules.index_files {
+            self.note_index_file(e, &task)?;
+        }
+        Ok(task)
+    }
+
+    fn note_index_file(&self, e: Entry, task: &ScanTask) -> Result<()> {
+        let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+        for name in columns.extra_files(e.row)?.into_iter().filter(|name| name.ends_with(SUFFIX)) {
+            let data_file = task.data_file.path.clone();
+            let path = self.paths.beside(&data_file, name)?;
+            let index = IndexFile { data_file: data_file.clone(), path, schema_id: self.number(e, |c| &c.schema_id) };
+            self.index_files.borrow_mut().insert(data_file, index);
+        }
+        Ok(())
+    }
+
+    /// The task of a file.
+    ///
+    /// # Errors
+    /// As [`crate::paimon::manifest::entries::EntryColumns::data_file`] and [`Vector::reference`].
+    pub fn task(&self, place: &Place<'p>, e: Entry) -> Result<ScanTask> {
+        let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+        let data_file = columns.data_file(e.row, place.group.partition.clone(), &place.folder)?;
+        let vector = place.vectors.get(columns.name(e.row)?);
+        let deletes = vector.map(|v| v.reference(&self.paths, &place.group.partition, &data_file.path)).transpose()?;
+        Ok(ScanTask {
+            start: 0,
+            length: data_file.size_bytes,
+            data_file: Arc::new(data_file),
+            deletes: deletes.into_iter().collect(),
+            residual: place.group.residual.clone(),
+            change: None,
+            merge: None,
+        })
+    }
+
+    /// Files of the same rows are joined, each having some columns.
+    fn evolved(&self, place: &Place<'p>, entries: &[Entry]) -> Result<Vec<PlannedSplit>> {
+        let groups = self.row_groups(entries)?;
+        let nothing = Arc::new(BoundPredicate::True);
+        let mut kept = Vec::new();
+        for group in groups {
+            if keeps_group(self, &place.group.residual, &group)? {
+                kept.push(needed(self, &group)?);
+            }
+        }
+        let weight = |group: &Vec<Entry>| {
+            let bytes = group.iter().map(|e| self.number(*e, |c| &c.file_size)).fold(0, i64::saturating_add);
+            bytes.max(self.rules.open_file_bytes)
+        };
+        let split = |groups: Vec<Vec<Entry>>| {
+            let raw = groups.iter().all(|g| g.len() == 1);
+            let task = |group: &Vec<Entry>| match group[..] {
+                [only] => self.task(place, only),
+                _ => {
+                    let mut runs: Vec<Vec<Entry>> = group.iter().map(|e| vec![*e]).collect();
+                    runs.sort_by_key(|run| run.first().map(|e| self.number(*e, |c| &c.max_sequence_number)));
+                    self.together(place, &runs, &nothing)
+                }
+            };
+            let tasks = groups.iter().map(task).collect::<Result<_>>()?;
+            self.split(place, groups.first().and_then(|g| g.first()), raw, tasks)
+        };
+        pack(kept, weight, self.rules.split_bytes).into_iter().map(split).collect()
+    }
+
+    /// Files whose row ids overlap, together.
+    fn row_groups(&self, entries: &[Entry]) -> Result<Vec<Vec<Entry>>> {
+        let range = |e: &Entry| {
+            let columns = &self.files.get(e.batch).ok_or_else(|| Error::internal("no such manifest"))?.columns;
+            let first = columns.first_row_id.get(e.row).copied().flatten();
+            let first = first.ok_or_else(|| Error::corrupt("a file of tracked rows has no row ids"))?;
+            let last = first.checked_add(self.number(*e, |c| &c.row_count).max(1) - 1);
+            Ok((first, last.ok_or_else(|| Error::corrupt("row ids are beyond all numbers"))?))
+        };
+        let ranges = entries.iter().map(range).collect::<Result<Vec<_>>>()?;
+        let at = |group: Vec<usize>| group.into_iter().filter_map(|i| entries.get(i).copied()).collect();
+        Ok(overlapping(&ranges).into_iter().map(at).collect())
+    }
+}

@@ -1,0 +1,59 @@
+//! Which rows of which files a filter finds.
+
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::format::task::ScanTask;
+use crate::iceberg::rows::live::placed;
+use crate::paimon::scan::handle::PaimonScan;
+use crate::parallel::Cancellation;
+use crate::store::in_parallel;
+
+/// Rows of a data file.
+pub(crate) struct Hits {
+    /// The file. Its residual keeps these rows.
+    pub task: ScanTask,
+    /// Their places; `None` for all that are not deleted.
+    pub positions: Option<PositionSet>,
+}
+
+impl Hits {
+    /// Whether no other row is left in the file.
+    pub fn is_whole(&self) -> bool {
+        self.positions.is_none()
+    }
+
+    /// How many there are; of whole files with deletes that were not counted, those too.
+    pub fn rows(&self) -> u64 {
+        let left = || u64::try_from(left(&self.task).unwrap_or(self.task.data_file.record_count)).unwrap_or(0);
+        self.positions.as_ref().map_or_else(left, PositionSet::len)
+    }
+}
+
+/// The rows of a file that are not deleted, as far as metadata tells.
+fn left(task: &ScanTask) -> Option<i64> {
+    let deleted = task.deletes.iter().map(|d| (d.file.record_count >= 0).then_some(d.file.record_count));
+    let deleted: i64 = deleted.sum::<Option<i64>>()?;
+    task.data_file.record_count.checked_sub(deleted)
+}
+
+/// The rows that a scan of a table without primary key finds. Files of which metadata proves that all rows match are not read.
+///
+/// # Errors
+/// Of planning and reading; what `go_on` gives.
+pub(crate) fn hits(scan: &PaimonScan, go_on: Cancellation) -> Result<Vec<Hits>> {
+    let tasks = scan.files(go_on)?;
+    let reader = scan.placed_reader(&[]);
+    let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
+        let Some(task) = tasks.get(i).filter(|t| *t.residual != BoundPredicate::True) else { return Ok(None) };
+        let mut found = PositionSet::default();
+        for rows in reader.read(task)? {
+            go_on()?;
+            found.extend(placed(rows?)?.positions.values()).with("path", &task.data_file.path)?;
+        }
+        let all = left(task).and_then(|n| u64::try_from(n).ok()) == Some(found.len());
+        Ok((!all || found.is_empty()).then_some(found))
+    })?;
+    let hits = tasks.into_iter().zip(found).map(|(task, positions)| Hits { task, positions });
+    Ok(hits.filter(|h| h.positions.as_ref().is_none_or(|p| !p.is_empty())).collect())
+}

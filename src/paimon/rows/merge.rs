@@ -1,0 +1,226 @@
+//! Merging rows into a table: those that match by key are updated or deleted, the others inserted.
+//!
+//! The data is held in memory; of the table, all rows in the range of its keys are read. Tables without primary key are matched
+//! by any columns, and change as they do by a filter; tables with one are matched by that, and get rows of kind `-D`, `+U` and `+I`.
+//!
+//! Source: Java's `MergeIntoPaimonTable`.
+
+use std::collections::BTreeMap;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
+
+use super::change_rows::{Fate, Planned, Unpublished};
+use super::found::Hits;
+use super::keyed;
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::committing::CommitOptions;
+use crate::iceberg::rows::live::placed;
+use crate::iceberg::rows::merge::{Columns, Merge};
+use crate::iceberg::rows::update::{Assigned, row_counts};
+use crate::paimon::change::{Rows, unsupported};
+use crate::paimon::commit::producer::{Changes, Commit};
+use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::spec::options::MergeEngine;
+use crate::paimon::state::PaimonTable;
+use crate::paimon::write::writer::{NewFiles, PaimonWriter, WriteKind};
+use crate::parallel::Cancellation;
+use crate::rows::matcher::{Matcher, MergeRows};
+use crate::rows::stream::StreamRequest;
+use crate::store::in_parallel;
+use crate::types::Field;
+
+/// How many rows were changed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    updated: u64,
+    deleted: u64,
+    inserted: u64,
+}
+
+impl Counts {
+    fn properties(self) -> BTreeMap<String, String> {
+        row_counts(self.updated, self.inserted, self.deleted).into()
+    }
+}
+
+impl PaimonTable {
+    /// Merges rows in one commit. Returns the table at its new version.
+    ///
+    /// # Errors
+    /// `InvalidInput` for columns, keys and conditions that don't fit; `Unsupported` for tables that don't take such changes;
+    /// `CommitConflict` if others changed the table each time; as [`PaimonTable::append`].
+    pub(crate) fn merge_rows(
+        &self,
+        merge: &Merge,
+        rows: Rows,
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<PaimonTable> {
+        let rows = MergeRows::read(rows, go_on)?;
+        self.again(options, &|table| {
+            table.check_changeable()?;
+            let keyed = table.table_schema().has_primary_key();
+            let on = if keyed && merge.on.is_empty() { &table.table_schema().primary_keys } else { &merge.on };
+            if keyed {
+                table.check_key(on)?;
+            }
+            let merge = Merge { on: on.clone(), ..merge.clone() };
+            let matcher = Matcher::new(table.schema(), &merge, &rows)?;
+            match keyed {
+                true => table.merge_by_key(&matcher, &merge, go_on),
+                false => table.merge_files(&matcher, go_on),
+            }
+        })
+    }
+
+    fn merge_files(&self, matcher: &Matcher, go_on: Cancellation) -> Result<Option<Planned>> {
+        let store = self.folder().store().as_ref();
+        let scan = self.found(matcher.filter())?;
+        let (hits, mut counts) = merge_hits(&scan, &self.schema().fields, matcher, go_on)?;
+        let mut new = Unpublished { store, data: Vec::new(), index: Vec::new() };
+        let (inserted, rows) = self.insert(matcher, go_on)?;
+        counts.inserted = rows;
+        new.data = inserted.added;
+        let planned = self.settled(&scan, hits, Fate::Merged(matcher), new, counts.properties(), go_on)?;
+        // Rows that came meanwhile may have the same keys.
+        Ok(planned.map(|(commit, properties)| (commit.only_on(scan.snapshot_id()), properties)))
+    }
+
+    fn merge_by_key(&self, matcher: &Matcher, merge: &Merge, go_on: Cancellation) -> Result<Option<Planned>> {
+        self.check_merged_by_key(matcher, merge)?;
+        let scan = self.found(matcher.filter())?.of_every_level();
+        let mut found = scan.read(StreamRequest::default())?;
+        let (mut updates, mut deletes, mut counts) = (None, None, Counts::default());
+        while let Some(rows) = found.next_batch(go_on)? {
+            go_on()?;
+            let fates = matcher.fates(&rows)?;
+            let gone = kept(&rows, &fates.changed & &!&fates.replaced)?;
+            counts.updated += fates.rows.num_rows() as u64;
+            counts.deleted += gone.num_rows() as u64;
+            self.write_kind(&mut updates, WriteKind::Update, &fates.rows)?;
+            self.write_kind(&mut deletes, WriteKind::Delete, &gone)?;
+        }
+        let mut new = Unpublished { store: self.folder().store().as_ref(), data: Vec::new(), index: Vec::new() };
+        let mut changes = Changes::default();
+        let mut add = |files: NewFiles| {
+            new.data.extend(files.added.iter().chain(&files.changelog).cloned());
+            changes.added.extend(files.added);
+            changes.changelog.extend(files.changelog);
+            changes.hashes.extend(files.hashes);
+        };
+        for writer in [updates, deletes].into_iter().flatten() {
+            add(writer.finish()?);
+        }
+        let (inserted, rows) = self.insert(matcher, go_on)?;
+        counts.inserted = rows;
+        add(inserted);
+        if changes.added.is_empty() {
+            return Ok(None);
+        }
+        new.taken();
+        let commit = Commit::new(self.folder(), changes).owning_files().only_on(scan.snapshot_id());
+        Ok(Some((commit, counts.properties())))
+    }
+
+    /// Refuses what rows of the table's merge engine would not do.
+    fn check_merged_by_key(&self, matcher: &Matcher, merge: &Merge) -> Result<()> {
+        let schema = self.table_schema();
+        if let Some(Columns::Of(given)) = &merge.update
+            && let Some((name, _)) = given.iter().find(|(to, from)| to != from && schema.primary_keys.contains(to))
+        {
+            return Err(Error::invalid("a column of the primary key can't be updated")
+                .with("column", name)
+                .hint("Delete the rows, and append them with the new key"));
+        }
+        let key = |name: &&str| !schema.primary_keys.iter().any(|key| key == name);
+        let updated: Vec<(String, Assigned)> =
+            matcher.updated_columns().filter(key).map(|name| (name.to_owned(), Assigned::Value(None))).collect();
+        if !updated.is_empty() {
+            if schema.options().merge_engine()? != MergeEngine::Deduplicate {
+                return Err(unsupported("merges that update rows which their table's merge engine puts together")
+                    .with("table", self.location())
+                    .hint("upsert() and append() leave that to the merge engine"));
+            }
+            keyed::check_updatable(schema, &updated).with("table", self.location())?;
+        }
+        if matcher.may_delete() {
+            keyed::check_deletable(schema).with("table", self.location())?;
+        }
+        if merge.insert.is_some() {
+            let given = matcher.inserted_columns().unwrap_or_default();
+            if let Some(missing) = schema.primary_keys.iter().find(|key| !given.contains(&key.as_str())) {
+                return Err(Error::invalid("inserted rows lack a column of the primary key").with("column", missing));
+            }
+        }
+        Ok(())
+    }
+
+    fn write_kind(&self, writer: &mut Option<PaimonWriter>, kind: WriteKind, rows: &RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let writer = match writer {
+            Some(writer) => writer,
+            none => none.insert(PaimonWriter::of_stored(self, kind)?),
+        };
+        writer.write(rows)
+    }
+
+    /// Writes the rows that matched none; and how many there are.
+    fn insert(&self, matcher: &Matcher, go_on: Cancellation) -> Result<(NewFiles, u64)> {
+        let batches = matcher.inserted()?;
+        if batches.is_empty() {
+            return Ok((NewFiles::default(), 0));
+        }
+        let mut writer = PaimonWriter::new(self, WriteKind::Add, false)?;
+        for rows in &batches {
+            go_on()?;
+            writer.write(rows)?;
+        }
+        Ok((writer.finish()?, batches.iter().map(|rows| rows.num_rows() as u64).sum()))
+    }
+}
+
+fn kept(rows: &RecordBatch, kept: BooleanBuffer) -> Result<RecordBatch> {
+    filter_record_batch(rows, &BooleanArray::new(kept, None))
+        .map_err(|e| Error::internal("rows cannot be filtered").because(e))
+}
+
+/// The rows of each file that a merge changes.
+fn merge_hits(
+    scan: &PaimonScan,
+    fields: &[Field],
+    matcher: &Matcher,
+    go_on: Cancellation,
+) -> Result<(Vec<Hits>, Counts)> {
+    let tasks = scan.files(go_on)?;
+    let reader = scan.placed_reader(fields);
+    let found = in_parallel(reader.store.as_ref(), tasks.len(), |i| {
+        let (mut found, mut counts) = (PositionSet::default(), Counts::default());
+        let Some(task) = tasks.get(i) else { return Ok((found, counts)) };
+        for rows in reader.read(task)? {
+            go_on()?;
+            let rows = placed(rows?)?;
+            let fates = matcher.fates(&rows.rows)?;
+            counts.updated += fates.rows.num_rows() as u64;
+            counts.deleted += (fates.changed.count_set_bits() - fates.rows.num_rows()) as u64;
+            let positions = rows.positions.values();
+            let at: Vec<i64> = fates.changed.set_indices().filter_map(|row| positions.get(row).copied()).collect();
+            found.extend(&at).with("path", &task.data_file.path)?;
+        }
+        Ok((found, counts))
+    })?;
+    let mut counts = Counts::default();
+    let mut hits = Vec::new();
+    for (task, (positions, of_file)) in tasks.into_iter().zip(found) {
+        counts.updated += of_file.updated;
+        counts.deleted += of_file.deleted;
+        if !positions.is_empty() {
+            hits.push(Hits { task, positions: Some(positions) });
+        }
+    }
+    Ok((hits, counts))
+}

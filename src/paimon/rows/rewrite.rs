@@ -1,0 +1,178 @@
+//! Files written anew without the rows that go, or with others in their place.
+//!
+//! In tables that track rows, rows keep their ids, and those that stay as they are the commit that changed them last: then files have
+//! two columns more, `_ROW_ID` and `_SEQUENCE_NUMBER`, and no row ids of their own.
+//!
+//! Source: Java's `PaimonSparkWriter.withRowTracking`, `SpecialFields.rowTypeWithRowTracking`.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{filter_record_batch, interleave_record_batch};
+use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema};
+use arrow::error::ArrowError;
+
+use super::change_rows::Fate;
+use super::found::Hits;
+use super::tracking::with_tracking;
+use crate::data::read::read_ahead::TaskReader;
+use crate::error::{Error, Result, ResultExt};
+use crate::expr::BoundPredicate;
+use crate::format::task::{PaimonNewFile, ScanTask};
+use crate::iceberg::rows::live::{Placed, are_in, placed};
+use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::state::PaimonTable;
+use crate::paimon::write::writer::{PaimonWriter, WriteKind};
+use crate::parallel::Cancellation;
+use crate::types::Field;
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
+
+fn joined(e: ArrowError) -> Error {
+    Error::invalid("changed rows do not fit the table").because(e)
+}
+
+/// Writes the files of some hits anew: without them, or with what they become.
+///
+/// # Errors
+/// Of reading and writing; what `go_on` gives.
+pub(crate) fn rewritten(
+    table: &PaimonTable,
+    scan: &PaimonScan,
+    hits: &[Hits],
+    fate: Fate<'_>,
+    go_on: Cancellation,
+) -> Result<Vec<PaimonNewFile>> {
+    let mut out = Rewriter::new(table, scan)?;
+    for hit in hits.iter().filter(|h| !matches!(fate, Fate::Gone) || !h.is_whole()) {
+        let all = ScanTask { residual: BoundPredicate::True.into(), ..hit.task.clone() };
+        for rows in out.reader.read(&all)? {
+            go_on()?;
+            let rows = out.after(&placed(rows?)?, hit, fate).with("rewritten", &hit.task.data_file.path)?;
+            out.write(&rows)?;
+        }
+    }
+    out.finish()
+}
+
+/// Writes what rows become that are deleted where they are.
+///
+/// # Errors
+/// As [`rewritten`].
+pub(crate) fn updated(
+    table: &PaimonTable,
+    scan: &PaimonScan,
+    hits: &[Hits],
+    fate: Fate<'_>,
+    go_on: Cancellation,
+) -> Result<Vec<PaimonNewFile>> {
+    let mut out = Rewriter::new(table, scan)?;
+    for hit in hits {
+        for rows in out.reader.read(&hit.task)? {
+            go_on()?;
+            let rows = out.patched(fate, &placed(rows?)?.rows)?.rows;
+            out.write(&rows)?;
+        }
+    }
+    out.finish()
+}
+
+/// What rows become.
+struct Patched {
+    /// Which of them others take the place of; the rest go.
+    kept: BooleanBuffer,
+    /// Those others, in order.
+    rows: RecordBatch,
+}
+
+/// Reads rows and writes them again.
+struct Rewriter {
+    reader: TaskReader,
+    writer: PaimonWriter,
+    /// Of tables that track rows: how many columns the table has, before those of the ids, and the names of all.
+    tracked: Option<(usize, Vec<String>)>,
+}
+
+impl Rewriter {
+    fn new(table: &PaimonTable, scan: &PaimonScan) -> Result<Rewriter> {
+        let mut fields: Vec<Field> = table.schema().fields.to_vec();
+        if !table.table_schema().options().row_tracking()? {
+            let writer = PaimonWriter::of_stored(table, WriteKind::Add)?;
+            return Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: None });
+        }
+        let count = fields.len();
+        fields.extend(LINEAGE_COLUMNS.into_iter().filter_map(metadata_column));
+        let tracked = table.with_schema(with_tracking(table.table_schema())?);
+        let names = tracked.table_schema().fields.iter().map(|f| f.name.clone()).collect();
+        let writer = PaimonWriter::of_stored(&tracked, WriteKind::Add)?;
+        Ok(Rewriter { reader: scan.placed_reader(&fields), writer, tracked: Some((count, names)) })
+    }
+
+    /// Rows after a change: with the ids that they had, and changed by the commit to come.
+    fn patched(&self, fate: Fate<'_>, rows: &RecordBatch) -> Result<Patched> {
+        let count = rows.num_rows();
+        let (kept, new) = match fate {
+            Fate::Gone => return Ok(Patched { kept: BooleanBuffer::new_unset(count), rows: rows.slice(0, 0) }),
+            Fate::Updated(patch) => (BooleanBuffer::new_set(count), patch.apply(rows)?),
+            Fate::Merged(merge) => {
+                let fates = merge.fates(rows)?;
+                (fates.replaced, fates.rows)
+            }
+        };
+        let Some((own, _)) = &self.tracked else { return Ok(Patched { kept, rows: new }) };
+        let old = filter_record_batch(rows, &BooleanArray::new(kept.clone(), None)).map_err(joined)?;
+        let mut columns: Vec<ArrayRef> = new.columns().iter().take(*own).cloned().collect();
+        columns.extend(old.columns().get(*own).cloned());
+        columns.extend(old.columns().get(own + 1).map(|c| new_null_array(c.data_type(), old.num_rows())));
+        let rows = RecordBatch::try_new(rows.schema(), columns).map_err(joined)?;
+        Ok(Patched { kept, rows })
+    }
+
+    /// Rows of a file after the change, in their order.
+    fn after(&self, placed: &Placed, hit: &Hits, fate: Fate<'_>) -> Result<RecordBatch> {
+        let rows = &placed.rows;
+        let Some(positions) = &hit.positions else { return self.patched(fate, rows).map(|patched| patched.rows) };
+        let changed = are_in(&placed.positions, positions);
+        if changed.count_set_bits() == 0 {
+            return Ok(rows.clone());
+        }
+        let old = filter_record_batch(rows, &BooleanArray::new(changed.clone(), None)).map_err(joined)?;
+        let Patched { kept, rows: new } = self.patched(fate, &old)?;
+        let (mut seen, mut replaced) = (0, 0);
+        let mut from = Vec::with_capacity(rows.num_rows());
+        for (row, changed) in changed.iter().enumerate() {
+            if !changed {
+                from.push((0, row));
+                continue;
+            }
+            if kept.value(seen) {
+                from.push((1, replaced));
+                replaced += 1;
+            }
+            seen += 1;
+        }
+        interleave_record_batch(&[rows, &new], &from).map_err(joined)
+    }
+
+    fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        let Some((_, names)) = &self.tracked else { return self.writer.write(rows) };
+        let schema = rows.schema();
+        let renamed = names
+            .iter()
+            .zip(schema.fields())
+            .map(|(name, field)| ArrowField::new(name, field.data_type().clone(), field.is_nullable()));
+        let schema = Arc::new(ArrowSchema::new(renamed.collect::<Vec<_>>()));
+        let rows = RecordBatch::try_new(schema, rows.columns().to_vec()).map_err(joined)?;
+        self.writer.write(&rows)
+    }
+
+    fn finish(self) -> Result<Vec<PaimonNewFile>> {
+        let mut files = self.writer.finish()?.added;
+        if let Some((_, names)) = self.tracked {
+            for file in &mut files {
+                file.file.leveled.iter_mut().for_each(|leveled| leveled.write_columns = Some(names.clone()));
+            }
+        }
+        Ok(files)
+    }
+}

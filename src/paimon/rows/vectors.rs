@@ -1,0 +1,198 @@
+//! Index files of deletion vectors: those that a change writes, and those that they take the place of.
+//!
+//! An index file is never changed. One that has a vector of a data file that the change touches goes; its other vectors come with
+//! the new ones. A bucket has one index file; tables without buckets have any number in a partition, of about the same size.
+//!
+//! Source: Java's `BaseAppendDeleteFileMaintainer`, `DeletionVectorIndexFileWriter`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::codec::bitmap::PositionSet;
+use crate::error::{Error, Result, ResultExt};
+use crate::format::task::{DataFile, Partition};
+use crate::paimon::manifest::entries::{ADD, DELETE};
+use crate::paimon::manifest::file_entry::partition_row;
+use crate::paimon::manifest::index_manifest::{DELETION_VECTORS, DeletionVectorRange, IndexEntry, read_index_manifest};
+use crate::paimon::spec::partition::{Paths, partition_of};
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::state::PaimonTable;
+use crate::parallel::Cancellation;
+
+/// What index files begin with.
+const VERSION: u8 = 1;
+
+/// How large an index file of a table without buckets gets, unless an option says otherwise.
+const TARGET_BYTES: i64 = 2 << 20;
+
+/// The vectors of a partition's bucket, by the names of data files.
+struct Bucket {
+    partition: Arc<Partition>,
+    /// Rows that are deleted from now on.
+    new: IndexMap<String, PositionSet>,
+    /// Data files that go.
+    gone: HashSet<String>,
+}
+
+/// The name of a data file.
+fn name(file: &DataFile) -> &str {
+    file.path.rsplit('/').next().unwrap_or_default()
+}
+
+/// The index entries of a change to a snapshot that deletes rows of files, and takes others out. Paths of new index files go to
+/// `written`.
+///
+/// # Errors
+/// Of reading and writing index files; `CorruptTable` for damaged ones; what `go_on` gives.
+pub(crate) fn changes(
+    table: &PaimonTable,
+    snapshot: Option<&Arc<Snapshot>>,
+    deleted: Vec<(Arc<DataFile>, PositionSet)>,
+    removed: &[DataFile],
+    written: &mut Vec<String>,
+    go_on: Cancellation,
+) -> Result<Vec<IndexEntry>> {
+    let (folder, schema) = (table.folder(), table.table_schema());
+    let root = folder.root();
+    let before: Vec<IndexEntry> = match snapshot.and_then(|s| s.index_manifest.as_deref()) {
+        Some(manifest) => read_index_manifest(folder.manifests(), manifest)?,
+        None if deleted.is_empty() => return Ok(Vec::new()),
+        None => Vec::new(),
+    };
+    let mut buckets: IndexMap<(Vec<u8>, i32), Bucket> = IndexMap::new();
+    let mut bucket_of = |file: &DataFile, take: &mut dyn FnMut(&mut Bucket)| -> Result<()> {
+        let number = file.leveled.as_ref().map(|l| l.bucket);
+        let number = number.ok_or_else(|| Error::internal("a file has no bucket").with("path", &file.path))?;
+        let row = partition_row(schema, &file.partition)?;
+        take(buckets.entry((row, number)).or_insert_with(|| Bucket {
+            partition: file.partition.clone(),
+            new: IndexMap::new(),
+            gone: HashSet::new(),
+        }));
+        Ok(())
+    };
+    for (file, positions) in deleted {
+        let mut positions = Some(positions);
+        bucket_of(&file, &mut |bucket| {
+            bucket.new.extend(positions.take().map(|positions| (name(&file).to_owned(), positions)));
+        })?;
+    }
+    for file in removed {
+        bucket_of(file, &mut |bucket| bucket.gone.extend([name(file).to_owned()]))?;
+    }
+    let options = schema.options();
+    let files = IndexFiles {
+        table,
+        paths: Paths::new(root, schema)?,
+        one_file: schema.has_primary_key() || options.bucket()? > 0,
+        wide: options.boolean("deletion-vectors.bitmap64", false)?,
+        target_bytes: options.bytes("deletion-vector.index-file.target-size", TARGET_BYTES)?,
+        id: uuid::Uuid::new_v4().to_string(),
+    };
+    let mut out = Vec::new();
+    for ((row, number), bucket) in buckets {
+        go_on()?;
+        let own = before
+            .iter()
+            .filter(|e| e.kind == ADD && e.index_type == DELETION_VECTORS && e.partition == row && e.bucket == number);
+        files.change(&own.collect::<Vec<_>>(), (row, number), bucket, (&mut out, written))?;
+    }
+    Ok(out)
+}
+
+/// Reads and writes the index files of one change.
+struct IndexFiles<'t> {
+    table: &'t PaimonTable,
+    paths: Paths,
+    /// Whether a bucket has one file.
+    one_file: bool,
+    /// Whether positions have 64 bits.
+    wide: bool,
+    target_bytes: i64,
+    id: String,
+}
+
+impl IndexFiles<'_> {
+    fn change(
+        &self,
+        own: &[&IndexEntry],
+        (row, number): (Vec<u8>, i32),
+        mut bucket: Bucket,
+        (out, written): (&mut Vec<IndexEntry>, &mut Vec<String>),
+    ) -> Result<()> {
+        let touches = |entry: &&IndexEntry| {
+            let mut files = entry.deletion_vectors.iter().flatten().map(|v| v.data_file.as_str());
+            self.one_file && !bucket.new.is_empty()
+                || files.any(|f| bucket.new.contains_key(f) || bucket.gone.contains(f))
+        };
+        let touched: Vec<&IndexEntry> = own.iter().copied().filter(touches).collect();
+        let mut vectors: IndexMap<String, PositionSet> = IndexMap::new();
+        for entry in touched {
+            self.read(entry, &mut vectors)?;
+            out.push(IndexEntry { kind: DELETE, ..entry.clone() });
+        }
+        vectors.retain(|file, _| !bucket.gone.contains(file));
+        for (file, positions) in bucket.new.drain(..) {
+            vectors.entry(file).or_default().unite(&positions);
+        }
+        let mut vectors = vectors.into_iter().peekable();
+        while vectors.peek().is_some() {
+            let (mut bytes, mut ranges) = (vec![VERSION], Vec::new());
+            for (data_file, positions) in vectors.by_ref() {
+                ranges.push(self.append(&mut bytes, data_file, &positions)?);
+                if !self.one_file && bytes.len() as i64 > self.target_bytes {
+                    break;
+                }
+            }
+            let file_name = format!("index-{}-{}", self.id, written.len());
+            let path = self.paths.index_file(&bucket.partition, number, &file_name, None)?;
+            written.push(path.clone());
+            self.table.folder().store().put_if_absent(&path, &bytes)?;
+            out.push(IndexEntry {
+                kind: ADD,
+                partition: row.clone(),
+                bucket: number,
+                index_type: DELETION_VECTORS.to_owned(),
+                file_name,
+                file_size: bytes.len() as i64,
+                row_count: ranges.len() as i64,
+                deletion_vectors: Some(ranges),
+                ..IndexEntry::default()
+            });
+        }
+        Ok(())
+    }
+
+    /// The vectors of an index file.
+    fn read(&self, entry: &IndexEntry, out: &mut IndexMap<String, PositionSet>) -> Result<()> {
+        let partition = partition_of(self.table.table_schema(), &entry.partition)?;
+        let external = entry.external_path.as_deref();
+        let path = self.paths.index_file(&partition, entry.bucket, &entry.file_name, external)?;
+        let bytes = self.table.folder().store().get(&path)?;
+        for range in entry.deletion_vectors.iter().flatten() {
+            let at = |n: i64| usize::try_from(n).unwrap_or(usize::MAX);
+            let vector = bytes.get(at(range.offset)..).unwrap_or_default();
+            let positions = PositionSet::from_index_file(vector, at(range.length));
+            let positions = positions.with("path", &path).with("data_file", &range.data_file)?;
+            out.insert(range.data_file.clone(), positions);
+        }
+        Ok(())
+    }
+
+    fn append(&self, bytes: &mut Vec<u8>, data_file: String, positions: &PositionSet) -> Result<DeletionVectorRange> {
+        let (vector, length) = match self.wide {
+            true => positions.to_vector().map(|v| {
+                let length = v.len();
+                (v, length)
+            }),
+            false => positions.to_narrow_vector(),
+        }
+        .with("data_file", &data_file)?;
+        let offset = bytes.len() as i64;
+        bytes.extend_from_slice(&vector);
+        let cardinality = i64::try_from(positions.len()).ok();
+        Ok(DeletionVectorRange { data_file, offset, length: length as i64, cardinality })
+    }
+}

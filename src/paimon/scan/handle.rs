@@ -1,0 +1,387 @@
+//! Scans of tables of Apache Paimon: immutable descriptions of what to read, planned and read lazily.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+
+use crate::data::read::read_ahead::{TaskReader, TaskSource};
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::{BoundPredicate, Predicate};
+use crate::format::splits::SplitRequest;
+use crate::format::task::{ReadContext, ScanTask, Split};
+use crate::iceberg::plan::estimate::Estimate;
+use crate::iceberg::state::ScanRequest;
+use crate::paimon::plan::changes::plan_changes;
+use crate::paimon::plan::estimate::estimate;
+use crate::paimon::plan::planner::{Plan, PlanInput, PlannedSplit, plan};
+use crate::paimon::plan::travel::{Between, Place};
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::state::PaimonTable;
+use crate::parallel::Cancellation;
+use crate::rows::plan_table;
+use crate::rows::shape::ScanShape;
+use crate::rows::stream::{BatchStream, StreamRequest};
+use crate::types::metadata_columns::{LINEAGE_COLUMNS, POS, metadata_column};
+use crate::types::{Field, Schema};
+
+/// What a scan looks at.
+#[derive(Clone, Debug)]
+pub(crate) enum Selection {
+    /// A version.
+    Version(Place),
+    /// What changed between two versions; `None` if nothing did.
+    Changes(Option<Between>),
+    /// What was appended between two versions.
+    Appended(Option<Between>),
+}
+
+impl Selection {
+    /// The snapshot that is read, or the last of those.
+    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        match self {
+            Selection::Version(place) => place.snapshot.as_ref(),
+            Selection::Changes(between) | Selection::Appended(between) => between.as_ref().map(|b| &b.end),
+        }
+    }
+}
+
+/// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
+#[derive(Clone, Debug)]
+pub struct PaimonScan {
+    /// The table, on the branch that is read.
+    pub(crate) table: PaimonTable,
+    /// The schema that rows have.
+    pub(crate) schema: Arc<TableSchema>,
+    /// A version, or what changed between two.
+    pub(crate) selection: Selection,
+    pub(crate) shape: ScanShape,
+    /// The table's options, overridden by those of the scan.
+    pub(crate) options: Arc<BTreeMap<String, String>>,
+    /// Whether files are seen that scans leave out until they are compacted.
+    pub(crate) every_level: bool,
+}
+
+impl PaimonScan {
+    pub(crate) fn new(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+        crate::paimon::scan::request::scan(table, request)
+    }
+
+    pub(crate) fn newest(table: &PaimonTable, request: ScanRequest) -> Result<PaimonScan> {
+        crate::paimon::scan::request::newest(table, request)
+    }
+
+    /// Keeps only rows that this filter keeps as well.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the schema.
+    pub fn filter(&self, predicate: Predicate) -> Result<PaimonScan> {
+        Ok(PaimonScan { shape: self.shape.filter(predicate)?, ..self.clone() })
+    }
+
+    /// Reads only these columns (dotted paths), in this order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a column that does not exist.
+    pub fn select(&self, columns: &[String]) -> Result<PaimonScan> {
+        Ok(PaimonScan { shape: self.shape.select(columns)?, ..self.clone() })
+    }
+
+    /// Reads at most so many rows.
+    pub fn limit(&self, rows: usize) -> PaimonScan {
+        PaimonScan { shape: self.shape.limit(rows), ..self.clone() }
+    }
+
+    /// Sees files that scans leave out until they are compacted.
+    #[must_use]
+    pub(crate) fn of_every_level(self) -> PaimonScan {
+        PaimonScan { every_level: true, ..self }
+    }
+
+    /// What tasks of this scan share.
+    pub fn context(&self) -> &Arc<ReadContext> {
+        &self.shape.context
+    }
+
+    /// The filter as text.
+    pub fn filter_text(&self) -> String {
+        self.shape.filter_text()
+    }
+
+    /// The snapshot that is read; `None` for an empty table.
+    pub fn snapshot_id(&self) -> Option<i64> {
+        self.shape.context.snapshot_id
+    }
+
+    /// Whether the rows are those that changed.
+    pub fn is_of_changes(&self) -> bool {
+        self.shape.of_changes()
+    }
+
+    /// Refuses what is only there of a version.
+    ///
+    /// # Errors
+    /// `Unsupported` for what changed or was appended between two.
+    pub(crate) fn check_of_version(&self, what: &str) -> Result<()> {
+        match self.selection {
+            Selection::Version(_) => Ok(()),
+            _ => {
+                let what = format!("what came to a table of Apache Paimon between two versions has no {what}");
+                Err(Error::unsupported(what).hint("Ask for that of a version: table.scan()"))
+            }
+        }
+    }
+
+    /// What planning is told.
+    pub(crate) fn plan_input(&self) -> PlanInput {
+        let metadata = self.table.metadata();
+        let read = self.shape.context.projection.fields.iter().map(|f| f.id);
+        PlanInput {
+            store: metadata.folder.store().clone(),
+            root: metadata.folder.root().to_owned(),
+            kept: self.table.kept_manifests().clone(),
+            schemas: Arc::new(metadata.schemas.clone()),
+            snapshot: self.selection.snapshot().cloned(),
+            schema: self.schema.clone(),
+            filter: self.shape.filter.clone(),
+            options: self.options.clone(),
+            projection: Some(read.collect()),
+            files_since_ms: match &self.selection {
+                Selection::Version(place) => place.files_since_ms,
+                Selection::Changes(_) | Selection::Appended(_) => None,
+            },
+            every_level: self.every_level,
+        }
+    }
+
+    pub(crate) fn plan(&self, go_on: Cancellation) -> Result<Plan> {
+        self.planned(go_on).map_err(|e| self.expired(e))
+    }
+
+    /// Says why files may be missing.
+    fn expired(&self, e: Error) -> Error {
+        if e.kind() == ErrorKind::NotFound
+            && let Err(replaced) = self.table.metadata().check_same_table()
+            && replaced.kind() == ErrorKind::NotFound
+        {
+            return replaced.because(e);
+        }
+        if let Selection::Version(Place { snapshot: Some(snapshot), .. }) = &self.selection
+            && e.kind() == ErrorKind::NotFound
+            && matches!(self.table.folder().has_expired(snapshot.id), Ok(true))
+        {
+            return e.advise(format!(
+                "Snapshot {} has expired, or an expiry of it has begun: read a later one",
+                snapshot.id
+            ));
+        }
+        e
+    }
+
+    fn planned(&self, go_on: Cancellation) -> Result<Plan> {
+        let input = self.plan_input();
+        let planned = match &self.selection {
+            Selection::Version(_) => plan(&input, go_on),
+            Selection::Changes(Some(between)) | Selection::Appended(Some(between)) => {
+                plan_changes(&input, self.table.folder(), between, go_on)
+            }
+            Selection::Changes(None) | Selection::Appended(None) => Ok(Plan::default()),
+        };
+        input.kept.end_round();
+        let mut plan = planned?;
+        // Rows of a table with a key say themselves whether they came or went; what is read of all others came.
+        if matches!(self.selection, Selection::Appended(_)) && !self.schema.has_primary_key() {
+            plan.splits.iter_mut().flat_map(|split| &mut split.tasks).for_each(|task| task.change = None);
+        }
+        Ok(plan)
+    }
+
+    /// The tasks as readers take them: files that have to be merged are one.
+    pub(crate) fn tasks(&self, go_on: Cancellation) -> Result<impl Iterator<Item = ScanTask> + use<>> {
+        Ok(self.plan(go_on)?.splits.into_iter().flat_map(|split| split.tasks))
+    }
+
+    /// The tasks of single files, those of sections too.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub(crate) fn files(&self, go_on: Cancellation) -> Result<Vec<ScanTask>> {
+        Ok(self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files).collect())
+    }
+
+    /// Tasks, one for each file, in deterministic order.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
+        let mut files = self.plan(go_on)?.splits.into_iter().flat_map(PlannedSplit::into_files);
+        Ok(Box::new(move |_| Ok(files.next())))
+    }
+
+    /// The tasks as Arrow batches; columns as in [`PaimonScan::plan_schema`].
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+        let plan = self.plan(go_on)?;
+        let files: Vec<&ScanTask> = plan.splits.iter().flat_map(PlannedSplit::files).collect();
+        Ok(vec![plan_table::encode_tasks(&files, self.is_of_changes())?])
+    }
+
+    /// The schema of [`PaimonScan::plan_table`].
+    pub fn plan_schema(&self) -> SchemaRef {
+        if self.is_of_changes() { plan_table::schema_of_changes() } else { plan_table::schema() }
+    }
+
+    /// The number of files.
+    ///
+    /// # Errors
+    /// As [`plan`].
+    pub fn count_files(&self, go_on: Cancellation) -> Result<u64> {
+        Ok(self.plan(go_on)?.counters.files_kept)
+    }
+
+    /// Splits, packed as Java packs them.
+    ///
+    /// # Errors
+    /// `InvalidInput` for sizes that are not positive; as [`plan`].
+    pub fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
+        let scan = self.packed_by(request)?;
+        let split = |tasks| Split { context: self.shape.context.clone(), tasks };
+        Ok(scan.plan(go_on)?.splits.into_iter().map(|planned| split(planned.tasks)).collect())
+    }
+
+    /// With the sizes of splits that a request asks for.
+    fn packed_by(&self, request: SplitRequest) -> Result<PaimonScan> {
+        let mut options = self.options.as_ref().clone();
+        let sizes = [
+            ("split_size_bytes", "source.split.target-size", request.split_size_bytes, 1),
+            ("open_file_cost_bytes", "source.split.open-file-cost", request.open_file_cost_bytes, 0),
+        ];
+        for (name, option, size, least) in sizes {
+            match size {
+                Some(size) if size < least => {
+                    return Err(Error::invalid(format!("{name} must be at least {least}, not {size}")));
+                }
+                Some(size) => options.insert(option.to_owned(), format!("{size} b")),
+                None => None,
+            };
+        }
+        Ok(PaimonScan { options: Arc::new(options), ..self.clone() })
+    }
+
+    /// The table, on the branch that is read.
+    pub(crate) fn table(&self) -> &PaimonTable {
+        &self.table
+    }
+
+    /// The schema that rows have.
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// The most rows to read.
+    pub(crate) fn row_limit(&self) -> Option<u64> {
+        self.shape.limit.map(|limit| limit as u64)
+    }
+
+    /// What columns are found in: the context, the columns that can be named, and whether they are by their exact names.
+    pub(crate) fn named_columns(&self) -> (&ReadContext, &Schema, bool) {
+        (&self.shape.context, self.shape.all_columns(), self.shape.case_sensitive)
+    }
+
+    /// What planning will cost, by the manifest lists alone.
+    ///
+    /// # Errors
+    /// `Unsupported` for change logs; as [`estimate`].
+    pub fn estimate(&self) -> Result<Estimate> {
+        self.check_of_version("estimate")?;
+        let found = estimate(&self.plan_input())?;
+        Ok(Estimate {
+            bytes: found.opened.bytes,
+            data_manifests: found.opened.manifests,
+            delete_manifests: u64::from(found.index_manifest),
+            total_bytes: found.listed.bytes,
+            total_manifests: found.listed.manifests.saturating_add(u64::from(found.index_manifest)),
+            data_files: Some(found.most_files),
+            rows: found.rows,
+            at_most: true,
+            ..Estimate::default()
+        })
+    }
+
+    /// The snapshot that is read.
+    pub(crate) fn snapshot(&self) -> Option<&Arc<Snapshot>> {
+        self.selection.snapshot()
+    }
+
+    /// Reads these columns of the scan's schema, ids of rows among them, and the positions of rows behind them, of tasks that the
+    /// scan gave.
+    pub(crate) fn placed_reader(&self, columns: &[Field]) -> TaskReader {
+        let own = &self.shape.context.schema;
+        let schema = |fields: Vec<Field>| Arc::new(Schema::new(own.id, fields, Vec::new()));
+        let more = LINEAGE_COLUMNS.into_iter().chain([POS]).filter_map(metadata_column);
+        let context = ReadContext {
+            schema: schema(own.fields.iter().cloned().chain(more).collect()),
+            projection: schema(columns.iter().cloned().chain(metadata_column(POS)).collect()),
+            ..self.shape.context.as_ref().clone()
+        };
+        self.task_reader(Arc::new(context))
+    }
+
+    fn task_reader(&self, context: Arc<ReadContext>) -> TaskReader {
+        TaskReader { store: self.table.folder().store().clone(), context, deletes: Arc::default() }
+    }
+
+    /// The rows, one batch at a time: files are opened as the stream is read, by threads that keep a few batches ahead.
+    ///
+    /// # Errors
+    /// As [`plan`] and [`crate::data::read::file::read_task`].
+    pub fn read(&self, how: StreamRequest) -> Result<BatchStream> {
+        let mut tasks = self.tasks(&|| Ok(()))?;
+        let reader = self.task_reader(self.shape.context.clone());
+        BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, self.shape.limit)
+    }
+
+    /// The number of rows: from metadata for files of which the filter keeps every row, which need no merging and whose
+    /// deletion vectors count the others, else by reading the columns that are needed. `go_on` is asked between batches.
+    ///
+    /// # Errors
+    /// As [`PaimonScan::read`]; what `go_on` gives.
+    pub fn count(&self, go_on: Cancellation) -> Result<u64> {
+        let most = self.shape.limit.map_or(u64::MAX, |l| l as u64);
+        let (mut counted, mut rest) = (0u64, Vec::new());
+        for task in self.tasks(go_on)? {
+            match self.known_rows(&task) {
+                Some(rows) => counted = counted.saturating_add(rows),
+                None => rest.push(task),
+            }
+        }
+        if counted >= most || rest.is_empty() {
+            return Ok(counted.min(most));
+        }
+        let nothing = Arc::new(Schema::new(self.shape.context.schema.id, Vec::new(), Vec::new()));
+        let context = Arc::new(ReadContext { projection: nothing, ..self.shape.context.as_ref().clone() });
+        let mut tasks = rest.into_iter();
+        let source: TaskSource = Box::new(move |_| Ok(tasks.next()));
+        let mut rows = BatchStream::new(self.task_reader(context), source, StreamRequest::default(), None)?;
+        while counted < most {
+            let Some(batch) = rows.next_batch(go_on)? else { break };
+            go_on()?;
+            counted = counted.saturating_add(batch.num_rows() as u64);
+        }
+        Ok(counted.min(most))
+    }
+
+    /// How many rows a task has, if metadata says so.
+    pub(crate) fn known_rows(&self, task: &ScanTask) -> Option<u64> {
+        let whole = task.merge.is_none() && task.change.is_none() && *task.residual == BoundPredicate::True;
+        let deleted = task.deletes.iter().map(|d| d.file.record_count).fold(0, i64::saturating_add);
+        let known = whole && *self.shape.context.change_filter == BoundPredicate::True;
+        // The number of deleted rows is not recorded by old writers.
+        let told = task.deletes.iter().all(|d| d.file.record_count >= 0);
+        (known && told).then(|| u64::try_from(task.data_file.record_count.saturating_sub(deleted)).ok()).flatten()
+    }
+}

@@ -1,0 +1,158 @@
+//! From written rows to a snapshot, where rows may have to be written again: buckets that were given to keys as they came are right
+//! only as long as no other commit gave the same keys others.
+
+use super::change::paths_of;
+use super::state::PaimonTable;
+use crate::data::deletes::files::DeleteCache;
+use crate::data::merge::kind_rows::as_written;
+use crate::data::read::file::read_task;
+use crate::error::{Error, ErrorKind, Result};
+use crate::expr::BoundPredicate;
+use crate::format::commit_loop::Verdict;
+use crate::format::task::{PaimonNewFile, ScanTask};
+use crate::iceberg::state::ScanRequest;
+use crate::paimon::commit::hashes::are_misplaced;
+use crate::paimon::commit::producer::{Changes, Commit, Replaced};
+use crate::paimon::manifest::hash_index::HashIndexes;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::paimon::write::writer::{NewFiles, PaimonWriter, Rewritten, WriteKind, hash_indexes, is_over_partitions};
+
+/// Rows are written again so often at most: each time another commit has got through.
+const MOST_REWRITES: usize = 20;
+
+/// What a writer made of rows, not yet committed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pending {
+    pub kind: WriteKind,
+    pub files: NewFiles,
+    pub rewritten: Rewritten,
+    /// The snapshot that the writer looked at.
+    pub base: Option<i64>,
+    /// Whether several writers made the files, who knew nothing of each other.
+    pub by_several: bool,
+}
+
+/// How such files are committed.
+pub(crate) struct Settling<'a> {
+    /// What goes.
+    pub replaced: Option<Replaced>,
+    /// Whether files are deleted if they certainly are not committed.
+    pub owns_files: bool,
+    /// What else the commit is told.
+    pub told: &'a dyn Fn(Commit) -> Commit,
+}
+
+impl Pending {
+    /// Whether there are no files.
+    pub fn is_empty(&self) -> bool {
+        self.files.added.is_empty() && self.files.changelog.is_empty()
+    }
+
+    fn changes(&self) -> Changes {
+        Changes {
+            added: self.files.added.clone(),
+            changelog: self.files.changelog.clone(),
+            hashes: self.files.hashes.clone(),
+            ..Changes::default()
+        }
+    }
+
+    /// Removes the files. What is left over are harmless orphans.
+    fn delete(&self, table: &PaimonTable) {
+        let store = table.folder().store();
+        for new in self.files.added.iter().chain(&self.files.changelog) {
+            paths_of(new).for_each(|path| drop(store.delete(&path)));
+        }
+    }
+}
+
+impl PaimonTable {
+    /// Commits what was written, if need be after writing it again.
+    ///
+    /// # Errors
+    /// Those of the commit; of reading and writing rows again.
+    pub(crate) fn settle(&self, mut pending: Pending, how: &Settling<'_>) -> Result<Snapshot> {
+        let mut table = self.clone();
+        let replaces = how.replaced.is_some();
+        for rewrites in 0.. {
+            let mut commit = (how.told)(Commit::new(table.folder(), pending.changes()));
+            if let Some(replaced) = how.replaced.clone() {
+                commit = commit.overwriting(replaced);
+                // Rows that take the place of others must not leave a table that seems empty.
+                commit = if pending.by_several { commit.showing_all() } else { commit };
+            } else if is_over_partitions(table.table_schema()) {
+                commit = commit.only_on(pending.base);
+            }
+            let error = match commit.run() {
+                Verdict::Failed(e) => e,
+                done => return done.into_result(),
+            };
+            let newer = match error.kind() == ErrorKind::CommitConflict && rewrites < MOST_REWRITES {
+                true => table.refresh().ok(),
+                false => None,
+            };
+            let again = newer.filter(|newer| newer.outdates(&pending, replaces).unwrap_or(false));
+            let next = again.map(|newer| newer.write_again(&pending, replaces).map(|written| (newer, written)));
+            // Whoever holds messages may want their files still.
+            if how.owns_files || rewrites > 0 {
+                pending.delete(&table);
+            }
+            (table, pending) = next.ok_or(error)??;
+        }
+        Err(Error::internal("the commit loop ended"))
+    }
+
+    /// Whether rows that were written to an earlier version have their places elsewhere now, or several writers gave them
+    /// several, or such that scans leave them out. Rows that replace what is there have no places by then.
+    fn outdates(&self, pending: &Pending, replaces: bool) -> Result<bool> {
+        if is_over_partitions(self.table_schema()) {
+            return Ok(!replaces && self.metadata().snapshot.as_ref().map(|s| s.id) != pending.base);
+        }
+        let (schema, hashes) = (self.table_schema(), &pending.files.hashes);
+        if replaces && pending.by_several && schema.options().hides_level_0(schema.has_primary_key())? {
+            return Ok(true);
+        }
+        if hashes.is_empty() {
+            return Ok(false);
+        }
+        let indexes = match replaces {
+            true => HashIndexes::new(self.folder().store().clone(), self.folder().root(), schema, [])?,
+            false => hash_indexes(self)?,
+        };
+        are_misplaced(hashes, &indexes)
+    }
+
+    /// Writes the rows of files of an earlier version again.
+    fn write_again(&self, pending: &Pending, replaces: bool) -> Result<Pending> {
+        let mut writer = PaimonWriter::again(self, pending.kind, replaces, pending.rewritten.clone())?;
+        let context = as_written(self.scan_newest(ScanRequest::default())?.context());
+        let (store, cache) = (self.folder().store(), DeleteCache::default());
+        // The changelog has the rows before they were merged.
+        let files = if pending.files.changelog.is_empty() { &pending.files.added } else { &pending.files.changelog };
+        for file in files {
+            for rows in read_task(store, &context, &task_of(file), &cache)? {
+                writer.write(&rows?)?;
+            }
+        }
+        self.pending(writer, pending.kind)
+    }
+
+    /// What a writer of this version made.
+    pub(crate) fn pending(&self, writer: PaimonWriter, kind: WriteKind) -> Result<Pending> {
+        let rewritten = writer.rewritten();
+        let base = self.metadata().snapshot.as_ref().map(|s| s.id);
+        Ok(Pending { kind, files: writer.finish()?, rewritten, base, by_several: false })
+    }
+}
+
+fn task_of(file: &PaimonNewFile) -> ScanTask {
+    ScanTask {
+        start: 0,
+        length: file.file.size_bytes,
+        data_file: file.file.clone().into(),
+        deletes: Vec::new(),
+        residual: BoundPredicate::True.into(),
+        change: None,
+        merge: None,
+    }
+}

@@ -1,0 +1,95 @@
+//! What opening a table takes: its schemas and the snapshot that is read.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::schema::TableSchema;
+use super::snapshot::Snapshot;
+use crate::error::{Error, ErrorKind, Result};
+use crate::paimon::catalog::filesystem::TableFolder;
+
+/// A table at one moment.
+#[derive(Clone, Debug)]
+pub struct TableMetadata {
+    /// Its folder, on the branch that is read.
+    pub folder: TableFolder,
+    /// The branch's schemas by their numbers: data files are of the one that they were written with.
+    pub schemas: BTreeMap<i64, Arc<TableSchema>>,
+    /// The latest snapshot; none if nothing was committed yet.
+    pub snapshot: Option<Arc<Snapshot>>,
+}
+
+impl TableMetadata {
+    /// Reads a table's metadata.
+    ///
+    /// # Errors
+    /// As [`TableFolder::schemas`] and [`TableFolder::latest_snapshot`].
+    pub fn load(folder: TableFolder) -> Result<TableMetadata> {
+        // In this order: a schema is there before the first snapshot with it.
+        let snapshot = folder.latest_snapshot()?.map(Arc::new);
+        let schemas = folder.schemas()?;
+        Ok(TableMetadata { folder, schemas, snapshot })
+    }
+
+    /// The current schema: the latest.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn schema(&self) -> Result<&Arc<TableSchema>> {
+        let latest = self.schemas.values().next_back();
+        latest.ok_or_else(|| Error::corrupt("the table has no schema").with("path", self.folder.root()))
+    }
+
+    /// Refuses to look at other versions than the one that was read: they are of another table by now, if the table was dropped and
+    /// made anew in the same folder.
+    ///
+    /// # Errors
+    /// `NotFound` if its first schema is gone or another one; those of the store.
+    pub fn check_same_table(&self) -> Result<()> {
+        let Some((id, known)) = self.schemas.first_key_value() else { return Ok(()) };
+        match self.folder.schema(*id) {
+            Ok(schema) if schema == **known => Ok(()),
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+            _ => Err(self.replaced()),
+        }
+    }
+
+    /// The same of what was read of the folder since. Schema files never change: one that both have tells.
+    ///
+    /// # Errors
+    /// `NotFound` if it is of another table.
+    pub fn check_same(&self, newer: &TableMetadata) -> Result<()> {
+        let shared = self.schemas.iter().find_map(|(id, own)| Some((own, newer.schemas.get(id)?)));
+        match shared {
+            Some((own, other)) if own == other => Ok(()),
+            _ => Err(self.replaced()),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn replaced(&self) -> Error {
+        Error::not_found("the table was dropped since it was opened, and maybe made anew")
+            .with("path", self.folder.root())
+            .hint("Open it again")
+    }
+
+    /// What tells the table from those that were or will be in the same folder: where it is, and when its first schema was made.
+    pub fn identity(&self) -> String {
+        format!("{}@{}", self.folder.root(), self.made_at_ms())
+    }
+
+    /// When the first schema was made: milliseconds since the epoch, 0 if it was not recorded.
+    pub fn made_at_ms(&self) -> i64 {
+        self.schemas.values().next().map_or(0, |schema| schema.time_ms)
+    }
+
+    /// The schema with a number.
+    ///
+    /// # Errors
+    /// `CorruptTable` if there is none.
+    pub fn schema_by_id(&self, id: i64) -> Result<&Arc<TableSchema>> {
+        let missing =
+            || Error::corrupt(format!("the table has no schema {id}")).with("path", self.folder.schema_path(id));
+        self.schemas.get(&id).ok_or_else(missing)
+    }
+}

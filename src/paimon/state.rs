@@ -1,0 +1,307 @@
+//! A table of Apache Paimon: open it, look at it, scan it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::codec::avro::ManifestCache;
+use crate::error::{Error, Result};
+use crate::iceberg::evolve::Retention;
+use crate::iceberg::state::{RefInfo, ScanRequest, SnapshotInfo};
+use crate::paimon::catalog::filesystem::{MAIN_BRANCH, TableFolder};
+use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::spec::metadata::TableMetadata;
+use crate::paimon::spec::schema::TableSchema;
+use crate::paimon::spec::snapshot::Snapshot;
+use crate::store::{self, Store};
+use crate::types::{PartitionField, PartitionSpec, Schema, SortOrder, Transform};
+
+/// The first id of a partition field, as in Iceberg; Paimon gives them none.
+const FIRST_PARTITION_FIELD_ID: i32 = 1000;
+
+/// A table at one snapshot. Immutable; cheap to clone; shared by threads.
+#[derive(Clone, Debug)]
+pub struct PaimonTable {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    metadata: TableMetadata,
+    schema: Arc<TableSchema>,
+    schema_path: String,
+    storage_options: BTreeMap<String, String>,
+    /// Manifests that scans of this table read, of its other versions and branches too.
+    kept: Arc<ManifestCache>,
+}
+
+impl From<&Snapshot> for SnapshotInfo {
+    /// Paimon's `commitKind` is the operation; what else a snapshot says of its commit is the summary.
+    fn from(s: &Snapshot) -> SnapshotInfo {
+        let mut summary = s.properties.clone();
+        let facts = [
+            ("total-records", s.total_record_count),
+            ("delta-records", s.delta_record_count),
+            ("changelog-records", s.changelog_record_count),
+            ("watermark", s.watermark),
+            ("next-row-id", s.next_row_id),
+            ("commit-identifier", Some(s.commit_identifier)),
+        ];
+        summary.extend(facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_string()))));
+        summary.insert("commit-user".to_owned(), s.commit_user.clone());
+        SnapshotInfo {
+            id: s.id,
+            parent_id: (s.id > 1).then_some(s.id - 1),
+            sequence_number: s.id,
+            timestamp_ms: s.time_ms,
+            operation: Some(s.commit_kind.to_ascii_lowercase()),
+            summary,
+            schema_id: i32::try_from(s.schema_id).ok(),
+        }
+    }
+}
+
+impl PaimonTable {
+    /// The table in a folder; `None` if it is not one of Paimon.
+    ///
+    /// # Errors
+    /// As [`TableMetadata::load`].
+    pub fn find(
+        store: &Arc<dyn Store>,
+        root: &str,
+        storage_options: &BTreeMap<String, String>,
+    ) -> Result<Option<PaimonTable>> {
+        let folder = TableFolder::find(store.clone(), root)?;
+        let opened = |folder| PaimonTable::at(TableMetadata::load(folder)?, storage_options.clone(), Arc::default());
+        folder.map(opened).transpose()
+    }
+
+    /// The newest version of the same table, in its folder or that of a branch.
+    fn newest(&self, folder: TableFolder) -> Result<PaimonTable> {
+        let inner = &self.inner;
+        PaimonTable::at(TableMetadata::load(folder)?, inner.storage_options.clone(), inner.kept.clone())
+    }
+
+    fn at(
+        metadata: TableMetadata,
+        storage_options: BTreeMap<String, String>,
+        kept: Arc<ManifestCache>,
+    ) -> Result<PaimonTable> {
+        let schema = metadata.schema()?.clone();
+        let schema_path = metadata.folder.schema_path(schema.id);
+        Ok(PaimonTable { inner: Arc::new(Inner { schema, schema_path, storage_options, kept, metadata }) })
+    }
+
+    /// The same version with another schema, for what is written.
+    pub(crate) fn with_schema(&self, schema: TableSchema) -> PaimonTable {
+        let inner = &self.inner;
+        PaimonTable {
+            inner: Arc::new(Inner {
+                metadata: inner.metadata.clone(),
+                schema: Arc::new(schema),
+                schema_path: inner.schema_path.clone(),
+                storage_options: inner.storage_options.clone(),
+                kept: inner.kept.clone(),
+            }),
+        }
+    }
+
+    /// The same table on a branch.
+    ///
+    /// # Errors
+    /// `NotFound` if there is no such branch, or if the table was dropped and made anew; as [`TableMetadata::load`].
+    pub(crate) fn branch(&self, name: &str) -> Result<PaimonTable> {
+        self.metadata().check_same_table()?;
+        self.newest(self.folder().branch(name)?)
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &TableFolder {
+        &self.inner.metadata.folder
+    }
+
+    pub(crate) fn metadata(&self) -> &TableMetadata {
+        &self.inner.metadata
+    }
+
+    /// What scans keep of its manifests.
+    pub(crate) fn kept_manifests(&self) -> &Arc<ManifestCache> {
+        &self.inner.kept
+    }
+
+    /// The current schema, as Paimon has it.
+    pub(crate) fn table_schema(&self) -> &Arc<TableSchema> {
+        &self.inner.schema
+    }
+
+    pub(crate) fn storage_options(&self) -> &BTreeMap<String, String> {
+        &self.inner.storage_options
+    }
+
+    /// The version of its schema files.
+    pub fn format_version(&self) -> u8 {
+        u8::try_from(self.inner.schema.version).unwrap_or(u8::MAX)
+    }
+
+    /// Its root folder.
+    pub fn location(&self) -> &str {
+        self.folder().root()
+    }
+
+    /// The file of the current schema.
+    pub fn metadata_location(&self) -> &str {
+        &self.inner.schema_path
+    }
+
+    /// Paimon's tables in file systems have no identity.
+    pub fn uuid(&self) -> &str {
+        ""
+    }
+
+    /// The current schema.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.inner.schema.columns()
+    }
+
+    /// What parts files: the partition columns, as they are.
+    pub fn partition_spec(&self) -> Arc<PartitionSpec> {
+        let field = |(id, f): (i32, &crate::paimon::spec::data_type::DataField)| PartitionField {
+            source_id: f.id,
+            field_id: id,
+            name: f.name.clone(),
+            transform: Transform::Identity,
+        };
+        let fields = (FIRST_PARTITION_FIELD_ID..).zip(self.inner.schema.partition_fields()).map(field).collect();
+        Arc::new(PartitionSpec { id: 0, fields })
+    }
+
+    /// Paimon has no sort order beside its keys.
+    pub fn sort_order(&self) -> Arc<SortOrder> {
+        Arc::new(SortOrder { id: 0, fields: Vec::new() })
+    }
+
+    /// The table's options.
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        self.inner.schema.options.clone()
+    }
+
+    /// The current snapshot.
+    pub fn snapshot(&self) -> Option<SnapshotInfo> {
+        self.inner.metadata.snapshot.as_deref().map(SnapshotInfo::from)
+    }
+
+    /// All snapshots that are still there, oldest first, up to the current one.
+    ///
+    /// # Errors
+    /// As [`TableFolder::snapshots`]; `NotFound` if the table was dropped and made anew.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
+        self.metadata().check_same_table()?;
+        let Some(current) = &self.inner.metadata.snapshot else { return Ok(Vec::new()) };
+        let all = self.folder().snapshots()?;
+        Ok(all.iter().filter(|s| s.id <= current.id).map(SnapshotInfo::from).collect())
+    }
+
+    /// Branches and tags by name. A branch without snapshots is not among them.
+    ///
+    /// # Errors
+    /// As [`TableFolder::tags`] and [`TableFolder::latest_snapshot`]; `NotFound` if the table was dropped and made anew.
+    pub fn refs(&self) -> Result<Vec<RefInfo>> {
+        self.metadata().check_same_table()?;
+        let info =
+            |name: String, snapshot_id, kind| RefInfo { name, snapshot_id, kind, retention: Retention::default() };
+        let folder = self.folder();
+        let mut refs: Vec<RefInfo> = Vec::new();
+        refs.extend(self.inner.metadata.snapshot.iter().map(|s| info(folder.branch_name().to_owned(), s.id, "branch")));
+        for name in folder.branches()?.into_iter().filter(|name| name != folder.branch_name()) {
+            let latest = folder.branch(&name)?.latest_snapshot()?;
+            refs.extend(latest.map(|s| info(name, s.id, "branch")));
+        }
+        refs.extend(folder.tags()?.into_iter().map(|tag| info(tag.name, tag.snapshot.id, "tag")));
+        refs.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(refs)
+    }
+
+    /// The newest version of the same table.
+    ///
+    /// # Errors
+    /// As [`TableMetadata::load`]; `NotFound` if the table was dropped and made anew.
+    pub fn refresh(&self) -> Result<PaimonTable> {
+        let newest = self.newest(self.folder().clone())?;
+        self.metadata().check_same(newest.metadata())?;
+        Ok(newest)
+    }
+
+    /// The version that a commit of this process led to.
+    ///
+    /// # Errors
+    /// `CommitStateUnknown` if the table can't be read since: the commit was made all the same, and must not be repeated.
+    pub(crate) fn after_commit(&self) -> Result<PaimonTable> {
+        self.refresh().map_err(|e| {
+            Error::state_unknown("the commit was made, but the table could not be read after it")
+                .with("table", self.location())
+                .hint("Open the table again and look for the change; do not repeat it")
+                .because(e)
+        })
+    }
+
+    /// The JSON from which [`PaimonTable::from_json`] opens the table at the same snapshot again.
+    pub fn to_json(&self) -> String {
+        let out = json!({
+            "format": "paimon",
+            "location": self.location(),
+            "branch": self.folder().branch_name(),
+            "snapshot-id": self.inner.metadata.snapshot.as_ref().map(|s| s.id),
+            "schema-id": self.inner.schema.id,
+            "made-at-ms": self.metadata().made_at_ms(),
+            "storage-options": self.inner.storage_options,
+        });
+        out.to_string()
+    }
+
+    /// See [`PaimonTable::to_json`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if the text is not that; `NotFound` if the snapshot has expired, or the table was dropped and made anew; as
+    /// [`TableMetadata::load`].
+    pub fn from_json(j: &Json) -> Result<PaimonTable> {
+        let wrong = || Error::invalid("this is no JSON of a table");
+        let text = |key: &str| j.get(key).and_then(Json::as_str).ok_or_else(wrong);
+        let id = |key: &str| j.get(key).and_then(Json::as_i64);
+        let options = j.get("storage-options").and_then(Json::as_object).ok_or_else(wrong)?;
+        let options: BTreeMap<String, String> =
+            options.iter().filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect();
+        let store = store::open_store(text("location")?, &options)?;
+        let folder = TableFolder::open(store, text("location")?)?;
+        let folder = match text("branch")? {
+            MAIN_BRANCH => folder,
+            branch => folder.branch(branch)?,
+        };
+        let mut schemas = folder.schemas()?;
+        let last = id("schema-id").ok_or_else(wrong)?;
+        schemas.retain(|id, _| *id <= last);
+        let mut metadata = TableMetadata { folder, schemas, snapshot: None };
+        if id("made-at-ms").is_some_and(|made_at_ms| made_at_ms != metadata.made_at_ms()) {
+            return Err(metadata.replaced());
+        }
+        metadata.snapshot = id("snapshot-id").map(|id| metadata.folder.snapshot(id)).transpose()?.map(Arc::new);
+        PaimonTable::at(metadata, options, Arc::default())
+    }
+
+    /// A lazy scan.
+    ///
+    /// # Errors
+    /// `NotFound` for a version that does not exist; `InvalidInput` for a wrong filter, column or option.
+    pub fn scan(&self, request: ScanRequest) -> Result<PaimonScan> {
+        PaimonScan::new(self, request)
+    }
+
+    /// As [`PaimonTable::scan`] of what is to be changed: at the newest version, whichever the table's options name for readers
+    /// (`scan.mode`, `scan.snapshot-id` and others).
+    ///
+    /// # Errors
+    /// As [`PaimonTable::scan`].
+    pub(crate) fn scan_newest(&self, request: ScanRequest) -> Result<PaimonScan> {
+        PaimonScan::newest(self, request)
+    }
+}

@@ -1,0 +1,87 @@
+//! Rows of tables without primary key: checked, and given their bucket.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int32Array, RecordBatch};
+use arrow::datatypes::SchemaRef;
+
+use super::buckets::Buckets;
+use super::default_values::Defaults;
+use super::limits::check_values;
+use super::names::FileNames;
+use super::row_kinds::{INSERT, RowKinds, UPDATE};
+use crate::data::write::partition_rows::PartitionRows;
+use crate::data::write::table_rows::TableRows;
+use crate::error::{Error, Result};
+use crate::format::task::Partition;
+use crate::paimon::spec::schema::TableSchema;
+
+/// What becomes of the rows of such a table.
+pub(crate) struct AppendRows {
+    pub schema: Arc<TableSchema>,
+    pub defaults: Defaults,
+    /// Kinds that rows say they have, where they come in.
+    pub kinds: Option<RowKinds>,
+    /// `None` where the table has no buckets.
+    pub buckets: Option<Buckets>,
+    pub names: FileNames,
+    /// The columns of the table, then the bucket if there are some.
+    pub prepared: SchemaRef,
+    /// The columns of the table.
+    pub stored: SchemaRef,
+}
+
+/// Rows with other columns.
+///
+/// # Errors
+/// `Internal` if they are not of the schema.
+pub(crate) fn with_columns(schema: &SchemaRef, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    RecordBatch::try_new(schema.clone(), columns)
+        .map_err(|e| Error::internal("rows don't have the columns that they are written with").because(e))
+}
+
+/// Rows, none of which takes others away.
+fn only_added(kinds: &RowKinds, rows: RecordBatch) -> Result<RecordBatch> {
+    let (rows, kinds) = kinds.of_rows(rows)?;
+    match kinds.values().iter().all(|kind| matches!(*kind, INSERT | UPDATE)) {
+        true => Ok(rows),
+        false => Err(Error::invalid("rows of kind -D or -U can't be written to a table without a primary key")
+            .hint("Leave such rows out; the option 'ignore-delete' of a table does")),
+    }
+}
+
+impl TableRows for AppendRows {
+    fn prepare(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        let rows = self.defaults.fill(rows)?;
+        check_values(&self.schema.fields, &rows)?;
+        let rows = match &self.kinds {
+            Some(kinds) => only_added(kinds, rows)?,
+            None => rows,
+        };
+        let bucket: Option<Int32Array> = self.buckets.as_mut().map(|buckets| buckets.of_rows(&rows)).transpose()?;
+        let columns = rows.columns().iter().cloned().chain(bucket.map(|bucket| Arc::new(bucket) as ArrayRef));
+        with_columns(&self.prepared, columns.collect())
+    }
+
+    fn stored(&mut self, rows: RecordBatch) -> Result<RecordBatch> {
+        match &self.buckets {
+            None => Ok(rows),
+            Some(_) => {
+                with_columns(&self.stored, rows.columns().iter().take(self.stored.fields().len()).cloned().collect())
+            }
+        }
+    }
+
+    fn sorted(&mut self, part: PartitionRows) -> Result<Vec<PartitionRows>> {
+        let rows = self.stored(part.rows)?;
+        Ok(vec![PartitionRows { rows, ..part }])
+    }
+
+    fn rest(&mut self) -> Result<Vec<PartitionRows>> {
+        Ok(Vec::new())
+    }
+
+    fn path(&mut self, partition: &Partition) -> Result<String> {
+        self.names.next(partition)
+    }
+}

@@ -1,0 +1,171 @@
+//! What is found out of files while their rows are written.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{max, min};
+use arrow::datatypes::{Int32Type, Int64Type};
+
+use super::file_indexes::{FileIndexes, IndexPlan, IndexResult, index_path};
+use super::key_rows::KeyRows;
+use super::stats::{StatsCollector, StatsConfig};
+use crate::data::write::table_rows::{FileObserver, RowObserver};
+use crate::error::{Error, Result};
+use crate::format::task::RowStats;
+use crate::store::Store;
+
+/// What a file turned out to hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Facts {
+    pub key_stats: RowStats,
+    pub value_stats: RowStats,
+    pub value_stats_cols: Option<Vec<String>>,
+    /// The least and the greatest key.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// The least and the greatest sequence number.
+    pub sequence: Option<(i64, i64)>,
+    /// Rows that take others away.
+    pub deletes: i64,
+    pub index: IndexResult,
+}
+
+/// How files of a table with a primary key begin: where the key columns are, then the sequence number and the kind.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyedLayout {
+    /// Of rows that are written.
+    pub keys: KeyRows,
+    /// Where the columns are that key statistics are of.
+    pub key_columns: Vec<usize>,
+    pub sequence: usize,
+    pub kind: usize,
+}
+
+/// What there is to find out.
+pub(crate) struct FactFinder {
+    pub key_stats: StatsConfig,
+    pub value_stats: StatsConfig,
+    /// Where the columns of the table begin.
+    pub first_value: usize,
+    pub keyed: Option<KeyedLayout>,
+    /// File indexes, if there are some.
+    pub indexes: Option<Arc<IndexPlan>>,
+    pub found: Arc<Found>,
+}
+
+/// What was found out, by the paths of files. Index files of those that nobody asked for are deleted in the end.
+#[derive(Debug)]
+pub(crate) struct Found {
+    store: Arc<dyn Store>,
+    facts: Mutex<HashMap<String, Facts>>,
+}
+
+impl Drop for Found {
+    fn drop(&mut self) {
+        let facts = self.facts.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (path, _) in facts.iter().filter(|(_, facts)| facts.index.beside.is_some()) {
+            // A left-over is a harmless orphan.
+            drop(self.store.delete(&index_path(path)));
+        }
+    }
+}
+
+impl Found {
+    /// Of nothing yet.
+    pub fn new(store: Arc<dyn Store>) -> Found {
+        Found { store, facts: Mutex::default() }
+    }
+
+    /// Of a file.
+    ///
+    /// # Errors
+    /// `Internal` if it was not ended.
+    pub fn take(&self, path: &str) -> Result<Facts> {
+        let facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+        facts.ok_or_else(|| Error::internal("nothing is known of a file").with("path", path))
+    }
+}
+
+impl fmt::Debug for FactFinder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FactFinder")
+    }
+}
+
+impl FileObserver for FactFinder {
+    fn begin(&self, path: &str) -> Box<dyn RowObserver> {
+        Box::new(Finding {
+            path: path.to_owned(),
+            key_config: self.key_stats.clone(),
+            value_config: self.value_stats.clone(),
+            keys: self.key_stats.collect(),
+            values: self.value_stats.collect(),
+            first_value: self.first_value,
+            keyed: self.keyed.clone(),
+            plan: self.indexes.clone(),
+            indexes: None,
+            found: self.found.clone(),
+            facts: Facts::default(),
+        })
+    }
+}
+
+struct Finding {
+    path: String,
+    key_config: StatsConfig,
+    value_config: StatsConfig,
+    keys: StatsCollector,
+    values: StatsCollector,
+    first_value: usize,
+    keyed: Option<KeyedLayout>,
+    plan: Option<Arc<IndexPlan>>,
+    /// Begun with the first rows.
+    indexes: Option<FileIndexes>,
+    found: Arc<Found>,
+    facts: Facts,
+}
+
+impl RowObserver for Finding {
+    fn rows(&mut self, rows: &RecordBatch) -> Result<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        self.values.add(rows.columns().iter().skip(self.first_value))?;
+        if let Some(plan) = &self.plan {
+            let indexes = match &mut self.indexes {
+                Some(indexes) => indexes,
+                none => none.insert(plan.begin()?),
+            };
+            indexes.add(rows.columns().get(self.first_value..).unwrap_or_default())?;
+        }
+        let Some(keyed) = &mut self.keyed else { return Ok(()) };
+        self.keys.add(keyed.key_columns.iter().filter_map(|at| rows.columns().get(*at)))?;
+        let missing = || Error::internal("rows of a file lack what keys are recorded of");
+        let column = |at: usize| rows.columns().get(at).ok_or_else(missing);
+        let sequence = column(keyed.sequence)?.as_primitive_opt::<Int64Type>().ok_or_else(missing)?;
+        let (low, high) = min(sequence).zip(max(sequence)).ok_or_else(missing)?;
+        let facts = &mut self.facts;
+        facts.sequence = Some(facts.sequence.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+        let kinds = column(keyed.kind)?.as_primitive_opt::<Int32Type>().ok_or_else(missing)?;
+        facts.deletes += kinds.values().iter().filter(|kind| matches!(kind, 1 | 3)).count() as i64;
+        let last = keyed.keys.prefixed(rows, rows.num_rows() - 1)?;
+        facts.keys = Some(match facts.keys.take() {
+            Some((first, _)) => (first, last),
+            None => (keyed.keys.prefixed(rows, 0)?, last),
+        });
+        Ok(())
+    }
+
+    fn end(self: Box<Self>) -> Result<()> {
+        let (value_stats, value_stats_cols) = self.value_config.finish(self.values)?;
+        let (key_stats, _) = self.key_config.finish(self.keys)?;
+        let index = match self.indexes {
+            Some(indexes) => indexes.finish(&self.path)?,
+            None => IndexResult::default(),
+        };
+        let facts = Facts { key_stats, value_stats, value_stats_cols, index, ..self.facts };
+        self.found.facts.lock().unwrap_or_else(PoisonError::into_inner).insert(self.path, facts);
+        Ok(())
+    }
+}

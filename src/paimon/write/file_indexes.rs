@@ -1,0 +1,186 @@
+//! File indexes of the files that are written: in the manifest if they are small, else in files beside the data files.
+//!
+//! Source: Java's `FileIndexOptions`, `DataFileIndexWriter`.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+
+use crate::codec::file_index::{IndexBytes, IndexKind, IndexOptions, IndexWriter, IndexedType, encode_file_index};
+use crate::data::read::cast::value_at;
+use crate::error::{Error, Result, ResultExt};
+use crate::paimon::plan::files::indexed_type;
+use crate::paimon::spec::schema::TableSchema;
+use crate::store::Store;
+use crate::types::PrimitiveType;
+use crate::types::options::Options;
+
+const PREFIX: &str = "file-index.";
+const COLUMNS: &str = ".columns";
+const THRESHOLD: &str = "file-index.in-manifest-threshold";
+
+/// One index of one column.
+#[derive(Clone, Debug)]
+struct ColumnIndex {
+    name: String,
+    /// Where the column is among those of the table.
+    at: usize,
+    ty: PrimitiveType,
+    indexed: IndexedType,
+    kind: IndexKind,
+    options: IndexOptions,
+}
+
+impl ColumnIndex {
+    fn writer(&self) -> Result<IndexWriter> {
+        let writer = IndexWriter::new(&self.kind, self.indexed, self.options.clone());
+        writer.with("column", &self.name).with("file index", self.kind.name())
+    }
+}
+
+/// The indexes that each file gets.
+#[derive(Debug)]
+pub(crate) struct IndexPlan {
+    columns: Vec<ColumnIndex>,
+    /// Larger ones have files of their own.
+    threshold: usize,
+    store: Arc<dyn Store>,
+}
+
+/// What a file's indexes became.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct IndexResult {
+    pub embedded: Option<Vec<u8>>,
+    /// The name of the file beside the data file.
+    pub beside: Option<String>,
+}
+
+impl IndexPlan {
+    /// That of a table; none if it asks for no index.
+    ///
+    /// # Errors
+    /// `InvalidInput` for options that can't be read, columns that are not there, and types without such an index;
+    /// `Unsupported` for indexes of members of maps.
+    pub fn of(table: &TableSchema, options: &Options<'_>, store: Arc<dyn Store>) -> Result<Option<Arc<IndexPlan>>> {
+        let columns = planned(options).map(|(key, name, kind)| column(table, options, name, kind).with("option", key));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
+        if columns.is_empty() {
+            return Ok(None);
+        }
+        columns.iter().try_for_each(|column| column.writer().map(drop))?;
+        let threshold = usize::try_from(options.bytes(THRESHOLD, 500)?).unwrap_or(0);
+        Ok(Some(Arc::new(IndexPlan { columns, threshold, store })))
+    }
+
+    /// Indexes of a new file.
+    ///
+    /// # Errors
+    /// As [`IndexPlan::of`].
+    pub fn begin(self: &Arc<Self>) -> Result<FileIndexes> {
+        let writers = self.columns.iter().map(ColumnIndex::writer).collect::<Result<_>>()?;
+        Ok(FileIndexes { plan: self.clone(), writers })
+    }
+}
+
+/// The indexes that options ask for: the option, the column's name, what index it is.
+fn planned<'o>(options: &Options<'o>) -> impl Iterator<Item = (&'o str, &'o str, IndexKind)> {
+    let options = *options;
+    let named = |key: &'o String| Some((key.as_str(), key.strip_prefix(PREFIX)?.strip_suffix(COLUMNS)?));
+    options.0.keys().filter_map(named).flat_map(move |(key, kind)| {
+        let kind = IndexKind::of(kind.to_owned());
+        options.list(key).into_iter().map(move |name| (key, name, kind.clone()))
+    })
+}
+
+/// What is wrong with the indexes that options ask for. Those of members of maps, which are not written here, may be another
+/// writer's.
+pub(crate) fn index_faults(table: &TableSchema, options: &Options<'_>) -> Vec<Error> {
+    let own = planned(options).filter(|(_, name, _)| !name.contains('['));
+    let wrong = own.filter_map(|(key, name, kind)| {
+        let index = column(table, options, name, kind.clone()).and_then(|column| column.writer().map(drop));
+        index.err().map(|e| e.with("option", key).with("column", name).with("file index", kind.name()))
+    });
+    wrong.collect()
+}
+
+fn column(table: &TableSchema, options: &Options<'_>, name: &str, kind: IndexKind) -> Result<ColumnIndex> {
+    if name.contains('[') {
+        return Err(Error::unsupported("file indexes of members of maps are not written yet").with("column", name));
+    }
+    let none = || Error::invalid(format!("the table has no column '{name}'"));
+    let at = table.fields.iter().position(|f| f.name == name).ok_or_else(none)?;
+    let field = table.fields.get(at).ok_or_else(none)?;
+    let parts = || Error::invalid(format!("a column of type {} can't be indexed", field.ty)).with("column", name);
+    let (ty, indexed) = field.ty.to_primitive().zip(indexed_type(&field.ty)).ok_or_else(parts)?;
+    let own = |option: &str| format!("{PREFIX}{}.{name}.{option}", kind.name());
+    let mut how = IndexOptions::default();
+    let bad = |key: &str| Error::invalid("the option says nothing of a file index").with("option", key);
+    if let Some(items) = options.integer(&own("items"))? {
+        how.items = u32::try_from(items).map_err(|_| bad(&own("items")))?;
+    }
+    if let Some(rate) = options.get(&own("fpp")) {
+        how.false_positives = rate.trim().parse().map_err(|_| bad(&own("fpp")))?;
+    }
+    if let Some(version) = options.integer(&own("version"))? {
+        how.version = u8::try_from(version).map_err(|_| bad(&own("version")))?;
+    }
+    let size = |option: &str| -> Result<Option<usize>> {
+        match options.get(&own(option)) {
+            None => Ok(None),
+            Some(_) => Ok(Some(usize::try_from(options.bytes(&own(option), 0)?).unwrap_or(0))),
+        }
+    };
+    how.block_bytes = size("index-block-size")?.unwrap_or(how.block_bytes);
+    how.chunk_bytes = size("chunk-size")?;
+    Ok(ColumnIndex { name: name.to_owned(), at, ty, indexed, kind, options: how })
+}
+
+/// The indexes of one file, in progress.
+pub(crate) struct FileIndexes {
+    plan: Arc<IndexPlan>,
+    writers: Vec<IndexWriter>,
+}
+
+impl FileIndexes {
+    /// Adds rows with these columns: those of the table.
+    ///
+    /// # Errors
+    /// `Internal` for columns of another type.
+    pub fn add(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        for (column, writer) in self.plan.columns.iter().zip(&mut self.writers) {
+            let array = columns.get(column.at).ok_or_else(|| Error::internal("an indexed column is not written"))?;
+            for row in 0..array.len() {
+                writer.push(value_at(array, row, &column.ty)).with("column", &column.name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes them.
+    ///
+    /// # Errors
+    /// `Unsupported` for indexes that are too large; of the store.
+    pub fn finish(self, data_file: &str) -> Result<IndexResult> {
+        let mut columns = IndexBytes::new();
+        for (column, writer) in self.plan.columns.iter().zip(self.writers) {
+            if let Some(bytes) = writer.finish().with("column", &column.name)? {
+                columns.entry(column.name.clone()).or_default().push((column.kind.clone(), Some(bytes)));
+            }
+        }
+        if columns.is_empty() {
+            return Ok(IndexResult::default());
+        }
+        let bytes = encode_file_index(&columns)?;
+        if bytes.len() <= self.plan.threshold {
+            return Ok(IndexResult { embedded: Some(bytes), beside: None });
+        }
+        let path = index_path(data_file);
+        self.plan.store.put(&path, &bytes)?;
+        Ok(IndexResult { embedded: None, beside: path.rsplit('/').next().map(str::to_owned) })
+    }
+}
+
+/// Where the index of a data file is.
+pub(crate) fn index_path(data_file: &str) -> String {
+    format!("{data_file}.index")
+}

@@ -1,0 +1,54 @@
+//! The bucket of every row of a table with a primary key.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Int32Array, RecordBatch};
+
+use super::buckets::Buckets;
+use super::dynamic_buckets::DynamicBuckets;
+use super::key_places::KeyPlaces;
+use crate::error::Result;
+
+/// What tells the bucket of rows.
+#[derive(Clone)]
+pub(crate) enum KeyBuckets {
+    /// The hash of the key alone.
+    Fixed(Buckets),
+    /// Where their partition has the key.
+    Dynamic(Arc<Mutex<DynamicBuckets>>),
+    /// Where any partition has the key.
+    Anywhere(Arc<Mutex<KeyPlaces>>),
+    /// Nobody yet.
+    Postponed,
+}
+
+/// Rows that have their place: all those that are written for the ones that came in.
+pub(crate) struct Bucketed {
+    pub rows: RecordBatch,
+    pub kinds: Int32Array,
+    /// `None` if all have the same.
+    pub buckets: Option<Int32Array>,
+}
+
+pub(crate) fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl KeyBuckets {
+    /// Rows with the columns of the table.
+    ///
+    /// # Errors
+    /// As [`Buckets::of_rows`], [`DynamicBuckets::of_rows`] and [`KeyPlaces::place`].
+    pub fn place(&mut self, rows: RecordBatch, kinds: Int32Array) -> Result<Bucketed> {
+        let buckets = match self {
+            KeyBuckets::Fixed(fixed) => Some(fixed.of_rows(&rows)?),
+            KeyBuckets::Dynamic(dynamic) => Some(locked(dynamic).of_rows(&rows)?),
+            KeyBuckets::Anywhere(places) => {
+                let placed = locked(places).place(&rows, &kinds)?;
+                return Ok(Bucketed { rows: placed.rows, kinds: placed.kinds, buckets: Some(placed.buckets) });
+            }
+            KeyBuckets::Postponed => None,
+        };
+        Ok(Bucketed { rows, kinds, buckets })
+    }
+}

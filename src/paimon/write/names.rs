@@ -1,0 +1,54 @@
+//! Names and places of new files: `<table>/<partition>/bucket-N/data-<uuid>-<n>.<format>`.
+//!
+//! Source: Java's `DataFilePathFactory`.
+
+use crate::error::{Error, Result};
+use crate::format::task::{FileFormat, Partition};
+use crate::paimon::spec::partition::Paths;
+use crate::store::location::join;
+use crate::types::{FieldId, Value};
+
+/// The id of the column that says which bucket a row belongs to. No column of a table has a negative one.
+pub(crate) const BUCKET_ID: FieldId = -10;
+
+/// Its name.
+pub(crate) const BUCKET: &str = "_BUCKET";
+
+/// Names files, one after another.
+pub(crate) struct FileNames {
+    pub paths: Paths,
+    /// `data-` if the table does not say.
+    pub prefix: String,
+    pub write_id: String,
+    pub format: FileFormat,
+    pub count: u64,
+    /// The bucket of all rows, where partitions don't tell it.
+    pub bucket: i32,
+}
+
+impl FileNames {
+    /// The path of the next file of a partition, which may have a bucket behind its values.
+    ///
+    /// # Errors
+    /// `Internal` if the partition is not the table's.
+    pub fn next(&mut self, partition: &Partition) -> Result<String> {
+        let (partition, bucket) = split_bucket(partition, self.bucket)?;
+        let name = format!("{}{}-{}.{}", self.prefix, self.write_id, self.count, self.format.as_str());
+        self.count += 1;
+        Ok(join(&self.paths.bucket(&partition, bucket)?, &name))
+    }
+}
+
+/// A partition without the bucket behind its values, and the bucket: `none` if there is none.
+///
+/// # Errors
+/// `Internal` for a bucket without number.
+pub(crate) fn split_bucket(partition: &Partition, none: i32) -> Result<(Partition, i32)> {
+    let mut out = partition.clone();
+    let bucket = match out.values.pop_if(|v| v.source_id == BUCKET_ID).map(|v| v.value) {
+        None => none,
+        Some(Some(Value::Int(bucket))) => bucket,
+        Some(_) => return Err(Error::internal("a row has no bucket")),
+    };
+    Ok((out, bucket))
+}

@@ -1,0 +1,90 @@
+//! New files with all that a commit records of them.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::facts::Found;
+use super::names::split_bucket;
+use super::writer::{LEVEL, NO_KEY};
+use super::written::{WrittenBuckets, partition_row};
+use crate::error::{Error, Result};
+use crate::format::task::{BucketFile, DataFile, FileSource, PaimonNewFile};
+use crate::paimon::spec::schema::TableSchema;
+
+/// Makes records of files.
+pub(crate) struct Recorder {
+    pub table: Arc<TableSchema>,
+    pub found: Arc<Found>,
+    pub written: WrittenBuckets,
+    /// Buckets of a partition, as entries record it.
+    pub total_buckets: i32,
+    /// The bucket of all rows, where rows don't have one of their own.
+    pub bucket: i32,
+    /// Whether partitions must have that many buckets already.
+    pub checks_totals: bool,
+}
+
+impl Recorder {
+    /// Records of files that are done.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the table's number of buckets was changed and the rows don't replace what is there.
+    pub fn record(&mut self, files: Vec<DataFile>) -> Result<Vec<PaimonNewFile>> {
+        let now = now_ms();
+        files.into_iter().map(|file| self.file(file, now)).collect()
+    }
+
+    fn file(&mut self, file: DataFile, now: i64) -> Result<PaimonNewFile> {
+        let facts = self.found.take(&file.path)?;
+        let (partition, bucket) = split_bucket(&file.partition, self.bucket)?;
+        let row = partition_row(&self.table, &partition)?;
+        if let (true, Some(before)) = (self.checks_totals, self.written.totals.get(&row))
+            && *before != self.total_buckets
+        {
+            let now = self.total_buckets;
+            return Err(Error::invalid(format!("the partition has {before} buckets, the table now {now}"))
+                .hint("Overwrite the partition to give its rows new buckets"));
+        }
+        let (first, last) = facts.sequence.unwrap_or_else(|| {
+            let last = self.written.sequence.entry((row, bucket)).or_insert(-1);
+            let first = last.saturating_add(1);
+            *last = last.saturating_add(file.record_count);
+            (first, *last)
+        });
+        let (min_key, max_key) = facts.keys.unwrap_or((NO_KEY.to_vec(), NO_KEY.to_vec()));
+        let leveled = BucketFile {
+            bucket,
+            total_buckets: self.total_buckets,
+            level: LEVEL,
+            schema_id: self.table.id,
+            min_key,
+            max_key,
+            min_sequence_number: first,
+            max_sequence_number: last,
+            delete_row_count: Some(facts.deletes),
+            write_columns: None,
+        };
+        Ok(PaimonNewFile {
+            file: DataFile {
+                partition: Arc::new(partition),
+                leveled: Some(Box::new(leveled)),
+                metrics: None,
+                sort_order_id: None,
+                split_offsets: None,
+                ..file
+            },
+            key_stats: facts.key_stats,
+            value_stats: facts.value_stats,
+            value_stats_cols: facts.value_stats_cols,
+            extra_files: facts.index.beside.into_iter().collect(),
+            embedded_index: facts.index.embedded,
+            creation_time_ms: now,
+            source: FileSource::Append,
+            external: false,
+        })
+    }
+}
+
+pub(crate) fn now_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as i64)
+}

@@ -1,0 +1,361 @@
+//! Bounded parallelism of the processor for the length of one call.
+//!
+//! Threads are scoped: none outlives the call, so a process may fork between any two calls (PySpark workers do).
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+use crate::error::Result;
+
+/// Asked between the steps of long work, by every thread that does it; an error ends the work. `&|| Ok(())` never does.
+pub type Cancellation<'a> = &'a (dyn Fn() -> Result<()> + Sync);
+
+/// [`Cancellation`] for what can't be handed one: it waits for a store, far below the work that it belongs to.
+pub type Asked = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
+/// Threads at most, whatever the machine has.
+const MOST_THREADS: usize = 16;
+
+/// How often a thread that waits for others asks whether to go on.
+const PAUSE: Duration = Duration::from_millis(20);
+
+thread_local! {
+    static ASKED: RefCell<Option<Asked>> = const { RefCell::new(None) };
+}
+
+/// Runs `work`. Whatever waits meanwhile, on this thread and on those that it starts here, asks `asked` whether to go on.
+pub fn asking<T>(asked: Option<Asked>, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was asked before, after a panic too.
+    struct Before(Option<Asked>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ASKED.set(self.0.take());
+        }
+    }
+    let _before = Before(ASKED.replace(asked));
+    work()
+}
+
+/// Whether to go on waiting, by what [`asking`] was given on this thread.
+///
+/// # Errors
+/// What that gives.
+pub fn go_on() -> Result<()> {
+    asked().map_or(Ok(()), |asked| asked())
+}
+
+fn asked() -> Option<Asked> {
+    ASKED.with_borrow(Clone::clone)
+}
+
+/// Threads to use where there is work for so many.
+pub fn threads(most: usize) -> usize {
+    // Asking reads several files of the system, which is much for a small plan. A forked process may be kept to other cores
+    // than its parent, so it asks for itself.
+    static CORES: AtomicU64 = AtomicU64::new(0);
+    let process = u64::from(std::process::id()) << 32;
+    let known = CORES.load(Ordering::Relaxed);
+    let cores = match known ^ process {
+        cores @ 1..=0xffff => cores as usize,
+        _ => {
+            let cores = std::thread::available_parallelism().map_or(1, |p| p.get().min(0xffff));
+            CORES.store(process | cores as u64, Ordering::Relaxed);
+            cores
+        }
+    };
+    MOST_THREADS.min(cores).min(most)
+}
+
+/// `f(0), …, f(n - 1)` on as many threads as there are cores, in order; the first error by index wins.
+pub fn in_parallel<T: Send>(n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    in_parallel_on(threads(n), n, f)
+}
+
+/// As [`in_parallel`] on so many threads at most: for work that waits for a store rather than for the processor.
+pub fn in_parallel_on<T: Send>(threads: usize, n: usize, f: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    let threads = threads.min(n);
+    if threads <= 1 {
+        return (0..n).map(f).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            if i >= n {
+                return done;
+            }
+            let result = f(i);
+            let failed = result.is_err();
+            done.push((i, result));
+            if failed {
+                next.store(n, Ordering::Relaxed);
+            }
+        }
+    };
+    let mut results: Vec<(usize, Result<T>)> = on_threads(threads, work);
+    results.sort_by_key(|(i, _)| *i);
+    results.into_iter().map(|(_, r)| r).collect()
+}
+
+/// Work in two stages without a barrier between them: each of `n` items is prepared, which cuts it into pieces, and each
+/// piece is worked on, by whatever thread is free. Pieces go before further items, so that what was just prepared is still
+/// in the cache. Each thread keeps a scratch area over its pieces. The results are in the order of items and pieces; of
+/// errors, that of the lowest item wins. There are so many threads at most; what waits for a store wants more than there are
+/// cores.
+pub fn in_stages<P: Send, T: Send, S>(
+    most_threads: usize,
+    n: usize,
+    prepare: impl Fn(usize) -> Result<Vec<P>> + Sync,
+    scratch: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize, P) -> Result<T> + Sync,
+) -> Result<Vec<Vec<T>>> {
+    let stages = Stages { state: Mutex::new(StagesState::default()), changed: Condvar::new(), items: n };
+    if n == 1 {
+        stages.lock().next_item = 1;
+        stages.add(0, prepare(0)?);
+    }
+    let run = || {
+        let mut scratch = scratch();
+        let mut done: Vec<(usize, usize, Result<T>)> = Vec::new();
+        while let Some(step) = stages.next() {
+            match step {
+                Step::Prepare(item) => {
+                    let mut preparing = Preparing { stages: &stages, done: false };
+                    match prepare(item) {
+                        Ok(pieces) => {
+                            stages.add(item, pieces);
+                            preparing.done = true;
+                        }
+                        Err(e) => done.push((item, 0, Err(e))),
+                    }
+                }
+                Step::Work(item, number, piece) => {
+                    let result = work(&mut scratch, item, piece);
+                    stages.lock().failed |= result.is_err();
+                    done.push((item, number, result));
+                }
+            }
+        }
+        done
+    };
+    let at_once = if n == 1 { stages.lock().pieces.len() } else { usize::MAX };
+    let mut done = on_threads(most_threads.min(at_once), run);
+    done.sort_by_key(|(item, number, _)| (*item, *number));
+    let mut out: Vec<Vec<T>> = (0..n).map(|_| Vec::new()).collect();
+    for (item, _, result) in done {
+        let result = result?;
+        if let Some(of_item) = out.get_mut(item) {
+            of_item.push(result);
+        }
+    }
+    Ok(out)
+}
+
+/// The same on several threads, this one among them; all that they give, in no order.
+fn on_threads<T: Send>(threads: usize, run: impl Fn() -> Vec<T> + Sync) -> Vec<T> {
+    if threads <= 1 {
+        return run();
+    }
+    let (asked, caller, left) = (asked(), std::thread::current(), AtomicUsize::new(threads - 1));
+    let help = || {
+        let _ended = Ended { left: &left, caller: &caller };
+        asking(asked.clone(), &run)
+    };
+    std::thread::scope(|scope| {
+        let helpers: Vec<_> = (1..threads).map(|_| scope.spawn(help)).collect();
+        let mut all = run();
+        while asked.is_some() && left.load(Ordering::Acquire) > 0 {
+            // Only this thread may be able to tell that the work is to stop; the others hear of it by its asking.
+            let _ = go_on();
+            std::thread::park_timeout(PAUSE);
+        }
+        for h in helpers {
+            match h.join() {
+                Ok(done) => all.extend(done),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        all
+    })
+}
+
+/// Tells the thread that waits for the others that one has ended.
+struct Ended<'a> {
+    left: &'a AtomicUsize,
+    caller: &'a Thread,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.left.fetch_sub(1, Ordering::Release);
+        self.caller.unpark();
+    }
+}
+
+enum Step<P> {
+    Prepare(usize),
+    Work(usize, usize, P),
+}
+
+/// An item in preparation. If it ends without pieces, by an error or a panic, the others must not wait for them.
+struct Preparing<'s, P> {
+    stages: &'s Stages<P>,
+    done: bool,
+}
+
+impl<P> Drop for Preparing<'_, P> {
+    fn drop(&mut self) {
+        let mut state = self.stages.lock();
+        state.preparing -= 1;
+        state.failed |= !self.done;
+        self.stages.changed.notify_all();
+    }
+}
+
+struct Stages<P> {
+    state: Mutex<StagesState<P>>,
+    changed: Condvar,
+    items: usize,
+}
+
+struct StagesState<P> {
+    pieces: VecDeque<(usize, usize, P)>,
+    next_item: usize,
+    /// Items in preparation, of which pieces may come.
+    preparing: usize,
+    failed: bool,
+}
+
+impl<P> Default for StagesState<P> {
+    fn default() -> Self {
+        StagesState { pieces: VecDeque::new(), next_item: 0, preparing: 0, failed: false }
+    }
+}
+
+impl<P> Stages<P> {
+    fn lock(&self) -> MutexGuard<'_, StagesState<P>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, item: usize, pieces: Vec<P>) {
+        self.lock().pieces.extend(pieces.into_iter().enumerate().map(|(number, piece)| (item, number, piece)));
+        self.changed.notify_all();
+    }
+
+    /// The next step; waits while pieces may still come; `None` at the end or after a failure.
+    fn next(&self) -> Option<Step<P>> {
+        let mut state = self.lock();
+        loop {
+            if state.failed {
+                return None;
+            }
+            if let Some((item, number, piece)) = state.pieces.pop_front() {
+                return Some(Step::Work(item, number, piece));
+            }
+            if state.next_item < self.items {
+                state.next_item += 1;
+                state.preparing += 1;
+                return Some(Step::Prepare(state.next_item - 1));
+            }
+            if state.preparing == 0 {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn keeps_the_order_and_stops_at_errors() {
+        assert_eq!(in_parallel(1000, |i| Ok(i * 2)).unwrap(), (0..1000).map(|i| i * 2).collect::<Vec<_>>());
+        assert_eq!(in_parallel(0, |_| Ok(())).unwrap(), vec![]);
+        let e = in_parallel(100, |i| if i % 30 == 29 { Err(Error::invalid(i.to_string())) } else { Ok(i) });
+        assert!(["29", "59"].contains(&e.unwrap_err().message()));
+    }
+
+    #[test]
+    fn stages_keep_the_order_and_stop_at_errors() {
+        let pieces = |i: usize| Ok((0..i % 5).collect());
+        let run = |n| {
+            in_stages(
+                4,
+                n,
+                pieces,
+                || 0,
+                |calls, i, p| {
+                    *calls += 1;
+                    Ok((i, p))
+                },
+            )
+            .unwrap()
+        };
+        for n in [0, 1, 2, 5, 400] {
+            let expected: Vec<Vec<_>> = (0..n).map(|i| (0..i % 5).map(|p| (i, p)).collect()).collect();
+            assert_eq!(run(n), expected);
+        }
+        assert_eq!(in_stages(4, 1, |_| Ok(vec![7; 90]), || (), |_, _, p| Ok(p)).unwrap(), [vec![7; 90]]);
+        let bad = |i: usize, at: usize| if i == at { Err(Error::invalid(i.to_string())) } else { Ok(vec![i]) };
+        let e = in_stages(4, 100, |i| bad(i, 40), || (), |_, _, p| Ok(p)).unwrap_err();
+        assert_eq!(e.message(), "40");
+        let e = in_stages(4, 100, |i| Ok(vec![i]), || (), |_, i, _| bad(i, 41)).unwrap_err();
+        assert_eq!(e.message(), "41");
+    }
+
+    #[test]
+    fn helpers_ask_what_their_caller_asks() {
+        let stop = Arc::new(AtomicUsize::new(0));
+        let asked = stop.clone();
+        let ask = move || match asked.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            _ => Err(Error::invalid("stopped")),
+        };
+        let waits = |i: usize| {
+            if i == 3 {
+                stop.store(1, Ordering::Relaxed);
+            }
+            let began = std::time::Instant::now();
+            while began.elapsed() < Duration::from_secs(20) {
+                go_on()?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok(())
+        };
+        let stopped = asking(Some(Arc::new(ask)), || in_parallel_on(4, 4, waits));
+        assert_eq!(stopped.unwrap_err().message(), "stopped");
+        assert!(go_on().is_ok());
+    }
+
+    #[test]
+    fn a_panic_in_a_stage_ends_the_work() {
+        let panics = |prepare: bool| {
+            std::panic::catch_unwind(|| {
+                let fail = |now: bool, i: usize| assert!(!(now && i == 9), "broken");
+                let ready = |i: usize| {
+                    fail(prepare, i);
+                    Ok(vec![i])
+                };
+                in_stages(
+                    4,
+                    20,
+                    ready,
+                    || (),
+                    |_, i, _| {
+                        fail(!prepare, i);
+                        Ok(())
+                    },
+                )
+            })
+            .is_err()
+        };
+        assert!(panics(true) && panics(false));
+    }
+}

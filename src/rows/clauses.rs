@@ -1,0 +1,198 @@
+//! The clauses of a merge: what a row of the source does to the row that it matches, and which are inserted.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::kernels::cmp::not_distinct;
+use arrow::row::{RowConverter, SortField};
+
+use super::source::{Mapping, Numbered, Source, renamed, rows_of};
+use crate::data::write::writer::DataWriter;
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::format::task::DataFile;
+use crate::iceberg::rows::apply::{NO_SOURCE, Patch, Patched};
+use crate::iceberg::rows::merge::{Columns, Merge, no_column};
+use crate::iceberg::rows::view::View;
+use crate::types::{Field, Schema};
+
+/// What rows of the source do to rows that they match.
+pub(crate) struct Clauses {
+    schema: Arc<Schema>,
+    /// The source's rows by their number.
+    rows: Numbered,
+    pub updates: Option<(Mapping, Numbered)>,
+    /// Rows of the source that delete what they match.
+    pub deletes: Option<Vec<BooleanBuffer>>,
+}
+
+impl Clauses {
+    /// Of the rows of a source.
+    ///
+    /// # Errors
+    /// `InvalidInput` if columns and filters do not fit the table and the data.
+    pub fn new(schema: &Arc<Schema>, merge: &Merge, source: &Source) -> Result<Clauses> {
+        let updates = match &merge.update {
+            None => None,
+            Some(columns) => {
+                let columns = mapping(schema, source, columns)?;
+                let batches = source.conformed(&columns)?;
+                Some((columns, Numbered::new(batches)))
+            }
+        };
+        let deletes = merge.delete.as_ref().map(|filter| source.matches(filter)).transpose()?;
+        Ok(Clauses { schema: schema.clone(), rows: Numbered::new(source.batches.clone()), updates, deletes })
+    }
+
+    /// Whether anything happens to what a row of the source matches.
+    pub fn act_on(&self, row: u32) -> bool {
+        self.updates.is_some() || self.deletes(row)
+    }
+
+    /// Whether a row of the source deletes what it matches.
+    pub fn deletes(&self, row: u32) -> bool {
+        let (batch, at) = self.rows.place(row);
+        self.deletes.as_ref().and_then(|all| all.get(batch)).is_some_and(|mask| mask.value(at))
+    }
+}
+
+/// What can't be inserted is refused before anything is written.
+///
+/// # Errors
+/// `InvalidInput` if rows to be inserted lack a required column without a default, or have one that the table lacks.
+pub(crate) fn check_insert(schema: &Schema, merge: &Merge, source: &Source) -> Result<()> {
+    let Some(columns) = &merge.insert else { return Ok(()) };
+    let columns = mapping(schema, source, columns)?;
+    let given = |f: &&Field| columns.iter().any(|(field, _)| field.id == f.id);
+    match schema.fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
+        Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
+        None => Ok(()),
+    }
+}
+
+/// Writes rows of the source that match nothing.
+pub(crate) struct Inserts<'m> {
+    merge: &'m Merge,
+    columns: Mapping,
+    writer: DataWriter,
+    rows: u64,
+}
+
+impl<'m> Inserts<'m> {
+    /// None if the merge inserts nothing. `source` says which columns there are; `task` numbers the writers of one job.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the columns do not fit.
+    pub fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
+        let Some(columns) = &merge.insert else { return Ok(None) };
+        let columns = mapping(view.table.schema(), source, columns)?;
+        let writer = DataWriter::new(view.store().clone(), view.table.write_context(task)?)?;
+        Ok(Some(Inserts { merge, columns, writer, rows: 0 }))
+    }
+
+    /// Writes rows, but for those that would delete what they match.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`].
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        let conditional = self.merge.delete.as_ref().filter(|delete| **delete != Predicate::True);
+        let new = match conditional {
+            None => rows.clone(),
+            Some(delete) => match Source::of(rows.clone()).matches(delete)?.first() {
+                Some(deletes) => rows_of(rows, !deletes)?,
+                None => return Ok(()),
+            },
+        };
+        self.rows += new.num_rows() as u64;
+        if new.num_rows() == 0 { Ok(()) } else { self.writer.write(&renamed(&new, &self.columns)?) }
+    }
+
+    /// The files, and the number of rows in them.
+    ///
+    /// # Errors
+    /// As [`DataWriter::finish`].
+    pub fn finish(self) -> Result<(Vec<DataFile>, u64)> {
+        Ok((self.writer.finish()?, self.rows))
+    }
+}
+
+/// The columns of the table that are given, and by which of the data.
+///
+/// # Errors
+/// `InvalidInput` for a column that the table lacks.
+pub(crate) fn mapping(schema: &Schema, source: &Source, columns: &Columns) -> Result<Mapping> {
+    let find =
+        |name: &str| schema.fields.iter().find(|f| f.name == name).cloned().ok_or_else(|| no_column(schema, name));
+    match columns {
+        Columns::ByName => source.names().map(|name| Ok((find(name)?, name.to_owned()))).collect(),
+        Columns::Of(pairs) => pairs.iter().map(|(to, from)| Ok((find(to)?, from.clone()))).collect(),
+    }
+}
+
+impl Patch for Clauses {
+    fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched> {
+        let count = rows.num_rows();
+        if sources.len() != count {
+            return Err(Error::internal("matched rows without their match"));
+        }
+        let Some((columns, numbered)) = &self.updates else { return Ok(Patched::gone(count)) };
+        let stays = BooleanBuffer::collect_bool(count, |i| sources[i] != NO_SOURCE && !self.deletes(sources[i]));
+        let old = rows_of(rows, stays.clone())?;
+        let places: Vec<(usize, usize)> =
+            sources.iter().zip(stays.iter()).filter(|(_, stays)| *stays).map(|(s, _)| numbered.place(*s)).collect();
+        let (new, equal) = updated(&self.schema, &old, (columns, numbered), &places)?;
+        let mut same = equal.iter();
+        let same = BooleanBuffer::collect_bool(count, |i| stays.value(i) && same.next().unwrap_or_default());
+        let replaced = &stays & &!&same;
+        Ok(Patched { same, replaced, rows: Some(rows_of(&new, !&equal)?) })
+    }
+
+    fn changes_all(&self) -> bool {
+        self.updates.is_none()
+    }
+
+    fn removes_all(&self) -> bool {
+        self.updates.is_none()
+    }
+}
+
+/// Rows of a table with the values that rows of the data give them, and which of them are as before. `places` are those of the
+/// data's rows, one for each of the table's, whose first columns are those of the schema.
+///
+/// # Errors
+/// `Internal` for rows of another table.
+pub(crate) fn updated(
+    schema: &Schema,
+    old: &RecordBatch,
+    (columns, given): (&Mapping, &Numbered),
+    places: &[(usize, usize)],
+) -> Result<(RecordBatch, BooleanBuffer)> {
+    let mut new: Vec<ArrayRef> = old.columns().iter().take(schema.fields.len()).cloned().collect();
+    let mut equal = BooleanBuffer::new_set(old.num_rows());
+    for (number, (field, _)) in columns.iter().enumerate() {
+        let at = schema.fields.iter().position(|f| f.id == field.id);
+        let place = at.and_then(|at| new.get_mut(at)).ok_or_else(|| Error::internal("a column is not there"))?;
+        let values = given.take(number, places)?;
+        equal = &equal & &equal_rows(place, &values);
+        *place = values;
+    }
+    let all: Vec<usize> = (0..new.len()).collect();
+    let misfit = |e| Error::internal("updated rows do not fit the table").because(e);
+    let own = old.schema().project(&all).map_err(misfit)?;
+    Ok((RecordBatch::try_new(own.into(), new).map_err(misfit)?, equal))
+}
+
+/// Which rows of two arrays of one type are equal, null being equal to null. Where that can't be told, none is.
+fn equal_rows(a: &ArrayRef, b: &ArrayRef) -> BooleanBuffer {
+    if let Ok(same) = not_distinct(a, b) {
+        return same.values().clone();
+    }
+    let encoded = |converter: &RowConverter, array: &ArrayRef| converter.convert_columns(std::slice::from_ref(array));
+    let rows = RowConverter::new(vec![SortField::new(a.data_type().clone())])
+        .and_then(|converter| Ok((encoded(&converter, a)?, encoded(&converter, b)?)));
+    match rows {
+        Ok((a, b)) => BooleanBuffer::collect_bool(a.num_rows(), |i| a.row(i) == b.row(i)),
+        Err(_) => BooleanBuffer::new_unset(a.len()),
+    }
+}

@@ -1,0 +1,229 @@
+//! The columns of a key, which may be members of structs.
+//!
+//! Beside the table's columns there is a flat form of the keys: each by its own, under its full name. Where a struct is null,
+//! so are its members.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema as ArrowSchema};
+
+use crate::data::write::partition_rows::column_at;
+use crate::error::{Error, Result};
+use crate::iceberg::rows::view::View;
+use crate::types::select::{column_hint, prune_to};
+use crate::types::suggest::near_hint;
+use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
+
+/// The columns of a key.
+pub(crate) struct KeyColumns {
+    /// From the top-level column down to each.
+    paths: Vec<Vec<Field>>,
+    flat: Arc<Schema>,
+    /// The table's columns without what is in no key.
+    kept: Schema,
+    /// Where each is in rows of those.
+    places: Vec<Vec<usize>>,
+}
+
+impl KeyColumns {
+    /// Those named, else the table's identifier fields.
+    ///
+    /// # Errors
+    /// `InvalidInput` if there are none such, or one is named twice; `Unsupported` for types that can't be compared, and for
+    /// what is inside lists and maps.
+    pub fn new(view: &View, on: &[String]) -> Result<KeyColumns> {
+        KeyColumns::of(view.table.schema(), on, false)
+    }
+
+    /// The same, to be found in rows with all columns of the table.
+    ///
+    /// # Errors
+    /// As [`KeyColumns::new`].
+    pub fn whole(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
+        KeyColumns::of(schema, on, true)
+    }
+
+    fn of(schema: &Schema, on: &[String], whole: bool) -> Result<KeyColumns> {
+        let mut paths: Vec<Vec<&Field>> = Vec::new();
+        if on.is_empty() {
+            paths.extend(schema.identifier_field_ids.iter().filter_map(|id| schema.path(*id)));
+            if paths.is_empty() || paths.len() < schema.identifier_field_ids.len() {
+                return Err(Error::invalid("no key columns are named, and the table has no identifier fields")
+                    .hint("Give on=[...], or set identifier fields"));
+            }
+        }
+        for name in on {
+            let path = path_of(schema, name)?;
+            if paths.iter().any(|other| last_id(other) == last_id(&path)) {
+                return Err(Error::invalid("a column is in the key twice").with("column", name));
+            }
+            paths.push(path);
+        }
+        paths.iter().try_for_each(|path| check(path))?;
+        let ids: Vec<FieldId> = paths.iter().filter_map(|path| last_id(path)).collect();
+        let flat = paths.iter().filter_map(|path| flattened(path)).collect::<Vec<_>>();
+        let kept = if whole { schema.clone() } else { prune_to(schema, &ids) };
+        let places = paths.iter().map(|path| place_of(path, &kept.fields)).collect::<Result<_>>()?;
+        let paths = paths.into_iter().map(|path| path.into_iter().cloned().collect()).collect();
+        Ok(KeyColumns { paths, flat: Arc::new(Schema::new(0, flat, Vec::new())), kept, places })
+    }
+
+    /// Each by its own, under its full name.
+    pub fn flat(&self) -> &Arc<Schema> {
+        &self.flat
+    }
+
+    /// The fields from the top-level column down to each.
+    pub fn paths(&self) -> &[Vec<Field>] {
+        &self.paths
+    }
+
+    /// Their ids.
+    pub fn ids(&self) -> Vec<FieldId> {
+        self.flat.fields.iter().map(|f| f.id).collect()
+    }
+
+    /// What to read of the table to see them.
+    pub fn read(&self) -> &[Field] {
+        &self.kept.fields
+    }
+
+    /// Refuses members of structs where equality deletes are to be written.
+    ///
+    /// # Errors
+    /// `Unsupported` if there are such.
+    pub fn check_deletable(&self) -> Result<()> {
+        match self.paths.iter().zip(self.flat.fields.iter()).find(|(path, _)| path.len() > 1) {
+            None => Ok(()),
+            // Java's `DeleteFilter` takes the missing column for one at the top level, which is null in every row.
+            Some((_, key)) => Err(Error::unsupported("equality deletes are not written by members of structs")
+                .with("column", &key.name)
+                .hint(
+                    "Java Iceberg applies such deletes wrongly wherever a query leaves the column out: use upsert() without \
+                     blind=True, or merge() with when_matched_delete=True",
+                )),
+        }
+    }
+
+    /// The keys of rows with the columns [`KeyColumns::read`].
+    ///
+    /// # Errors
+    /// `Internal` for rows with others.
+    pub fn of_table(&self, rows: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.places.iter().map(|place| column_at(rows, place)).collect()
+    }
+
+    /// The keys of rows of the data, as they are there, under their full names.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the data has no such columns, or several of a name.
+    pub fn of_data(&self, rows: &RecordBatch) -> Result<RecordBatch> {
+        let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
+        for (path, flat) in self.paths.iter().zip(self.flat.fields.iter()) {
+            let (field, array) = found(rows, path, &flat.name)?;
+            fields.push(field.as_ref().clone().with_name(&flat.name).with_nullable(true));
+            arrays.push(array);
+        }
+        RecordBatch::try_new(Arc::new(ArrowSchema::new(fields)), arrays)
+            .map_err(|e| Error::invalid("the columns of the data don't fit together").because(e))
+    }
+}
+
+#[cold]
+fn unlike() -> Error {
+    Error::internal("key columns are not where they were")
+}
+
+fn last_id(path: &[&Field]) -> Option<FieldId> {
+    path.last().map(|f| f.id)
+}
+
+fn name_of(path: &[&Field]) -> String {
+    path.iter().map(|f| f.name.as_str()).collect::<Vec<_>>().join(".")
+}
+
+/// The fields down to a column; one at the top level whose name has dots comes first.
+fn path_of<'a>(schema: &'a Schema, name: &str) -> Result<Vec<&'a Field>> {
+    if let Some(top) = schema.fields.iter().find(|f| f.name == name) {
+        return Ok(vec![top]);
+    }
+    let found = schema.find(&name.split('.').collect::<Vec<_>>(), true).and_then(|f| schema.path(f.id));
+    found.ok_or_else(|| {
+        Error::invalid("the table has no such column").with("column", name).hint(column_hint(schema, name))
+    })
+}
+
+fn check(path: &[&Field]) -> Result<()> {
+    use PrimitiveType as P;
+    let Some((key, around)) = path.split_last() else { return Err(unlike()) };
+    if around.iter().any(|f| !matches!(f.ty, Type::Struct(_))) {
+        return Err(Error::unsupported("what is inside a list or map can't be a key").with("column", name_of(path)));
+    }
+    let ty = key.ty.as_primitive();
+    if ty.is_none_or(|t| matches!(t, P::Unknown | P::Variant | P::Geometry { .. } | P::Geography { .. })) {
+        let error = Error::unsupported(format!("a column of type {} can't be a key", key.ty));
+        let error = error.with("column", name_of(path));
+        return Err(match &key.ty {
+            Type::Struct(members) if !members.is_empty() => {
+                let first = members.first().map_or("", |f| f.name.as_str());
+                error.hint(format!("Name its members: on=[\"{}.{first}\", ...]", name_of(path)))
+            }
+            _ => error,
+        });
+    }
+    Ok(())
+}
+
+/// A key by its own: null where a struct around it is.
+fn flattened(path: &[&Field]) -> Option<Field> {
+    let leaf = path.last()?;
+    Some(Field { name: name_of(path), required: path.iter().all(|f| f.required), ..(*leaf).clone() })
+}
+
+/// Where a column is, step by step.
+fn place_of(path: &[&Field], columns: &[Field]) -> Result<Vec<usize>> {
+    let mut siblings: Vec<&Field> = columns.iter().collect();
+    path.iter()
+        .map(|step| {
+            let at = siblings.iter().position(|f| f.id == step.id).ok_or_else(unlike)?;
+            siblings = siblings.get(at).map(|f| f.ty.children()).unwrap_or_default();
+            Ok(at)
+        })
+        .collect()
+}
+
+/// The one field of a name.
+fn named<'a>(fields: &'a Fields, name: &str) -> Result<Option<(usize, &'a FieldRef)>> {
+    let mut named = fields.iter().enumerate().filter(|(_, f)| f.name() == name);
+    match (named.next(), named.next()) {
+        (_, Some(_)) => Err(Error::invalid("the data has two columns of one name").with("column", name)),
+        (found, None) => Ok(found),
+    }
+}
+
+/// A column of the data by its full name at the top level, else by its way through structs.
+fn found(rows: &RecordBatch, path: &[Field], name: &str) -> Result<(FieldRef, ArrayRef)> {
+    let schema = rows.schema();
+    if let Some((at, field)) = named(schema.fields(), name)? {
+        return Ok((field.clone(), rows.column(at).clone()));
+    }
+    let none = Fields::empty();
+    let missing = || {
+        let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+        let shown: Vec<&str> = names.iter().take(50).map(String::as_str).collect();
+        Error::invalid("the data has no such column").with("column", name).hint(near_hint(&names, &shown, name))
+    };
+    let (mut siblings, mut place, mut last) = (schema.fields(), Vec::new(), None);
+    for step in path {
+        let (at, field) = named(siblings, &step.name)?.ok_or_else(missing)?;
+        place.push(at);
+        last = Some(field);
+        siblings = match field.data_type() {
+            DataType::Struct(members) => members,
+            _ => &none,
+        };
+    }
+    let field = last.cloned().ok_or_else(missing)?;
+    Ok((field, column_at(rows, &place)?))
+}

@@ -1,0 +1,195 @@
+//! The rows that a merge brings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{filter_record_batch, interleave};
+use arrow::datatypes::{Field as ArrowField, Schema as ArrowSchema, SchemaRef};
+
+use super::key_columns::KeyColumns;
+use crate::data::arrow::schema::from_arrow;
+use crate::data::read::filter::matches;
+use crate::data::write::conform::Conformer;
+use crate::error::{Error, Result};
+use crate::expr::{Predicate, bind};
+use crate::iceberg::rows::change_rows::RowReader;
+use crate::parallel::Cancellation;
+use crate::types::suggest::near_hint;
+use crate::types::{Field, Schema};
+
+/// Which columns of the data go into which of the table: `(table's, data's)`.
+pub(crate) type Mapping = Vec<(Field, String)>;
+
+/// All rows of the data, as they came. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Source {
+    schema: SchemaRef,
+    pub batches: Vec<RecordBatch>,
+}
+
+impl Source {
+    /// Takes the stream to its end.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the stream fails; what `go_on` gives.
+    pub fn read(rows: RowReader, go_on: Cancellation) -> Result<Source> {
+        let schema = rows.schema();
+        let mut batches = Vec::new();
+        for batch in rows {
+            go_on()?;
+            let batch = batch.map_err(|e| Error::invalid("the stream of rows failed").because(e))?;
+            if batch.num_rows() > 0 {
+                batches.push(batch);
+            }
+        }
+        Ok(Source { schema, batches })
+    }
+
+    /// One batch.
+    pub fn of(batch: RecordBatch) -> Source {
+        let batches = if batch.num_rows() > 0 { vec![batch.clone()] } else { Vec::new() };
+        Source { schema: batch.schema(), batches }
+    }
+
+    /// These batches, which have this schema.
+    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Source {
+        Source { schema, batches }
+    }
+
+    /// The names of its columns.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.schema.fields().iter().map(|f| f.name().as_str())
+    }
+
+    /// Columns in the types that they have in the table.
+    ///
+    /// # Errors
+    /// As [`Conformer::conform`].
+    pub fn conformed(&self, columns: &Mapping) -> Result<Vec<RecordBatch>> {
+        let fields: Vec<Field> = columns.iter().map(|(field, _)| field.clone()).collect();
+        self.conformed_by(Arc::new(Schema::new(0, fields, Vec::new())), |batch| renamed(batch, columns))
+    }
+
+    /// The keys of all rows, in the types that they have in the table.
+    ///
+    /// # Errors
+    /// As [`Conformer::conform`] and [`KeyColumns::of_data`].
+    pub fn keys(&self, keys: &KeyColumns) -> Result<Vec<RecordBatch>> {
+        self.conformed_by(keys.flat().clone(), |batch| keys.of_data(batch))
+    }
+
+    fn conformed_by(
+        &self,
+        schema: Arc<Schema>,
+        of: impl Fn(&RecordBatch) -> Result<RecordBatch>,
+    ) -> Result<Vec<RecordBatch>> {
+        let mut conformer = Conformer::new(schema)?;
+        let empty = [RecordBatch::new_empty(self.schema.clone())];
+        let mut first = 0;
+        let mut out = Vec::with_capacity(self.batches.len());
+        // Without rows the columns are looked at all the same.
+        for batch in if self.batches.is_empty() { &empty[..] } else { &self.batches } {
+            out.push(conformer.conform(&of(batch)?, first)?);
+            first += batch.num_rows() as u64;
+        }
+        Ok(out)
+    }
+
+    /// On which rows a filter of the data's columns is true.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the filter does not fit the columns; `Unsupported` for columns that a table can't have.
+    pub fn matches(&self, filter: &Predicate) -> Result<Vec<BooleanBuffer>> {
+        let all = |n: usize| BooleanBuffer::new_set(n);
+        if *filter == Predicate::True {
+            return Ok(self.batches.iter().map(|b| all(b.num_rows())).collect());
+        }
+        let schema = Arc::new(from_arrow(&self.schema)?);
+        let bound = bind(filter, &schema, true)?;
+        let mut conformer = Conformer::new(schema.clone())?;
+        let masks = self.batches.iter().map(|batch| {
+            let batch = conformer.conform(batch, 0)?;
+            let columns: HashMap<_, _> = schema.fields.iter().map(|f| f.id).zip(batch.columns()).collect();
+            if let Some(id) = bound.field_ids().iter().find(|id| !columns.contains_key(*id)) {
+                let name = schema.name_of(*id).unwrap_or_default();
+                return Err(Error::unsupported("a condition on the data can't ask about members of structs")
+                    .with("column", name));
+            }
+            matches(&bound, batch.num_rows(), &|id| columns.get(&id).map(|c| (*c).clone()))
+        });
+        masks.collect()
+    }
+}
+
+/// Columns of the data under the names that they have in the table.
+///
+/// # Errors
+/// `InvalidInput` if the data has no such column, or several.
+pub(crate) fn renamed(batch: &RecordBatch, columns: &Mapping) -> Result<RecordBatch> {
+    let (mut fields, mut arrays): (Vec<ArrowField>, Vec<ArrayRef>) = Default::default();
+    let schema = batch.schema();
+    for (field, name) in columns {
+        let mut named = schema.fields().iter().enumerate().filter(|(_, f)| f.name() == name);
+        let (at, twice) = (named.next().map(|(at, _)| at), named.next().is_some());
+        let at = at.ok_or_else(|| {
+            let names: Vec<String> = schema.fields().iter().map(|f| f.name().clone()).collect();
+            let shown: Vec<&str> = names.iter().take(50).map(String::as_str).collect();
+            let error = Error::invalid("the data has no such column").with("column", name);
+            error.hint(near_hint(&names, &shown, name))
+        })?;
+        if twice {
+            return Err(Error::invalid("the data has two columns of one name").with("column", name));
+        }
+        fields.push(schema.field(at).clone().with_name(&field.name));
+        arrays.push(batch.column(at).clone());
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(ArrowSchema::new(fields)), arrays, &options)
+        .map_err(|e| Error::invalid("the columns of the data don't fit together").because(e))
+}
+
+/// Rows `kept` of a batch.
+///
+/// # Errors
+/// `Internal` for a mask of another length.
+pub(crate) fn rows_of(batch: &RecordBatch, kept: BooleanBuffer) -> Result<RecordBatch> {
+    filter_record_batch(batch, &BooleanArray::new(kept, None))
+        .map_err(|e| Error::internal("rows cannot be filtered").because(e))
+}
+
+/// Rows of the data by their number.
+pub(crate) struct Numbered {
+    pub batches: Vec<RecordBatch>,
+    /// The number of each batch's first row.
+    starts: Vec<u32>,
+}
+
+impl Numbered {
+    pub fn new(batches: Vec<RecordBatch>) -> Numbered {
+        let mut next = 0u32;
+        let mut starts = Vec::with_capacity(batches.len());
+        for batch in &batches {
+            starts.push(next);
+            next = next.saturating_add(batch.num_rows() as u32);
+        }
+        Numbered { batches, starts }
+    }
+
+    /// Where a row is.
+    pub fn place(&self, row: u32) -> (usize, usize) {
+        let batch = self.starts.partition_point(|start| *start <= row).saturating_sub(1);
+        let start = self.starts.get(batch).copied().unwrap_or_default();
+        (batch, (row - start) as usize)
+    }
+
+    /// A column of some rows.
+    ///
+    /// # Errors
+    /// `Unsupported` for more bytes than an array can hold.
+    pub fn take(&self, column: usize, rows: &[(usize, usize)]) -> Result<ArrayRef> {
+        let arrays: Vec<_> = self.batches.iter().map(|b| b.column(column).as_ref()).collect();
+        interleave(&arrays, rows).map_err(|e| Error::unsupported("rows can't be put together").because(e))
+    }
+}

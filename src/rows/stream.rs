@@ -1,0 +1,105 @@
+//! The rows of a scan or a split as a stream of batches.
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+
+use crate::data::arrow::schema::to_arrow;
+use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
+use crate::error::{Error, Result};
+use crate::parallel::Cancellation;
+
+/// How a stream is to be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StreamRequest {
+    /// Whether batches come in the order of the tasks, each time the same, else as they are ready.
+    pub ordered: bool,
+    /// Whether all batches are going to be kept: then threads don't wait until some are taken.
+    pub all: bool,
+    /// Threads that read, at most; 0 is as many as there are cores.
+    pub threads: usize,
+}
+
+/// Batches of one schema, read ahead by several threads. Once it failed it gives the same error for ever: who goes on
+/// must not take the rows so far for all.
+pub struct BatchStream {
+    schema: SchemaRef,
+    /// `None` after the end.
+    batches: Option<ReadAhead>,
+    left: Option<usize>,
+    /// What it failed with.
+    failed: Option<Error>,
+}
+
+impl BatchStream {
+    /// The rows of the tasks of `source`, `limit` at most.
+    ///
+    /// # Errors
+    /// As [`to_arrow`].
+    pub(crate) fn new(
+        reader: TaskReader,
+        source: TaskSource,
+        how: StreamRequest,
+        limit: Option<usize>,
+    ) -> Result<BatchStream> {
+        let schema = to_arrow(&reader.context.projection)?;
+        // Which rows are the first must not depend on the threads.
+        let ahead = Ahead { ordered: how.ordered || limit.is_some(), few: limit.is_some(), all: how.all };
+        let batches = Some(ReadAhead::new(reader, source, ahead, how.threads));
+        Ok(BatchStream { schema, batches, left: limit, failed: None })
+    }
+
+    /// The schema of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The next batch, which is not empty; `None` at the end. `go_on` is asked while it waits.
+    ///
+    /// # Errors
+    /// Those of planning and reading; what `go_on` gives; the same again after any of them.
+    pub fn next_batch(&mut self, go_on: Cancellation) -> Result<Option<RecordBatch>> {
+        if let Some(error) = &self.failed {
+            return Err(error.again());
+        }
+        while self.left != Some(0) {
+            let Some(batches) = &self.batches else { return Ok(None) };
+            let batch = match batches.next_batch(go_on) {
+                Ok(Some(batch)) => batch,
+                Ok(None) => break,
+                Err(e) => {
+                    self.batches = None;
+                    self.failed = Some(e.again());
+                    return Err(e);
+                }
+            };
+            if batch.num_rows() > 0 {
+                let rows = self.left.map_or(batch.num_rows(), |l| l.min(batch.num_rows()));
+                self.left = self.left.map(|l| l - rows);
+                return Ok(Some(batch.slice(0, rows)));
+            }
+        }
+        self.batches = None;
+        Ok(None)
+    }
+
+    /// All batches that are left.
+    ///
+    /// # Errors
+    /// As [`BatchStream::next_batch`].
+    pub fn collect_all(mut self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+        let mut all = Vec::new();
+        while let Some(batch) = self.next_batch(go_on)? {
+            go_on()?;
+            all.push(batch);
+        }
+        Ok(all)
+    }
+}
+
+impl Iterator for BatchStream {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch(&|| Ok(())).transpose()
+    }
+}

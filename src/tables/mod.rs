@@ -1,0 +1,4 @@
+//! The only place that names both formats: opens tables and catalogs of either.
+
+pub mod catalog;
+pub mod open;
