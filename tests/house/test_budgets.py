@@ -16,7 +16,7 @@ MAX_SYMBOLS = 40
 FORBIDDEN_NAMES = {"util", "utils", "common", "helper", "helpers", "misc"}
 LARGE = {"pyarrow", "pyspark", "pandas", "numpy", "polars", "duckdb"}
 PYTHON_FILES = sorted(
-    path for folder in ("python", "tests", "benches", "demo", "examples") for path in (ROOT / folder).rglob("*.py")
+    path for folder in ("python", "tests", "benches", "demo") for path in (ROOT / folder).rglob("*.py")
 )
 
 
