@@ -126,7 +126,7 @@ test-interop: ## both directions between Frazil and Java Iceberg in PySpark 4.1;
 	@$(PYTEST) $(BY_FILE) tests/interop
 
 .PHONY: test-docs
-test-docs: ## the examples of README.md and docs/
+test-docs: ## the examples of README.md and docs/, and the programs in examples/
 	@tools/need.sh "make test-docs" python rust java
 	@$(MAKE) $(VENV)/.built
 	@echo "== Documentation examples"
@@ -157,6 +157,7 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 	@$(BIN)/ruff format --check .
 	@echo "== mypy"
 	@$(BIN)/mypy --strict python/frazil python/pyspark_frazil
+	@$(BIN)/mypy --strict examples/*.py
 	@echo "== stubtest"
 	@$(BIN)/python -m mypy.stubtest frazil._core
 	@echo "== clippy"
