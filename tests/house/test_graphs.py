@@ -10,9 +10,9 @@ from tiny_tree import plant
 
 BASE = {
     "src/lib.rs": "pub mod a;\npub mod b;\npub mod c;\n",
-    "src/b/mod.rs": "mod inner;\npub mod deep;\npub use inner::{Thing, run as start};\npub use deep::*;\n",
+    "src/b/mod.rs": "mod inner;\npub mod deep;\npub use inner::{Thing, run as start};\npub use deep::*;\npub use deep::deep;\n",
     "src/b/inner.rs": "pub struct Thing;\npub fn run() {}\n",
-    "src/b/deep.rs": "pub enum Kind { One }\npub const MAX: u8 = 1;\n",
+    "src/b/deep.rs": "pub enum Kind { One }\npub const MAX: u8 = 1;\npub fn deep() {}\n",
     "src/c.rs": "use crate::b::Thing;\nimpl Thing {\n    pub fn grow(&self) {}\n}\n",
 }
 INNER, DEEP, C = "src/b/inner.rs", "src/b/deep.rs", "src/c.rs"
@@ -33,6 +33,7 @@ INNER, DEEP, C = "src/b/inner.rs", "src/b/deep.rs", "src/c.rs"
         ("fn f() { vec![crate::b::MAX]; }", {DEEP}),
         ("mod m {\n    fn f() { super::super::b::start() }\n}", {INNER}),
         ("fn f() { use crate::b::MAX; }", {DEEP}),
+        ("use crate::b;\nfn f() { b::deep(); b::deep::MAX }", {DEEP}),
         ("use crate::b;", set()),
         ("use std::fmt;\nuse arrow::b::Thing;\nfn f() { fmt::b() }", set()),
         ("// crate::b::start()\n#[cfg(test)]\nuse crate::b::Thing;", set()),

@@ -83,21 +83,24 @@ class Crate:
         key = (module, name)
         if key in self._known:
             return self._known[key]
-        if key in self._asked:
-            return []
-        self._asked.add(key)
         found: list[Meaning] = list(self.items.get(key, []))
         if (*module, name) in self.modules:
             found.append(Module((*module, name)))
+        if key in self._asked:
+            # `pub use parse::parse` asks for the module of that name: an import does not import itself.
+            return found
+        self._asked.add(key)
         for imported in self.imports.get(key, []):
-            # `use x::x` can only mean the other crate's: a name does not import itself.
             found.extend(self.resolve(module, imported.segments))
         if not found:
             for imported in self.imports.get((module, "*"), []):
                 for source in self.resolve(module, imported.segments):
                     found.extend(self.lookup(source.path, name) if isinstance(source, Module) else ())
         self._asked.discard(key)
-        self._known[key] = found = list(dict.fromkeys(found))
+        found = list(dict.fromkeys(found))
+        if not self._asked:
+            # Within another question the answer may be a part only.
+            self._known[key] = found
         return found
 
     def resolve(self, module: Segments, segments: Segments) -> list[Meaning]:

@@ -34,6 +34,7 @@ _QUERY = Query(
     [(attribute_item) (inner_attribute_item)] @attribute
     (function_item) @function
     (impl_item) @impl
+    (mod_item name: (identifier) @module)
     (call_expression function: (field_expression value: (self) field: (field_identifier) @own_call))
     """,
 )
@@ -288,8 +289,10 @@ class RustFile:
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """The identifiers outside of `use` declarations, each with the first line it is in."""
-        return self._lines_of(node for node in self.captured("name") if not self._in_use(node))
+        """The identifiers outside of declarations by `use` and `mod`, each with the first line it is in."""
+        modules = {node.start_byte for node in self.captured("module")}
+        named = self.captured("name")
+        return self._lines_of(node for node in named if not self._in_use(node) and node.start_byte not in modules)
 
     @cached_property
     def identifiers(self) -> dict[str, int]:
