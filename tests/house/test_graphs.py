@@ -10,7 +10,7 @@ from tiny_tree import plant
 
 BASE = {
     "src/lib.rs": "pub mod a;\npub mod b;\npub mod c;\n",
-    "src/b/mod.rs": "mod inner;\npub mod deep;\npub use inner::{Thing, run as start};\npub use deep::*;\npub use deep::deep;\n",
+    "src/b/mod.rs": "mod inner;\npub mod deep;\npub use inner::{Thing, run as start};\npub use deep::{*, deep};\n",
     "src/b/inner.rs": "pub struct Thing;\npub fn run() {}\n",
     "src/b/deep.rs": "pub enum Kind { One }\npub const MAX: u8 = 1;\npub fn deep() {}\n",
     "src/c.rs": "use crate::b::Thing;\nimpl Thing {\n    pub fn grow(&self) {}\n}\n",
