@@ -112,10 +112,18 @@ PLANTED = {
         },
         "src/iceberg/scan.rs -> src/iceberg/table.rs",
     ),
-    "both": (
+    "both in one file": (
         "both-formats",
         {"src/py/table.rs": "use crate::iceberg::state::IcebergTable;\nuse crate::paimon::state::PaimonTable;\n"},
         "src/py/table.rs",
+    ),
+    "both in one room": (
+        "both-formats",
+        {
+            "src/py/table.rs": "use crate::iceberg::state::IcebergTable;\n",
+            "src/py/scan.rs": "use crate::paimon::state::PaimonTable;\n",
+        },
+        "src/py/scan.rs",
     ),
     "a module too many": ("root-modules", {"src/lib.rs": LIB + "/// More.\npub mod more;\n"}, "src/lib.rs"),
     "a silent module": ("root-modules", {"src/lib.rs": LIB.replace("/// Filters.\n", "")}, "src/lib.rs mod expr"),

@@ -6,8 +6,8 @@ Commands:
     python tests/house/checkers/check.py RULE …         some rules
     python tests/house/checkers/check.py --all RULE …   also shows allowed offences
     python tests/house/checkers/check.py --shrink       removes repaired offences from the lists
-    python tests/house/checkers/check.py --accept RULE --reason WHY
-                                                        lists today's offences of a new rule
+    python tests/house/checkers/check.py --accept RULE … --reason WHY
+                                                        lists today's offences, of all rules if none is named
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def main() -> int:
     asked.add_argument("--root", type=Path, default=ROOT)
     asked.add_argument("--all", action="store_true")
     asked.add_argument("--shrink", action="store_true")
-    asked.add_argument("--accept", metavar="RULE")
+    asked.add_argument("--accept", action="store_true")
     asked.add_argument("--reason", default="")
     given = asked.parse_args()
     root = given.root.resolve()
-    if given.accept:
-        RULES[given.accept].accept(root, given.reason)
-        return 0
     failed = 0
     for name in given.rules or RULES:
         rule = RULES[name]
         if given.shrink:
             rule.shrink(root)
+            continue
+        if given.accept:
+            rule.accept(root, given.reason)
             continue
         faults = (
             [f"{offence.where}: {offence.what}" for offence in rule.offences(root)] if given.all else rule.faults(root)

@@ -112,14 +112,18 @@ def seam(root: Path) -> Iterator[Offence]:
 
 @rule("both-formats")
 def both_formats(root: Path) -> Iterator[Offence]:
-    """Only `tables` imports from both formats."""
+    """Of the rooms above the formats only `tables` imports from both."""
     read = graph(root)
-    rooms: dict[str, set[str]] = {}
+    named: dict[str, set[str]] = {}
+    files: dict[str, set[str]] = {}
     for start, end in read.edges:
-        rooms.setdefault(start, set()).add(read.by_name[end].room)
-    for start, named in sorted(rooms.items()):
-        if named.issuperset(FORMATS) and read.by_name[start].room not in ("tables", "lib"):
-            yield Offence(start, "imports from both formats: that belongs into src/tables")
+        room, below = read.by_name[start].room, read.by_name[end].room
+        if below in FORMATS and room not in ("tables", "lib", *FORMATS):
+            named.setdefault(room, set()).add(below)
+            files.setdefault(room, set()).add(start)
+    for room in sorted(room for room in named if len(named[room]) > 1):
+        for file in sorted(files[room]):
+            yield Offence(file, f"{room} imports from both formats: let it ask src/tables")
 
 
 @rule("root-modules")
