@@ -166,6 +166,25 @@ lint: ## rustfmt, clippy, ruff, mypy, stubtest: everything must be clean
 	@echo "== fuzz targets compile"
 	@cd fuzz && cargo check -q --locked
 
+.PHONY: house
+house: ## the house rules alone: layers, circles, sizes, names, words, public names (no build)
+	@tools/need.sh "make house" python
+	@$(MAKE) $(VENV)/.tools
+	@$(BIN)/python tests/house/checkers/check.py
+	@$(BIN)/python tests/house/checkers/public_names.py --check
+
+.PHONY: house-lists
+house-lists: ## remove repaired offences from the lists in tests/house/allowed
+	@tools/need.sh "make house-lists" python
+	@$(MAKE) $(VENV)/.tools
+	@$(BIN)/python tests/house/checkers/check.py --shrink
+
+.PHONY: public-names
+public-names: ## write the stored lists of public Rust and Python names, after a meant change of the interface
+	@tools/need.sh "make public-names" python
+	@$(MAKE) $(VENV)/.tools
+	@$(BIN)/python tests/house/checkers/public_names.py
+
 # ---------------------------------------------------------------- measure and document
 
 .PHONY: bench

@@ -1,0 +1,177 @@
+"""Rules for the arrows between rooms and files of the crate. DESIGN.md says why they point where they do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from circles import circles, cuts
+from rules import RULES, Offence, rule
+from rust_graph import graph
+from rust_source import RustFile, library, text
+
+# A room imports from those in earlier rows only; rooms of one row don't know each other.
+ROWS = [
+    ["error"],
+    ["types", "parallel"],
+    ["expr"],
+    ["codec"],
+    ["store"],
+    ["format"],
+    ["data"],
+    ["rows"],
+    ["iceberg", "paimon"],
+    ["tables"],
+    ["py"],
+]
+FORMATS = ["iceberg", "paimon"]
+BELOW_FORMATS = [room for row in ROWS[: ROWS.index(FORMATS)] for room in row if room != "error"]
+LOWER_FOLDERS = ["spec", "manifest", "plan", "commit", "catalog"]
+MAX_ROOT_MODULES = 13
+NETWORK = {
+    "object_store",
+    "postgres",
+    "reqwest",
+    "rusqlite",
+    "rustls",
+    "rustls_platform_verifier",
+    "tokio",
+    "tokio_rustls",
+}
+
+
+def allowed_rooms(room: str) -> set[str]:
+    """The rooms that a room may import from."""
+    at = next(at for at, row in enumerate(ROWS) if room in row)
+    return {below for row in ROWS[:at] for below in row}
+
+
+def is_lower(file: RustFile) -> bool:
+    """Whether a file belongs to the lower half of a format, which knows no Arrow."""
+    return len(file.module) > 1 and file.module[0] in FORMATS and file.module[1] in LOWER_FOLDERS
+
+
+@rule("room-circles")
+def room_circles(root: Path) -> Iterator[Offence]:
+    for component in circles(graph(root).room_edges()):
+        yield Offence(" ".join(component), "these rooms import each other in a circle")
+
+
+@rule("file-circles")
+def file_circles(root: Path) -> Iterator[Offence]:
+    """The edges that have to be cut, or listed with a reason, for the files to be without circles."""
+    read = graph(root)
+    listed = [tuple(where.split(" -> ")) for where in RULES["file-circles"].allowed()]
+    for start, end in cuts(read.weights, preferred=listed):
+        names = sorted({reason.names for reason in read.edges[start, end]})
+        yield Offence(f"{start} -> {end}", f"closes a circle of imports, by {', '.join(names)}")
+
+
+@rule("arrows")
+def arrows(root: Path) -> Iterator[Offence]:
+    read = graph(root)
+    known = {room for row in ROWS for room in row}
+    for room in sorted(set(read.rooms) - known - {"lib"}):
+        yield Offence(f"room {room}", "give the room a place in tests/house/checkers/layers.py and in DESIGN.md")
+    for (start, end), edges in sorted(read.room_edges().items()):
+        if start not in known or end in allowed_rooms(start):
+            continue
+        for file, _ in edges:
+            yield Offence(f"{file} -> {end}", f"{start} may import only from {', '.join(sorted(allowed_rooms(start)))}")
+
+
+@rule("lower-halves")
+def lower_halves(root: Path) -> Iterator[Offence]:
+    """A format's metadata, manifests, plans and commits need neither Arrow nor what is built on them."""
+    read = graph(root)
+    lower = {file.name for file in read.files if is_lower(file)}
+    for file in sorted(lower):
+        for crate, line in read.crates[file].items():
+            if crate == "arrow" or crate.startswith("arrow_"):
+                yield Offence(f"{file} -> {crate}", f"line {line}: the lower half of a format knows no Arrow")
+    for start, end in sorted(read.edges):
+        if start not in lower:
+            continue
+        room = read.by_name[end].room
+        if room in ("data", "rows"):
+            yield Offence(f"{start} -> {room}", f"imports {end}: the lower half of a format is below {room}")
+        elif room in FORMATS and end not in lower:
+            yield Offence(f"{start} -> {end}", "the lower half of a format is below its verbs")
+
+
+@rule("seam")
+def seam(root: Path) -> Iterator[Offence]:
+    """What a format shows to `tables` is its file table.rs, and no other room takes it."""
+    read = graph(root)
+    doors = {f"src/{room}/table.rs" for room in FORMATS}
+    for start, end in sorted(read.edges):
+        if end in doors and read.by_name[start].room != "tables":
+            yield Offence(f"{start} -> {end}", "only src/tables imports it; the handle is state.rs")
+
+
+@rule("both-formats")
+def both_formats(root: Path) -> Iterator[Offence]:
+    """Of the rooms above the formats only `tables` imports from both."""
+    read = graph(root)
+    named: dict[str, set[str]] = {}
+    files: dict[str, set[str]] = {}
+    for start, end in read.edges:
+        room, below = read.by_name[start].room, read.by_name[end].room
+        if below in FORMATS and room not in ("tables", "lib", *FORMATS):
+            named.setdefault(room, set()).add(below)
+            files.setdefault(room, set()).add(start)
+    for room in sorted(room for room in named if len(named[room]) > 1):
+        for file in sorted(files[room]):
+            yield Offence(file, f"{room} imports from both formats: let it ask src/tables")
+
+
+@rule("root-modules")
+def root_modules(root: Path) -> Iterator[Offence]:
+    """lib.rs lists the rooms, each with a line that says what it is."""
+    for file in library(root):
+        if file.room != "lib":
+            continue
+        docs = "\n".join(line for _, line in file.comments if line.startswith("//!"))
+        modules = [item for item in file.items if item.kind == "mod"]
+        if len(modules) > MAX_ROOT_MODULES:
+            yield Offence(file.name, f"{len(modules)} modules; at most {MAX_ROOT_MODULES}")
+        lines = dict(file.comments)
+        for item in modules:
+            row = item.line - 1
+            while row and text_of_line(file, row).startswith("#["):
+                row -= 1
+            if not lines.get(row, "").startswith("///") and not re.search(rf"`{item.name}`", docs):
+                yield Offence(f"{file.name} mod {item.name}", "say in one line what the module is")
+
+
+def text_of_line(file: RustFile, number: int) -> str:
+    return file.source.decode("utf-8").split("\n")[number - 1].strip()
+
+
+@rule("mod-files")
+def mod_files(root: Path) -> Iterator[Offence]:
+    """mod.rs documents and lists modules and hands names on; it has no logic."""
+    plain = {"line_comment", "block_comment", "attribute_item", "inner_attribute_item", "use_declaration"}
+    for file in library(root):
+        if file.path.name not in ("mod.rs", "lib.rs"):
+            continue
+        for node in file.tree.named_children:
+            is_declared = node.type == "mod_item" and node.child_by_field_name("body") is None
+            if node.type not in plain and not is_declared and not file.in_tests(node):
+                first = text(node).split("\n")[0]
+                yield Offence(file.name, f"line {node.start_point.row + 1}: `{first}` belongs into a file with a name")
+                break
+
+
+@rule("network")
+def network(root: Path) -> Iterator[Offence]:
+    """Network, databases and asynchronous code are in `store`."""
+    read = graph(root)
+    for file in read.files:
+        if file.room == "store":
+            continue
+        if re.search(r"\basync\b|\.await\b", file.code):
+            yield Offence(file.name, "`async` belongs into src/store")
+        for crate in sorted(NETWORK & set(read.crates[file.name])):
+            yield Offence(file.name, f"`{crate}` belongs into src/store")

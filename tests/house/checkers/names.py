@@ -1,0 +1,40 @@
+"""Rules for names: a type's name stands for one thing, and what is below the formats does not name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from layers import BELOW_FORMATS, FORMATS
+from rules import Offence, rule
+from rust_source import TYPES, Item, library
+
+SEEN_IN_THE_CRATE = {"pub", "pub(crate)"}
+MAX_PRIVATE = 2
+
+
+@rule("format-names")
+def format_names(root: Path) -> Iterator[Offence]:
+    """Code that every format shares has no identifier, file or folder named after one of them."""
+    for file in library(root):
+        if file.room not in BELOW_FORMATS:
+            continue
+        named = {*file.identifiers, *file.module}
+        if found := sorted(name for name in named if re.search("|".join(FORMATS), name, re.IGNORECASE)):
+            yield Offence(file.name, f"{', '.join(found)}: {file.room} knows no format")
+
+
+@rule("type-names")
+def type_names(root: Path) -> Iterator[Offence]:
+    """A type that the crate sees has a name of its own; at most two private ones share a name."""
+    types: dict[str, list[Item]] = {}
+    for file in library(root):
+        for item in file.items:
+            if item.kind in TYPES:
+                types.setdefault(item.name, []).append(item)
+    for name, items in sorted(types.items()):
+        is_seen = any(item.visibility in SEEN_IN_THE_CRATE for item in items)
+        if len(items) > (1 if is_seen else MAX_PRIVATE):
+            places = ", ".join(f"{item.file.name}:{item.line}" for item in items)
+            yield Offence(name, f"stands for {len(items)} types: {places}")

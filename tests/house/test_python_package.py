@@ -1,0 +1,50 @@
+"""The Python package: no circles at runtime, no question for a table's format, no JSON as an interface."""
+
+from pathlib import Path
+
+import pytest
+import python_package  # noqa: F401 (enters the rules)
+from rules import RULES
+from rust_source import ROOT
+from tiny_tree import plant
+
+NAMES = ["python-circles", "python-arrows", "format-questions", "python-json"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_package_keeps_the_rule(name: str) -> None:
+    assert RULES[name].faults(ROOT) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_tiny_package_keeps_the_rule(name: str, tmp_path: Path) -> None:
+    assert RULES[name].offences(plant(tmp_path, {})) == []
+
+
+SCAN = "python/frazil/scan.py"
+CLOSED = f"python/frazil/table.py -> {SCAN}"
+PLANTED = {
+    "when loaded": ("python-circles", {SCAN: "from frazil.table import Table\n"}, CLOSED),
+    "inside of a function": ("python-circles", {SCAN: "def f():\n    import frazil.table\n"}, CLOSED),
+    "relative": ("python-circles", {SCAN: "from .table import Table\n"}, CLOSED),
+    "Spark": (
+        "python-arrows",
+        {SCAN: "from frazil.spark.read import read\n"},
+        f"{SCAN} -> python/frazil/spark/read.py",
+    ),
+    "equal": ("format-questions", {SCAN: 'if table.format == "iceberg":\n    f()\n'}, SCAN),
+    "not equal": ("format-questions", {SCAN: 'if scan._table.format != "paimon":\n    f()\n'}, SCAN),
+    "one of": ("format-questions", {SCAN: 'if kind in ("iceberg", "paimon"):\n    f()\n'}, SCAN),
+    "a match": ("format-questions", {SCAN: 'match table.format:\n    case "paimon":\n        f()\n'}, SCAN),
+    "json": ("python-json", {SCAN: "import json\n"}, SCAN),
+    "from json": ("python-json", {SCAN: "def f():\n    from json import loads\n"}, SCAN),
+}
+
+
+@pytest.mark.parametrize(("name", "changed", "where"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_offence_is_seen(name: str, changed: dict[str, str], where: str, tmp_path: Path) -> None:
+    assert where in {offence.where for offence in RULES[name].offences(plant(tmp_path, changed))}
+
+
+def test_every_rule_has_a_planted_offence() -> None:
+    assert {name for name, _, _ in PLANTED.values()} == set(NAMES)
