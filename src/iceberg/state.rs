@@ -1,6 +1,5 @@
 //! A table: open it, look at it, scan it, append to it.
 
-use crate::format::request::{RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::data::write::writer::{DataWriter, RowOrder, WriteContext};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::commit::CommitOptions;
 use crate::format::evolution::Retention;
-use crate::format::request::RefKind;
+use crate::format::request::{RefInfo, RefKind, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task::{CommitMessage, WrittenAt};
 use crate::iceberg::catalog::filesystem::{self, FoundMetadata};
 use crate::iceberg::catalog::interface::Opened;
@@ -26,7 +25,6 @@ use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::store::{self, Location, Store, location};
-use crate::tables::catalog::Catalog;
 use crate::types::metadata_columns::LINEAGE_COLUMNS;
 use crate::types::{PartitionSpec, Schema, SortOrder};
 
@@ -241,25 +239,6 @@ impl Table {
         out.to_string()
     }
 
-    /// See [`Table::to_json`].
-    ///
-    /// # Errors
-    /// `InvalidInput` if the text is not that; as [`Table::open`].
-    pub fn from_json(text: &str) -> Result<Table> {
-        let wrong = || Error::invalid("this is no JSON of a table");
-        let j: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
-        let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
-        let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
-        let table = Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
-        let Some(kept) = j.get("catalog") else { return Ok(table) };
-        let member = |key: &str| kept.get(key).and_then(|v| v.as_str()).ok_or_else(wrong);
-        let properties = texts(kept.get("properties")).ok_or_else(wrong)?;
-        let store = table.inner.store.clone();
-        let versions = Catalog::versions(member("name")?, properties, member("identifier")?, &store)?;
-        let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
-        Table::of_catalog(Opened { store, metadata, found, versions })
-    }
-
     /// A lazy scan.
     ///
     /// # Errors
@@ -416,12 +395,6 @@ impl Table {
             _ => Ok(()),
         }
     }
-}
-
-/// The members of a JSON object of texts.
-fn texts(object: Option<&serde_json::Value>) -> Option<BTreeMap<String, String>> {
-    let members = object?.as_object()?.iter();
-    Some(members.filter_map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect())
 }
 
 /// Refuses metadata of another table under the same location (specification, `table-uuid`).

@@ -5,10 +5,8 @@ use pyo3::types::{PyDict, PyList};
 
 use super::value::to_python;
 use crate::format::estimate::Estimate;
-use crate::iceberg::scan::explain::{CacheFacts, Explain, FunnelStage};
-use crate::iceberg::scan::explain_changes::CommitFacts;
-use crate::iceberg::scan::explain_clauses::Clause;
-use crate::iceberg::scan::statistics::{ColumnStatistics, Fact, Statistics};
+use crate::rows::explanation::{CacheFacts, Clause, CommitFacts, Explain, FunnelStage};
+use crate::rows::statistics::{ColumnStatistics, Fact, Statistics};
 use crate::types::{PrimitiveType, Value};
 
 /// What planning did.

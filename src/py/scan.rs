@@ -9,31 +9,27 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyType};
 
 use super::arrow::{BatchStream, Batches, lock, schema_capsule};
 use super::call::{run, run_attached, run_watched};
-use super::explain;
 use super::plan_part::PlanPart;
 use super::schema::Schema;
 use super::signals::Watch;
 use super::task::ScanTask;
-use super::{Pickled, pickle_as_json};
+use super::{Pickled, explain, pickle_as_json};
 use crate::data::arrow::schema;
 use crate::data::read::read_ahead::TaskSource;
 use crate::error::Result;
-use crate::expr;
 use crate::format::splits::SplitRequest;
 use crate::format::task;
 use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
 use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
 use crate::iceberg::scan::deleted_rows::deleted_schema;
 use crate::iceberg::scan::explain_changes::change_file_schema;
-use crate::iceberg::scan::explain_files::{file_schema, manifest_schema};
-use crate::iceberg::scan::handle;
-use crate::iceberg::scan::native_read;
 use crate::iceberg::scan::native_read::{HandOverRequest, reasons_schema};
-use crate::iceberg::scan::packed_splits;
+use crate::iceberg::scan::{handle, native_read, packed_splits};
 use crate::parallel::Cancellation;
+use crate::rows::judged_files::{file_schema, manifest_schema};
 use crate::rows::stream::StreamRequest;
 use crate::tables::open;
-use crate::types;
+use crate::{expr, types};
 
 /// Raises `InvalidInputError` unless the text is a filter.
 #[pyfunction]

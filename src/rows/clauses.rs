@@ -7,15 +7,11 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::row::{RowConverter, SortField};
 
-use super::source::{Mapping, Numbered, Source, renamed, rows_of};
-use crate::data::write::writer::DataWriter;
+use super::source::{Mapping, Numbered, Source, rows_of};
 use crate::error::{Error, Result};
-use crate::expr::Predicate;
 use crate::format::row_change::{Columns, Merge};
-use crate::format::task::DataFile;
-use crate::iceberg::rows::apply::{NO_SOURCE, Patch, Patched};
-use crate::iceberg::rows::merge::no_column;
-use crate::iceberg::rows::view::View;
+use crate::rows::patch::{NO_SOURCE, Patch, Patched};
+use crate::rows::source::no_column;
 use crate::types::{Field, Schema};
 
 /// What rows of the source do to rows that they match.
@@ -69,52 +65,6 @@ pub(crate) fn check_insert(schema: &Schema, merge: &Merge, source: &Source) -> R
     match schema.fields.iter().find(|f| f.required && f.write_default.is_none() && !given(f)) {
         Some(f) => Err(Error::invalid("the data lacks a required column").with("column", &f.name)),
         None => Ok(()),
-    }
-}
-
-/// Writes rows of the source that match nothing.
-pub(crate) struct Inserts<'m> {
-    merge: &'m Merge,
-    columns: Mapping,
-    writer: DataWriter,
-    rows: u64,
-}
-
-impl<'m> Inserts<'m> {
-    /// None if the merge inserts nothing. `source` says which columns there are; `task` numbers the writers of one job.
-    ///
-    /// # Errors
-    /// `InvalidInput` if the columns do not fit.
-    pub fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
-        let Some(columns) = &merge.insert else { return Ok(None) };
-        let columns = mapping(view.table.schema(), source, columns)?;
-        let writer = DataWriter::new(view.store().clone(), view.table.write_context(task)?)?;
-        Ok(Some(Inserts { merge, columns, writer, rows: 0 }))
-    }
-
-    /// Writes rows, but for those that would delete what they match.
-    ///
-    /// # Errors
-    /// As [`DataWriter::write`].
-    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
-        let conditional = self.merge.delete.as_ref().filter(|delete| **delete != Predicate::True);
-        let new = match conditional {
-            None => rows.clone(),
-            Some(delete) => match Source::of(rows.clone()).matches(delete)?.first() {
-                Some(deletes) => rows_of(rows, !deletes)?,
-                None => return Ok(()),
-            },
-        };
-        self.rows += new.num_rows() as u64;
-        if new.num_rows() == 0 { Ok(()) } else { self.writer.write(&renamed(&new, &self.columns)?) }
-    }
-
-    /// The files, and the number of rows in them.
-    ///
-    /// # Errors
-    /// As [`DataWriter::finish`].
-    pub fn finish(self) -> Result<(Vec<DataFile>, u64)> {
-        Ok((self.writer.finish()?, self.rows))
     }
 }
 

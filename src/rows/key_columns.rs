@@ -10,7 +10,6 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema a
 
 use crate::data::write::partition_rows::column_at;
 use crate::error::{Error, Result};
-use crate::iceberg::rows::view::View;
 use crate::types::select::{column_hint, prune_to};
 use crate::types::suggest::near_hint;
 use crate::types::{Field, FieldId, PrimitiveType, Schema, Type};
@@ -32,8 +31,8 @@ impl KeyColumns {
     /// # Errors
     /// `InvalidInput` if there are none such, or one is named twice; `Unsupported` for types that can't be compared, and for
     /// what is inside lists and maps.
-    pub fn new(view: &View, on: &[String]) -> Result<KeyColumns> {
-        KeyColumns::of(view.table.schema(), on, false)
+    pub fn new(schema: &Schema, on: &[String]) -> Result<KeyColumns> {
+        KeyColumns::of(schema, on, false)
     }
 
     /// The same, to be found in rows with all columns of the table.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::expr::{BoundPredicate, Predicate, bind};
 use crate::format::task::ReadContext;
-use crate::iceberg::scan::history;
 use crate::types::metadata_columns::DELETED;
 use crate::types::{Schema, select};
 
@@ -65,7 +64,7 @@ impl ScanShape {
         let mut context = self.context.as_ref().clone();
         let filter = match self.of_changes {
             true => {
-                let (filter, change_filter) = history::split_filter(bound)?;
+                let (filter, change_filter) = crate::rows::change_columns::split_filter(bound)?;
                 context.change_filter = Arc::new(change_filter);
                 filter
             }
@@ -97,7 +96,9 @@ impl ScanShape {
     fn with_context(self, context: ReadContext) -> ScanShape {
         let schema = match self.of_changes {
             true => self.own.clone(),
-            false => history::named_columns(&self.own, &self.all, &self.filter, &context.projection),
+            false => {
+                crate::rows::change_columns::named_columns(&self.own, &self.all, &self.filter, &context.projection)
+            }
         };
         let keep_deleted = schema.fields.iter().any(|f| f.id == DELETED);
         ScanShape { context: Arc::new(ReadContext { schema, keep_deleted, ..context }), ..self }

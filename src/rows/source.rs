@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::expr::{Predicate, bind};
 use crate::parallel::Cancellation;
 use crate::rows::stream::RowReader;
+use crate::types::select::column_hint;
 use crate::types::suggest::near_hint;
 use crate::types::{Field, Schema};
 
@@ -191,5 +192,16 @@ impl Numbered {
     pub fn take(&self, column: usize, rows: &[(usize, usize)]) -> Result<ArrayRef> {
         let arrays: Vec<_> = self.batches.iter().map(|b| b.column(column).as_ref()).collect();
         interleave(&arrays, rows).map_err(|e| Error::unsupported("rows can't be put together").because(e))
+    }
+}
+
+/// The error about a column that the table lacks.
+pub(crate) fn no_column(schema: &Schema, name: &str) -> Error {
+    let error = Error::invalid("the table has no such column").with("column", name);
+    match schema.find(&name.split('.').collect::<Vec<_>>(), true) {
+        None => error.hint(column_hint(schema, name)),
+        Some(_) => Error::unsupported("a column in a struct, list or map can't be named alone here")
+            .with("column", name)
+            .hint("Give columns at the top level of the table"),
     }
 }

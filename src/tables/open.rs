@@ -20,14 +20,14 @@ use crate::format::splits::SplitRequest;
 use crate::format::task::{CommitMessage, ReadContext, Split};
 use crate::iceberg::inspect::tables;
 use crate::iceberg::maintain::checks;
-use crate::iceberg::scan::explain::Explained;
 use crate::iceberg::scan::handle;
 use crate::iceberg::scan::packed_splits::Splits;
-use crate::iceberg::scan::statistics::Statistics;
 use crate::iceberg::state;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
+use crate::rows::explanation::Explained;
+use crate::rows::statistics::Statistics;
 use crate::rows::stream::{BatchStream, StreamRequest};
 use crate::store::{self, Store, location};
 use crate::types::{PartitionSpec, Schema, SortOrder};
@@ -364,7 +364,12 @@ impl Table {
     ///
     /// # Errors
     /// As [`tables::inspect`].
-    pub fn inspect(&self, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<tables::Rows> {
+    pub fn inspect(
+        &self,
+        name: &str,
+        at: Option<&At>,
+        go_on: Cancellation,
+    ) -> Result<crate::rows::metadata_rows::Rows> {
         match self {
             Table::Iceberg(t) => tables::inspect(t, tables::MetadataTable::parse(name)?, at, go_on),
             Table::Paimon(t) => crate::paimon::inspect::tables::inspect(t, name, at, go_on),

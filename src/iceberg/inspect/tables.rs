@@ -20,6 +20,7 @@ use crate::iceberg::scan::handle::version;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
+use crate::rows::metadata_rows::Rows;
 
 /// A metadata table. `all` means: of every snapshot that the table still has, not of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,15 +105,6 @@ impl MetadataTable {
                 | MetadataTable::PositionDeletes
         )
     }
-}
-
-/// Rows of a metadata table.
-#[derive(Clone, Debug)]
-pub struct Rows {
-    /// The columns, even if there are no rows.
-    pub schema: SchemaRef,
-    /// The rows, in the order in which the metadata has them.
-    pub batches: Vec<RecordBatch>,
 }
 
 /// What the fillers of tables share.

@@ -10,7 +10,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::{filter_record_batch, interleave_record_batch};
 
-use super::live::{LiveRows, Placed, are_in};
+use super::live::LiveRows;
 use super::new_files::{NewFiles, write_each};
 use super::positions::{DeletedRows, write_deletes};
 use super::view::{Command, Mode, View};
@@ -21,6 +21,8 @@ use crate::expr::Predicate;
 use crate::format::task::{DataFile, FileContent, FileFormat, ScanTask};
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::parallel::Cancellation;
+use crate::rows::patch::{Patch, Patched};
+use crate::rows::placed::{Placed, are_in};
 
 /// Rows of a data file.
 pub(crate) struct Hits {
@@ -30,9 +32,6 @@ pub(crate) struct Hits {
     /// In a merge: for each position, ascending, the row of the source; [`NO_SOURCE`] where there is none. Else empty.
     pub sources: Vec<u32>,
 }
-
-/// In place of a row of the source.
-pub(crate) const NO_SOURCE: u32 = u32::MAX;
 
 impl Hits {
     /// Whether these are all rows that the file has left, as far as metadata tells.
@@ -47,55 +46,6 @@ impl Hits {
         };
         let left = file.record_count.checked_sub(deleted).and_then(|n| u64::try_from(n).ok());
         left == Some(self.positions.len())
-    }
-}
-
-/// What becomes of some rows. A row that neither stays nor is replaced goes.
-pub(crate) struct Patched {
-    /// Rows that stay as they are after all.
-    pub same: BooleanBuffer,
-    /// Rows that others take the place of.
-    pub replaced: BooleanBuffer,
-    /// Those others, in order. They have the columns of the rows that they replace, but for lineage.
-    pub rows: Option<RecordBatch>,
-}
-
-impl Patched {
-    /// All rows go.
-    pub fn gone(rows: usize) -> Patched {
-        Patched { same: BooleanBuffer::new_unset(rows), replaced: BooleanBuffer::new_unset(rows), rows: None }
-    }
-}
-
-/// Says what becomes of rows.
-pub(crate) trait Patch: Sync {
-    /// `rows` are some of the hits of a file, with all columns of the table; `sources` those of [`Hits`] that belong to
-    /// them.
-    fn patch(&self, rows: &RecordBatch, sources: &[u32]) -> Result<Patched>;
-
-    /// Whether no hit stays as it is.
-    fn changes_all(&self) -> bool;
-
-    /// Whether all hits go, so that nobody need look at them.
-    fn removes_all(&self) -> bool {
-        false
-    }
-}
-
-/// Deletes all hits.
-pub(crate) struct Remove;
-
-impl Patch for Remove {
-    fn patch(&self, rows: &RecordBatch, _: &[u32]) -> Result<Patched> {
-        Ok(Patched::gone(rows.num_rows()))
-    }
-
-    fn changes_all(&self) -> bool {
-        true
-    }
-
-    fn removes_all(&self) -> bool {
-        true
     }
 }
 

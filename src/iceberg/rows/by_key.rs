@@ -45,7 +45,7 @@ pub(crate) fn by_key(
     go_on: Cancellation,
 ) -> Result<Delta> {
     DeleteForm::of_version(view.table.format_version())?;
-    let keys = KeyColumns::new(view, on)?;
+    let keys = KeyColumns::new(view.table.schema(), on)?;
     keys.check_deletable()?;
     let specs = Specs::reached(view, &keys.flat().fields)?;
     let mut writers = Writers::new(view, &keys, &specs, insert, task)?;

@@ -1,6 +1,6 @@
 //! Deleting the rows that match a filter.
 
-use super::apply::{Effect, Hits, Remove, apply};
+use super::apply::{Effect, Hits, apply};
 use super::live::LiveRows;
 use super::plan::{Touched, whole_files};
 use super::positions::check_tasks;
@@ -12,6 +12,7 @@ use crate::format::task::{DataFile, ScanTask};
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::iceberg::plan::file_bounds::strict;
 use crate::parallel::{Cancellation, in_parallel};
+use crate::rows::patch::Remove;
 
 /// What is to be removed.
 pub(crate) enum Removal {

@@ -8,7 +8,7 @@ use arrow::buffer::BooleanBuffer;
 use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int64Type, Schema as ArrowSchema, SchemaRef};
 
-use super::apply::{Effect, Hits, NO_SOURCE, apply};
+use super::apply::{Effect, Hits, apply};
 use super::parts::tasks_of;
 use super::positions::check_tasks;
 use super::view::{Command, View};
@@ -17,9 +17,11 @@ use crate::error::{Error, Result, ResultExt};
 use crate::expr::Predicate;
 use crate::format::row_change::Merge;
 use crate::format::task::ScanTask;
+use crate::iceberg::rows::inserts::Inserts;
 use crate::parallel::Cancellation;
-use crate::rows::clauses::{Clauses, Inserts, check_insert};
+use crate::rows::clauses::{Clauses, check_insert};
 use crate::rows::key_columns::KeyColumns;
+use crate::rows::patch::NO_SOURCE;
 use crate::rows::source::{Source, rows_of};
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
@@ -43,7 +45,7 @@ pub(crate) fn matches(
     let schema = source_schema(&rows.schema())?;
     let mode = view.mode(Command::Merge)?;
     let empty = Source::of_batches(schema.clone(), Vec::new());
-    empty.keys(&KeyColumns::new(view, &merge.on)?)?;
+    empty.keys(&KeyColumns::new(view.table.schema(), &merge.on)?)?;
     let mut inserts = Inserts::new(view, merge, &empty, task)?;
     let mut matched = Matched { all_go: merge.goes_whole(), ..Matched::default() };
     for batch in rows {

@@ -3,14 +3,13 @@
 //! The source is held in memory, as are its keys; of the table, the files that can have such keys are read, of them only the
 //! key columns, and then those with a match are changed.
 
-use crate::format::row_change::Merge;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::DataType;
 
-use super::apply::{Hits, NO_SOURCE, apply};
+use super::apply::{Hits, apply};
 use super::delete;
 use super::live::LiveRows;
 use super::plan::Touched;
@@ -18,19 +17,20 @@ use super::positions::check_tasks;
 use super::update::with_counts;
 use super::view::{Command, View};
 use crate::codec::bitmap::PositionSet;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::expr::Predicate;
+use crate::format::row_change::Merge;
 use crate::format::task::ScanTask;
 use crate::iceberg::commit::producer::SnapshotProducer;
+use crate::iceberg::rows::inserts::Inserts;
 use crate::parallel::{Cancellation, in_parallel};
-use crate::rows::clauses::{Clauses, Inserts, check_insert};
+use crate::rows::clauses::{Clauses, check_insert};
 use crate::rows::key_columns::KeyColumns;
 use crate::rows::key_ranges::KeyRanges;
 use crate::rows::keys::KeyIndex;
+use crate::rows::patch::NO_SOURCE;
 use crate::rows::source::{Source, rows_of};
 use crate::rows::stream::RowReader;
-use crate::types::Schema;
-use crate::types::select::column_hint;
 
 /// A merge with its source, ready to be matched.
 struct Plan<'v> {
@@ -51,7 +51,7 @@ pub(crate) fn merge(
     go_on: Cancellation,
 ) -> Result<Option<SnapshotProducer>> {
     let source = Source::read(rows, go_on)?;
-    let keys = KeyColumns::new(view, &merge.on)?;
+    let keys = KeyColumns::new(view.table.schema(), &merge.on)?;
     let key_batches = source.keys(&keys)?;
     let ranges = KeyRanges::new(view, &keys, &key_batches)?;
     let plan = Plan::new(view, merge, source, keys, &key_batches)?;
@@ -74,17 +74,6 @@ pub(crate) fn merge(
     effect.required.extend(matching);
     effect.counts.inserted = inserted;
     with_counts(effect, view, Command::Merge, filter)
-}
-
-/// The error about a column that the table lacks.
-pub(crate) fn no_column(schema: &Schema, name: &str) -> Error {
-    let error = Error::invalid("the table has no such column").with("column", name);
-    match schema.find(&name.split('.').collect::<Vec<_>>(), true) {
-        None => error.hint(column_hint(schema, name)),
-        Some(_) => Error::unsupported("a column in a struct, list or map can't be named alone here")
-            .with("column", name)
-            .hint("Give columns at the top level of the table"),
-    }
 }
 
 impl<'v> Plan<'v> {

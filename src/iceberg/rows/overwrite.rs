@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::apply::{Effect, Remove, apply};
+use super::apply::{Effect, apply};
 use super::delete::{Removal, find};
 use super::new_files::NewFiles;
 use super::view::{Command, Mode, View};
@@ -12,6 +12,7 @@ use crate::format::task::{DataFile, Partition};
 use crate::iceberg::commit::cherry_pick::REPLACE_PARTITIONS;
 use crate::iceberg::commit::producer::{Operation, SnapshotProducer};
 use crate::parallel::Cancellation;
+use crate::rows::patch::Remove;
 use crate::rows::stream::RowReader;
 
 /// The rows that an overwrite brings.

@@ -10,13 +10,11 @@ use super::apply::{Effect, apply};
 use super::delete::{Removal, find_removal, hits};
 use super::matches::matches;
 use super::plan::Touched;
-use super::update::Assignments;
 use super::view::{Command, View};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
-use crate::format::row_change::Merge;
-use crate::format::row_change::RowChange;
+use crate::format::row_change::{Merge, RowChange};
 use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
 use crate::iceberg::commit::producer::Operation;
 use crate::iceberg::committing;
@@ -24,6 +22,7 @@ use crate::iceberg::plan::planner::Plan;
 use crate::iceberg::state::Table;
 use crate::iceberg::write::commit_messages::first_time;
 use crate::parallel::Cancellation;
+use crate::rows::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
 
@@ -214,7 +213,7 @@ fn of_files(view: &View, change: &RowChange, files: &[String], go_on: Cancellati
         RowChange::Delete(filter) => {
             let mode = view.mode(Command::Delete)?;
             let tasks = tasks_of(view, filter, &wanted, go_on)?;
-            apply(view, mode, hits(view, tasks, mode, go_on)?, &super::apply::Remove, go_on)
+            apply(view, mode, hits(view, tasks, mode, go_on)?, &crate::rows::patch::Remove, go_on)
         }
         RowChange::Update(filter, assigned) => {
             let patch = Assignments::new(view.table.schema(), assigned)?;

@@ -17,116 +17,14 @@ use crate::iceberg::plan::estimate::estimate_changes;
 use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::{Plan, PlanInput, load_manifests_watched};
 use crate::iceberg::plan::why::{FileVerdicts, Judge, ManifestVerdict, Stage};
+use crate::iceberg::scan::explain_changes::Commits;
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::scan::history::History;
 use crate::parallel::{Cancellation, in_parallel};
-
-use crate::iceberg::scan::explain_changes::CommitFacts;
-use crate::iceberg::scan::explain_clauses::Clause;
-
-use crate::iceberg::scan::explain_changes::Commits;
+use crate::rows::explanation::{CacheFacts, CommitFacts, DeleteFacts, Explain, Explained, FunnelStage};
 
 /// Manifest bytes judged at once when every file is listed; bounds the memory.
 const WAVE_BYTES: i64 = 16 << 20;
-
-/// One stage of the funnel: what came in and what stayed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct FunnelStage {
-    /// `manifest counts`, `partition summaries`, `delete manifests`, `delete files`, `partition tuples`,
-    /// `column metrics`, `deletes attached`.
-    pub name: &'static str,
-    /// What is counted: `manifest`, `data file` or `delete file`.
-    pub unit: &'static str,
-    /// How many came in.
-    pub considered: u64,
-    /// How many stayed.
-    pub kept: u64,
-    /// Bytes that came in.
-    pub considered_bytes: u64,
-    /// Bytes that stayed.
-    pub kept_bytes: u64,
-    /// What decides at this stage, in words.
-    pub reason: &'static str,
-    /// Wall time of the stage, milliseconds. 0 where the next stage of the same unit is measured with it.
-    pub time_ms: f64,
-}
-
-/// The deletes of a scan.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DeleteFacts {
-    /// Delete files that the filter may touch, by kind.
-    pub position: u64,
-    /// Files of key values.
-    pub equality: u64,
-    /// Deletion vectors.
-    pub vectors: u64,
-    /// Of all of them, those that reach a file that is kept.
-    pub attached: u64,
-    /// How often they were attached, once for each data file.
-    pub attachments: u64,
-}
-
-/// What the plan cache did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CacheFacts {
-    /// Its folder.
-    pub folder: String,
-    /// Manifests that it had.
-    pub served: u64,
-    /// Manifests that planning read, from it or from the table.
-    pub read: u64,
-    /// Why it could not serve or keep some, if there was a reason.
-    pub trouble: Option<String>,
-}
-
-/// What planning did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Explain {
-    /// The table's location.
-    pub table: String,
-    /// `iceberg` or `paimon`.
-    pub format: &'static str,
-    /// The table's format version.
-    pub format_version: u8,
-    /// The snapshot read; `None` for an empty table.
-    pub snapshot_id: Option<i64>,
-    /// When the snapshot was made, milliseconds since the epoch.
-    pub snapshot_timestamp_ms: Option<i64>,
-    /// The commit's operation, as recorded.
-    pub operation: Option<String>,
-    /// The schema that rows have.
-    pub schema_id: i32,
-    /// The partition specs of the snapshot's manifests as text, by id.
-    pub specs: Vec<(i32, String)>,
-    /// The filter as text.
-    pub filter: String,
-    /// The selected top-level columns.
-    pub select: Vec<String>,
-    /// What each clause of the filter can do.
-    pub clauses: Vec<Clause>,
-    /// The funnel, in order.
-    pub stages: Vec<FunnelStage>,
-    /// Deletes.
-    pub deletes: DeleteFacts,
-    /// Of a scan of what happened between versions: what each commit did, oldest first.
-    pub commits: Vec<CommitFacts>,
-    /// The plan cache, if the scan has one.
-    pub cache: Option<CacheFacts>,
-    /// Rows in the files kept.
-    pub rows: u64,
-    /// Wall time of planning, milliseconds.
-    pub time_ms: f64,
-}
-
-/// An explanation with its tables.
-pub struct Explained {
-    /// The facts.
-    pub explain: Explain,
-    /// Every manifest; columns as in [`manifest_schema`].
-    pub manifests: RecordBatch,
-    /// Every file, if asked for; columns as in [`file_schema`], of a changelog as in [`change_file_schema`].
-    pub files: Option<Vec<RecordBatch>>,
-}
 
 impl Scan {
     /// What planning does and why: plans, keeping only the counts. With `files` it also opens the manifests that the

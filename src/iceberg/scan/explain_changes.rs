@@ -9,8 +9,8 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
-use super::explain::{Explained, FunnelStage, Survivors, in_waves, millis};
-use super::explain_files::{encode_files, encode_manifests, file_schema};
+use super::explain::{Survivors, in_waves, millis};
+use super::explain_files::{encode_files, encode_manifests};
 use crate::error::{Error, Result};
 use crate::format::task::ChangeOperation;
 use crate::iceberg::plan::changes::{AnyPlan, ChangesPlan, Look};
@@ -20,35 +20,8 @@ use crate::iceberg::plan::why::{FileVerdicts, Judge, Stage};
 use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;
-
-/// What one commit did to the rows that a scan asks for.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CommitFacts {
-    /// The commit.
-    pub snapshot_id: i64,
-    /// When it was made, milliseconds since the epoch.
-    pub timestamp_ms: i64,
-    /// Its operation, as recorded.
-    pub operation: Option<String>,
-    /// Its place in the changelog; `None` among appends.
-    pub ordinal: Option<i32>,
-    /// Files with rows that came.
-    pub inserts: u64,
-    /// Files with rows that went.
-    pub deletes: u64,
-}
-
-impl CommitFacts {
-    pub(crate) fn of(snapshot: &Snapshot, ordinal: Option<i32>) -> CommitFacts {
-        CommitFacts {
-            snapshot_id: snapshot.id,
-            timestamp_ms: snapshot.timestamp_ms,
-            operation: snapshot.operation().map(str::to_owned),
-            ordinal,
-            ..CommitFacts::default()
-        }
-    }
-}
+use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
+use crate::rows::judged_files::file_schema;
 
 /// Counts the files that were kept of each commit.
 #[derive(Default)]
@@ -212,4 +185,16 @@ fn of_change(
     ];
     let columns = kept.columns().iter().cloned().chain(more).collect();
     RecordBatch::try_new(change_file_schema(), columns).map_err(wrong)
+}
+
+impl CommitFacts {
+    pub(crate) fn of(snapshot: &Snapshot, ordinal: Option<i32>) -> CommitFacts {
+        CommitFacts {
+            snapshot_id: snapshot.id,
+            timestamp_ms: snapshot.timestamp_ms,
+            operation: snapshot.operation().map(str::to_owned),
+            ordinal,
+            ..CommitFacts::default()
+        }
+    }
 }

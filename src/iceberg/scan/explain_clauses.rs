@@ -5,19 +5,9 @@ use std::sync::Arc;
 use crate::expr::{BoundLeaf, BoundPredicate, Op};
 use crate::iceberg::manifest::entries::MISSING;
 use crate::iceberg::plan::planned::PlannedBatch;
+use crate::rows::explanation::Clause;
 use crate::types::metadata_columns::{FILE, PARTITION, SPEC_ID, is_metadata};
 use crate::types::{Field, FieldId, PartitionField, PartitionSpec, PrimitiveType, Schema, Transform};
-
-/// A top-level clause of the filter.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Clause {
-    /// As text.
-    pub text: String,
-    /// Stages that can use it: `manifest list`, `partitions`, `column metrics`. None: it is only asked of rows.
-    pub stages: Vec<&'static str>,
-    /// What keeps it from the other stages, or limits it; empty if nothing.
-    pub limits: Vec<String>,
-}
 
 /// Whether the files seen have any metrics of the filter's columns.
 pub(crate) struct MetricsSeen {

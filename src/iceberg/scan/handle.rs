@@ -11,8 +11,7 @@ use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader};
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{BoundPredicate, Predicate};
-use crate::format::request::RefKind;
-use crate::format::request::{At, ScanRequest};
+use crate::format::request::{At, RefKind, ScanRequest};
 use crate::format::splits;
 use crate::format::splits::SplitPlan;
 use crate::format::task::{ReadContext, ScanTask, Split};
@@ -23,20 +22,20 @@ use crate::iceberg::plan::planned::{PlanCounters, PlannedBatch};
 use crate::iceberg::plan::planner::{EntryScope, Plan, PlanInput};
 use crate::iceberg::scan::history;
 use crate::iceberg::scan::history::History;
-use crate::iceberg::scan::options::ScanOptions;
-use crate::iceberg::scan::statistics::Coverage;
 use crate::iceberg::spec::metadata::TableMetadata;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::iceberg::state::Table;
 use crate::parallel::Cancellation;
+use crate::rows::column_statistics::Coverage;
 use crate::rows::plan_table;
+use crate::rows::scan_options::ScanOptions;
 use crate::rows::shape::ScanShape;
-use crate::store::Store;
+use crate::store::{Store, open_store};
 use crate::types::{Schema, select};
 
 pub use crate::format::splits::SplitRequest;
-pub use crate::iceberg::scan::explain::{Explain, Explained, FunnelStage};
-pub use crate::iceberg::scan::statistics::{ColumnStatistics, Fact, Statistics};
+pub use crate::rows::explanation::{Explain, Explained, FunnelStage};
+pub use crate::rows::statistics::{ColumnStatistics, Fact, Statistics};
 pub use crate::rows::stream::{BatchStream, StreamRequest};
 
 /// What to read of a table. Immutable and cheap to clone; does nothing until planned or read.
@@ -83,7 +82,7 @@ impl Scan {
             shape: shape.with(request.filter, request.select)?,
             options: Arc::new(request.options),
             max_plan_bytes: options.max_plan_bytes,
-            plan_cache: options.plan_cache,
+            plan_cache: options.plan_cache.map(plan_cache).transpose()?,
             all_deletes: false,
         })
     }
@@ -243,7 +242,7 @@ impl Scan {
         let mut out = Vec::new();
         let mut plan = self.plan(false, go_on)?;
         while let Some(batch) = plan.next_batch(go_on)? {
-            out.push(plan_table::encode_batch(&batch)?);
+            out.push(crate::iceberg::scan::plan_table::encode_batch(&batch)?);
         }
         Ok(out)
     }
@@ -463,4 +462,8 @@ pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Re
     let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
     let mut tasks = split.tasks.clone().into_iter();
     BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, limit)
+}
+/// Opens the cache of decoded manifests in a local folder.
+fn plan_cache((folder, most_bytes): (String, u64)) -> Result<Arc<PlanCache>> {
+    Ok(Arc::new(PlanCache::new(open_store(&folder, &BTreeMap::new())?, &folder, most_bytes)))
 }

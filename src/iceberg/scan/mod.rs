@@ -9,7 +9,7 @@ pub(crate) mod explain_files;
 pub mod handle;
 pub mod history;
 pub mod native_read;
-pub(crate) mod options;
 pub mod packed_splits;
 pub mod plan_parts;
+pub mod plan_table;
 pub mod statistics;

@@ -19,8 +19,7 @@ use crate::expr::json::{predicate_from_json, predicate_to_json};
 use crate::expr::{BoundPredicate, bind};
 use crate::format::manifest_count::ManifestCount;
 use crate::format::splits;
-use crate::format::splits::SplitPlan;
-use crate::format::splits::SplitRequest;
+use crate::format::splits::{SplitPlan, SplitRequest};
 use crate::format::task::{ReadContext, Split};
 use crate::format::wire::task::{context_from_json, context_to_json, tasks_to_json};
 use crate::iceberg::manifest::list::{FieldSummary, ManifestContent, ManifestFile};
@@ -182,7 +181,7 @@ impl PlanPart {
         let mut plan = self.plan(false, go_on)?;
         let mut out = Vec::new();
         while let Some(batch) = plan.next_batch(go_on)? {
-            let mut columns = plan_table::encode_batch(&batch)?.columns().to_vec();
+            let mut columns = crate::iceberg::scan::plan_table::encode_batch(&batch)?.columns().to_vec();
             columns.push(self.split_column(&batch)?);
             let batch = RecordBatch::try_new(table_schema(), columns);
             out.push(batch.map_err(|e| Error::internal("the plan is no Arrow batch").because(e))?);

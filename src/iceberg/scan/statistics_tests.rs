@@ -1,8 +1,8 @@
 use std::cmp::Ordering;
 
 use super::*;
-use crate::iceberg::scan::column_statistics::{Count, Extreme};
-use crate::types::ValueRef;
+use crate::rows::column_statistics::{Count, Extreme, tight};
+use crate::types::{PrimitiveType, Value, ValueRef};
 
 #[test]
 fn a_bound_does_no_harm_behind_a_value_that_is_there() {

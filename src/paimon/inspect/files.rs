@@ -12,7 +12,6 @@ use super::tables::{Column, ints, local_times, longs, owned_texts, rows, texts};
 use super::texts::{key_text, partition_spec_text, row_text, stats_texts};
 use crate::error::Result;
 use crate::format::request::ScanRequest;
-use crate::iceberg::inspect::tables::Rows;
 use crate::paimon::manifest::entries::{ADD, APPEND, COMPACT, EntryColumns, EntryRequest};
 use crate::paimon::manifest::index_manifest::{IndexEntry, read_index_manifest};
 use crate::paimon::manifest::list::ManifestFile;
@@ -26,6 +25,7 @@ use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::spec::stats::StatsBounds;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
+use crate::rows::metadata_rows::Rows;
 
 /// A metadata table of a version by its name.
 ///

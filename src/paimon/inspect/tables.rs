@@ -13,13 +13,13 @@ use serde_json::{Value as Json, json};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::request::At;
-use crate::iceberg::inspect::tables::Rows;
 use crate::paimon::catalog::filesystem::TableFolder;
 use crate::paimon::commit::expire::consumers;
 use crate::paimon::commit::tag_times;
 use crate::paimon::spec::snapshot::Snapshot;
 use crate::paimon::state::PaimonTable;
 use crate::parallel::Cancellation;
+use crate::rows::metadata_rows::Rows;
 
 /// The names, as Java has them but for `refs` and `entries`.
 const NAMES: [&str; 13] = [

@@ -16,13 +16,13 @@ use crate::format::commit::CommitOptions;
 use crate::format::request::ScanRequest;
 use crate::format::row_change::Assigned;
 use crate::format::task::{DataFile, PaimonNewFile};
-use crate::iceberg::rows::update::Assignments;
 use crate::paimon::change::{Rows, unsupported};
 use crate::paimon::commit::producer::{Changes, Commit, Replaced};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::writer::{NewFiles, PaimonWriter, WriteKind};
 use crate::parallel::Cancellation;
+use crate::rows::assignments::Assignments;
 use crate::rows::matcher::Matcher;
 use crate::store::Store;
 

@@ -4,9 +4,9 @@ use crate::codec::bitmap::PositionSet;
 use crate::error::{Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::ScanTask;
-use crate::iceberg::rows::live::placed;
 use crate::paimon::scan::handle::PaimonScan;
 use crate::parallel::Cancellation;
+use crate::rows::placed::placed;
 use crate::store::in_parallel;
 
 /// Rows of a data file.

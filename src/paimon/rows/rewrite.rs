@@ -20,11 +20,11 @@ use crate::data::read::read_ahead::TaskReader;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::BoundPredicate;
 use crate::format::task::{PaimonNewFile, ScanTask};
-use crate::iceberg::rows::live::{Placed, are_in, placed};
 use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::state::PaimonTable;
 use crate::paimon::write::writer::{PaimonWriter, WriteKind};
 use crate::parallel::Cancellation;
+use crate::rows::placed::{Placed, are_in, placed};
 use crate::types::Field;
 use crate::types::metadata_columns::{LINEAGE_COLUMNS, metadata_column};
 

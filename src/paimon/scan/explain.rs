@@ -8,13 +8,12 @@ use arrow::record_batch::RecordBatch;
 use super::handle::PaimonScan;
 use crate::error::Result;
 use crate::expr::BoundPredicate;
-use crate::iceberg::scan::explain::{DeleteFacts, Explain, Explained, FunnelStage};
-use crate::iceberg::scan::explain_clauses::Clause;
-use crate::iceberg::scan::explain_files::{Judged, encode_judged, manifest_schema};
 use crate::paimon::plan::files::Stage;
 use crate::paimon::plan::planner::{Plan, PlanCounters, PlannedSplit};
 use crate::paimon::plan::why::verdicts;
 use crate::parallel::Cancellation;
+use crate::rows::explanation::{Clause, DeleteFacts, Explain, Explained, FunnelStage};
+use crate::rows::judged_files::{Judged, encode_judged, manifest_schema};
 use crate::types::FieldId;
 
 impl PaimonScan {

@@ -7,8 +7,6 @@ use std::collections::HashMap;
 use crate::error::Result;
 use crate::expr::bounds::{Bounds, Presence};
 use crate::format::task::Partition;
-use crate::iceberg::scan::column_statistics::{ColumnFold, FileFacts, of_constant, partition_value};
-use crate::iceberg::scan::statistics::{Coverage, Fact, Statistics, asked_columns, tight};
 use crate::paimon::manifest::entries::{EntryColumns, EntryRequest};
 use crate::paimon::manifest::live::{data_manifests, live_files};
 use crate::paimon::plan::files::Mappings;
@@ -16,6 +14,10 @@ use crate::paimon::scan::handle::PaimonScan;
 use crate::paimon::spec::partition::{Paths, partition_of};
 use crate::paimon::spec::stats::StatsBounds;
 use crate::parallel::Cancellation;
+use crate::rows::column_statistics::{
+    ColumnFold, Coverage, FileFacts, asked_columns, of_constant, partition_value, tight,
+};
+use crate::rows::statistics::{Fact, Statistics};
 
 impl PaimonScan {
     /// Counts and bounds of these columns (dotted paths; a struct stands for its members), of all columns selected if

@@ -1,11 +1,9 @@
 //! The options of a scan: texts by the names that the formats have for them.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::iceberg::plan::cache::PlanCache;
-use crate::store::{location, open_store};
+use crate::store::location;
 
 /// Options that a scan takes.
 const NAMES: [&str; 8] = [
@@ -32,8 +30,8 @@ pub(crate) struct ScanOptions {
     pub batch_rows: usize,
     /// Most bytes of manifests to read.
     pub max_plan_bytes: Option<u64>,
-    /// Where decoded manifests are kept.
-    pub plan_cache: Option<Arc<PlanCache>>,
+    /// The folder of the cache of decoded manifests, and its most bytes.
+    pub plan_cache: Option<(String, u64)>,
 }
 
 impl ScanOptions {
@@ -65,12 +63,12 @@ impl ScanOptions {
             }
         };
         let most_bytes = bytes("plan-cache-bytes")?.unwrap_or(PLAN_CACHE_BYTES);
-        let plan_cache = |folder: &String| -> Result<Arc<PlanCache>> {
+        let plan_cache = |folder: &String| -> Result<(String, u64)> {
             let folder = location::absolute(folder)?;
             if location::scheme(&folder).is_some_and(|scheme| scheme != "file") {
                 return Err(Error::unsupported("the plan cache is kept in local files only").with("path", &folder));
             }
-            Ok(Arc::new(PlanCache::new(open_store(&folder, &BTreeMap::new())?, &folder, most_bytes)))
+            Ok((folder, most_bytes))
         };
         Ok(ScanOptions {
             case_sensitive,

@@ -1,0 +1,58 @@
+//! Writes the rows that a merge inserts.
+
+use arrow::array::RecordBatch;
+
+use crate::data::write::writer::DataWriter;
+use crate::error::Result;
+use crate::expr::Predicate;
+use crate::format::row_change::Merge;
+use crate::format::task::DataFile;
+use crate::iceberg::rows::view::View;
+use crate::rows::clauses::mapping;
+use crate::rows::source::{Mapping, Source, renamed, rows_of};
+
+/// Writes rows of the source that match nothing.
+pub(crate) struct Inserts<'m> {
+    merge: &'m Merge,
+    columns: Mapping,
+    writer: DataWriter,
+    rows: u64,
+}
+
+impl<'m> Inserts<'m> {
+    /// None if the merge inserts nothing. `source` says which columns there are; `task` numbers the writers of one job.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the columns do not fit.
+    pub fn new(view: &View, merge: &'m Merge, source: &Source, task: u64) -> Result<Option<Inserts<'m>>> {
+        let Some(columns) = &merge.insert else { return Ok(None) };
+        let columns = mapping(view.table.schema(), source, columns)?;
+        let writer = DataWriter::new(view.store().clone(), view.table.write_context(task)?)?;
+        Ok(Some(Inserts { merge, columns, writer, rows: 0 }))
+    }
+
+    /// Writes rows, but for those that would delete what they match.
+    ///
+    /// # Errors
+    /// As [`DataWriter::write`].
+    pub fn write(&mut self, rows: &RecordBatch) -> Result<()> {
+        let conditional = self.merge.delete.as_ref().filter(|delete| **delete != Predicate::True);
+        let new = match conditional {
+            None => rows.clone(),
+            Some(delete) => match Source::of(rows.clone()).matches(delete)?.first() {
+                Some(deletes) => rows_of(rows, !deletes)?,
+                None => return Ok(()),
+            },
+        };
+        self.rows += new.num_rows() as u64;
+        if new.num_rows() == 0 { Ok(()) } else { self.writer.write(&renamed(&new, &self.columns)?) }
+    }
+
+    /// The files, and the number of rows in them.
+    ///
+    /// # Errors
+    /// As [`DataWriter::finish`].
+    pub fn finish(self) -> Result<(Vec<DataFile>, u64)> {
+        Ok((self.writer.finish()?, self.rows))
+    }
+}
