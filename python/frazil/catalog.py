@@ -6,8 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil import _core, arguments, configuration
-from frazil.checked import checked
+from frazil import _core, arguments
+from frazil.arguments import configuration
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import core_schema
 from frazil.table import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, number, plain
+from frazil.display.figures import amount, bytes_text, number, plain
 
 __all__ = ["Estimate"]
 

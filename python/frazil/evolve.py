@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from frazil import _core, arguments
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError
 from frazil.schema import core_schema
 

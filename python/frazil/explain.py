@@ -5,9 +5,20 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from frazil import _core, picture
+from frazil import _core
+from frazil.display import picture
+from frazil.display.figures import (
+    amount,
+    bytes_text,
+    cache_text,
+    commit_lines,
+    moment,
+    number,
+    plain,
+    rows_kept,
+    time_text,
+)
 from frazil.exceptions import InvalidInputError
-from frazil.figures import amount, bytes_text, cache_text, commit_lines, moment, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from frazil import _core, arguments
 from frazil.arguments import At
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 
 if TYPE_CHECKING:
     import pyarrow as pa

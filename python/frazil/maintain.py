@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 

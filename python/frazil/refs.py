@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import arguments
 from frazil.arguments import At
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.evolve import evolve
 from frazil.exceptions import NotFoundError
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from frazil import arguments
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, Term, value_text
 

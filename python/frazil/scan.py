@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, arguments
 from frazil._core import DataFile, DeleteFile, ScanTask
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from frazil.spark.native import Engine
-    from frazil.spark.planning import Planning
+    from frazil.spark.lanes.native import Engine
+    from frazil.spark.planning.executors import Planning
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError, NotFoundError
 
 if TYPE_CHECKING:

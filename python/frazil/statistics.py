@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from frazil.figures import amount, plain
+from frazil.display.figures import amount, plain
 
 __all__ = ["ColumnStatistics", "Fact", "Statistics"]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments import At
-from frazil.checked import checked, checked_call
+from frazil.arguments.checked import checked, checked_call
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, begin, evolve
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate

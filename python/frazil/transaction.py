@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import arguments
 from frazil.arguments import At
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate

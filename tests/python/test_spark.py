@@ -14,7 +14,8 @@ from pyspark.sql.datasource import DataSourceReader
 import frazil as fz
 from conftest import event_rows
 from frazil import _core
-from frazil.spark import FrazilDataSource, lanes
+from frazil.spark import FrazilDataSource
+from frazil.spark.lanes import arrow as lanes
 from frazil.spark.write import FrazilWriter
 
 pytestmark = pytest.mark.spark

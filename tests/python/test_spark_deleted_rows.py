@@ -11,8 +11,8 @@ import pytest
 import frazil as fz
 from frazil import interop
 from frazil.exceptions import InternalError
-from frazil.spark import native
-from frazil.spark.places import read_placed
+from frazil.spark.lanes import native
+from frazil.spark.reading.places import read_placed
 
 pytestmark = pytest.mark.spark
 

@@ -19,8 +19,8 @@ import pytest
 
 import frazil as fz
 from conftest import NIGHTLY
-from frazil.spark.changes import PLACES, ChangeJob, ChangeWriter
-from frazil.spark.jobs import Job
+from frazil.spark.changes.job import PLACES, ChangeJob, ChangeWriter
+from frazil.spark.jobs.job import Job
 
 pytestmark = pytest.mark.spark
 

@@ -23,8 +23,10 @@ from pyspark.sql import types as st
 
 import frazil as fz
 from conftest import event_rows
-from frazil.spark import lanes, native, remote
-from frazil.spark.planning import PlanOnExecutors
+from frazil.spark.lanes import arrow as lanes
+from frazil.spark.lanes import native
+from frazil.spark.planning.executors import PlanOnExecutors
+from frazil.spark.workers import remote
 
 pytestmark = pytest.mark.spark
 

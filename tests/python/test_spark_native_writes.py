@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import frazil as fz
-from frazil.spark import native_write
-from frazil.spark.native import changed_setting
+from frazil.spark.lanes.native import changed_setting
+from frazil.spark.writing import native as native_write
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from frazil._core import xxh64
-from frazil.spark.path_numbers import BITS, SEED, PathNumbers
+from frazil.spark.lanes.path_numbers import BITS, SEED, PathNumbers
 
 pytestmark = pytest.mark.spark
 

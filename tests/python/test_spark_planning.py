@@ -12,8 +12,8 @@ import pytest
 import frazil as fz
 from conftest import event_rows
 from frazil.scan import PlanPart
-from frazil.spark.kept_plans import CACHE_BYTES_CONF
-from frazil.spark.planning import DRIVER_MAX_BYTES, PART_BYTES_CONF
+from frazil.spark.planning.executors import DRIVER_MAX_BYTES, PART_BYTES_CONF
+from frazil.spark.planning.kept_plans import CACHE_BYTES_CONF
 
 pytestmark = pytest.mark.spark
 

@@ -18,10 +18,12 @@ from pyspark.sql import functions as f
 
 import frazil as fz
 from conftest import sequences
-from frazil.spark import changes, merging, row_changes
-from frazil.spark.changes import ChangeJob, ChangeWriter
-from frazil.spark.jobs import Job
-from frazil.spark.places import read_placed
+from frazil.spark import row_changes
+from frazil.spark.changes import job as changes
+from frazil.spark.changes import merging
+from frazil.spark.changes.job import ChangeJob, ChangeWriter
+from frazil.spark.jobs.job import Job
+from frazil.spark.reading.places import read_placed
 
 pytestmark = pytest.mark.spark
 

@@ -1,4 +1,4 @@
-"""What the functions of `frazil.spark` take, checked before anything is done: see `frazil.checked`."""
+"""What the functions of `frazil.spark` take, checked before anything is done: see `frazil.arguments.checked`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame
 
 from frazil import arguments
-from frazil.checked import CHECKS, checked_call
+from frazil.arguments.checked import CHECKS, checked_call
 from frazil.exceptions import InvalidInputError
 from frazil.scan import Scan
 from frazil.schema import Schema
@@ -56,7 +56,7 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "Table | Scan | str | os.PathLike[str]": _table_or_scan,
     "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
 }
-"""By the text of the annotation, as `frazil.checked.CHECKS`."""
+"""By the text of the annotation, as `frazil.arguments.checked.CHECKS`."""
 
 
 def checked(function: _Function) -> _Function:

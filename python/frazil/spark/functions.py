@@ -26,7 +26,7 @@ from pyspark.sql import types as st
 
 from frazil import transforms
 from frazil.exceptions import InvalidInputError
-from frazil.spark.remote import on_executors_each
+from frazil.spark.workers.remote import on_executors_each
 
 __all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
 

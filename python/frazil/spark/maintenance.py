@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from frazil import _core
 from frazil.exceptions import FrazilError
 from frazil.maintain import Compacted, OrphanFiles, RewrittenDeletes
-from frazil.spark.jobs import unless_committed
-from frazil.spark.parts import PartRows, PartsJob, spark_failures
+from frazil.spark.jobs.job import unless_committed
+from frazil.spark.jobs.parts import PartRows, PartsJob, spark_failures
 
 __all__ = ["compact", "remove_orphan_files", "rewrite_position_deletes"]
 

@@ -28,11 +28,11 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
-from frazil.spark.explained import Pushed, pushed_of, string_literals
-from frazil.spark.kept_plans import keep_plans
-from frazil.spark.native import Engine, changed_setting, place_for_spark, quoted
-from frazil.spark.planning import Planning
+from frazil.spark.lanes.native import Engine, changed_setting, place_for_spark, quoted
+from frazil.spark.planning.executors import Planning
+from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.read import read_scan
+from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 

@@ -14,11 +14,11 @@ from frazil.arguments import At
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
-from frazil.spark.kept_plans import keep_plans
-from frazil.spark.lanes import arrow_lane, pack_from
-from frazil.spark.native import Dealt, Engine, all_to_arrow, deal, read_group
-from frazil.spark.options import scan_of
-from frazil.spark.planning import Planning, deal_out, read_parts
+from frazil.spark.lanes.arrow import arrow_lane, pack_from
+from frazil.spark.lanes.native import Dealt, Engine, all_to_arrow, deal, read_group
+from frazil.spark.planning.executors import Planning, deal_out, read_parts
+from frazil.spark.planning.kept_plans import keep_plans
+from frazil.spark.reading.options import scan_of
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 

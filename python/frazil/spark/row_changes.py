@@ -16,11 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from frazil._core import CommitMessage
 from frazil.expr import Predicate
 from frazil.row_changes import merge_change, update_change
-from frazil.spark.changes import ChangeJob, change_rows
-from frazil.spark.jobs import Job
-from frazil.spark.lanes import scattered
-from frazil.spark.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
-from frazil.spark.planning import setting
+from frazil.spark.changes.job import ChangeJob, change_rows
+from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
+from frazil.spark.jobs.job import Job
+from frazil.spark.lanes.arrow import scattered
+from frazil.spark.planning.executors import setting
 from frazil.spark.write import writable
 from frazil.table import Table
 

@@ -22,11 +22,11 @@ from frazil import arguments
 from frazil._core import CommitMessage
 from frazil.exceptions import InternalError, InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
-from frazil.spark.between_tasks import lighten_next_task
-from frazil.spark.jobs import give_up, history
-from frazil.spark.options import CHANGES, VERSIONS, integer, scan_of
-from frazil.spark.paimon_kind import PaimonKind
+from frazil.spark.jobs.job import give_up, history
+from frazil.spark.jobs.paimon_kind import PaimonKind
+from frazil.spark.reading.options import CHANGES, VERSIONS, integer, scan_of
 from frazil.spark.types import arrow_schema, conform
+from frazil.spark.workers.between_tasks import lighten_next_task
 from frazil.spark.write import (
     WriteJob,
     Written,

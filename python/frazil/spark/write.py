@@ -18,13 +18,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from frazil._core import CommitMessage
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
-from frazil.spark.between_tasks import lighten_next_task
-from frazil.spark.distribution import Distribution, by_partition, distributed
-from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
-from frazil.spark.native import Engine
-from frazil.spark.native_write import ENGINE_MEMBER, WriteLane, staged, write_lane
-from frazil.spark.paimon_kind import PaimonKind
+from frazil.spark.jobs.job import Job, attempt_number, give_up, unless_committed
+from frazil.spark.jobs.paimon_kind import PaimonKind
+from frazil.spark.lanes.native import Engine
 from frazil.spark.types import sent_schema
+from frazil.spark.workers.between_tasks import lighten_next_task
+from frazil.spark.writing.distribution import Distribution, by_partition, distributed
+from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, staged, write_lane
 from frazil.table import Table, open_table
 
 __all__ = [

@@ -10,9 +10,9 @@ from pyspark.sql import functions as f
 
 from frazil.expr import col
 from frazil.scan import Scan
-from frazil.spark.lanes import arrow_lane, pack_from
-from frazil.spark.native import deal, quoted, read_group
-from frazil.spark.planning import deal_out, read_parts
+from frazil.spark.lanes.arrow import arrow_lane, pack_from
+from frazil.spark.lanes.native import deal, quoted, read_group
+from frazil.spark.planning.executors import deal_out, read_parts
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 

@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, cache_text, commit_lines, number, plain, rows_kept, time_text
+from frazil.display.figures import amount, bytes_text, cache_text, commit_lines, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa

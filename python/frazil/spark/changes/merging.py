@@ -24,13 +24,13 @@ from pyspark.sql import types as st
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, col
 from frazil.schema import Field
-from frazil.spark.changes import PLACES, ChangeJob, change_rows
-from frazil.spark.distribution import partition_columns
-from frazil.spark.jobs import Job
-from frazil.spark.native import quoted
-from frazil.spark.places import Placed, read_placed
-from frazil.spark.planning import setting
+from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
+from frazil.spark.jobs.job import Job
+from frazil.spark.lanes.native import quoted
+from frazil.spark.planning.executors import setting
+from frazil.spark.reading.places import Placed, read_placed
 from frazil.spark.types import spark_type
+from frazil.spark.writing.distribution import partition_columns
 from frazil.table import Table
 
 __all__ = ["BROADCAST_MAX_ROWS", "DRIVER_MAX_BYTES", "DRIVER_MAX_BYTES_DEFAULT", "DRIVER_MAX_ROWS", "merge_rows"]

@@ -78,7 +78,7 @@ def _loader(function: Callable[..., Any]) -> Callable[[], Callable[..., Any]]:
                 f"version on every executor ({sys.executable})"
             )
         loaded.append(pickle.loads(payload))
-        from frazil.spark.between_tasks import lighten_next_task
+        from frazil.spark.workers.between_tasks import lighten_next_task
 
         lighten_next_task()
         return loaded[0]

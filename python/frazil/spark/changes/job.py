@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSource
 from pyspark.sql.types import StructType
 
 from frazil._core import CommitMessage
-from frazil.spark.errors import raised_by_workers
-from frazil.spark.jobs import Job, attempt_number, give_up, unless_committed
+from frazil.spark.jobs.job import Job, attempt_number, give_up, unless_committed
+from frazil.spark.workers.errors import raised_by_workers
 from frazil.table import Table
 
 __all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]

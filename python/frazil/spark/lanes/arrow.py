@@ -22,8 +22,8 @@ from pyspark.sql.types import StructType
 
 from frazil import _core
 from frazil.scan import Split
-from frazil.spark.remote import on_executors, on_executors_with
 from frazil.spark.types import arrow_schema, conform, sent_schema
+from frazil.spark.workers.remote import on_executors, on_executors_with
 
 __all__ = [
     "MANY_SPLITS",

@@ -24,9 +24,9 @@ from frazil._core import CommitMessage
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
 from frazil.spark import functions as ff
-from frazil.spark.distribution import ordering
-from frazil.spark.native import Engine, changed_setting, place_for_spark, quoted
+from frazil.spark.lanes.native import Engine, changed_setting, place_for_spark, quoted
 from frazil.spark.types import spark_type
+from frazil.spark.writing.distribution import ordering
 from frazil.table import Table
 
 __all__ = ["ENGINE_MEMBER", "WriteLane", "staged", "write_lane"]

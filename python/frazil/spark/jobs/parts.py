@@ -22,9 +22,9 @@ from pyspark.sql import functions as f
 
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
-from frazil.spark.jobs import attempt_number
-from frazil.spark.lanes import scattered
-from frazil.spark.remote import on_executors
+from frazil.spark.jobs.job import attempt_number
+from frazil.spark.lanes.arrow import scattered
+from frazil.spark.workers.remote import on_executors
 
 __all__ = ["DoParts", "PartRows", "PartsJob", "ReadRows", "spark_failures"]
 

@@ -31,8 +31,8 @@ from frazil import interop
 from frazil.exceptions import InternalError, InvalidInputError, UnsupportedError
 from frazil.scan import Scan
 from frazil.schema import Schema
-from frazil.spark.lanes import Splits
-from frazil.spark.path_numbers import PathNumbers
+from frazil.spark.lanes.arrow import Splits
+from frazil.spark.lanes.path_numbers import PathNumbers
 from frazil.spark.types import spark_schema
 
 __all__ = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from frazil.spark.planning import setting
+from frazil.spark.planning.executors import setting
 from frazil.table import Table
 
 __all__ = ["CACHE_BYTES_CONF", "keep_plans"]

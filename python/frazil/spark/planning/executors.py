@@ -20,9 +20,9 @@ from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
-from frazil.spark.lanes import ReadTasks, no_rows, scattered, with_unknown_size
-from frazil.spark.remote import on_executors
+from frazil.spark.lanes.arrow import ReadTasks, no_rows, scattered, with_unknown_size
 from frazil.spark.types import spark_schema
+from frazil.spark.workers.remote import on_executors
 from frazil.table import Table, open_table
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Spark's Python workers: what runs there, and what they raise."""

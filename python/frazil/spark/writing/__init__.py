@@ -1,0 +1,1 @@
+"""What writes are made of: jobs, the two writers, and how rows are distributed."""
