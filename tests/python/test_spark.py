@@ -16,7 +16,7 @@ from conftest import event_rows
 from frazil import _core
 from frazil.spark import FrazilDataSource
 from frazil.spark.lanes import arrow as lanes
-from frazil.spark.write import FrazilWriter
+from frazil.spark.writing.writer import FrazilWriter
 
 pytestmark = pytest.mark.spark
 

@@ -10,16 +10,18 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.spark import streaming
 from frazil.spark.datasource import FrazilDataSource
-from frazil.spark.write import WriteJob
+from frazil.spark.streams import reader as reader_of_streams
+from frazil.spark.streams import writer as writer_of_streams
+from frazil.spark.streams.reader import _Reader
+from frazil.spark.writing.job import WriteJob
 
 pytestmark = pytest.mark.spark
 
 SCHEMA = pa.schema([("id", pa.int64()), ("country", pa.string())])
 # PySpark 4.0 hands streams over row by row.
-needs_arrow = pytest.mark.skipif(streaming.DataSourceStreamArrowWriter is None, reason="PySpark 4.0")
-LIMITS = streaming.limits is not None
+needs_arrow = pytest.mark.skipif(writer_of_streams.DataSourceStreamArrowWriter is None, reason="PySpark 4.0")
+LIMITS = reader_of_streams.limits is not None
 
 
 def path_of(table: fz.Table) -> str:
@@ -181,7 +183,7 @@ def test_for_each_batch(spark, source: fz.Table, sink: fz.Table, tmp_path: Path)
 
 @needs_arrow
 def test_an_abort_after_the_commit_deletes_nothing(sink: fz.Table) -> None:
-    writer = streaming.stream_writer(sink, {}, WriteJob())
+    writer = writer_of_streams.stream_writer(sink, {}, WriteJob())
     written = writer.write(iter(rows(0, 10).to_batches()))
     written.query = "q"
     writer.commit([written, None], 3)
@@ -250,20 +252,20 @@ def test_schemas_of_users_are_checked(source: fz.Table) -> None:
 def test_complete_mode_heeds_what_is_replaced(sink: fz.Table) -> None:
     sink.append(rows(0, 10))
     job = WriteJob(operation="overwrite", where="country = 'NO'")
-    writer = streaming.stream_writer(sink, {}, job)
+    writer = writer_of_streams.stream_writer(sink, {}, job)
     written = writer.write(iter(rows(100, 101).to_batches()))
     written.query = "q"
     writer.commit([written], 0)
     assert ids(sink) == [1, 3, 5, 7, 9, 100]
     with pytest.raises(fz.InvalidInputError, match="names of their own"):
-        streaming.stream_writer(sink, {"job-id": "x"}, job)
+        writer_of_streams.stream_writer(sink, {"job-id": "x"}, job)
 
 
 @needs_arrow
 def test_a_batch_that_was_rolled_back_comes_again(sink: fz.Table) -> None:
     sink.append(rows(0, 1))
     before = sink.snapshot.id
-    writer = streaming.stream_writer(sink, {}, WriteJob())
+    writer = writer_of_streams.stream_writer(sink, {}, WriteJob())
     for _ in range(2):
         written = writer.write(iter(rows(10, 12).to_batches()))
         written.query = "q"
@@ -298,14 +300,14 @@ KEYED = pa.schema([pa.field("id", pa.int64(), nullable=False), ("country", pa.st
 AGE = dt.timedelta(milliseconds=1)
 
 
-def reader_of(table: fz.Table, **options: str) -> streaming._Reader:
+def reader_of(table: fz.Table, **options: str) -> _Reader:
     data_source = FrazilDataSource({"path": path_of(table), **options})
     reader = data_source.streamReader(data_source.schema())
-    assert isinstance(reader, streaming._Reader)
+    assert isinstance(reader, _Reader)
     return reader
 
 
-def came(reader: streaming._Reader, start: int | dict[str, str], end: int | dict[str, str]) -> list[tuple[int, str]]:
+def came(reader: _Reader, start: int | dict[str, str], end: int | dict[str, str]) -> list[tuple[int, str]]:
     first, last = (place if isinstance(place, dict) else {"snapshot-id": str(place)} for place in (start, end))
     parts = reader.partitions(first, last)
     found = [
@@ -465,7 +467,7 @@ def test_catalogs_in_databases(spark, tmp_path: Path) -> None:
     sql_catalog.create_namespace("db")
     source = sql_catalog.create_table("db.source", pa.schema([("id", pa.int64())])).append(pa.table({"id": range(5)}))
     target = sql_catalog.create_table("db.target", source.schema)
-    if streaming.DataSourceStreamArrowWriter is None:
+    if writer_of_streams.DataSourceStreamArrowWriter is None:
         with pytest.raises(fz.UnsupportedError, match="row by row"):
             fz.spark.write_stream(spark.readStream.format("rate").load(), target)
         return

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.spark.write import FrazilWriter, WriteJob
+from frazil.spark.writing.job import WriteJob
+from frazil.spark.writing.writer import FrazilWriter
 
 pytestmark = pytest.mark.spark
 

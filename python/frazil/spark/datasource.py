@@ -34,12 +34,15 @@ from pyspark.sql.types import StructField, StructType
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
+from frazil.spark.jobs.target import HANDLE
 from frazil.spark.lanes.arrow import rows_of
 from frazil.spark.reading.options import KNOWN, scan_of
-from frazil.spark.streaming import STREAM_OPTIONS, check_versions, stream_reader, stream_writer
+from frazil.spark.streams.reader import STREAM_OPTIONS, check_versions, stream_reader
+from frazil.spark.streams.writer import stream_writer
 from frazil.spark.types import spark_schema
 from frazil.spark.workers.between_tasks import lighten_next_task
-from frazil.spark.write import HANDLE, SUMMARY_PREFIX, WRITE_OPTIONS, FrazilWriter, job_of
+from frazil.spark.writing.job import SUMMARY_PREFIX, WRITE_OPTIONS, job_of
+from frazil.spark.writing.writer import FrazilWriter
 from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]

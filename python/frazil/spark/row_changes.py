@@ -19,9 +19,9 @@ from frazil.row_changes import merge_change, update_change
 from frazil.spark.changes.job import ChangeJob, change_rows
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
 from frazil.spark.jobs.job import Job
+from frazil.spark.jobs.target import writable
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.planning.executors import setting
-from frazil.spark.write import writable
 from frazil.table import Table
 
 __all__ = ["delete", "merge", "update", "upsert"]

@@ -2,5 +2,5 @@
 
 from frazil.spark.changes.job import Changed, ChangeJob, ChangeSink, ChangeWriter
 
-# Spark's jobs pickle these classes by this module's name since version 0.1.
+# Pickles of older versions look for these classes in this module.
 __all__ = ["ChangeJob", "ChangeSink", "ChangeWriter", "Changed"]

@@ -2,5 +2,5 @@
 
 from frazil.spark.jobs.job import Job
 
-# Spark's jobs pickle this class by this module's name since version 0.1.
+# Pickles of older versions look for this class in this module.
 __all__ = ["Job"]

@@ -2,5 +2,5 @@
 
 from frazil.spark.lanes.arrow import ReadPackedTasks, ReadTasks, SplitSource
 
-# Spark's jobs pickle these classes by this module's name since version 0.1.
+# Pickles of older versions look for these classes in this module.
 __all__ = ["ReadPackedTasks", "ReadTasks", "SplitSource"]

@@ -1,106 +1,18 @@
-"""The one place that imports pyarrow. The rest of Frazil imports this module when data is about to move."""
+"""Arrow columns as Python objects, with variants decoded."""
 
 from __future__ import annotations
 
 import itertools
-import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from frazil import _core
-from frazil.exceptions import InvalidInputError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = [
-    "column_of",
-    "is_table",
-    "pandas_rows",
-    "python_rows",
-    "python_values",
-    "reader_of",
-    "schema_of",
-    "schema_of_type",
-    "single",
-    "table_of",
-]
+__all__ = ["python_rows", "python_values"]
 
 _EXTENSION = b"ARROW:extension:name"
 _VARIANT = b"arrow.parquet.variant"
-
-
-def schema_of(source: Any) -> pa.Schema:
-    """The pyarrow schema of anything with `__arrow_c_schema__`."""
-    return pa.schema(source)
-
-
-def schema_of_type(type_: pa.DataType) -> pa.Schema:
-    """A schema with one column, `value`, of a type."""
-    return pa.schema([pa.field("value", type_)])
-
-
-def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
-    """A pyarrow table over the same memory."""
-    # pa.table() would import pandas, to see whether it was given a data frame.
-    return pa.RecordBatchReader.from_stream(batches).read_all()
-
-
-def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
-    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive as they are."""
-    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream))
-
-
-class _Pulled:
-    """The batches of a stream as pyarrow's.
-
-    A generator would end at the first error, quietly, and could not be shared by threads. pyarrow drops this object at
-    the end, even while other threads are in `__next__`, whose frames keep it alive.
-    """
-
-    def __init__(self, stream: _core.BatchStream) -> None:
-        self._stream = stream
-        self._lock = threading.Lock()
-
-    def __iter__(self) -> _Pulled:
-        return self
-
-    def __next__(self) -> pa.RecordBatch:
-        with self._lock:
-            return pa.record_batch(next(self._stream))
-
-
-def pandas_rows(frame: pd.DataFrame) -> pa.Table:
-    """A pandas data frame's columns. An index with a name is refused: it would be lost."""
-    named = [str(name) for name in frame.index.names if name is not None]
-    if named:
-        message = f"the index {', '.join(named)} of the data frame would not be written"
-        raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
-    return pa.Table.from_pandas(frame, preserve_index=False)
-
-
-def column_of(array: Any) -> tuple[pa.Table, bool]:
-    """A table of one column over the memory of an array, and whether that array is chunked."""
-    if not isinstance(array, (pa.Array, pa.ChunkedArray)):
-        if hasattr(array, "__arrow_c_stream__"):
-            array = pa.chunked_array(array)
-        elif hasattr(array, "__arrow_c_array__"):
-            array = pa.array(array)
-        else:
-            message = f"a column can't be read from a {type(array).__name__!r}"
-            raise InvalidInputError(message, {}, "Give a pyarrow array, or an object with __arrow_c_array__")
-    return pa.Table.from_arrays([array], names=["value"]), isinstance(array, pa.ChunkedArray)
-
-
-def single(column: pa.ChunkedArray) -> pa.Array:
-    """The one array of a column made from one array; an empty one if no batch came."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def is_table(data: Any) -> bool:
-    """Whether it is a pyarrow table or record batch."""
-    return isinstance(data, (pa.Table, pa.RecordBatch))
 
 
 def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:

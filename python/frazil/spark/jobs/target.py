@@ -1,0 +1,35 @@
+"""Tables that jobs change: opened at their newest version, and named in options of Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from frazil.table import Table, open_table
+
+__all__ = ["HANDLE", "handle_of", "writable"]
+
+# The option with a table of a catalog, which can't be found by its location.
+HANDLE = "table-token"
+
+
+def handle_of(table: Table) -> dict[str, str]:
+    """The option with a table that can't be opened by its location alone."""
+    handle = table._core.to_json()
+    members = json.loads(handle)
+    # The name keeps Spark from showing it: there may be passwords in it.
+    return {HANDLE: handle} if members.get("catalog") or members.get("storage-options") else {}
+
+
+def writable(table: Table | str | os.PathLike[str]) -> Table:
+    """The table at its newest version.
+
+    Raises:
+        InvalidInputError: It can't be written, as one opened with `moved=True`, whose recorded location is another's.
+        NotFoundError: There is none.
+    """
+    if not isinstance(table, Table):
+        return open_table(table)
+    table.writable_location()
+    # A table object stays at its version.
+    return Table(table._core).refresh()

@@ -1,0 +1,1 @@
+"""Streams of Spark: a table's rows as they come, and batches that a table gets once each."""

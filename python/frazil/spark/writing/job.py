@@ -1,0 +1,107 @@
+"""A job that writes the rows of a DataFrame, and the options of `df.write` that describe one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from frazil._core import CommitMessage
+from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.spark.jobs.job import Job, give_up, unless_committed
+from frazil.spark.jobs.paimon_kind import PaimonKind
+from frazil.table import Table
+
+__all__ = ["SUMMARY_PREFIX", "WRITE_OPTIONS", "Operation", "WriteJob", "job_of"]
+
+# Options of writes; those that begin with the last are members of the snapshot's summary.
+WRITE_OPTIONS = ("branch", "overwrite-mode", "replace-where", "job-id", "snapshot-properties")
+SUMMARY_PREFIX = "snapshot-property."
+
+Operation = Literal["append", "overwrite", "overwrite-partitions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteJob(Job):
+    """What is to be done with the rows of one job."""
+
+    operation: Operation = "append"
+    where: str | None = None
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether the rows take the place of others."""
+        return self.operation != "append"
+
+    def needs_one_writer(self, table: Table) -> bool:
+        """Whether rows of a bucket should come from one task, or the driver would have to write all rows again."""
+        if table.format != "paimon" or not self.overwrites:
+            return False
+        kind = PaimonKind.now(PaimonKind.by_schema(table))
+        return kind.hidden and not kind.postponed
+
+    def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
+        """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
+        members = self.members() if members is None else members
+        with unless_committed(lambda: give_up(table, messages)):
+            if self.overwrites:
+                partitions = self.operation == "overwrite-partitions"
+                table.commit_overwrite(messages, self.where, partitions, self.branch, members)
+            else:
+                table.commit(messages, members, self.branch)
+
+    def check(self, table: Table) -> None:
+        """Refuses what can't be committed, before anything is written.
+
+        Raises:
+            InvalidInputError: The filter of an overwrite does not fit the table.
+            UnsupportedError: Of tables of Apache Paimon only `main` can be changed, by several tasks only those whose
+                key, if they have one, has the partition columns, and overwritten only whole partitions.
+        """
+        if self.overwrites:
+            table._check_overwrite(self.where, self.operation == "overwrite-partitions")
+        if table.format != "paimon":
+            return
+        self.check_branch(table)
+        # No rows make no file, but are refused where one writer has to see all.
+        table.writer(overwrite=self.overwrites).write(table.schema.to_arrow().empty_table())
+
+    def check_branch(self, table: Table) -> None:
+        """Refuses a branch whose history is not known.
+
+        Raises:
+            UnsupportedError: It is one of a table of Apache Paimon.
+        """
+        if table.format == "paimon" and self.branch is not None:
+            raise UnsupportedError(
+                "branches of tables of Apache Paimon can't be changed by Spark's tasks yet",
+                {"table": table.location},
+                "Call the table's own methods on the driver",
+            )
+
+
+def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
+    """The job that options of `df.write` describe. Their names may have any case, since Spark's have.
+
+    Raises:
+        InvalidInputError: A value is wrong, or says something else than the mode.
+    """
+    given = {name.lower(): value for name, value in options.items()}
+    mode, where = given.get("overwrite-mode", "static").lower(), given.get("replace-where")
+    if mode not in ("static", "dynamic"):
+        raise InvalidInputError(f"option 'overwrite-mode' can't be '{mode}'", hint="It is static or dynamic")
+    if not overwrite and ("overwrite-mode" in given or where is not None):
+        raise InvalidInputError(
+            "options 'overwrite-mode' and 'replace-where' are of overwrites", hint="Write mode('overwrite')"
+        )
+    if mode == "dynamic" and where is not None:
+        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one option")
+    operation: Operation = "append"
+    if overwrite:
+        operation = "overwrite-partitions" if mode == "dynamic" else "overwrite"
+    named = SUMMARY_PREFIX
+    properties = {name[len(named) :]: text for name, text in options.items() if name.lower().startswith(named)}
+    properties |= json.loads(given.get("snapshot-properties", "{}"))
+    job = WriteJob.named(given.get("branch"), properties, given.get("job-id"))
+    return replace(job, operation=operation, where=where)
