@@ -9,6 +9,7 @@ from typing import Any
 from frazil import _core, arguments
 from frazil.arguments import configuration
 from frazil.arguments.checked import checked
+from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import core_schema
 from frazil.table import Table
@@ -132,7 +133,7 @@ class Catalog:
             NotFoundError: There is no such namespace.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        if format not in ("iceberg", "paimon"):
+        if format not in TABLE_FORMATS:
             message = f"'{format}' is no table format"
             raise InvalidInputError(message, {"format": str(format)}, "Use format='iceberg' or format='paimon'")
         core = core_schema("schema", schema)

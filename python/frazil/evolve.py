@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import json
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from frazil import _core, arguments
 from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError
+from frazil.requests import evolution, schemas
+from frazil.requests.evolution import Evolution, Operation
+from frazil.requests.handle import TableHandle
 from frazil.schema import core_schema
-
-if TYPE_CHECKING:
-    from frazil.table import Table
 
 __all__ = ["UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"]
 
@@ -30,26 +29,23 @@ Path: TypeAlias = str | tuple[str, ...]
 _Self = TypeVar("_Self", bound="_Update")
 
 
-def evolve(table: Table, *changes: dict[str, Any], core: _core.Table | None = None) -> Table:
-    """Commits changes, made with `core` in view, and brings the table to the version that has them."""
-    table._core = (core or table._core).evolve(json.dumps(changes))
-    return table
+def planned_on(table: TableHandle) -> Callable[[Evolution], object]:
+    """A function that commits an update of the table's present version.
 
-
-def begin(table: Table) -> Callable[[dict[str, Any]], object]:
-    """What commits an update of the table as it is now; if somebody changes the same before, that is a conflict."""
-    core = table._core
-    return lambda change: evolve(table, change, core=core)
+    The commit is a conflict if somebody else has changed the same by then.
+    """
+    version = table._core
+    return lambda change: evolution.commit(table, change, version)
 
 
 class _Update:
     """Changes that wait to be submitted: committed to a table, or added to a transaction."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], object]) -> None:
+    def __init__(self, submit: Callable[[Evolution], object]) -> None:
         self._submit = submit
         self._done = False
 
-    def _change(self) -> dict[str, Any]:
+    def _change(self) -> Evolution:
         raise NotImplementedError
 
     def commit(self) -> None:
@@ -83,20 +79,15 @@ class UpdateSchema(_Update):
     """
 
     def __init__(
-        self, submit: Callable[[dict[str, Any]], object], allow_incompatible_changes: bool, case_sensitive: bool
+        self, submit: Callable[[Evolution], object], allow_incompatible_changes: bool, case_sensitive: bool
     ) -> None:
         super().__init__(submit)
-        self._operations: list[dict[str, Any]] = []
+        self._operations: list[Operation] = []
         self._allow_incompatible = allow_incompatible_changes
         self._case_sensitive = case_sensitive
 
-    def _change(self) -> dict[str, Any]:
-        return {
-            "change": "update-schema",
-            "operations": self._operations,
-            "case-sensitive": self._case_sensitive,
-            "allow-incompatible": self._allow_incompatible,
-        }
+    def _change(self) -> Evolution:
+        return evolution.update_schema(self._operations, self._case_sensitive, self._allow_incompatible)
 
     def _do(self, what: str, path: Path, **members: Any) -> UpdateSchema:
         self._operations.append({"do": what, "path": path, **members})
@@ -210,7 +201,7 @@ class UpdateSchema(_Update):
             new_schema: A `frazil.Schema`, a `pyarrow.Schema` or anything with `__arrow_c_schema__`.
         """
         schema = core_schema("new_schema", new_schema)
-        self._operations.append({"do": "union", "schema": json.loads(schema.to_json())})
+        self._operations.append({"do": "union", "schema": schemas.members(schema)})
         return self
 
 
@@ -218,13 +209,13 @@ class UpdateSchema(_Update):
 class UpdatePartitionSpec(_Update):
     """Changes of how new rows are grouped into files."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
+    def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
-        self._operations: list[dict[str, Any]] = []
+        self._operations: list[Operation] = []
         self._case_sensitive = case_sensitive
 
-    def _change(self) -> dict[str, Any]:
-        return {"change": "update-spec", "operations": self._operations, "case-sensitive": self._case_sensitive}
+    def _change(self) -> Evolution:
+        return evolution.update_spec(self._operations, self._case_sensitive)
 
     def add_field(self, source: str, transform: Any = None, name: str | None = None) -> UpdatePartitionSpec:
         """Adds a partition field.
@@ -259,13 +250,13 @@ class UpdatePartitionSpec(_Update):
 class UpdateSortOrder(_Update):
     """A new sort order, most significant field first. Without any field new files are not sorted."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
+    def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
-        self._fields: list[dict[str, Any]] = []
+        self._fields: list[Operation] = []
         self._case_sensitive = case_sensitive
 
-    def _change(self) -> dict[str, Any]:
-        return {"change": "update-sort-order", "fields": self._fields, "case-sensitive": self._case_sensitive}
+    def _change(self) -> Evolution:
+        return evolution.update_sort_order(self._fields, self._case_sensitive)
 
     def asc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
         """Sorts by a column or transform, least first.
@@ -326,7 +317,7 @@ def _type(what: str, type_: Any) -> Any:
         from frazil import interop
 
         schema = _core.Schema.from_arrow(interop.schema_of_type(type_))
-        return json.loads(schema.to_json())["fields"][0]["type"]
+        return schemas.column_type(schema)
     if _is_pyiceberg(type_):
         return str(type_)
     raise InvalidInputError(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
 from frazil.arguments.checked import checked
+from frazil.capabilities import format_name, supports
+from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.requests import maintenance
+from frazil.requests.handle import TableHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from frazil.table import Table
 
 __all__ = [
     "ColumnStatistics",
@@ -175,7 +176,7 @@ class Maintain:
     snapshot leads to stays. Where the property `gc.enabled` is false nothing is deleted.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TableHandle) -> None:
         self._table = table
 
     def _run(self, action: str, **options: Any) -> dict[str, Any]:
@@ -183,16 +184,17 @@ class Maintain:
 
     def _try(self, action: str, **options: Any) -> dict[str, Any] | None:
         """As `_run`, for actions that may have nothing to do."""
-        self._table._core, result = self._table._core.maintain(action, json.dumps(options))
-        parsed: dict[str, Any] | None = json.loads(result)
-        return parsed
+        answer: dict[str, Any] | None
+        self._table._core, answer = maintenance.perform(self._table._core, action, options)
+        return answer
 
-    def _of_iceberg(self, what: str, hint: str | None = None) -> None:
-        """Refuses what executors do for tables of Apache Iceberg only."""
-        if self._table.format != "iceberg":
+    def _check_executors(self, what: str, hint: str | None = None) -> None:
+        """Refuses maintenance by Spark's executors if the table's format does not have it."""
+        table = self._table._core
+        if not supports(table, "maintenance_by_executors"):
             raise UnsupportedError(
-                f"{what} by Spark's executors: not with tables of Apache Paimon yet",
-                {"table": self._table.location},
+                f"{what} by Spark's executors: not with tables of {format_name(table)} yet",
+                {"table": table.location},
                 hint,
             )
 
@@ -279,10 +281,9 @@ class Maintain:
         }
         if spark is None:
             return OrphanFiles(**self._run("remove_orphan_files", **given))
-        from frazil.spark.maintenance import remove_orphan_files
-
-        self._of_iceberg("removal of orphan files", "Leave out spark=: this process removes them")
-        self._table._core, done = remove_orphan_files(spark, self._table._core, given)
+        self._check_executors("removal of orphan files", "Leave out spark=: this process removes them")
+        done: OrphanFiles
+        self._table._core, done = spark_engine().remove_orphan_files(spark, self._table._core, given)
         return done
 
     def rewrite_manifests(
@@ -396,8 +397,8 @@ class Maintain:
                 one.
         """
         given = {k: v for k, v in locals().items() if k != "self"}
-        if self._table.format == "paimon":
-            return self._compact_paimon(given)
+        if not supports(self._table._core, "compaction_by_arguments"):
+            return self._compact_by_options(given)
         if options is not None or strategy in ("full", "minor"):
             raise InvalidInputError(
                 f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
@@ -425,21 +426,22 @@ class Maintain:
         }
         if spark is None:
             return Compacted(**self._run("compact", **given_core))
-        from frazil.spark.maintenance import compact
-
-        self._table._core, done = compact(spark, self._table._core, given_core)
+        done: Compacted
+        self._table._core, done = spark_engine().compact(spark, self._table._core, given_core)
         return done
 
-    def _compact_paimon(self, given: dict[str, Any]) -> Compacted:
-        """Compacts a table of Apache Paimon by the arguments of `compact`."""
+    def _compact_by_options(self, given: dict[str, Any]) -> Compacted:
+        """Compacts a table by its own options, and by those arguments of `compact` that it takes."""
         taken = {"strategy", "where", "dry_run", "branch", "snapshot_properties", "options"}
         if given["spark"] is not None:
-            self._of_iceberg("compaction", "Leave out spark=: this process compacts them, with a thread for each core")
+            self._check_executors(
+                "compaction", "Leave out spark=: this process compacts them, with a thread for each core"
+            )
         for name, parameter in inspect.signature(Maintain.compact).parameters.items():
             if name in given and name not in taken and given[name] != parameter.default:
                 raise InvalidInputError(
-                    f"{name} is not for tables of Apache Paimon",
-                    {"table": self._table.location},
+                    f"{name} is not for tables of {format_name(self._table._core)}",
+                    {"table": self._table._core.location},
                     hint="Their files follow options of the table, or those given as options={...}",
                 )
         result = self._run(
@@ -509,10 +511,9 @@ class Maintain:
         }
         if spark is None:
             return RewrittenDeletes(**self._run("rewrite_position_deletes", **given))
-        from frazil.spark.maintenance import rewrite_position_deletes
-
-        self._of_iceberg("rewriting deletes")
-        self._table._core, done = rewrite_position_deletes(spark, self._table._core, given)
+        self._check_executors("rewriting deletes")
+        done: RewrittenDeletes
+        self._table._core, done = spark_engine().rewrite_position_deletes(spark, self._table._core, given)
         return done
 
     def remove_dangling_deletes(

@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from frazil import arguments
 from frazil.arguments import At
 from frazil.arguments.checked import checked
-from frazil.evolve import evolve
 from frazil.exceptions import NotFoundError
+from frazil.requests import evolution
+from frazil.requests.evolution import Evolution
+from frazil.requests.handle import TableHandle
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from frazil.table import Table
 
 __all__ = ["Ref", "RefChanges", "Refs"]
 
@@ -48,8 +48,8 @@ class RefChanges:
     What is made `at=None` is made at the current snapshot. Ages are milliseconds or a `datetime.timedelta`.
     """
 
-    def __init__(self, change: Callable[[dict[str, Any]], object]) -> None:
-        self._evolve = change
+    def __init__(self, submit: Callable[[Evolution], object]) -> None:
+        self._submit = submit
 
     def create_branch(
         self,
@@ -73,7 +73,7 @@ class RefChanges:
             AlreadyExistsError: The name is taken.
         """
         kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        return self._change("create-branch", name, **arguments.at_version(at), **kept)
+        return self._change(evolution.create_branch(name, at, kept))
 
     def create_tag(self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None) -> Self:
         """Makes a tag.
@@ -86,7 +86,7 @@ class RefChanges:
         Raises:
             AlreadyExistsError: The name is taken.
         """
-        return self._change("create-tag", name, **arguments.at_version(at), **_retention(None, None, max_ref_age_ms))
+        return self._change(evolution.create_tag(name, at, _retention(None, None, max_ref_age_ms)))
 
     def replace(self, name: str, at: At) -> Self:
         """Lets a branch or tag name another snapshot, whether or not it descends from the old one.
@@ -95,7 +95,7 @@ class RefChanges:
             name: The branch or tag.
             at: The version: a snapshot's id, a branch or tag, or a point in time.
         """
-        return self._change("replace-ref", name, **arguments.at_version(at))
+        return self._change(evolution.replace_ref(name, at))
 
     def drop(self, name: str) -> Self:
         """Removes a branch or tag. Its snapshots stay until they expire.
@@ -104,7 +104,7 @@ class RefChanges:
             NotFoundError: There is none of this name.
             InvalidInputError: It is `main`.
         """
-        return self._change("drop-ref", name)
+        return self._change(evolution.drop_ref(name))
 
     def rename(self, name: str, to: str) -> Self:
         """Gives a branch another name.
@@ -113,7 +113,7 @@ class RefChanges:
             AlreadyExistsError: The new name is taken.
             InvalidInputError: It is `main` or a tag.
         """
-        return self._change("rename-branch", name, to=to)
+        return self._change(evolution.rename_branch(name, to))
 
     def fast_forward(self, name: str, to: str) -> Self:
         """Moves a branch forward to the snapshot of another reference, such as one with changes that were audited.
@@ -125,7 +125,7 @@ class RefChanges:
         Raises:
             InvalidInputError: It does not descend from it.
         """
-        return self._change("fast-forward", name, to=to)
+        return self._change(evolution.fast_forward(name, to))
 
     def set_retention(
         self,
@@ -143,12 +143,11 @@ class RefChanges:
             max_snapshot_age_ms: Of a branch: how old snapshots may get.
             max_ref_age_ms: How old the reference may get. `main` never goes.
         """
-        return self._change(
-            "set-retention", name, **_retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        )
+        kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        return self._change(evolution.set_retention(name, kept))
 
-    def _change(self, change: str, name: str, **members: Any) -> Self:
-        self._evolve({"change": change, "name": name, **members})
+    def _change(self, change: Evolution) -> Self:
+        self._submit(change)
         return self
 
 
@@ -159,8 +158,8 @@ class Refs(RefChanges, Mapping[str, Ref]):
     Each verb is one commit, after which the table is at its new version.
     """
 
-    def __init__(self, table: Table) -> None:
-        super().__init__(partial(evolve, table))
+    def __init__(self, table: TableHandle) -> None:
+        super().__init__(partial(evolution.commit, table))
         self._table = table
 
     def _all(self) -> dict[str, Ref]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from frazil import arguments
 from frazil.arguments.checked import checked
-from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate, Term, value_text
+from frazil.expr import Predicate
+from frazil.requests import rows as row_requests
+from frazil.requests.rows import RowChange, merge_change, update_change
 
 __all__ = ["RowChanges", "merge_change", "update_change"]
 
@@ -26,7 +26,7 @@ class RowChanges:
 
     def _change_rows(
         self,
-        change: dict[str, Any],
+        change: RowChange,
         data: Any,
         branch: str | None,
         snapshot_properties: Mapping[str, object] | None,
@@ -53,8 +53,7 @@ class RowChanges:
             InvalidInputError: The filter does not fit the schema.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = {"change": "delete", "where": str(where)}
-        self._change_rows(change, None, branch, snapshot_properties)
+        self._change_rows(row_requests.delete(where), None, branch, snapshot_properties)
         return self
 
     def overwrite(
@@ -79,8 +78,7 @@ class RowChanges:
             InvalidInputError: The filter or the columns do not fit the schema.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = {"change": "overwrite", "where": "true" if where is None else str(where)}
-        self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.overwrite(where), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def overwrite_partitions(
@@ -99,7 +97,7 @@ class RowChanges:
         Raises:
             InvalidInputError: The columns do not fit the schema.
         """
-        self._change_rows({"change": "overwrite-partitions"}, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.overwrite_partitions(), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def update(
@@ -161,8 +159,7 @@ class RowChanges:
             CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
         """
         if blind:
-            change = {"change": "replace-keys", "on": _key(on)}
-            self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
+            self._change_rows(row_requests.replace_keys(on), arguments.rows(data), branch, snapshot_properties)
             return self
         return self.merge(
             data,
@@ -199,7 +196,7 @@ class RowChanges:
             UnsupportedError: The table is of format version 1.
             CommitConflictError: Another commit added files of a partition spec that the keys do not reach.
         """
-        self._change_rows({"change": "delete-keys", "on": _key(on)}, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.delete_keys(on), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def delete_positions(
@@ -224,7 +221,7 @@ class RowChanges:
             UnsupportedError: The table is of format version 1.
             CommitConflictError: A file is not in the table any more, or (version 3) another commit deleted rows of it.
         """
-        self._change_rows({"change": "delete-positions"}, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.delete_positions(), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def merge(
@@ -274,74 +271,3 @@ class RowChanges:
         )
         self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
         return self
-
-
-def update_change(where: str | Predicate, values: Mapping[str, object]) -> dict[str, Any]:
-    """An update as the core takes it."""
-    new = {name: _assigned(name, value) for name, value in values.items()}
-    return {"change": "update", "where": str(where), "set": new}
-
-
-def merge_change(
-    on: Sequence[str] | None,
-    update: bool | Mapping[str, str],
-    delete: bool | str | Predicate,
-    insert: bool | Mapping[str, str],
-    delete_missing: bool | str | Predicate,
-) -> dict[str, Any]:
-    """A merge as the core takes it.
-
-    Raises:
-        InvalidInputError: It does nothing.
-    """
-    change = {
-        "change": "merge",
-        "on": _key(on),
-        "update": _columns(update),
-        "delete": _condition(delete),
-        "insert": _columns(insert),
-        "delete-missing": _condition(delete_missing),
-    }
-    if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
-        raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
-    return change
-
-
-_WITH_ROWS = "Use upsert or merge with rows that have the new values"
-
-
-def _key(on: Sequence[str] | None) -> list[str] | None:
-    return None if on is None else list(on)
-
-
-def _assigned(name: str, value: object) -> dict[str, str] | None:
-    if isinstance(value, Term):
-        return {"column": str(value)}
-    try:
-        text = value_text(value)
-    except InvalidInputError as error:
-        if isinstance(value, (dict, list, tuple, set)):
-            message, hint = "columns that are structs, lists or maps can't be given a value", _WITH_ROWS
-        elif isinstance(value, decimal.Decimal):
-            message, hint = f"values: a decimal column can't become {value}", None
-        else:
-            message, hint = (
-                f"values: a '{type(value).__name__}' is nothing that a column can be given: {value!r}",
-                error.hint,
-            )
-        raise InvalidInputError(message, {"column": name}, hint) from None
-    return None if text is None else {"literal": text}
-
-
-def _columns(columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:
-    if columns is True:
-        return True
-    return dict(columns) if columns else None
-
-
-def _condition(condition: bool | str | Predicate) -> str | None:
-    if condition is True:
-        return "true"
-    if condition is False or condition is None:
-        return None
-    return str(condition)

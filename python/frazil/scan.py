@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from frazil import _core, arguments
 from frazil._core import DataFile, DeleteFile, ScanTask
 from frazil.arguments.checked import checked
+from frazil.engines import Engine, Planning, spark_engine
 from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-    from frazil.spark.lanes.native import Engine
-    from frazil.spark.planning.executors import Planning
 
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
 
@@ -238,9 +236,7 @@ class Scan:
 
     def to_spark(self, spark: SparkSession, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
         """The rows as a Spark DataFrame; who plans and who reads is said as in `frazil.spark.read`."""
-        from frazil.spark.read import read_scan
-
-        return read_scan(spark, self, planning, engine)
+        return spark_engine().read_scan(spark, self, planning, engine)
 
     def count(self) -> int:
         """The number of rows, exact; from metadata alone where that is enough (see `statistics`)."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core
 from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.requests import schemas
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,13 +71,13 @@ class Schema:
     @property
     def id(self) -> int:
         """The schema's id in its table."""
-        return int(json.loads(self.to_json())["schema-id"])
+        return int(schemas.members(self._core)["schema-id"])
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """The top-level columns, in order."""
         if self._fields is None:
-            self._fields = tuple(map(_field, json.loads(self.to_json())["fields"]))
+            self._fields = tuple(map(_field, schemas.members(self._core)["fields"]))
         return self._fields
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,12 +10,15 @@ from typing import Any, NamedTuple
 from frazil import _core, arguments
 from frazil.arguments import At
 from frazil.arguments.checked import checked, checked_call
-from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, begin, evolve
-from frazil.exceptions import InvalidInputError
+from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
 from frazil.maintain import Maintain
 from frazil.refs import Refs
+from frazil.requests import evolution
+from frazil.requests import rows as row_requests
+from frazil.requests.handle import TableHandle
+from frazil.requests.rows import RowChange
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
@@ -48,7 +50,7 @@ class Snapshot(NamedTuple):
 
 
 @checked
-class Table(RowChanges):
+class Table(TableHandle, RowChanges):
     """A table, at the version that was read last.
 
     `open_table` and a catalog give tables. What it says does not change while others commit; `refresh()` looks again,
@@ -300,14 +302,14 @@ class Table(RowChanges):
 
     def _change_rows(
         self,
-        change: dict[str, Any],
+        change: RowChange,
         data: Any,
         branch: str | None,
         snapshot_properties: Mapping[str, object] | None,
     ) -> None:
         rows = None if data is None else arguments.rows(data)
         properties = arguments.texts(snapshot_properties)
-        self._core = self._core.change_rows(json.dumps(change), rows, branch, properties)
+        self._core = row_requests.commit(self._core, change, rows, branch, properties)
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
         """Changes columns: add, drop, rename, move, widen and others, in one commit.
@@ -321,7 +323,7 @@ class Table(RowChanges):
                 required columns without a default.
             case_sensitive: Whether columns are found by their exact names.
         """
-        return UpdateSchema(begin(self), allow_incompatible_changes, case_sensitive)
+        return UpdateSchema(planned_on(self), allow_incompatible_changes, case_sensitive)
 
     def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
         """Changes how new rows are grouped into files. Files that are there stay as they are, and are read as before.
@@ -329,7 +331,7 @@ class Table(RowChanges):
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
-        return UpdatePartitionSpec(begin(self), case_sensitive)
+        return UpdatePartitionSpec(planned_on(self), case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
         """Replaces the order that new files should have.
@@ -337,7 +339,7 @@ class Table(RowChanges):
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
-        return UpdateSortOrder(begin(self), case_sensitive)
+        return UpdateSortOrder(planned_on(self), case_sensitive)
 
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Table:
         """Sets table properties in one commit; returns the table, now at its new version.
@@ -346,17 +348,12 @@ class Table(RowChanges):
             properties: Names and values. `format-version` upgrades the table.
             **more: The same as keywords, for names that are words.
         """
-        return evolve(
-            self,
-            {
-                "change": "set-properties",
-                "properties": {**arguments.texts(properties), **arguments.texts(more, "properties")},
-            },
-        )
+        given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        return evolution.commit(self, evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Table:
         """Removes table properties in one commit; those that are not set are no error."""
-        return evolve(self, {"change": "remove-properties", "names": list(arguments.columns(names))})
+        return evolution.commit(self, evolution.remove_properties(arguments.columns(names)))
 
     def update_location(self, location: str | os.PathLike[str]) -> Table:
         """Records another location for the table. A table that is known by its folder can't have another.
@@ -364,7 +361,7 @@ class Table(RowChanges):
         Raises:
             UnsupportedError: The table is known by its folder.
         """
-        return evolve(self, {"change": "set-location", "location": os.fspath(location)})
+        return evolution.commit(self, evolution.set_location(os.fspath(location)))
 
     def upgrade(self, format_version: int) -> Table:
         """Raises the format version in one commit. There is no way back.
@@ -372,7 +369,7 @@ class Table(RowChanges):
         Args:
             format_version: 2 or 3.
         """
-        return evolve(self, {"change": "upgrade", "format-version": arguments.count("format_version", format_version)})
+        return evolution.commit(self, evolution.upgrade(arguments.count("format_version", format_version)))
 
     def rollback(self, to: At, branch: str = "main") -> Table:
         """Takes a branch back to an earlier version: an ancestor of its snapshot.
@@ -386,7 +383,7 @@ class Table(RowChanges):
         Raises:
             InvalidInputError: That version is no ancestor.
         """
-        return evolve(self, {"change": "roll-back", "name": branch, **arguments.at_version(to, "to")})
+        return evolution.commit(self, evolution.roll_back(branch, to))
 
     def set_current_snapshot(self, to: At, branch: str = "main") -> Table:
         """Moves a branch to any snapshot of the table, ancestor or not.
@@ -395,7 +392,7 @@ class Table(RowChanges):
             to: A snapshot's id, a branch or tag, or a point in time (what was current then).
             branch: The branch to move.
         """
-        return evolve(self, {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")})
+        return evolution.commit(self, evolution.set_snapshot(branch, to))
 
     def writer(
         self,
@@ -470,15 +467,15 @@ class Table(RowChanges):
                 `partitions` for those of one whose key leaves partition columns out.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = _overwrite_of(where, partitions)
-        self._core = self._core.commit_overwrite(
-            change, list(messages), arguments.texts(snapshot_properties), branch=branch
+        change = row_requests.replaced_by_messages(where, partitions)
+        self._core = row_requests.commit_overwrite(
+            self._core, change, list(messages), arguments.texts(snapshot_properties), branch
         )
         return self
 
     def _check_overwrite(self, where: str | Predicate | None = None, partitions: bool = False) -> None:
         """Raises what `commit_overwrite` would, as far as that does not depend on its messages."""
-        self._core.check_overwrite(_overwrite_of(where, partitions))
+        row_requests.check_overwrite(self._core, row_requests.replaced_by_messages(where, partitions))
 
     def commit_rewrite(
         self,
@@ -548,15 +545,6 @@ class Table(RowChanges):
         return Table, (self._core,)
 
 
-def _overwrite_of(where: str | Predicate | None, partitions: bool) -> str:
-    """The change of rows that an overwrite by messages is."""
-    if not partitions:
-        return json.dumps({"change": "overwrite", "where": "true" if where is None else str(where)})
-    if where is not None:
-        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one of them")
-    return json.dumps({"change": "overwrite-partitions"})
-
-
 @checked
 class Writer:
     """Writes files without committing them. It pickles, so a job can send it to its workers.
@@ -604,7 +592,7 @@ class Writer:
             data: As for `Table.append`.
             on: The columns of the key; None for the table's identifier fields.
         """
-        return self._delta({"change": "replace-keys", "on": None if on is None else list(on)}, data)
+        return self._delta(row_requests.replace_keys(on), data)
 
     def delete_keys(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes equality deletes of keys, as `Table.delete_keys` does.
@@ -613,7 +601,7 @@ class Writer:
             data: Rows with the columns of the key.
             on: The columns of the key; None for the table's identifier fields.
         """
-        return self._delta({"change": "delete-keys", "on": None if on is None else list(on)}, data)
+        return self._delta(row_requests.delete_keys(on), data)
 
     def delete_positions(self, data: Any) -> _core.CommitMessage:
         """Writes deletes of rows by data file and position, as `Table.delete_positions` does.
@@ -621,10 +609,10 @@ class Writer:
         Args:
             data: Rows with the columns `file_path` and `pos`, or `_file` and `_pos`.
         """
-        return self._delta({"change": "delete-positions"}, data)
+        return self._delta(row_requests.delete_positions(), data)
 
-    def _delta(self, change: dict[str, Any], data: Any) -> _core.CommitMessage:
-        return self._core.write_delta(json.dumps(change), arguments.rows(data), self._branch, self._task)
+    def _delta(self, change: RowChange, data: Any) -> _core.CommitMessage:
+        return row_requests.write_delta(self._core, change, arguments.rows(data), self._branch, self._task)
 
     def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None, bool]]:
         return Writer, (self._core, self._task, self._branch, self._sort_by, self._overwrite)

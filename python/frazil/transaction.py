@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -16,6 +15,10 @@ from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.refs import RefChanges
+from frazil.requests import evolution
+from frazil.requests import rows as row_requests
+from frazil.requests.evolution import Evolution
+from frazil.requests.rows import RowChange
 from frazil.row_changes import RowChanges
 
 if TYPE_CHECKING:
@@ -87,7 +90,7 @@ class Transaction(RowChanges):
 
     def _change_rows(
         self,
-        change: dict[str, Any],
+        change: RowChange,
         data: Any,
         branch: str | None,
         snapshot_properties: Mapping[str, object] | None,
@@ -97,7 +100,7 @@ class Transaction(RowChanges):
                 "a transaction changes one branch", hint=f"Begin it with table.transaction(branch={branch!r})"
             )
         rows = None if data is None else arguments.rows(data)
-        self._core.change_rows(json.dumps(change), rows, arguments.texts(snapshot_properties))
+        row_requests.add_to_transaction(self._core, change, rows, arguments.texts(snapshot_properties))
 
     def delete_files(self, where: str | Predicate) -> Transaction:
         """Removes the data files of which every row matches; returns the transaction. No file is read or written anew.
@@ -159,23 +162,19 @@ class Transaction(RowChanges):
     def upgrade(self, format_version: int) -> Transaction:
         """Raises the format version, as `Table.upgrade`; returns the transaction."""
         version = arguments.count("format_version", format_version)
-        return self._evolve({"change": "upgrade", "format-version": version})
+        return self._evolve(evolution.upgrade(version))
 
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
         """Sets table properties; returns the transaction."""
-        return self._evolve(
-            {
-                "change": "set-properties",
-                "properties": {**arguments.texts(properties), **arguments.texts(more, "properties")},
-            }
-        )
+        given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        return self._evolve(evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Transaction:
         """Removes table properties; returns the transaction."""
-        return self._evolve({"change": "remove-properties", "names": list(arguments.columns(names))})
+        return self._evolve(evolution.remove_properties(arguments.columns(names)))
 
-    def _evolve(self, change: dict[str, Any]) -> Transaction:
-        self._core.evolve(json.dumps([change]))
+    def _evolve(self, change: Evolution) -> Transaction:
+        evolution.add_to_transaction(self._core, change)
         return self
 
     def cherry_pick(self, snapshot_id: int) -> Transaction:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import json
 import pickle
 import random
 import shutil
@@ -287,7 +288,7 @@ def test_parts_are_committed_as_one_change(table: fz.Table) -> None:
     core = table._core
     whole, files = core.change_files(change, None)
     assert (len(files), whole.files) == (3, [])
-    job = ChangeJob(table, change, "id < 20", Job(id="x"), whole)
+    job = ChangeJob(table, json.loads(change), "id < 20", Job(id="x"), whole)
     payloads = [pa.record_batch({"split": [pickle.dumps([path])]}) for path, _ in files]
     parts = [pickle.loads(pickle.dumps(ChangeWriter(job).write(iter([p])))) for p in payloads]
     messages = [message for part in parts for message in part.messages]

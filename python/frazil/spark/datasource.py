@@ -15,7 +15,6 @@ Write options: `branch`; `overwrite-mode`, `static` (all rows are replaced, or t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -34,6 +33,7 @@ from pyspark.sql.types import StructField, StructType
 from frazil import _core
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
+from frazil.spark import wire
 from frazil.spark.jobs.target import HANDLE
 from frazil.spark.lanes.arrow import rows_of
 from frazil.spark.reading.options import KNOWN, scan_of
@@ -213,7 +213,7 @@ def _with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
     if not schema.fields or "path" not in kept:
         return schema
     first, *others = schema.fields
-    metadata = {**(first.metadata or {}), _KEPT: json.dumps(kept, sort_keys=True)}
+    metadata = {**(first.metadata or {}), _KEPT: wire.text_of(dict(sorted(kept.items())))}
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
 
 
@@ -222,4 +222,4 @@ def _options(options: Mapping[str, str], schema: StructType) -> Mapping[str, str
     if options:
         return options
     kept = next((field.metadata[_KEPT] for field in schema if _KEPT in (field.metadata or {})), None)
-    return options if kept is None else dict(json.loads(kept))
+    return options if kept is None else wire.options_of(kept)

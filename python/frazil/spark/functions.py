@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import json
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -26,6 +25,7 @@ from pyspark.sql import types as st
 
 from frazil import transforms
 from frazil.exceptions import InvalidInputError
+from frazil.spark import wire
 from frazil.spark.workers.remote import on_executors_each
 
 __all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
@@ -104,7 +104,7 @@ class TransformTexts:
         """The transformed values. pandas, which Spark gives here, has no integers that may be null, nor all times."""
         import pandas as pd
 
-        parsed = [json.loads(text, parse_float=Decimal).get("v") for text in texts]
+        parsed = [wire.decimal_value(text) for text in texts]
         array = _array_of(parsed, types.iloc[0]) if parsed else pa.array([], pa.int32())
         return pd.Series(self._transform(array).to_pylist(), dtype=object)
 

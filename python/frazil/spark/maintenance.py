@@ -5,7 +5,6 @@ The driver plans and commits; executors read and write. Arguments and results ar
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 from frazil import _core
 from frazil.exceptions import FrazilError
 from frazil.maintain import Compacted, OrphanFiles, RewrittenDeletes
+from frazil.requests.maintenance import perform, read_answer
 from frazil.spark.jobs.job import unless_committed
 from frazil.spark.jobs.parts import PartRows, PartsJob, spark_failures
 
@@ -34,8 +34,7 @@ def compact(spark: SparkSession, table: _core.Table, options: Mapping[str, Any])
     Raises:
         FrazilError: As `Maintain.compact`; what Spark says of executors that died is a `StoreError`.
     """
-    newest, text = table.maintain("plan_compact", json.dumps(dict(options)))
-    planned = json.loads(text)
+    newest, planned = perform(table, "plan_compact", options)
     counted, groups = Compacted(**planned["counted"]), planned["groups"]
     if options["dry_run"] or not groups:
         return newest, counted
@@ -89,7 +88,7 @@ class _Compaction:
         parts = [
             {**self._order, "part": part, "roll_at": group["roll_at"]} for group in groups for part in group["parts"]
         ]
-        messages = [json.loads(text) for text in _run(job, parts)]
+        messages = _run(job, parts)
         removed = [group["removed"] for group in groups]
         arguments = {**self._commit, "snapshot": self._snapshot, "removed": removed, "messages": messages}
         self.table, self._last = _commit(job, "commit_compact", arguments, Compacted)
@@ -108,13 +107,12 @@ def rewrite_position_deletes(
     Raises:
         FrazilError: As `Maintain.rewrite_position_deletes`; what Spark says of executors that died is a `StoreError`.
     """
-    newest, text = table.maintain("plan_rewrite_position_deletes", json.dumps(dict(options)))
-    planned = json.loads(text)
+    newest, planned = perform(table, "plan_rewrite_position_deletes", options)
     if options["dry_run"] or not planned["parts"]:
         return newest, RewrittenDeletes(**planned["counted"])
     job = PartsJob(spark, newest, "rewrite_position_deletes_part")
     snapshot = planned["snapshot"]
-    messages = [json.loads(text) for text in _run(job, [{**part, "snapshot": snapshot} for part in planned["parts"]])]
+    messages = _run(job, [{**part, "snapshot": snapshot} for part in planned["parts"]])
     removed = [part["deletes"] for part in planned["parts"]]
     arguments = {
         **{name: options[name] for name in _COMMIT},
@@ -136,16 +134,14 @@ def remove_orphan_files(
     Raises:
         FrazilError: As `Maintain.remove_orphan_files`; what Spark says of executors that died is a `StoreError`.
     """
-    _, text = table.maintain("plan_orphans", json.dumps(dict(options)))
-    planned = json.loads(text)
+    _, planned = perform(table, "plan_orphans", options)
     # One time for all who list.
     asked = {**options, "older_than_ms": planned["older_than_ms"]}
     folders = [{**asked, "folders": chunk} for chunk in _chunks(planned["folders"], _FOLDERS)]
     listing = PartRows(spark, table, "list_part", "path")
     # What is listed is kept: metadata that is read later knows all of it that was committed.
     with listing.rows(folders, planned["rows"]) as listed:
-        newest, text = table.maintain("plan_reachable", json.dumps(asked))
-        planned = json.loads(text)
+        newest, planned = perform(table, "plan_reachable", asked)
         manifests = [{**asked, "manifests": chunk} for chunk in _chunks(planned["manifests"], _MANIFESTS)]
         reading = PartRows(spark, newest, "reachable_part", "prefix")
         with reading.rows(manifests, planned["rows"]) as reachable:
@@ -158,8 +154,8 @@ def remove_orphan_files(
                     conflicts = [row.prefix for row in same.collect()]
                 found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
     arguments = {**asked, "files": sorted(row.path for row in found), "conflicts": conflicts}
-    newest, text = newest.maintain("delete_orphans", json.dumps(arguments))
-    return newest, OrphanFiles(**json.loads(text))
+    newest, done = perform(newest, "delete_orphans", arguments)
+    return newest, OrphanFiles(**done)
 
 
 def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
@@ -173,16 +169,16 @@ def _commit(
 ) -> tuple[_core.Table, _Result]:
     """Commits, from the version that was planned: what is assumed is told by that one."""
     with unless_committed(job.give_up):
-        table, text = job.table.maintain(step, json.dumps(dict(arguments)))
+        table, done = perform(job.table, step, arguments)
     job.committed()
-    return table, result(**json.loads(text))
+    return table, result(**done)
 
 
-def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Does the parts.
+def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Does the parts; gives the answers.
 
     Raises:
         StoreError: Spark gave up.
     """
     with spark_failures("Nothing was committed, and what they wrote is removed"):
-        return job.run(parts)
+        return [read_answer(text) for text in job.run(parts)]

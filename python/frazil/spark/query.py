@@ -24,12 +24,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
-from frazil.spark.lanes.native import Engine, changed_setting, place_for_spark, quoted
-from frazil.spark.planning.executors import Planning
+from frazil.spark.lanes.native import changed_setting, place_for_spark, quoted
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.read import read_scan
 from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals

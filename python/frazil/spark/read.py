@@ -11,12 +11,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil.arguments import At
+from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.spark.lanes.arrow import arrow_lane, pack_from
-from frazil.spark.lanes.native import Dealt, Engine, all_to_arrow, deal, read_group
-from frazil.spark.planning.executors import Planning, deal_out, read_parts
+from frazil.spark.lanes.native import Dealt, all_to_arrow, deal, read_group
+from frazil.spark.planning.executors import deal_out, read_parts
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.reading.options import scan_of
 from frazil.spark.types import spark_schema

@@ -5,17 +5,17 @@ What is small the driver does itself, which takes no job of Spark's: see the set
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil._core import CommitMessage
+from frazil.capabilities import supports
 from frazil.expr import Predicate
-from frazil.row_changes import merge_change, update_change
+from frazil.requests import rows as row_requests
+from frazil.requests.rows import RowChange
 from frazil.spark.changes.job import ChangeJob, change_rows
 from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
 from frazil.spark.jobs.job import Job
@@ -67,7 +67,7 @@ def merge(
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
     """
-    change = merge_change(
+    change = row_requests.merge_change(
         on,
         when_matched_update,
         when_matched_delete,
@@ -141,7 +141,7 @@ def delete(
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _by_files(spark, writable(table), {"change": "delete", "where": str(where)}, job)
+    _by_files(spark, writable(table), row_requests.delete(where), job)
 
 
 def update(
@@ -171,23 +171,23 @@ def update(
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _by_files(spark, writable(table), update_change(where, values), job)
+    _by_files(spark, writable(table), row_requests.update_change(where, values), job)
 
 
-def _by_files(spark: SparkSession, table: Table, change: dict[str, Any], job: Job) -> None:
+def _by_files(spark: SparkSession, table: Table, change: RowChange, job: Job) -> None:
     """A change of the rows that a filter keeps: each file is a part's."""
     if job.is_done(table):
         return
     files: list[tuple[str, int]] = []
     whole: CommitMessage | None = None
-    if table.format == "iceberg":
-        whole, files = table._core.change_files(json.dumps(change), job.branch)
+    if supports(table, "row_changes_by_executors"):
+        whole, files = row_requests.find_files(table._core, change, job.branch)
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
         table._change_rows(change, None, job.branch, job.members())
         return
     payloads = [pickle.dumps(part) for part in _parts(files)]
-    change_rows(scattered(spark, payloads), ChangeJob(table, json.dumps(change), change["where"], job, whole))
+    change_rows(scattered(spark, payloads), ChangeJob(table, change, change["where"], job, whole))
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:

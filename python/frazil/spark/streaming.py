@@ -7,12 +7,12 @@ Iceberg's Spark connector does, so that a batch which Spark runs again after a f
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from frazil.exceptions import InvalidInputError
+from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
 from frazil.spark.streams.writer import check_stream_writes
@@ -56,5 +56,5 @@ def write_stream(
     register(df.sparkSession)
     options = {"path": opened.writable_location(), **handle_of(opened)}
     options |= {} if branch is None else {"branch": branch}
-    options["snapshot-properties"] = json.dumps(dict(job.properties))
+    options["snapshot-properties"] = wire.text_of(job.properties)
     return df.writeStream.format("frazil").options(**options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -12,10 +11,11 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from frazil.engines import Engine
 from frazil.expr import Predicate
+from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
-from frazil.spark.lanes.native import Engine
 from frazil.spark.types import sent_schema
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
 from frazil.spark.writing.job import Operation, WriteJob
@@ -183,5 +183,5 @@ def _by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
     if job.branch is not None:
         writer = writer.option("branch", job.branch)
     # Spark makes the names of options lower case, not their values.
-    writer = writer.option("snapshot-properties", json.dumps(dict(job.properties)))
+    writer = writer.option("snapshot-properties", wire.text_of(job.properties))
     writer.options(**handle_of(table)).save(table.writable_location())

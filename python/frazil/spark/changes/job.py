@@ -7,7 +7,6 @@ are to go if the job fails.
 from __future__ import annotations
 
 import base64
-import json
 import pickle
 import zlib
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSource
 from pyspark.sql.types import StructType
 
 from frazil._core import CommitMessage
+from frazil.requests.rows import RowChange, commit_parts, write_file_part, write_matched_part
 from frazil.spark.jobs.job import Job, attempt_number, give_up, unless_committed
 from frazil.spark.workers.errors import raised_by_workers
 from frazil.table import Table
@@ -47,7 +47,7 @@ class ChangeJob:
     """
 
     table: Table
-    change: str
+    change: RowChange
     where: str
     job: Job
     whole: CommitMessage | None = None
@@ -63,16 +63,15 @@ class ChangeJob:
         names = [*self.columns, *PLACES]
         batches = (batch.rename_columns(names) for batch in chain([first], rows))
         reader = pa.RecordBatchReader.from_batches(first.rename_columns(names).schema, batches)
-        part = json.dumps({"change": json.loads(self.change), "where": self.where})
-        return [self.table._core.write_part(part, reader, self.job.branch, task)]
+        return [write_matched_part(self.table._core, self.change, self.where, reader, self.job.branch, task)]
 
     def _write_files(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
         done: list[CommitMessage] = []
         try:
             for batch in rows:
                 for payload in batch.column(batch.schema.get_field_index("split")):
-                    part = {"change": json.loads(self.change), "files": pickle.loads(payload.as_py())}
-                    done.append(self.table._core.write_part(json.dumps(part), None, self.job.branch, task))
+                    files = pickle.loads(payload.as_py())
+                    done.append(write_file_part(self.table._core, self.change, files, self.job.branch, task))
         except BaseException:
             give_up(Table(self.table._core), done)
             raise
@@ -86,7 +85,7 @@ class ChangeJob:
             return
         every = messages if self.whole is None else [self.whole, *messages]
         with unless_committed(lambda: give_up(newest, messages)):
-            self.table._core.commit_parts(self.change, self.where, every, self.job.members(), branch=self.job.branch)
+            commit_parts(self.table._core, self.change, self.where, every, self.job.members(), self.job.branch)
 
 
 @dataclass

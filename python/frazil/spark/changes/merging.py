@@ -8,12 +8,10 @@ are inserted. The driver sees no row.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -21,8 +19,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate, col
+from frazil.requests.rows import RowChange, write_matched_part
+from frazil.requests.schemas import identifier_ids
 from frazil.schema import Field
 from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
 from frazil.spark.jobs.job import Job
@@ -130,14 +131,14 @@ class Facts:
     where: Predicate | None
 
 
-def merge_rows(df: DataFrame, table: Table, change: dict[str, Any], job: Job) -> None:
+def merge_rows(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
     """Merges a DataFrame's rows into a table at the version that it is.
 
     Raises:
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on.
     """
-    if table.format != "iceberg":
+    if not supports(table, "row_changes_by_executors"):
         _on_driver(df.toArrow(), table, change, job)
         return
     _check(df, table, change, job)
@@ -158,26 +159,25 @@ def merge_rows(df: DataFrame, table: Table, change: dict[str, Any], job: Job) ->
                 return
         matches = _matches(source, facts, table, change, job)
         clustered = _clustered(matches, source, table, change)
-        change_rows(clustered, ChangeJob(table, json.dumps(change), where, job, columns=source.names))
+        change_rows(clustered, ChangeJob(table, change, where, job, columns=source.names))
 
 
-def _on_driver(rows: pa.Table, table: Table, change: dict[str, Any], job: Job) -> None:
+def _on_driver(rows: pa.Table, table: Table, change: RowChange, job: Job) -> None:
     table._change_rows(change, rows, job.branch, job.members())
 
 
-def _check(df: DataFrame, table: Table, change: dict[str, Any], job: Job) -> None:
+def _check(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
     """Refuses what does not fit by columns and types, before Spark computes anything."""
     rows = df.limit(0).toArrow()
     for name, type_ in zip(PLACES, (pa.string(), pa.int64(), pa.bool_()), strict=True):
         rows = rows.append_column(name, pa.array([], type_))
-    part = json.dumps({"change": change, "where": "true"})
-    table._core.write_part(part, rows, job.branch, 0)
+    write_matched_part(table._core, change, "true", rows, job.branch, 0)
 
 
 def _keys(table: Table, on: Sequence[str] | None) -> list[Key]:
     if on is not None:
         return [_named(table.schema.fields, tuple(name.split(".")), name) for name in on]
-    ids = json.loads(table.schema.to_json()).get("identifier-field-ids", [])
+    ids = identifier_ids(table.schema._core)
     by_id = {key.field.id: key for key in _every(table.schema.fields, ())}
     return [by_id[id_] for id_ in ids]
 
@@ -276,7 +276,7 @@ def _equal(source: Source) -> Column:
     return reduce(Column.__and__, pairs)
 
 
-def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any], job: Job) -> DataFrame:
+def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job: Job) -> DataFrame:
     """The source's columns and the places: a row for each match, each row that is inserted and each that is missing."""
     spark = source.rows.sparkSession
     broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")
@@ -314,7 +314,7 @@ def _matches(source: Source, facts: Facts, table: Table, change: dict[str, Any],
     return reduce(DataFrame.unionAll, frames)
 
 
-def _clustered(matches: DataFrame, source: Source, table: Table, change: dict[str, Any]) -> DataFrame:
+def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChange) -> DataFrame:
     """All matches of a file together; rows that are inserted as the table's partitions are."""
     file = f.col(quoted(_FILE))
     if change["insert"] is None:

@@ -13,6 +13,7 @@ from pyspark import TaskContext
 
 from frazil import arguments
 from frazil._core import CommitMessage
+from frazil.capabilities import supports
 from frazil.exceptions import CommitStateUnknownError, FrazilError
 from frazil.table import Snapshot, Table
 
@@ -49,7 +50,7 @@ class Job:
 
 def history(table: Table, branch: str | None) -> list[Snapshot]:
     """The snapshots of a branch, newest first; of one that is not there yet, those of `main`, where it will begin."""
-    if table.format == "paimon":
+    if not supports(table, "snapshot_parents"):
         return list(table.snapshots)[::-1]
     by_id = {snapshot.id: snapshot for snapshot in table.snapshots}
     if branch is not None and branch in table.refs:

@@ -5,11 +5,11 @@ Source: Java's `CoreOptions`; `docs/guide/paimon.md` tells what follows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frazil.spark import wire
 from frazil.table import Table
 
 __all__ = ["PaimonKind"]
@@ -42,8 +42,8 @@ class PaimonKind:
 
     @classmethod
     def _of(cls, schema: Mapping[str, Any]) -> PaimonKind:
-        options = {name: value.lower() for name, value in json.loads(schema["options"]).items()}
-        keyed, engine = bool(json.loads(schema["primary_keys"])), options.get("merge-engine", "deduplicate")
+        options = {name: value.lower() for name, value in wire.json_member(schema["options"]).items()}
+        keyed, engine = bool(wire.json_member(schema["primary_keys"])), options.get("merge-engine", "deduplicate")
         hiding = options.get("deletion-vectors.enabled") == "true" or engine == "first-row"
         return cls(
             keyed=keyed,

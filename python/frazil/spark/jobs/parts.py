@@ -8,7 +8,6 @@ A worker that dies Spark starts anew by itself.
 from __future__ import annotations
 
 import contextlib
-import json
 import pickle
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ from pyspark.sql import functions as f
 
 from frazil import _core
 from frazil.exceptions import FrazilError, StoreError
+from frazil.requests.maintenance import perform, perform_remotely, read_answer
 from frazil.spark.jobs.job import attempt_number
 from frazil.spark.lanes.arrow import scattered
 from frazil.spark.workers.remote import on_executors
@@ -84,7 +84,7 @@ class PartsJob:
     def give_up(self) -> None:
         """Deletes what the parts wrote and no commit took; what can't be deleted is an orphan."""
         with contextlib.suppress(FrazilError):
-            self.table.maintain("remove_files_of", json.dumps({"job": self.name}))
+            perform(self.table, "remove_files_of", {"job": self.name})
 
     def committed(self) -> None:
         """After the commit: deletes what attempts left behind that died, or that others overtook."""
@@ -178,10 +178,9 @@ class ReadRows:
 
     def _rows(self, part: Mapping[str, Any]) -> pa.RecordBatch:
         try:
-            _, text = self._table.maintain(self._step, json.dumps(part))
+            found = read_answer(perform_remotely(self._table, self._step, part))
         except FrazilError as error:
             return pa.record_batch([[None], [None], [pickle.dumps(error)]], schema=self._arrow)
-        found = json.loads(text)
         columns = [[row[0] for row in found], [row[1] for row in found], [None] * len(found)]
         return pa.record_batch(columns, schema=self._arrow)
 
@@ -205,10 +204,9 @@ class DoParts:
 
     def _do(self, part: dict[str, Any]) -> str | FrazilError:
         try:
-            _, text = self._table.maintain(self._step, json.dumps({**part, "job": self._job}))
+            return perform_remotely(self._table, self._step, {**part, "job": self._job})
         except FrazilError as error:
             return error
-        return text
 
     def _row(self, number: int, retried: bool, found: str | FrazilError) -> pa.RecordBatch:
         failed = isinstance(found, FrazilError)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 
+from frazil.spark import wire
 from frazil.table import Table, open_table
 
 __all__ = ["HANDLE", "handle_of", "writable"]
@@ -16,9 +16,8 @@ HANDLE = "table-token"
 def handle_of(table: Table) -> dict[str, str]:
     """The option with a table that can't be opened by its location alone."""
     handle = table._core.to_json()
-    members = json.loads(handle)
     # The name keeps Spark from showing it: there may be passwords in it.
-    return {HANDLE: handle} if members.get("catalog") or members.get("storage-options") else {}
+    return {HANDLE: handle} if wire.needs_handle(handle) else {}
 
 
 def writable(table: Table | str | os.PathLike[str]) -> Table:

@@ -9,7 +9,6 @@ each row, each would be elsewhere in a table that no cache of the processor hold
 from __future__ import annotations
 
 import decimal
-import json
 import posixpath
 import re
 import threading
@@ -18,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +27,10 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
 from frazil import interop
+from frazil.capabilities import format_name, supports
+from frazil.engines import Engine
 from frazil.exceptions import InternalError, InvalidInputError, UnsupportedError
+from frazil.requests.native_reads import find_native_files
 from frazil.scan import Scan
 from frazil.schema import Schema
 from frazil.spark.lanes.arrow import Splits
@@ -40,7 +42,6 @@ __all__ = [
     "MAX_FILES",
     "SCHEMES",
     "Dealt",
-    "Engine",
     "Group",
     "all_to_arrow",
     "changed_setting",
@@ -50,8 +51,6 @@ __all__ = [
     "read_group",
     "schemes_of",
 ]
-
-Engine: TypeAlias = Literal["auto", "native", "arrow"]
 
 SCHEMES = "spark.frazil.native.schemes"
 """Spark setting: where Spark may read and write itself, with commas between; `s3=s3a`: `s3a:` for `s3:`."""
@@ -169,28 +168,27 @@ def deal(spark: SparkSession, scan: Scan, engine: Engine, places: bool = False, 
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
         return all_to_arrow(scan, "asked for by engine='arrow'", pack_from)
-    if scan._table.format != "iceberg" and engine == "auto":
-        return all_to_arrow(scan, "the table is of Apache Paimon", pack_from)
+    if engine == "auto" and not supports(scan._table, "native_reads"):
+        return all_to_arrow(scan, f"the table is of {format_name(scan._table)}", pack_from)
     schemes = schemes_of(spark)
     most_deletes = _MOST_DELETES["native" if places else engine]
     most = _count(spark, MAX_FILES, _MAX_FILES), _count(spark, MAX_DELETES, most_deletes), pack_from
     refused: dict[str, str] = {}
     while True:
-        schema, text, deleted_rows, refusal, rest = scan._core.hand_over(list(schemes), refused, *most)
-        facts = json.loads(text)
-        groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in facts["groups"])
+        found = find_native_files(scan._core, list(schemes), refused, *most)
+        groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in found.groups)
         more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}
         more |= {file.path: "Spark may spell its path as that of another file" for file in _alike(groups)}
         if not more:
             break
         refused |= more
     dealt = Dealt(
-        Schema._wrap(schema),
-        facts["filter"],
+        Schema._wrap(found.schema),
+        found.filter,
         groups,
-        interop.table_of(deleted_rows),
-        rest,
-        refusal if isinstance(refusal, str) else interop.table_of(refusal),
+        interop.table_of(found.deleted),
+        found.rest,
+        found.refused if isinstance(found.refused, str) else interop.table_of(found.refused),
     )
     if engine == "native" and len(reasons := dealt.reasons):
         path, reason = (column[0].as_py() for column in reasons.columns)

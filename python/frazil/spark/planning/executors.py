@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +16,8 @@ from pyspark.sql import types as st
 
 from frazil import _core
 from frazil.arguments import At
+from frazil.capabilities import supports
+from frazil.engines import Planning
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
@@ -28,15 +29,12 @@ from frazil.table import Table, open_table
 __all__ = [
     "DRIVER_MAX_BYTES",
     "PART_BYTES_CONF",
-    "Planning",
     "deal_out",
     "plan",
     "read_parts",
     "read_tasks",
     "setting",
 ]
-
-Planning: TypeAlias = Literal["auto", "driver", "executors"]
 
 DRIVER_MAX_BYTES = "spark.frazil.planning.driver-max-bytes"
 """Spark setting: the most bytes of data manifests that `planning="auto"` lets the driver plan. Default 32 MiB."""
@@ -136,7 +134,7 @@ def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPa
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
     if not scan._core.is_of_version:
-        if planning == "executors" and scan._table.format == "paimon":
+        if planning == "executors" and not supports(scan._table, "planning_by_executors"):
             raise UnsupportedError(
                 "executors plan scans of Apache Iceberg's tables only",
                 hint="Write planning='driver', or leave it out",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from frazil.capabilities import supports
 from frazil.spark.planning.executors import setting
 from frazil.table import Table
 
@@ -32,7 +33,7 @@ def keep_plans(spark: SparkSession, table: Table) -> dict[str, str]:
         InvalidInputError: The setting is no number of bytes.
     """
     folder = _folder(spark)
-    if folder is None or table.format != "iceberg":
+    if folder is None or not supports(table, "plan_cache"):
         return {}
     most_bytes = setting(spark, CACHE_BYTES_CONF, _CACHE_BYTES)
     _SCANS[folder, table.location] += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from frazil.arguments import At
 from frazil.exceptions import InvalidInputError, NotFoundError
 from frazil.expr import Predicate
 from frazil.scan import Scan
+from frazil.spark import wire
 from frazil.table import Table
 
 __all__ = ["CHANGES", "KNOWN", "PACKING", "VERSIONS", "integer", "scan_of"]
@@ -67,10 +67,9 @@ def _columns(options: Mapping[str, str]) -> list[str] | None:
     if not text.lstrip().startswith("["):
         return [name.strip() for name in text.split(",")]
     try:
-        names = json.loads(text)
+        return wire.names_of(text)
     except ValueError as error:
         raise InvalidInputError(f"option 'columns' is no JSON list: {error}") from error
-    return list(names)
 
 
 def _since(options: Mapping[str, str]) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError, NotFoundError, UnsupportedError
 from frazil.scan import Scan, Split
 from frazil.spark.jobs.paimon_kind import PaimonKind
@@ -52,7 +53,7 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
         InvalidInputError: An option is wrong.
         UnsupportedError: An option needs a newer PySpark, or is not there for tables of Apache Paimon.
     """
-    if table.format == "paimon":
+    if not supports(table, "streams_of_appends"):
         _check_paimon(table, given)
     limited = [name for name in (_MAX_FILES, _MAX_ROWS) if name in given]
     if limits is None:
@@ -103,7 +104,7 @@ class _Reader(DataSourceStreamReader):
         self._table = table
         self._schema = scan.schema
         self._options = {name: value for name, value in options.items() if name not in (*STREAM_OPTIONS, "path")}
-        self._commits = Commits(options.get("branch")) if table.format == "iceberg" else PaimonCommits(None)
+        self._commits = Commits(options.get("branch")) if supports(table, "snapshot_parents") else PaimonCommits(None)
         self._from_ms = _least(options, FROM, 0)
         self._skipped = {kind for kind, name in _SKIP.items() if _truth(options, name)}
         self._max_files, self._max_rows = _least(options, _MAX_FILES, 1), _least(options, _MAX_ROWS, 1)

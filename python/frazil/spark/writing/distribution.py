@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from frazil.capabilities import supports
 from frazil.exceptions import InvalidInputError
 from frazil.schema import Field, PartitionField, SortField
 from frazil.spark import functions as ff
@@ -38,7 +39,7 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
         raise InvalidInputError(
             f"'{mode}' is no distribution", hint=f"It is one of {', '.join(get_args(Distribution))}"
         )
-    if mode == "none" or table.format != "iceberg":
+    if mode == "none" or not supports(table, "distribution_modes"):
         return df
     sources = _given(df, table)
     partition = _partition(table, sources)
@@ -79,7 +80,7 @@ def _partition(table: Table, sources: Mapping[int, tuple[Column, Field]]) -> lis
 
 
 def _mode(table: Table) -> str:
-    if table.format != "iceberg":
+    if not supports(table, "distribution_modes"):
         return "none"
     given = table.properties.get(PROPERTY)
     if given is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from frazil._core import CommitMessage
+from frazil.capabilities import format_name, supports
 from frazil.exceptions import InvalidInputError, UnsupportedError
+from frazil.spark import wire
 from frazil.spark.jobs.job import Job, give_up, unless_committed
 from frazil.spark.jobs.paimon_kind import PaimonKind
 from frazil.table import Table
@@ -36,7 +37,7 @@ class WriteJob(Job):
 
     def needs_one_writer(self, table: Table) -> bool:
         """Whether rows of a bucket should come from one task, or the driver would have to write all rows again."""
-        if table.format != "paimon" or not self.overwrites:
+        if supports(table, "independent_writers") or not self.overwrites:
             return False
         kind = PaimonKind.now(PaimonKind.by_schema(table))
         return kind.hidden and not kind.postponed
@@ -61,7 +62,7 @@ class WriteJob(Job):
         """
         if self.overwrites:
             table._check_overwrite(self.where, self.operation == "overwrite-partitions")
-        if table.format != "paimon":
+        if supports(table, "independent_writers"):
             return
         self.check_branch(table)
         # No rows make no file, but are refused where one writer has to see all.
@@ -73,9 +74,9 @@ class WriteJob(Job):
         Raises:
             UnsupportedError: It is one of a table of Apache Paimon.
         """
-        if table.format == "paimon" and self.branch is not None:
+        if self.branch is not None and not supports(table, "branch_writes_by_executors"):
             raise UnsupportedError(
-                "branches of tables of Apache Paimon can't be changed by Spark's tasks yet",
+                f"branches of tables of {format_name(table)} can't be changed by Spark's tasks yet",
                 {"table": table.location},
                 "Call the table's own methods on the driver",
             )
@@ -102,6 +103,6 @@ def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
         operation = "overwrite-partitions" if mode == "dynamic" else "overwrite"
     named = SUMMARY_PREFIX
     properties = {name[len(named) :]: text for name, text in options.items() if name.lower().startswith(named)}
-    properties |= json.loads(given.get("snapshot-properties", "{}"))
+    properties |= wire.options_of(given.get("snapshot-properties", "{}"))
     job = WriteJob.named(given.get("branch"), properties, given.get("job-id"))
     return replace(job, operation=operation, where=where)

@@ -21,10 +21,12 @@ from pyspark.sql import types as st
 
 from frazil import _core
 from frazil._core import CommitMessage
+from frazil.capabilities import format_name, supports
+from frazil.engines import Engine
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
 from frazil.spark import functions as ff
-from frazil.spark.lanes.native import Engine, changed_setting, place_for_spark, quoted
+from frazil.spark.lanes.native import changed_setting, place_for_spark, quoted
 from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import ordering
 from frazil.table import Table
@@ -110,8 +112,8 @@ def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
 
 def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
     """Why Spark's writer can't write the rows."""
-    if table.format != "iceberg":
-        yield "the table is of Apache Paimon"
+    if not supports(table, "native_writes"):
+        yield f"the table is of {format_name(table)}"
         return
     yield from _of_properties(table.properties)
     folder = table._core.job_folder("x")
