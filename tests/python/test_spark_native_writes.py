@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import frazil as fz
-from frazil.spark.lanes.native import changed_setting
+from frazil.spark.settings import changed_setting
 from frazil.spark.writing import native as native_write
 
 pytestmark = pytest.mark.spark

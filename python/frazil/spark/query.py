@@ -29,10 +29,12 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
-from frazil.spark.lanes.native import changed_setting, place_for_spark, quoted
+from frazil.spark.columns import quoted
+from frazil.spark.lanes.spark_paths import place_for_spark
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.read import read_scan
 from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals
+from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 

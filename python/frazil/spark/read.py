@@ -16,8 +16,9 @@ from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.spark.lanes.arrow import arrow_lane, pack_from
-from frazil.spark.lanes.native import Dealt, all_to_arrow, deal, read_group
-from frazil.spark.planning.executors import deal_out, read_parts
+from frazil.spark.lanes.assignment import LaneAssignment, all_to_arrow, assign_lanes
+from frazil.spark.lanes.native import read_group
+from frazil.spark.planning.executors import parts_for_executors, read_parts
 from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.reading.options import scan_of
 from frazil.spark.types import spark_schema
@@ -70,15 +71,15 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
     schema = spark_schema(scan.schema)
     if engine == "native" and planning == "executors":
         raise InvalidInputError("what executors plan, Frazil reads: engine='native' needs planning='driver'")
-    parts = None if engine == "native" else deal_out(spark, scan, planning)
+    parts = None if engine == "native" else parts_for_executors(spark, scan, planning)
     if parts is not None:
         rows = read_parts(spark, scan, parts)
     else:
         # What engine="native" leaves over is an error, which names a file.
-        dealt = deal(spark, scan, engine, pack_from=None if engine == "native" else pack_from(spark))
-        frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema)]
-        if len(dealt.rest) or not frames:
-            frames.append(arrow_lane(spark, dealt.rest, schema))
+        assigned = assign_lanes(spark, scan, engine, pack_from=None if engine == "native" else pack_from(spark))
+        frames = [frame for group in assigned.groups for frame in read_group(spark, assigned, group, schema)]
+        if len(assigned.rest) or not frames:
+            frames.append(arrow_lane(spark, assigned.rest, schema))
         rows = reduce(DataFrame.unionAll, frames)
     return rows if scan.row_limit is None else rows.limit(scan.row_limit)
 
@@ -91,11 +92,13 @@ class Lanes:
             and deleted rows are left out by a join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
     """
 
-    def __init__(self, dealt: Dealt) -> None:
+    def __init__(self, assigned: LaneAssignment) -> None:
         schema = pa.schema([("file_path", pa.string()), ("lane", pa.string()), ("reason", pa.string())])
-        rows = [(file.path, "ND" if group.has_deletes else "N", None) for group in dealt.groups for file in group.files]
+        rows = [
+            (file.path, "ND" if group.has_deletes else "N", None) for group in assigned.groups for file in group.files
+        ]
         native = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
-        reasons = dealt.reasons
+        reasons = assigned.reasons
         arrow = reasons.add_column(1, "lane", pa.repeat("A", len(reasons)))
         self.files = pa.concat_tables([native, arrow.cast(schema)])
 
@@ -131,6 +134,6 @@ def explain(
     else:
         opened = table if isinstance(table, Table) else open_table(table)
         scan = scan_of(opened, options or {}, filter, select, at)
-    if engine != "native" and deal_out(spark, scan, planning) is not None:
+    if engine != "native" and parts_for_executors(spark, scan, planning) is not None:
         return Lanes(all_to_arrow(scan, "executors plan it"))
-    return Lanes(deal(spark, scan, engine))
+    return Lanes(assign_lanes(spark, scan, engine))

@@ -21,7 +21,7 @@ from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFA
 from frazil.spark.jobs.job import Job
 from frazil.spark.jobs.target import writable
 from frazil.spark.lanes.arrow import scattered
-from frazil.spark.planning.executors import setting
+from frazil.spark.settings import setting
 from frazil.table import Table
 
 __all__ = ["delete", "merge", "update", "upsert"]

@@ -26,10 +26,10 @@ from frazil.requests.rows import RowChange, write_matched_part
 from frazil.requests.schemas import identifier_ids
 from frazil.schema import Field
 from frazil.spark.changes.job import PLACES, ChangeJob, change_rows
+from frazil.spark.columns import quoted
 from frazil.spark.jobs.job import Job
-from frazil.spark.lanes.native import quoted
-from frazil.spark.planning.executors import setting
 from frazil.spark.reading.places import Placed, read_placed
+from frazil.spark.settings import setting
 from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import partition_columns
 from frazil.table import Table

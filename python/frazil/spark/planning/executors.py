@@ -22,6 +22,7 @@ from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.scan import PART_BYTES, PlanPart, Scan, Split
 from frazil.spark.lanes.arrow import ReadTasks, no_rows, scattered, with_unknown_size
+from frazil.spark.settings import setting
 from frazil.spark.types import spark_schema
 from frazil.spark.workers.remote import on_executors
 from frazil.table import Table, open_table
@@ -29,11 +30,10 @@ from frazil.table import Table, open_table
 __all__ = [
     "DRIVER_MAX_BYTES",
     "PART_BYTES_CONF",
-    "deal_out",
+    "parts_for_executors",
     "plan",
     "read_parts",
     "read_tasks",
-    "setting",
 ]
 
 DRIVER_MAX_BYTES = "spark.frazil.planning.driver-max-bytes"
@@ -129,7 +129,7 @@ def read_tasks(tasks: DataFrame) -> DataFrame:
     return _read(tasks.sparkSession, tasks.select("split"), reader, int(facts[_READERS]))
 
 
-def deal_out(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPart] | None:
+def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPart] | None:
     """The parts that executors shall plan; None if the driver shall plan."""
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
@@ -176,22 +176,6 @@ def _read(spark: SparkSession, splits: DataFrame, reader: Split, readers: int) -
     # Adaptive execution leaves partitions alone whose number was asked for; others, being small, it would join.
     rows = splits.repartition(readers).mapInArrow(on_executors(ReadTasks(reader), "ReadPlanned"), schema)
     return with_unknown_size(spark, rows, schema)
-
-
-def setting(spark: SparkSession, name: str, default: int, of: str = "bytes") -> int:
-    """The value of a setting that is a number.
-
-    Raises:
-        InvalidInputError: It is none.
-    """
-    text = spark.conf.get(name, str(default))
-    try:
-        value = int(text or "")
-    except ValueError as error:
-        raise InvalidInputError(f"setting {name} must be a number of {of}, not '{text}'") from error
-    if value < 0:
-        raise InvalidInputError(f"setting {name} must not be negative")
-    return value
 
 
 class PlanOnExecutors:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from frazil.capabilities import supports
-from frazil.spark.planning.executors import setting
+from frazil.spark.settings import setting
 from frazil.table import Table
 
 __all__ = ["CACHE_BYTES_CONF", "keep_plans"]

@@ -10,9 +10,11 @@ from pyspark.sql import functions as f
 
 from frazil.expr import col
 from frazil.scan import Scan
+from frazil.spark.columns import quoted
 from frazil.spark.lanes.arrow import arrow_lane, pack_from
-from frazil.spark.lanes.native import deal, quoted, read_group
-from frazil.spark.planning.executors import deal_out, read_parts
+from frazil.spark.lanes.assignment import assign_lanes
+from frazil.spark.lanes.native import read_group
+from frazil.spark.planning.executors import parts_for_executors, read_parts
 from frazil.spark.types import spark_schema
 from frazil.table import Table
 
@@ -65,19 +67,19 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
         at: A branch.
     """
     with_places = table.scan(filter, [*select, "_file", "_pos"], at=at)
-    parts = deal_out(spark, with_places, "auto")
+    parts = parts_for_executors(spark, with_places, "auto")
     if parts is not None:
         return Placed(read_parts(spark, with_places, parts))
     scan = table.scan(filter, list(select), at=at)
-    dealt = deal(spark, scan, "auto", places=True, pack_from=pack_from(spark))
-    rest = dealt.reasons["file_path"].unique().to_pylist() if dealt.groups else []
-    if not dealt.groups or len(rest) > _MOST_NAMED:
+    assigned = assign_lanes(spark, scan, "auto", places=True, pack_from=pack_from(spark))
+    rest = assigned.reasons["file_path"].unique().to_pylist() if assigned.groups else []
+    if not assigned.groups or len(rest) > _MOST_NAMED:
         return Placed(_by_arrow(spark, with_places))
     schema = spark_schema(with_places.schema)
-    frames = [frame for group in dealt.groups for frame in read_group(spark, dealt, group, schema, places=True)]
+    frames = [frame for group in assigned.groups for frame in read_group(spark, assigned, group, schema, places=True)]
     if rest:
         frames.append(_by_arrow(spark, with_places.where(col("_file").is_in(rest))))
-    files = [file for group in dealt.groups for file in group.files]
+    files = [file for group in assigned.groups for file in group.files]
     paths = {spelled: file.path for file in files for spelled in file.spellings}
     return Placed(reduce(DataFrame.unionAll, frames), paths, rest)
 

@@ -26,7 +26,9 @@ from frazil.engines import Engine
 from frazil.exceptions import FrazilError, InvalidInputError, UnsupportedError
 from frazil.schema import Field, PartitionField
 from frazil.spark import functions as ff
-from frazil.spark.lanes.native import changed_setting, place_for_spark, quoted
+from frazil.spark.columns import quoted
+from frazil.spark.lanes.spark_paths import place_for_spark
+from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import ordering
 from frazil.table import Table

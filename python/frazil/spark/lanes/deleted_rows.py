@@ -1,0 +1,76 @@
+"""Deleted rows, left out by a join with those that Spark reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from frazil.exceptions import InternalError
+from frazil.spark.columns import selected
+from frazil.spark.lanes.assignment import File, LaneAssignment
+from frazil.spark.lanes.path_numbers import PathNumbers
+
+__all__ = ["without_deleted"]
+
+
+# Of the number of 64 rows in their file, below that of the file.
+_WORD_BITS = 34
+
+
+# Columns beside those of the table.
+_FILE, _PATH, _POSITION, _WORD, _BIT, _MASK = (
+    f"__frazil_{name}" for name in ("file", "path", "position", "word", "bit", "mask")
+)
+
+
+def without_deleted(
+    spark: SparkSession,
+    assigned: LaneAssignment,
+    rows: DataFrame,
+    columns: Sequence[str | Column],
+    files: Sequence[File],
+) -> DataFrame:
+    """Columns of the rows that are not deleted: of each 64 rows of a file, a mask tells which ones are.
+
+    File and place of the 64 rows are in one long. Spark computes the file's number from its path, and may spell that in
+    several ways.
+    """
+    numbers = PathNumbers(path for file in files for path in file.spellings)
+    most = max(len(file.spellings) for file in files)
+    numbered = [(file.number, file.spellings) for file in files if file.number is not None]
+    deleted = [
+        _renumbered(
+            assigned.deleted, {number: numbers.by_path[paths[i]] for number, paths in numbered if i < len(paths)}
+        )
+        for i in range(most)
+    ]
+    # Two steps, so that the path is hashed once: Spark computes again what it can put in place of a column.
+    places = [
+        f"{numbers.of('_metadata.file_path')} as {_FILE}",
+        f"_metadata.file_path as {_PATH}",
+        f"_metadata.row_index as {_POSITION}",
+    ]
+    word = f"shiftleft(cast({numbers.checked(_FILE, _PATH)} as bigint), {_WORD_BITS}) | shiftright({_POSITION}, 6)"
+    entries = pa.concat_tables(deleted)
+    if pc.count_distinct(entries[_WORD]).as_py() != len(entries):
+        raise InternalError("rows of two files are deleted under one number")
+    rows = selected(spark, rows, [*columns, *places])
+    rows = rows.selectExpr("*", f"{word} as {_WORD}", f"cast({_POSITION} & 63L as int) as {_BIT}")
+    rows = rows.join(f.broadcast(spark.createDataFrame(entries)), _WORD, "left")
+    return rows.where(f"{_MASK} is null or (shiftright({_MASK}, {_BIT}) & 1L) = 0L")
+
+
+def _renumbered(deleted: pa.Table, numbers: Mapping[int, int]) -> pa.Table:
+    """Deleted rows with other numbers of files; those of other files go."""
+    by_number = pa.array([numbers.get(i) for i in range(max(numbers) + 1)], pa.int64())
+    old = pc.shift_right(deleted.column("word"), _WORD_BITS)
+    known = pc.less(old, len(by_number))
+    new = by_number.take(old.filter(known))
+    place = pc.bit_wise_and(deleted.column("word").filter(known), (1 << _WORD_BITS) - 1)
+    words = pc.bit_wise_or(pc.shift_left(new, _WORD_BITS), place)
+    renumbered = pa.table({_WORD: words, _MASK: deleted.column("mask").filter(known)})
+    return renumbered.filter(pc.is_valid(words))
