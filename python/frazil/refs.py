@@ -26,11 +26,11 @@ class Ref(NamedTuple):
 
     Attributes:
         name: Its name.
-        snapshot_id: The snapshot it points at.
+        snapshot_id: The id of its snapshot.
         type: `branch` or `tag`.
-        min_snapshots_to_keep: Of a branch: how many snapshots expiry keeps; None is the table's default.
-        max_snapshot_age_ms: Of a branch: how old snapshots may get; None is the table's default.
-        max_ref_age_ms: How old the reference may get; None is the table's default.
+        min_snapshots_to_keep: For a branch: the number of snapshots that expiry keeps. None is the table's default.
+        max_snapshot_age_ms: For a branch: the largest age of its snapshots. None is the table's default.
+        max_ref_age_ms: The largest age of the reference. None is the table's default.
     """
 
     name: str
@@ -43,9 +43,10 @@ class Ref(NamedTuple):
 
 @checked
 class RefChanges:
-    """The verbs that change branches and tags: each returns the same object, so that they chain.
+    """The methods that change branches and tags. Each returns the same object, so calls can be chained.
 
-    What is made `at=None` is made at the current snapshot. Ages are milliseconds or a `datetime.timedelta`.
+    With `at=None`, new branches and tags refer to the current snapshot. Ages are milliseconds or a
+    `datetime.timedelta`.
     """
 
     def __init__(self, submit: Callable[[Evolution], object]) -> None:
@@ -60,14 +61,14 @@ class RefChanges:
         max_snapshot_age_ms: int | dt.timedelta | None = None,
         max_ref_age_ms: int | dt.timedelta | None = None,
     ) -> Self:
-        """Makes a branch.
+        """Creates a branch.
 
         Args:
             name: Its name.
-            at: The version it begins at: a snapshot's id, a branch or tag, or a point in time.
-            min_snapshots_to_keep: How many of its snapshots expiry keeps.
-            max_snapshot_age_ms: How old its snapshots may get.
-            max_ref_age_ms: How old the branch may get.
+            at: The version where it starts: a snapshot's id, a branch or tag, or a point in time.
+            min_snapshots_to_keep: The number of its snapshots that expiry keeps.
+            max_snapshot_age_ms: The largest age of its snapshots.
+            max_ref_age_ms: The largest age of the branch.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -76,12 +77,12 @@ class RefChanges:
         return self._change(evolution.create_branch(name, at, kept))
 
     def create_tag(self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None) -> Self:
-        """Makes a tag.
+        """Creates a tag.
 
         Args:
             name: Its name.
-            at: The version it names: a snapshot's id, a branch or tag, or a point in time.
-            max_ref_age_ms: How old the tag may get.
+            at: The version that it names: a snapshot's id, a branch or tag, or a point in time.
+            max_ref_age_ms: The largest age of the tag.
 
         Raises:
             AlreadyExistsError: The name is taken.
@@ -89,7 +90,7 @@ class RefChanges:
         return self._change(evolution.create_tag(name, at, _retention(None, None, max_ref_age_ms)))
 
     def replace(self, name: str, at: At) -> Self:
-        """Lets a branch or tag name another snapshot, whether or not it descends from the old one.
+        """Makes a branch or tag refer to another snapshot, whether that descends from the old one or not.
 
         Args:
             name: The branch or tag.
@@ -101,7 +102,7 @@ class RefChanges:
         """Removes a branch or tag. Its snapshots stay until they expire.
 
         Raises:
-            NotFoundError: There is none of this name.
+            NotFoundError: The branch or tag does not exist.
             InvalidInputError: It is `main`.
         """
         return self._change(evolution.drop_ref(name))
@@ -116,14 +117,14 @@ class RefChanges:
         return self._change(evolution.rename_branch(name, to))
 
     def fast_forward(self, name: str, to: str) -> Self:
-        """Moves a branch forward to the snapshot of another reference, such as one with changes that were audited.
+        """Moves a branch forward to the snapshot of another reference, such as a branch with changes that were audited.
 
         Args:
-            name: The branch to move; it is made if it is not there.
-            to: A branch or tag whose snapshot descends from the branch's.
+            name: The branch to move. It is created if it does not exist.
+            to: A branch or tag whose snapshot descends from the branch's snapshot.
 
         Raises:
-            InvalidInputError: It does not descend from it.
+            InvalidInputError: The snapshot does not descend from the branch's.
         """
         return self._change(evolution.fast_forward(name, to))
 
@@ -135,13 +136,13 @@ class RefChanges:
         max_snapshot_age_ms: int | dt.timedelta | None = None,
         max_ref_age_ms: int | dt.timedelta | None = None,
     ) -> Self:
-        """Says what expiry keeps of a branch or tag; what is None stays as it is.
+        """Sets what expiry keeps of a branch or tag. Arguments that are None change nothing.
 
         Args:
             name: The branch or tag.
-            min_snapshots_to_keep: Of a branch: how many snapshots.
-            max_snapshot_age_ms: Of a branch: how old snapshots may get.
-            max_ref_age_ms: How old the reference may get. `main` never goes.
+            min_snapshots_to_keep: For a branch: the number of snapshots.
+            max_snapshot_age_ms: For a branch: the largest age of its snapshots.
+            max_ref_age_ms: The largest age of the reference. `main` is never removed.
         """
         kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
         return self._change(evolution.set_retention(name, kept))
@@ -153,9 +154,9 @@ class RefChanges:
 
 @checked
 class Refs(RefChanges, Mapping[str, Ref]):
-    """A table's branches and tags by name, and the verbs that change them.
+    """A table's branches and tags by name, and the methods that change them.
 
-    Each verb is one commit, after which the table is at its new version.
+    Each method is one commit, and the table is at its new version afterwards.
     """
 
     def __init__(self, table: TableHandle) -> None:

@@ -1,4 +1,4 @@
-"""Arguments of the public functions: checked, and brought to the form that the core takes."""
+"""Arguments of the public functions: checked, and converted to the form that the core takes."""
 
 from frazil.arguments.values import (
     EPOCH,

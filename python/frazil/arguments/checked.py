@@ -1,8 +1,8 @@
-"""What the public methods take, checked by what their signatures say.
+"""Checks of the arguments of public methods, by their signatures.
 
-`@checked` has every public method of a class look at its arguments before it does anything: one of another type than
-the signature says is an `InvalidInputError` that names it, and never an error from the depths. What an argument means
-is the method's business.
+`@checked` makes every public method of a class check its arguments first. An argument whose type differs from the
+signature raises an `InvalidInputError` that names it. So no error comes from deep inside the code. The method itself
+decides what an argument means.
 """
 
 from __future__ import annotations
@@ -23,50 +23,50 @@ _Check = Callable[[str, Any], Any]
 
 
 def _optional(check: _Check) -> _Check:
-    return lambda what, value: None if value is None else check(what, value)
+    return lambda argument, value: None if value is None else check(argument, value)
 
 
-def _list_of(kinds: tuple[type, ...], said: str) -> _Check:
-    def check(what: str, value: Any) -> list[Any]:
+def _list_of(kinds: tuple[type, ...], kind: str) -> _Check:
+    def check(argument: str, value: Any) -> list[Any]:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-            raise InvalidInputError(f"{what} must be a list of {said}, not {arguments.shown(value)}")
+            raise InvalidInputError(f"{argument} must be a list of {kind}, not {arguments.shown(value)}")
         items = list(value)
         for item in items:
             if not isinstance(item, kinds):
-                raise InvalidInputError(f"{what} must be {said}, not {arguments.shown(item)}")
+                raise InvalidInputError(f"{argument} must be {kind}, not {arguments.shown(item)}")
         return items
 
     return check
 
 
-def _ids(what: str, value: Any) -> list[int]:
+def _ids(argument: str, value: Any) -> list[int]:
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
-        raise InvalidInputError(f"{what} must be a list of snapshot ids, not {arguments.shown(value)}")
-    return [arguments.integer(what, id_) for id_ in value]
+        raise InvalidInputError(f"{argument} must be a list of snapshot ids, not {arguments.shown(value)}")
+    return [arguments.integer(argument, id_) for id_ in value]
 
 
-def _condition(what: str, value: Any) -> Any:
-    return value if isinstance(value, bool) else arguments.filter_text(value, what)
+def _condition(argument: str, value: Any) -> Any:
+    return value if isinstance(value, bool) else arguments.filter_text(value, argument)
 
 
-def _columns(what: str, value: Any) -> Any:
+def _columns(argument: str, value: Any) -> Any:
     if isinstance(value, bool):
         return value
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{what} must be True or a dictionary of columns, not {arguments.shown(value)}")
-    return {arguments.text(what, to): arguments.text(what, source) for to, source in value.items()}
+        raise InvalidInputError(f"{argument} must be True or a dictionary of columns, not {arguments.shown(value)}")
+    return {arguments.text(argument, to): arguments.text(argument, source) for to, source in value.items()}
 
 
-def _values(what: str, value: Any) -> Any:
+def _values(argument: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{what} must be a dictionary of columns and values, not {arguments.shown(value)}")
-    return {arguments.text(what, name): new for name, new in value.items()}
+        raise InvalidInputError(f"{argument} must be a dictionary of columns and values, not {arguments.shown(value)}")
+    return {arguments.text(argument, name): new for name, new in value.items()}
 
 
-def _version(what: str, value: Any) -> Any:
-    arguments.at_version(value, what)
+def _version(argument: str, value: Any) -> Any:
+    arguments.at_version(value, argument)
     if value is None:
-        raise InvalidInputError(f"{what}= must be a snapshot id, a branch or tag, or a datetime, not None")
+        raise InvalidInputError(f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not None")
     return value
 
 
@@ -84,20 +84,20 @@ CHECKS: dict[str, _Check] = {
     "float": arguments.real,
     "At": _version,
     "At | None": _optional(_version),
-    "str | Predicate": lambda what, value: arguments.filter_text(value, what),
-    "str | Predicate | None": _optional(lambda what, value: arguments.filter_text(value, what)),
+    "str | Predicate": lambda argument, value: arguments.filter_text(value, argument),
+    "str | Predicate | None": _optional(lambda argument, value: arguments.filter_text(value, argument)),
     "bool | str | Predicate": _condition,
     "bool | Mapping[str, str]": _columns,
     "Mapping[str, object]": _values,
-    "Mapping[str, object] | None": lambda what, value: arguments.texts(value, what),
-    "Mapping[str, str] | None": lambda what, value: arguments.texts(value, what),
-    "Sequence[str]": lambda what, value: list(arguments.columns(value, what)),
-    "Sequence[str] | None": _optional(lambda what, value: list(arguments.columns(value, what))),
-    "Iterable[str] | None": _optional(lambda what, value: list(arguments.columns(value, what))),
+    "Mapping[str, object] | None": lambda argument, value: arguments.texts(value, argument),
+    "Mapping[str, str] | None": lambda argument, value: arguments.texts(value, argument),
+    "Sequence[str]": lambda argument, value: list(arguments.columns(value, argument)),
+    "Sequence[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
+    "Iterable[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
     "Iterable[int] | None": _optional(_ids),
     "str | os.PathLike[str]": arguments.path,
     "str | os.PathLike[str] | None": _optional(arguments.path),
-    "Sequence[str | os.PathLike[str]]": lambda what, value: arguments.paths(value, what),
+    "Sequence[str | os.PathLike[str]]": lambda argument, value: arguments.paths(value, argument),
     "Iterable[_core.CommitMessage]": _list_of((_core.CommitMessage,), "messages of writers"),
     "Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask]": _list_of(
         (_core.DataFile, _core.DeleteFile, _core.ScanTask), "files or tasks of a scan"
@@ -107,23 +107,23 @@ CHECKS: dict[str, _Check] = {
     "SparkSession | None": _optional(arguments.session),
     "Path": arguments.column_path,
     "Path | None": _optional(arguments.column_path),
-    # What these may be the method itself knows.
+    # The method itself checks these.
     "int | dt.timedelta | None": _as_is,
     "dt.datetime | dt.timedelta | None": _as_is,
     "Any": _as_is,
     "object": _as_is,
     "Planning": _as_is,
 }
-"""By the text of the annotation: gives the argument in the form that the method takes, or refuses it."""
+"""Checks by the text of the annotation. Each returns the argument in the form that the method takes, or refuses it."""
 
 
 def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _Function:
-    """A function that checks its arguments, by the checks that are known of their annotations."""
+    """A function that checks its arguments, if a check is known for their annotations."""
     code = function.__code__
     names = code.co_varnames[: code.co_argcount]
     checks = {}
     for name, annotation in function.__annotations__.items():
-        # Quotes of either kind.
+        # Annotations can have quotes of either kind.
         check = known.get(str(annotation).replace('"', "'"), _as_is)
         if check is not _as_is:
             checks[name] = check

@@ -1,4 +1,4 @@
-"""PyIceberg's configuration: its file, its environment variables, and what follows from them for a catalog.
+"""PyIceberg's configuration: its file and environment variables, and the properties of catalogs that result.
 
 This module is not part of the public API; `frazil.catalog` reads the configuration.
 """
@@ -21,7 +21,7 @@ _USER_INFO = re.compile(r"(?<=:)[^:@/]*(?=@)|(?<=password=)[^&]*", re.IGNORECASE
 
 
 def default_catalog() -> str:
-    """The name of the catalog that is meant when none is named."""
+    """The name of the default catalog."""
     name = _configuration().get("default-catalog") or "default"
     if not isinstance(name, str):
         raise InvalidInputError("default-catalog in PyIceberg's configuration must be a text", {"found": repr(name)})
@@ -29,7 +29,7 @@ def default_catalog() -> str:
 
 
 def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The properties of a catalog: those given, and where they say nothing those configured; always with a type."""
+    """The properties of a catalog: the given ones, then those of the configuration. The result always has a type."""
     catalogs = _configuration().get("catalog") or {}
     section = catalogs.get(name.lower()) if isinstance(catalogs, dict) else catalogs
     if not isinstance(section, dict | None):
@@ -47,12 +47,12 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def without_secrets(properties: Mapping[str, str]) -> dict[str, str]:
-    """The properties as they may be shown."""
+    """The properties without secrets, for display."""
     return {k: "***" if _SECRET.search(k) else _USER_INFO.sub("***", v) for k, v in properties.items()}
 
 
 def _type_of(name: str, uri: str | None) -> str:
-    """The type that a catalog's uri tells."""
+    """The catalog's type, derived from its uri."""
     if not uri:
         return "filesystem"
     kinds = {"sqlite": "sql", "postgres": "sql", "jdbc:": "sql", "http": "rest", "thrift": "hive"}
@@ -63,7 +63,7 @@ def _type_of(name: str, uri: str | None) -> str:
 
 
 def _configuration() -> dict[str, Any]:
-    """The file's members, changed by the environment's; keys in lower case."""
+    """The file's properties, overridden by the environment. Keys are in lower case."""
     config = _file()
     for variable, value in os.environ.items():
         key = variable.lower()
@@ -88,7 +88,7 @@ def _section(config: dict[str, Any], path: list[str], variable: str) -> dict[str
 
 
 def _file() -> dict[str, Any]:
-    """The first configuration file, as PyIceberg looks for it."""
+    """The first configuration file, in the order in which PyIceberg looks for it."""
     for folder in (os.environ.get("PYICEBERG_HOME"), Path("~").expanduser(), Path.cwd()):
         if folder and (path := Path(folder) / FILE).is_file():
             read = _yaml(path)
@@ -98,7 +98,7 @@ def _file() -> dict[str, Any]:
 
 
 def _yaml(path: Path) -> dict[str, Any]:
-    """A file's members, all of them texts, by the library that PyIceberg brings or else PyYAML."""
+    """A file's properties, all of them texts. The library is PyIceberg's own, or else PyYAML."""
     text = path.read_text(encoding="utf-8")
     # Neither library has types.
     strict, plain = _library("strictyaml"), _library("yaml")
@@ -130,7 +130,7 @@ def _lower(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(section: Mapping[str, Any]) -> dict[str, str]:
-    """Members of members by dotted names."""
+    """Nested properties, by dotted names."""
     out: dict[str, str] = {}
     for key, value in section.items():
         if isinstance(value, dict):

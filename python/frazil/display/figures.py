@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Figures as text for people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def number(n: int) -> str:
 
 
 def amount(n: int, unit: str) -> str:
-    """So many of a thing: `1 file`, `2 files`."""
+    """A number with its unit: `1 file`, `2 files`."""
     return f"{n:,} {unit}" + ("" if n == 1 else "s")
 
 
@@ -47,19 +47,19 @@ def time_text(millis: float) -> str:
 
 
 def rows_kept(facts: dict[str, Any]) -> str:
-    """How many rows the files that an explanation keeps have; exact where no filter or delete takes any."""
+    """How many rows the kept files of an explanation have. The number is exact if no filter or delete removes any."""
     is_exact = facts["rows"] == 0 or (facts["filter"] in ("", "true") and not facts["deletes"]["attached"])
     rows = amount(facts["rows"], "row")
     return f"{rows if is_exact else f'At most {rows}'} in the files kept; planned in {time_text(facts['time_ms'])}."
 
 
 def plain(text: str) -> str:
-    """Text that does nothing to a terminal: names come from tables, which may hold anything."""
+    """Text without control characters. Names come from tables and may contain characters that act on a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def moment(millis: int | None) -> str | None:
-    """A time in milliseconds since the epoch."""
+    """A time, from milliseconds since the epoch."""
     if millis is None:
         return None
     try:
@@ -72,7 +72,7 @@ _MOST_COMMITS = 20
 
 
 def commit_lines(commits: list[dict[str, Any]]) -> list[str]:
-    """What each commit did, a line each; of many commits the first ones."""
+    """What each commit did, one line each. Only the first of many commits are shown."""
     lines = [f"  {commit_text(commit)}" for commit in commits[:_MOST_COMMITS]]
     if len(commits) > _MOST_COMMITS:
         lines.append(f"  and {amount(len(commits) - _MOST_COMMITS, 'commit')} more")
@@ -80,20 +80,20 @@ def commit_lines(commits: list[dict[str, Any]]) -> list[str]:
 
 
 def commit_text(commit: dict[str, Any]) -> str:
-    """What a commit did, in a line."""
+    """What a commit did, in one line."""
     name = [str(commit["snapshot_id"]), commit["operation"], moment(commit["timestamp_ms"])]
-    said = f"rows came in {amount(commit['inserts'], 'file')}"
+    text = f"rows came in {amount(commit['inserts'], 'file')}"
     if commit["change_ordinal"] is not None:
-        said += f" and went in {amount(commit['deletes'], 'file')}"
+        text += f" and went in {amount(commit['deletes'], 'file')}"
         name.insert(0, f"change {commit['change_ordinal']}")
-    return plain(f"{', '.join(part for part in name if part)}: {said}")
+    return plain(f"{', '.join(part for part in name if part)}: {text}")
 
 
 def cache_text(cache: dict[str, Any] | None) -> str:
-    """What the plan cache did, in a sentence; nothing if there is none."""
+    """What the plan cache did, in one sentence. The text is empty without a cache."""
     if cache is None:
         return ""
-    said = (
+    text = (
         f"{number(cache['served'])} of {amount(cache['read'], 'manifest')} came from the plan cache {cache['folder']}"
     )
-    return plain(said if cache["trouble"] is None else f"{said}; {cache['trouble']}")
+    return plain(text if cache["trouble"] is None else f"{text}; {cache['trouble']}")

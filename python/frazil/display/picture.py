@@ -1,7 +1,7 @@
-"""Explanations as pictures for notebooks: inline SVG, no script and nothing from elsewhere.
+"""Explanations as pictures for notebooks: inline SVG, without scripts and external resources.
 
-Colours go by `currentColor`, so that the pictures fit light and dark pages. All text is escaped: names and filters come
-from tables and users, who may have put anything into them.
+Colours use `currentColor`, so the pictures fit light and dark pages. All text is escaped, because names and filters
+come from tables and users and may contain anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FUNNEL, _STEP, _WIDTH, _CELL = 260, 34, 760, 14
 
 
 class Cell(NamedTuple):
-    """A partition or manifest, or several beside each other."""
+    """A partition or manifest, or several neighbours as one."""
 
     label: str
     kept: int
@@ -32,7 +32,7 @@ class Cell(NamedTuple):
 
 
 def explain_html(facts: dict[str, Any], manifests: pa.Table | None, files: pa.Table | None) -> str:
-    """The funnel, the clauses, and which partitions (without files: which manifests) stay."""
+    """The funnel, the clauses, and which partitions are kept. Without files it shows manifests instead."""
     parts = [f"<div><b>Scan of {_text(facts['table'])}</b></div>"]
     snapshot = "the table is empty" if facts["snapshot_id"] is None else f"snapshot {facts['snapshot_id']}"
     parts.append(f"<div>{_text(snapshot)}, filter <code>{_text(facts['filter'] or 'true')}</code></div>")
@@ -49,7 +49,7 @@ def explain_html(facts: dict[str, Any], manifests: pa.Table | None, files: pa.Ta
 
 
 def merged(cells: list[Cell], most: int = MOST_CELLS) -> list[Cell]:
-    """At most so many cells: neighbours become one."""
+    """The cells, with neighbours merged until there are no more than `most`."""
     if len(cells) <= most:
         return cells
     out = []
@@ -74,7 +74,7 @@ def _svg(height: int, title: str, inside: Iterable[str]) -> str:
 
 
 def _funnel(stages: list[dict[str, Any]]) -> str:
-    """A trapezoid for each stage, from what came in down to what stayed, to the scale of its unit."""
+    """A trapezoid for each stage, from what came in to what was kept, to the scale of its unit."""
     largest: dict[str, int] = {}
     for stage in stages:
         largest[stage["unit"]] = max(largest.get(stage["unit"], 1), stage["considered"])
@@ -101,12 +101,12 @@ def _funnel(stages: list[dict[str, Any]]) -> str:
 
 
 def _half(part: int, whole: int) -> float:
-    """Half of a width; something is never nothing."""
+    """Half of a width. Its minimum is 1 unless the part is 0."""
     return max(_FUNNEL / 2 * part / whole, 1.0) if part else 0.0
 
 
 def _strip(title: str, cells: list[Cell], unit: str) -> str:
-    """A square for each cell: full if all of it stays, hollow if all of it went."""
+    """A square for each cell: filled if all of it was kept, hollow if nothing was kept."""
     shown = merged(cells)
     columns = _WIDTH // _CELL
     squares = []
@@ -145,6 +145,6 @@ def _clauses(clauses: list[dict[str, Any]]) -> str:
     items = []
     for clause in clauses:
         used = "prunes by " + ", ".join(clause["stages"]) if clause["stages"] else "only asked of rows"
-        said = "; ".join([used, *clause["limits"]])
-        items.append(f"<li><code>{_text(clause['clause'])}</code>: {_text(said)}</li>")
+        text = "; ".join([used, *clause["limits"]])
+        items.append(f"<li><code>{_text(clause['clause'])}</code>: {_text(text)}</li>")
     return f"<ul>{''.join(items)}</ul>" if items else ""

@@ -1,4 +1,4 @@
-"""The one place that imports pyarrow. The rest of Frazil imports this package when data is about to move."""
+"""The only package that imports pyarrow. The rest of Frazil imports it when data is converted."""
 
 from frazil.interop.arrow import (
     column_of,

@@ -1,4 +1,4 @@
-"""pyarrow's objects over the memory of the core, and the other way round."""
+"""Conversion between pyarrow's objects and the core's. Both use the same memory."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["column_of", "is_table", "pandas_rows", "reader_of", "schema_of", "sc
 
 
 def schema_of(source: Any) -> pa.Schema:
-    """The pyarrow schema of anything with `__arrow_c_schema__`."""
+    """The pyarrow schema of an object with `__arrow_c_schema__`."""
     return pa.schema(source)
 
 
 def schema_of_type(type_: pa.DataType) -> pa.Schema:
-    """A schema with one column, `value`, of a type."""
+    """A schema with a single column, `value`, of a given type."""
     return pa.schema([pa.field("value", type_)])
 
 
@@ -33,15 +33,15 @@ def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
 
 
 def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
-    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive as they are."""
+    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive unchanged."""
     return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream))
 
 
 class _Pulled:
-    """The batches of a stream as pyarrow's.
+    """The batches of a stream, as pyarrow's.
 
-    A generator would end at the first error, quietly, and could not be shared by threads. pyarrow drops this object at
-    the end, even while other threads are in `__next__`, whose frames keep it alive.
+    A generator would end silently at the first error, and threads could not share it. pyarrow drops this object at the
+    end, even if other threads are in `__next__`. Their frames keep it alive.
     """
 
     def __init__(self, stream: _core.BatchStream) -> None:
@@ -57,7 +57,7 @@ class _Pulled:
 
 
 def pandas_rows(frame: pd.DataFrame) -> pa.Table:
-    """A pandas data frame's columns. An index with a name is refused: it would be lost."""
+    """A pandas data frame's columns. An index with a name is refused, because it would be lost."""
     named = [str(name) for name in frame.index.names if name is not None]
     if named:
         message = f"the index {', '.join(named)} of the data frame would not be written"
@@ -66,7 +66,7 @@ def pandas_rows(frame: pd.DataFrame) -> pa.Table:
 
 
 def column_of(array: Any) -> tuple[pa.Table, bool]:
-    """A table of one column over the memory of an array, and whether that array is chunked."""
+    """A table with one column over the memory of an array, and whether that array is chunked."""
     if not isinstance(array, (pa.Array, pa.ChunkedArray)):
         if hasattr(array, "__arrow_c_stream__"):
             array = pa.chunked_array(array)
@@ -79,10 +79,10 @@ def column_of(array: Any) -> tuple[pa.Table, bool]:
 
 
 def single(column: pa.ChunkedArray) -> pa.Array:
-    """The one array of a column made from one array; an empty one if no batch came."""
+    """The only array of a column that was made from one array. It is empty if no batch came."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def is_table(data: Any) -> bool:
-    """Whether it is a pyarrow table or record batch."""
+    """Whether an object is a pyarrow table or record batch."""
     return isinstance(data, (pa.Table, pa.RecordBatch))

@@ -16,7 +16,7 @@ _VARIANT = b"arrow.parquet.variant"
 
 
 def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows as dicts, with variants decoded at every depth."""
+    """The rows as dicts. Variants are decoded at every depth."""
     names = table.schema.names
     columns = [
         python_values(column, _is_variant(field)) for field, column in zip(table.schema, table.columns, strict=True)
@@ -27,7 +27,7 @@ def python_rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def python_values(array: pa.Array | pa.ChunkedArray, variant: bool) -> list[Any]:
-    """The values as Python objects, with variants decoded at every depth; `variant`: if it can be one, it is."""
+    """The values as Python objects. Variants are decoded at every depth. `variant` says that the array may be one."""
     if isinstance(array, pa.ChunkedArray):
         return [value for chunk in array.chunks for value in python_values(chunk, variant)]
     type_ = array.type

@@ -14,14 +14,17 @@ __all__ = ["quoted", "selected"]
 
 
 def quoted(name: str) -> str:
-    """A name as Spark takes it in expressions."""
+    """A name, quoted for Spark's SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def selected(spark: SparkSession, rows: DataFrame, columns: Sequence[str | Column]) -> DataFrame:
-    """These columns of rows. Each call of Spark is a message: a column in SQL takes one, building it takes many."""
+    """These columns of the rows.
+
+    Each call of Spark is a message. A column in SQL takes one message, but building it takes many.
+    """
     texts = [column for column in columns if isinstance(column, str)]
-    # Names are names, whatever setting they may be spelt like.
+    # A name that looks like a variable must stay as it is.
     like_settings = any("${" in text for text in texts)
     with changed_setting(spark, "spark.sql.variable.substitute", "false") if like_settings else nullcontext():
         if len(texts) == len(columns):

@@ -1,6 +1,6 @@
-"""The upkeep of tables by Spark's executors: `table.maintain.compact(spark=spark)` and its like.
+"""Maintenance of tables by Spark's executors: `table.maintain.compact(spark=spark)` and others.
 
-The driver plans and commits; executors read and write. Arguments and results are those of the verbs without Spark.
+The driver plans and commits; executors read and write. Arguments and results are those of the methods without Spark.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from frazil.spark.jobs.parts import PartRows, PartsJob, spark_failures
 
 __all__ = ["compact", "remove_orphan_files", "rewrite_position_deletes"]
 
-# Arguments of a compaction that executors need, too.
+# Arguments of a compaction that executors need too.
 _ORDER = ("strategy", "sort_by", "zorder_by", "zorder_max_output_size", "zorder_var_length_contribution")
-# So many folders or manifests to a part.
+# The number of folders or manifests in one part.
 _FOLDERS, _MANIFESTS = 8, 16
 _COMMIT = ("branch", "snapshot_properties")
 
@@ -29,10 +29,10 @@ _Result = TypeVar("_Result")
 
 
 def compact(spark: SparkSession, table: _core.Table, options: Mapping[str, Any]) -> tuple[_core.Table, Compacted]:
-    """Compacts an Iceberg table by the arguments of the core's `compact`; gives the table at its new version too.
+    """Compacts an Iceberg table, with the arguments of the core's `compact`. Also returns the table's new version.
 
     Raises:
-        FrazilError: As `Maintain.compact`; what Spark says of executors that died is a `StoreError`.
+        FrazilError: As `Maintain.compact`. Executors that died raise a `StoreError`.
     """
     newest, planned = perform(table, "plan_compact", options)
     counted, groups = Compacted(**planned["counted"]), planned["groups"]
@@ -69,7 +69,7 @@ def _check_failures(done: Compacted, most: int, first: FrazilError) -> None:
 
 
 class _Compaction:
-    """A compaction that was planned.
+    """A planned compaction.
 
     Attributes:
         table: The table after the last commit.
@@ -83,7 +83,7 @@ class _Compaction:
         self._last = Compacted(0, 0, 0, 0, 0, 0, [])
 
     def run(self, groups: Sequence[Mapping[str, Any]]) -> None:
-        """Writes groups anew and commits them."""
+        """Rewrites groups and commits them."""
         job = PartsJob(self._spark, self._planned, "compact_part")
         parts = [
             {**self._order, "part": part, "roll_at": group["roll_at"]} for group in groups for part in group["parts"]
@@ -94,7 +94,7 @@ class _Compaction:
         self.table, self._last = _commit(job, "commit_compact", arguments, Compacted)
 
     def added_to(self, done: Compacted) -> Compacted:
-        """The sum with what the last commit did."""
+        """A result plus what the last commit did."""
         counted = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "commits")
         return done._replace(**{name: getattr(done, name) + getattr(self._last, name) for name in counted})
 
@@ -102,10 +102,10 @@ class _Compaction:
 def rewrite_position_deletes(
     spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
 ) -> tuple[_core.Table, RewrittenDeletes]:
-    """Writes delete files anew by the arguments of the core's action; gives the table at its new version too.
+    """Rewrites position delete files, with the arguments of the core's action. Also returns the table's new version.
 
     Raises:
-        FrazilError: As `Maintain.rewrite_position_deletes`; what Spark says of executors that died is a `StoreError`.
+        FrazilError: As `Maintain.rewrite_position_deletes`. Executors that died raise a `StoreError`.
     """
     newest, planned = perform(table, "plan_rewrite_position_deletes", options)
     if options["dry_run"] or not planned["parts"]:
@@ -126,20 +126,20 @@ def rewrite_position_deletes(
 def remove_orphan_files(
     spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
 ) -> tuple[_core.Table, OrphanFiles]:
-    """Removes orphans by the arguments of the core's action; gives the table at its newest version too.
+    """Removes orphan files, with the arguments of the core's action. Also returns the table's newest version.
 
-    Executors list folders, then read manifests; Spark compares. Only the orphans' paths come to the driver, which
+    Executors list folders, then read manifests; Spark compares. Only the paths of orphans come to the driver, which
     deletes them.
 
     Raises:
-        FrazilError: As `Maintain.remove_orphan_files`; what Spark says of executors that died is a `StoreError`.
+        FrazilError: As `Maintain.remove_orphan_files`. Executors that died raise a `StoreError`.
     """
     _, planned = perform(table, "plan_orphans", options)
-    # One time for all who list.
+    # All executors use the same time.
     asked = {**options, "older_than_ms": planned["older_than_ms"]}
     folders = [{**asked, "folders": chunk} for chunk in _chunks(planned["folders"], _FOLDERS)]
     listing = PartRows(spark, table, "list_part", "path")
-    # What is listed is kept: metadata that is read later knows all of it that was committed.
+    # The list is made first: the metadata that is read later includes every listed file that was committed.
     with listing.rows(folders, planned["rows"]) as listed:
         newest, planned = perform(table, "plan_reachable", asked)
         manifests = [{**asked, "manifests": chunk} for chunk in _chunks(planned["manifests"], _MANIFESTS)]
@@ -159,7 +159,7 @@ def remove_orphan_files(
 
 
 def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Every so many-th item together: neighbours, which are alike, come apart."""
+    """Chunks of items. Neighbours are alike, so they go to different chunks."""
     number = -(-len(items) // size)
     return [items[first::number] for first in range(number)]
 
@@ -167,7 +167,7 @@ def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
 def _commit(
     job: PartsJob, step: str, arguments: Mapping[str, Any], result: Callable[..., _Result]
 ) -> tuple[_core.Table, _Result]:
-    """Commits, from the version that was planned: what is assumed is told by that one."""
+    """Commits on top of the version that was planned, so that its assumptions are checked."""
     with unless_committed(job.give_up):
         table, done = perform(job.table, step, arguments)
     job.committed()
@@ -175,7 +175,7 @@ def _commit(
 
 
 def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Does the parts; gives the answers.
+    """Does the parts; returns the answers.
 
     Raises:
         StoreError: Spark gave up.

@@ -1,11 +1,11 @@
-"""Queries over tables, planned twice.
+"""SQL queries over tables, which are planned twice.
 
-A query in SQL says late which columns and rows it needs: Spark pushes neither into a table that a DataFrame was already
-made of. So the query is planned once over empty tables of the same schemas, and what Spark would push into their files
-is read from that plan; then each table is read with these columns and this filter, and the query is run on them.
+A query needs few columns and rows, but Spark does not push either into a table that is already a DataFrame. So the
+query is planned once over empty tables with the same schemas. The plan shows what Spark would push into their files.
+Then each table is read with these columns and this filter, and the query runs on the result.
 
-Spark shows a plan as text, without quotes around strings. So strings are taken only where they can't be misread, and a
-filter that can't be read with certainty is left to Spark, which applies all filters anyway.
+Spark shows a plan as text, without quotes around strings. So strings are only used if they are unambiguous. A filter
+that can't be read with certainty is left to Spark, which applies all filters anyway.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["sql"]
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _WITH = re.compile(r"\s*with(\s+recursive)?\s+(?=[`\w])", re.IGNORECASE)
 _COMMENTS = re.compile(r"\A(\s+|--[^\n]*(\n|\Z)|/\*.*?\*/)+", re.DOTALL)
-# Of the first planning: nothing is cut off, and times are written as the standard has them.
+# Settings of the first planning: no text is cut off, and times are in standard form.
 _SETTINGS = {
     "spark.sql.maxMetadataStringLength": str(1 << 24),
     "spark.sql.debug.maxToStringFields": str(1 << 16),
@@ -59,14 +59,15 @@ def sql(
     planning: Planning = "auto",
     engine: Engine = "auto",
 ) -> DataFrame:
-    """Runs a query over tables, of which only the files, rows and columns are read that it needs.
+    """Runs a query over tables. Only the files, rows and columns that the query needs are read.
 
-    Spark plans the query twice: first over nothing, to see what it would push into each table, then over the tables
-    read with that. So filters prune files and manifests wherever they stand: in joins, subqueries, beside `or`.
+    Spark plans the query twice. The first plan, over empty tables, shows what Spark would push into each table. The
+    second plan reads the tables with that. So filters prune files and manifests wherever they are: in joins, in
+    subqueries, or combined with `or`.
 
     Args:
         spark: The session, classic or Connect.
-        query: A query; the tables go by these names in it, before any that Spark knows.
+        query: A query. It uses the names in `tables`, which have precedence over Spark's own tables.
         tables: Tables, their locations, or scans: of a certain version, or already filtered.
         planning: As for `read`.
         engine: As for `read`.
@@ -96,7 +97,7 @@ def _scan_of(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) 
 
 
 def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], explain: str = "") -> DataFrame:
-    """The query with names for data frames, which are seen in it alone."""
+    """Runs the query. Only the query can see the names of the data frames."""
     if not frames:
         return spark.sql(explain + query)
     slots: dict[str, Any] = {f"frazil_{i}": frame for i, frame in enumerate(frames.values())}
@@ -113,7 +114,7 @@ def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], expla
 
 
 def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[str, _Need]:
-    """What the query reads of each table; nothing of those of which that can't be told."""
+    """What the query reads of each table. Tables whose needs are unknown are left out."""
     with ExitStack() as stack:
         places: dict[str, str] = {}
         for name, scan in scans.items():
@@ -131,7 +132,7 @@ def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[s
             }
             plan = _run(spark, query, nothing, "EXPLAIN FORMATTED ").collect()[0][0]
         except PySparkException:
-            return {}  # a mistake in the query is said when it is run
+            return {}  # the query itself will raise its mistakes
     names = {place: name for name, place in places.items()}
     found = pushed_of(plan, lambda place: _schema_at(place, names, scans), string_literals(query))
     return {name: need for name in scans if (need := _together([p for p in found if names[p.location] == name]))}
@@ -142,7 +143,7 @@ def _schema_at(place: str, names: Mapping[str, str], scans: Mapping[str, Scan]) 
 
 
 def _together(scans: Sequence[Pushed]) -> _Need | None:
-    """What all scans of a table need."""
+    """What all scans of a table need together."""
     if not scans:
         return None
     columns = tuple(dict.fromkeys(column for scan in scans for column in scan.columns))
@@ -155,14 +156,14 @@ def _together(scans: Sequence[Pushed]) -> _Need | None:
 
 
 def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Planning, engine: Engine) -> DataFrame:
-    """The table's rows with all its columns, since the query may name them; those that it does not read are null."""
+    """The table's rows with all its columns, since the query may name them. Columns that it does not read are null."""
     if need is None:
         return read_scan(spark, scan, planning, engine)
     wanted = spark_schema(scan.schema)
     columns = need.columns or _narrowest(scan)
     narrow = scan.select(*columns)
     if need.filter is not None and scan.row_limit is None:
-        with suppress(InvalidInputError):  # of a value that the column's type does not hold
+        with suppress(InvalidInputError):  # a value does not fit the column's type
             narrow = narrow.where(need.filter)
     rows = read_scan(spark, narrow, planning, engine)
     have = {field.name: field.dataType for field in rows.schema}
@@ -170,7 +171,7 @@ def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Plannin
 
 
 def _narrowest(scan: Scan) -> tuple[str, ...]:
-    """A column of which little is to be read, for queries that count rows."""
+    """A small column, for queries that only count rows."""
     plain = [field.name for field in scan.schema.fields if not field.children]
     fixed = [c.name for c in scan.schema.fields if c.type in ("boolean", "int", "date", "long", "float", "double")]
     return tuple((fixed or plain or [field.name for field in scan.schema.fields])[:1])

@@ -44,16 +44,17 @@ def read(
     Args:
         spark: The session, classic or Connect.
         table: A table or its location.
-        filter: Rows to keep; prunes files and row groups. Spark's own filters come too late to prune files.
-        select: Columns to read; the others are never decoded.
+        filter: The rows to keep. The filter prunes files and row groups. Spark's own filters come too late to prune
+            files.
+        select: The columns to read. Other columns are not decoded.
         at: The version to read.
-        planning: Who plans. `driver`: once, here and now. `executors`: here and now the manifest list only; executors
-            plan whenever Spark runs the DataFrame, and the tasks go to the readers through a shuffle. `auto`: as the
-            table's property `read.data-planning-mode` says (`local`, `distributed`); without it executors, if the data
-            manifests to read have more bytes than `spark.frazil.planning.driver-max-bytes`.
-        engine: Who reads. `auto`: Spark's own Parquet reader reads the files that it reads as Frazil does, Frazil's
-            reader the others; what executors plan, Frazil reads. `native`: Spark's reader, or an error. `arrow`:
-            Frazil's reader. `explain` says what reads which file, and why.
+        planning: Who plans. `driver` plans once, now. `executors` reads only the manifest list now. Executors then plan
+            whenever Spark runs the DataFrame, and a shuffle brings the tasks to the readers. `auto` follows the table's
+            property `read.data-planning-mode` (`local`, `distributed`). Without it, executors plan if the data
+            manifests to read are larger than `spark.frazil.planning.driver-max-bytes`.
+        engine: Who reads. `auto`: Spark's own Parquet reader reads the files that it reads in the same way as Frazil,
+            and Frazil reads the other files and all that executors plan. `native`: Spark's reader, or an error.
+            `arrow`: Frazil's reader. `explain` says which files are read by which reader, and why.
         options: Read options by the names of Iceberg's Spark options: those of the format `frazil`.
     """
     opened = table if isinstance(table, Table) else open_table(table)
@@ -63,10 +64,10 @@ def read(
 
 
 def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
-    """A scan's rows as a Spark DataFrame; for `planning` and `engine` see `read`.
+    """A scan's rows as a Spark DataFrame. `planning` and `engine` are those of `read`.
 
-    The DataFrame's `explain()` shows the Arrow lane, and `PlanOnExecutors` where executors plan; `explain("extended")`
-    names all lanes that read something.
+    The DataFrame's `explain()` shows the Arrow lane, and `PlanOnExecutors` if executors plan. `explain("extended")`
+    names all lanes that are used.
     """
     schema = spark_schema(scan.schema)
     if engine == "native" and planning == "executors":
@@ -75,7 +76,7 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
     if parts is not None:
         rows = read_parts(spark, scan, parts)
     else:
-        # What engine="native" leaves over is an error, which names a file.
+        # With engine="native", files that are left over raise an error that names one of them.
         assigned = assign_lanes(spark, scan, engine, pack_from=None if engine == "native" else pack_from(spark))
         frames = [frame for group in assigned.groups for frame in read_group(spark, assigned, group, schema)]
         if len(assigned.rest) or not frames:
@@ -88,8 +89,9 @@ class Lanes:
     """Which lane reads which file of a scan, and why. Print it.
 
     Attributes:
-        files: A pyarrow table: `file_path`, `lane` and `reason`. Lanes are `N` (Spark's own reader), `ND` (the same,
-            and deleted rows are left out by a join), `A` (Frazil's reader by way of Arrow). A reason is given for `A`.
+        files: A pyarrow table with columns `file_path`, `lane` and `reason`. The lanes are `N` (Spark's own reader),
+            `ND` (Spark's own reader, and a join leaves out deleted rows) and `A` (Frazil's reader through Arrow). Lane
+            `A` has a reason.
     """
 
     def __init__(self, assigned: LaneAssignment) -> None:
@@ -104,13 +106,13 @@ class Lanes:
 
     def __repr__(self) -> str:
         counts = Counter(zip(self.files["lane"].to_pylist(), self.files["reason"].to_pylist(), strict=True))
-        said = {
+        readers = {
             "N": "Spark's Parquet reader",
             "ND": "Spark's Parquet reader, deleted rows left out by a join",
             "A": "Frazil's reader through Arrow",
         }
         lines = [
-            f"{lane:2} {count:>7} files: {said[lane]}{f' ({why})' if why else ''}"
+            f"{lane:2} {count:>7} files: {readers[lane]}{f' ({why})' if why else ''}"
             for (lane, why), count in sorted(
                 counts.items(), key=lambda item: (item[0][0] == "A", item[0][0], -item[1], item[0][1])
             )
@@ -128,7 +130,7 @@ def explain(
     engine: Engine = "auto",
     options: Mapping[str, object] | None = None,
 ) -> Lanes:
-    """Which lane would read which file. Arguments are those of `read`; in place of a table a scan will do."""
+    """Which lane would read which file. The arguments are those of `read`. A scan can be given in place of a table."""
     if isinstance(table, Scan):
         scan = table
     else:

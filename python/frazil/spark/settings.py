@@ -13,7 +13,7 @@ from frazil.exceptions import InvalidInputError
 __all__ = ["changed_setting", "count_setting", "setting"]
 
 
-# What sessions' settings were before threads changed them, and how many threads did; sessions stay alive meanwhile.
+# The original values of changed settings, and how many threads use the change. Sessions stay alive meanwhile.
 _CHANGED: dict[tuple[int, str], tuple[str | None, int]] = {}
 
 
@@ -22,9 +22,9 @@ _CHANGING = threading.Lock()
 
 @contextmanager
 def changed_setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
-    """The session with another value of a setting.
+    """Gives a setting of a session another value for a while.
 
-    Threads that change one setting at the same time share the change: the last to leave puts back what was before all.
+    Threads that change the same setting at the same time share the change. The last one restores the original value.
     """
     key = (id(spark), name)
     with _CHANGING:
@@ -48,7 +48,7 @@ def count_setting(spark: SparkSession, name: str, default: int) -> int:
     """The value of a setting that is a count.
 
     Raises:
-        InvalidInputError: It is not a count.
+        InvalidInputError: It is not a number.
     """
     text = spark.conf.get(name, str(default)) or ""
     if not text.isdigit():
@@ -60,7 +60,7 @@ def setting(spark: SparkSession, name: str, default: int, of: str = "bytes") -> 
     """The value of a setting that is a number.
 
     Raises:
-        InvalidInputError: It is none.
+        InvalidInputError: It is not a number, or it is negative.
     """
     text = spark.conf.get(name, str(default))
     try:

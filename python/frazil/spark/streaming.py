@@ -1,8 +1,7 @@
-"""Streams: a table's appended rows as they come, and rows of a stream into a table, each batch exactly once.
+"""Streams into tables: each batch is written exactly once.
 
-A query that begins reads the table as it is, then what each later snapshot appends; of Paimon's tables with a primary
-key, the rows that it inserts or updates. A query that writes names itself and each batch in the snapshot's summary, as
-Iceberg's Spark connector does, so that a batch which Spark runs again after a failure is recognised.
+A query that writes puts its name and the batch into the snapshot's summary, as Iceberg's Spark connector does. So a
+batch that Spark runs again after a failure is recognised.
 """
 
 from __future__ import annotations
@@ -34,16 +33,17 @@ def write_stream(
 ) -> DataStreamWriter:
     """Spark's writer of a stream into a table, each batch once: `.option("checkpointLocation", …)`, `.start()`.
 
-    It is `df.writeStream.format("frazil")` for any table, also of catalogs in databases and of stores with options.
+    It is `df.writeStream.format("frazil")` for any table, including tables of catalogs in databases and of stores with
+    options.
 
     Args:
         df: A stream.
         table: A table or its location.
         branch: The branch to change, if not `main`.
-        snapshot_properties: Members for the snapshots' summaries.
+        snapshot_properties: Properties to add to the snapshots' summaries.
 
     Raises:
-        InvalidInputError: The DataFrame is no stream.
+        InvalidInputError: The DataFrame is not a stream.
         UnsupportedError: PySpark is older than 4.1.
     """
     if not df.isStreaming:
@@ -52,7 +52,7 @@ def write_stream(
     check_stream_writes()
     job = WriteJob.named(branch, snapshot_properties, None)
     job.check(opened)
-    # Batches are committed by a process of the data source, which has to know it.
+    # A process of the data source commits the batches, so the format must be registered.
     register(df.sparkSession)
     options = {"path": opened.writable_location(), **handle_of(opened)}
     options |= {} if branch is None else {"branch": branch}

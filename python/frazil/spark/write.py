@@ -1,4 +1,4 @@
-"""Spark DataFrames into tables: executors write files, the driver commits once."""
+"""Writes Spark DataFrames into tables. Executors write files, and the driver commits once."""
 
 from __future__ import annotations
 
@@ -40,23 +40,25 @@ def append(
 
     Args:
         df: The rows.
-        table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
+        table: A table or its location. A table object stays at its version; `refresh()` shows the new rows.
         branch: The branch to change, if not `main`.
-        snapshot_properties: Members for the snapshot's summary.
-        job_id: A name for this job. If a snapshot of the branch's history has it already, nothing is done: a job that
-            is run again after its driver died adds its rows once. Two jobs of one name at the same time, and jobs whose
-            snapshot has expired, are not known.
-        distribution: How rows go to tasks before they are written: `none` as they are, `hash` all rows of a partition
-            together, `range` in the table's sort order. `auto`: as the table's property `write.distribution-mode` says;
-            without it by range if the table has a sort order, by hash if it is partitioned.
-        engine: Who writes the files. `auto`: Spark's own Parquet writer where its files are as Iceberg's writers make
-            them, else Frazil's writer on the executors. `native`: Spark's writer, or an error. `arrow`: Frazil's.
-            `explain_write` says which; the snapshot's summary does as `frazil.write-engine`.
+        snapshot_properties: Properties to add to the snapshot's summary.
+        job_id: A name for this job. If a snapshot of the branch already has it, nothing is done. So a job that is run
+            again after its driver died adds its rows once. Two jobs with the same name must not run at the same time,
+            and expired snapshots are not recognised.
+        distribution: How rows are distributed to tasks before they are written. `none` leaves them as they are, `hash`
+            brings all rows of a partition together, and `range` follows the table's sort order. `auto` follows the
+            table's property `write.distribution-mode`. Without it, a table with a sort order gets `range`, and a
+            partitioned table `hash`.
+        engine: Who writes the files. `auto`: Spark's own Parquet writer if its files are like those of Iceberg's
+            writers, otherwise Frazil's writer on the executors. `native`: Spark's writer, or an error. `arrow`:
+            Frazil's writer. `explain_write` says which one. So does the summary's property `frazil.write-engine`.
 
     Raises:
-        InvalidInputError: An argument is wrong, or a column is not the table's or of another type. What is wrong with
-            values Spark raises, from its workers.
-        UnsupportedError: A branch of a table of Apache Paimon, or one whose key leaves partition columns out.
+        InvalidInputError: An argument is wrong, or a column does not exist in the table or has another type. Errors
+            about values come from Spark's workers.
+        UnsupportedError: The branch belongs to a table of Apache Paimon, or the table's key leaves out partition
+            columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
     _run(df, table, job, distribution, engine)
@@ -72,15 +74,15 @@ def overwrite(
     distribution: Distribution = "auto",
     engine: Engine = "auto",
 ) -> None:
-    """Replaces rows of a table by a DataFrame's in one commit, as `Table.overwrite` does.
+    """Replaces rows of a table by a DataFrame's rows in one commit, as `Table.overwrite` does.
 
-    Rows that others commit while Spark computes these are replaced as well.
+    Rows that others commit while Spark computes are replaced as well.
 
     Args:
         df: The new rows. They may be read from the table itself.
         table: As for `append`.
-        where: Rows to replace, as for `Table.scan`; None replaces all. Of tables of Apache Paimon: partitions, by the
-            values of their columns.
+        where: The rows to replace, as for `Table.scan`; None replaces all rows. For tables of Apache Paimon this
+            selects partitions by the values of their columns.
         branch: As for `append`.
         snapshot_properties: As for `append`.
         job_id: As for `append`.
@@ -88,8 +90,8 @@ def overwrite(
         engine: As for `append`.
 
     Raises:
-        InvalidInputError: As for `append`; the filter does not fit.
-        UnsupportedError: As for `append`; less than whole partitions of a table of Apache Paimon.
+        InvalidInputError: As for `append`, or the filter does not fit.
+        UnsupportedError: As for `append`, or the filter selects less than whole partitions of a table of Apache Paimon.
     """
     _run(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
 
@@ -134,7 +136,7 @@ def _job(
 
 
 def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: Engine = "auto") -> WriteLane:
-    """Who would write a DataFrame's rows into a table's files, and why. Print it. Arguments are those of `append`."""
+    """Who would write a DataFrame's rows into a table, and why. Print it. The arguments are those of `append`."""
     return write_lane(df, writable(table), engine)
 
 
@@ -145,7 +147,7 @@ def _run(
     job.check_branch(opened)
     if job.is_done(opened):
         return
-    # What does not fit any more did when the job was done.
+    # This comes after the check above: a job that is done may no longer fit the table.
     job.check(opened)
     lane = write_lane(df, opened, engine)
     if lane.engine == "arrow":
@@ -162,17 +164,17 @@ def _run(
 
 
 def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
-    """Refuses columns that the table can't have, before a task is started: a batch without rows has them as well."""
+    """Refuses columns that the table can't have, before a task starts. A batch without rows is enough for that."""
     try:
         schema = sent_schema(df.schema)
-    except PySparkException:  # what the workers get instead, if anything, they will say
+    except PySparkException:  # the workers will raise what is wrong
         return
     nothing = pa.RecordBatchReader.from_batches(schema, [pa.RecordBatch.from_pylist([], schema)])
     table.writer(branch=job.branch, overwrite=job.overwrites).write(nothing)
 
 
 def _by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
-    """Has the data source's writer write, commit and clean up."""
+    """Writes rows by the data source's writer, which commits and cleans up."""
     register(rows.sparkSession)
     writer = rows.write.format("frazil")
     writer = writer.mode("append" if job.operation == "append" else "overwrite").option("job-id", job.id)
@@ -182,6 +184,6 @@ def _by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
         writer = writer.option("replace-where", job.where)
     if job.branch is not None:
         writer = writer.option("branch", job.branch)
-    # Spark makes the names of options lower case, not their values.
+    # Spark changes names of options to lower case, but not their values.
     writer = writer.option("snapshot-properties", wire.text_of(job.properties))
     writer.options(**handle_of(table)).save(table.writable_location())

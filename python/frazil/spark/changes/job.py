@@ -1,7 +1,7 @@
-"""Changes of rows that executors do in parts and the driver commits once.
+"""Changes of rows that executors do in parts. The driver commits once.
 
-Parts are written through a data source of Spark's, so that Spark counts one attempt of each task and says whose files
-are to go if the job fails.
+Parts are written through a data source of Spark's. So Spark counts one attempt of each task, and says whose files to
+remove if the job fails.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from frazil.table import Table
 __all__ = ["PLACES", "ChangeJob", "ChangeSink", "ChangeWriter", "Changed", "change_rows"]
 
 PLACES = ("frazil file", "frazil position", "frazil missing")
-"""The columns that follow those of the source where rows have been matched."""
+"""The columns after those of the source, for rows that have been matched."""
 
-# The name keeps Spark from showing it: there may be passwords in it.
+# Spark hides options with this name. The text may contain passwords.
 _JOB = "job-token"
 
 
@@ -39,11 +39,11 @@ class ChangeJob:
 
     Attributes:
         table: The table at the version that was read.
-        change: The change, as the core takes it.
-        where: True of every row that the change read.
-        job: Its branch, name and members of the summary.
-        whole: Files that go as they are.
-        columns: Of a merge, the source's columns.
+        change: The change, in the form that the core takes.
+        where: A filter that selects every row that the change read.
+        job: Its branch, its name and its properties of the summary.
+        whole: Files that are removed as a whole.
+        columns: For a merge, the source's columns.
     """
 
     table: Table
@@ -54,7 +54,7 @@ class ChangeJob:
     columns: tuple[str, ...] | None = None
 
     def write(self, rows: Iterator[pa.RecordBatch], task: int) -> list[CommitMessage]:
-        """Does one Spark task's part. If that fails, the files made so far are deleted."""
+        """Does one Spark task's part. If that fails, its files are deleted."""
         if self.columns is None:
             return self._write_files(rows, task)
         first = next(rows, None)
@@ -78,7 +78,7 @@ class ChangeJob:
         return done
 
     def commit(self, messages: list[CommitMessage]) -> None:
-        """Commits all parts. If that certainly failed, their files go; if nobody knows, they stay."""
+        """Commits all parts. Their files are deleted if that certainly failed, but stay if the outcome is unknown."""
         newest = Table(self.table._core).refresh()
         if self.job.is_done(newest):
             give_up(newest, messages)
@@ -96,7 +96,7 @@ class Changed(WriterCommitMessage):
 
 
 class ChangeWriter(DataSourceArrowWriter):
-    """`write` on executors, `commit` or `abort` once on the driver, each in a process of its own."""
+    """`write` runs on executors, `commit` or `abort` once on the driver. Each runs in its own process."""
 
     def __init__(self, job: ChangeJob) -> None:
         self._job = job
@@ -110,9 +110,9 @@ class ChangeWriter(DataSourceArrowWriter):
         self._job.commit(_messages(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of the tasks that succeeded, if another failed.
+        """Deletes the files of the tasks that succeeded, if another task failed.
 
-        Where all succeeded the commit was tried, and has deleted them if it certainly failed.
+        If all succeeded, the commit was tried. It has deleted the files if it certainly failed.
         """
         if None in messages:
             give_up(Table(self._job.table._core), _messages(messages))
@@ -136,10 +136,10 @@ class ChangeSink(DataSource):
 
 
 def change_rows(rows: DataFrame, job: ChangeJob) -> None:
-    """Has executors do a change and commits it.
+    """Makes executors do a change, and commits it.
 
     Args:
-        rows: Of a merge, the rows of the source with the columns of `PLACES`; else payloads in column `split`.
+        rows: For a merge, the rows of the source with the columns of `PLACES`; otherwise payloads in column `split`.
         job: The change.
     """
     rows.sparkSession.dataSource.register(ChangeSink)

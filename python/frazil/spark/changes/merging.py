@@ -1,9 +1,9 @@
 """Merges whose join Spark does.
 
-The source's keys, aggregated by Spark, say which files of the table can match. Of these, only the key columns and the
-rows' places are read and joined with the source. Each match is dealt out by its data file, so that one task has all
-matches of a file; it reads what it needs of the old rows, and writes delete files or the files anew, and the rows that
-are inserted. The driver sees no row.
+Spark aggregates the source's keys, which shows which files of the table can match. Only the key columns and the places
+of the rows are read from these files, and joined with the source. Each match goes to the task of its data file, so one
+task has all matches of a file. The task reads what it needs of the old rows. It writes delete files or rewrites the
+files, and writes the inserted rows. The driver sees no row.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from frazil.table import Table
 __all__ = ["BROADCAST_MAX_ROWS", "DRIVER_MAX_BYTES", "DRIVER_MAX_BYTES_DEFAULT", "DRIVER_MAX_ROWS", "merge_rows"]
 
 DRIVER_MAX_ROWS = "spark.frazil.changes.driver-max-rows"
-"""Spark setting: the most rows of a source that the driver takes to merge them itself. Default 10,000; 0 for never."""
+"""Spark setting: the most rows of a source that the driver merges itself. Default 10,000; 0 for never."""
 DRIVER_MAX_BYTES = "spark.frazil.changes.driver-max-bytes"
 """Spark setting: the most bytes of data files that the driver changes itself. Default 64 MiB; 0 for never."""
 BROADCAST_MAX_ROWS = "spark.frazil.changes.broadcast-max-rows"
-"""Spark setting: the most rows of a source whose keys are broadcast to sift the table's. Default 500,000."""
+"""Spark setting: the most rows of a source whose keys are broadcast to filter the table's. Default 500,000."""
 
 _DRIVER_MAX_ROWS = 10_000
 DRIVER_MAX_BYTES_DEFAULT = 64 << 20
 _BROADCAST_MAX_ROWS = 500_000
-# Of a key column with no more values than these each is looked for, else what is between the least and the greatest.
+# A key column with no more values than this is filtered by its values, otherwise by its smallest and largest value.
 _MOST_VALUES = 200
-# Tasks that inserted rows of a table without partitions go to at most.
+# The most tasks that write inserted rows of a table without partitions.
 _SALTS = 64
 _FILE, _POSITION, _MISSING = PLACES
 _COMPARABLE = ("boolean", "float", "double", "uuid")
@@ -57,7 +57,7 @@ _ORDERED = ("int", "long", "date", "timestamp", "timestamptz", "string", "binary
 
 @dataclass(frozen=True)
 class Key:
-    """A column of the key. `path` are names from the top-level column down."""
+    """A column of the key. `path` are the names from the top-level column down."""
 
     path: tuple[str, ...]
     field: Field
@@ -69,18 +69,18 @@ class Key:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether files can be told by a range of it. What a float's text says may be a little off."""
+        """Whether files can be selected by a range of it. A float's text may be slightly inexact."""
         return self.field.type in _ORDERED or self.field.type.startswith("decimal")
 
     @property
     def is_comparable(self) -> bool:
-        """Whether Spark has its type, and compares it as Frazil does."""
+        """Whether Spark has its type and compares it as Frazil does."""
         return self.is_ordered or self.field.type in _COMPARABLE or self.field.type.startswith("fixed")
 
 
 @dataclass(frozen=True)
 class Source:
-    """The source: its columns numbered, and the key's by their number among the keys."""
+    """The source, with numbered columns and numbered key columns."""
 
     rows: DataFrame
     names: tuple[str, ...]
@@ -88,7 +88,7 @@ class Source:
 
     @classmethod
     def of(cls, df: DataFrame, keys: Sequence[Key]) -> Source:
-        """Columns get new names, since Spark takes names of another case for the same."""
+        """The source of a DataFrame. Columns get new names, because Spark does not distinguish names by case."""
         names = tuple(df.columns)
         numbered = df.toDF(*(f"frazil {i}" for i in range(len(names))))
         columns = {f"frazil key {i}": _key_of(names, key) for i, key in enumerate(keys)}
@@ -96,7 +96,7 @@ class Source:
 
     @property
     def columns(self) -> list[Column]:
-        """Those that the data has."""
+        """The columns of the data."""
         return [f.col(quoted(f"frazil {i}")) for i in range(len(self.names))]
 
     def key(self, i: int) -> Column:
@@ -104,11 +104,11 @@ class Source:
         return f.col(quoted(f"frazil key {i}"))
 
     def has_key(self) -> Column:
-        """Whether a row has no null in the key: others match nothing."""
+        """Whether a row has no null in the key. Other rows match nothing."""
         return reduce(Column.__and__, (self.key(i).isNotNull() for i in range(len(self.keys))))
 
     def with_keys(self) -> DataFrame:
-        """The keys of the rows that have one."""
+        """The keys of the rows that have a key without null."""
         return self.rows.where(self.has_key()).select(*(self.key(i) for i in range(len(self.keys))))
 
 
@@ -117,14 +117,14 @@ def _key_of(names: Sequence[str], key: Key) -> Column:
     column = reduce(lambda c, name: c.getField(name), key.path[1:], f.col(quoted(f"frazil {at}")))
     if key.field.type == "uuid":
         return f.lower(column.cast("string"))
-    # Numbers are compared as numbers are; a cast of decimals might round.
+    # Numbers are compared without a cast, because a cast of decimals might round.
     numbers = key.field.type in ("int", "long", "float", "double") or key.field.type.startswith("decimal")
     return column if numbers else column.cast(spark_type(key.field))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of the source before it is joined."""
+    """Facts about the source before it is joined."""
 
     rows: int
     keyed: int
@@ -132,7 +132,7 @@ class Facts:
 
 
 def merge_rows(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
-    """Merges a DataFrame's rows into a table at the version that it is.
+    """Merges a DataFrame's rows into a table at its present version.
 
     Raises:
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
@@ -167,7 +167,7 @@ def _on_driver(rows: pa.Table, table: Table, change: RowChange, job: Job) -> Non
 
 
 def _check(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
-    """Refuses what does not fit by columns and types, before Spark computes anything."""
+    """Refuses columns and types that do not fit, before Spark computes anything."""
     rows = df.limit(0).toArrow()
     for name, type_ in zip(PLACES, (pa.string(), pa.int64(), pa.bool_()), strict=True):
         rows = rows.append_column(name, pa.array([], type_))
@@ -183,7 +183,7 @@ def _keys(table: Table, on: Sequence[str] | None) -> list[Key]:
 
 
 def _named(fields: Sequence[Field], path: tuple[str, ...], name: str) -> Key:
-    """A column of that name at the top, or else a member of structs."""
+    """A top-level column with this name, or else a member of structs."""
     whole = next((field for field in fields if field.name == name), None)
     if whole is not None:
         return Key((name,), whole)
@@ -199,7 +199,7 @@ def _every(fields: Sequence[Field], path: tuple[str, ...]) -> Iterator[Key]:
 
 @contextmanager
 def _kept(rows: DataFrame) -> Iterator[None]:
-    """Keeps rows that are computed several times, so that they are the same each time; where Spark can keep any."""
+    """Keeps rows that are computed several times, so that they are the same each time. Not every Spark can do so."""
     with suppress(PySparkException):
         rows.persist()
     try:
@@ -223,7 +223,7 @@ def _facts(source: Source) -> Facts:
 
 
 def _leaf(source: Source, i: int, found: pa.Table) -> Predicate | None:
-    """What the keys have in common; None for dates that Python doesn't know, which end with the year 9999."""
+    """A filter that all keys satisfy. It is None for dates after the year 9999, which Python lacks."""
     term = col(*source.keys[i].path)
     try:
         if found[f"values {i}"][0].as_py() <= _MOST_VALUES:
@@ -238,7 +238,7 @@ def _leaf(source: Source, i: int, found: pa.Table) -> Predicate | None:
 
 
 def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) -> bool:
-    """Whether the driver is sooner done than a job of Spark's would have begun."""
+    """Whether the driver would be done before a Spark job had started."""
     spark = source.rows.sparkSession
     if facts.rows > setting(spark, DRIVER_MAX_ROWS, _DRIVER_MAX_ROWS, "rows"):
         return False
@@ -252,7 +252,7 @@ def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) 
 
 
 def _has_twins(rows: pa.Table, keys: int) -> bool:
-    """Whether several rows have the same key: of rows that match nothing, Spark inserts each."""
+    """Whether several rows have the same key. If they match nothing, Spark inserts each."""
     names = [f"frazil key {i}" for i in range(keys)]
     keyed = rows.select(names).drop_null()
     return bool(keyed.group_by(names).aggregate([]).num_rows < keyed.num_rows)
@@ -277,7 +277,7 @@ def _equal(source: Source) -> Column:
 
 
 def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job: Job) -> DataFrame:
-    """The source's columns and the places: a row for each match, each row that is inserted and each that is missing."""
+    """The source's columns and the places: a row for each match, each inserted row and each missing row."""
     spark = source.rows.sparkSession
     broadcast = facts.rows <= setting(spark, BROADCAST_MAX_ROWS, _BROADCAST_MAX_ROWS, "rows")
     keys = f.broadcast(source.with_keys()) if broadcast else source.with_keys()
@@ -294,7 +294,7 @@ def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job:
         placed = _target(source, table, where, job)
         target = placed.rows
         if broadcast:
-            # An outer join can't broadcast the side that it keeps: what is left of the table is small then.
+            # An outer join can't broadcast the side that it keeps. After this semi join, the table's side is small.
             target = target.join(keys, _equal(source), "left_semi")
         if changes:
             joined = source.rows.join(target, _equal(source), "left" if inserts else "inner")
@@ -315,7 +315,7 @@ def _matches(source: Source, facts: Facts, table: Table, change: RowChange, job:
 
 
 def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChange) -> DataFrame:
-    """All matches of a file together; rows that are inserted as the table's partitions are."""
+    """Brings all matches of a file together, and distributes inserted rows as the table's partitions are."""
     file = f.col(quoted(_FILE))
     if change["insert"] is None:
         return matches.repartition(file)
@@ -330,7 +330,7 @@ def _clustered(matches: DataFrame, source: Source, table: Table, change: RowChan
 
 
 def _hashable(matches: DataFrame, source: Source) -> list[Column]:
-    """Columns that tell inserted rows apart; Spark has no hash of maps and variants."""
+    """Columns that distinguish inserted rows. Spark has no hash of maps and variants."""
     simple = [
         column
         for column, field in zip(source.columns, matches.schema.fields, strict=False)

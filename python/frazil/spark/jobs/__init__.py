@@ -1,4 +1,4 @@
-"""Jobs of Spark that change a table."""
+"""Spark jobs that change a table."""
 
 from frazil.spark.jobs.job import Job
 

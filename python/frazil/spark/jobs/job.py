@@ -1,4 +1,4 @@
-"""Jobs of Spark that change a table: their names, by which a job that runs again knows what it has done."""
+"""Spark jobs that change a table. Each has a name, by which a repeated job recognises its own commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from frazil.table import Snapshot, Table
 
 __all__ = ["Job", "attempt_number", "give_up", "history", "unless_committed"]
 
-# The member of a snapshot's summary by which a job knows its own commit again.
+# The property of a snapshot's summary by which a job recognises its own commit.
 JOB_ID = "frazil.job-id"
 
 _Job = TypeVar("_Job", bound="Job")
@@ -28,7 +28,7 @@ _ENGINE = {"engine-name": "spark", "engine-version": pyspark.__version__}
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A job that changes a branch of a table by one commit."""
+    """A job that changes a branch of a table in one commit."""
 
     branch: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
@@ -36,11 +36,11 @@ class Job:
 
     @classmethod
     def named(cls: type[_Job], branch: str | None, properties: Mapping[str, object] | None, job_id: str | None) -> _Job:
-        """The job that arguments describe; without a name it gets one that no other has."""
+        """The job that arguments describe. Without a name it gets a unique one."""
         return cls(branch=branch, properties=arguments.texts(properties), id=job_id or str(uuid.uuid4()))
 
     def members(self) -> dict[str, str]:
-        """Members of the snapshot's summary."""
+        """Properties for the snapshot's summary."""
         return {**self.properties, **_ENGINE, JOB_ID: self.id}
 
     def is_done(self, table: Table) -> bool:
@@ -49,7 +49,7 @@ class Job:
 
 
 def history(table: Table, branch: str | None) -> list[Snapshot]:
-    """The snapshots of a branch, newest first; of one that is not there yet, those of `main`, where it will begin."""
+    """The snapshots of a branch, newest first. A branch that does not exist yet has those of `main`."""
     if not supports(table, "snapshot_parents"):
         return list(table.snapshots)[::-1]
     by_id = {snapshot.id: snapshot for snapshot in table.snapshots}
@@ -65,14 +65,14 @@ def history(table: Table, branch: str | None) -> list[Snapshot]:
 
 
 def give_up(table: Table, messages: list[CommitMessage]) -> None:
-    """Deletes the files of messages that are certainly in no snapshot; what can't be deleted is an orphan."""
+    """Deletes the files of messages that are certainly in no snapshot. Files that can't be deleted become orphans."""
     with contextlib.suppress(FrazilError):
         table.refresh().abort(messages)
 
 
 @contextlib.contextmanager
 def unless_committed(undo: Callable[[], None]) -> Iterator[None]:
-    """Takes back what was written for a commit that certainly failed; if nobody knows, all stays."""
+    """Undoes the work for a commit that certainly failed. If the outcome is unknown, everything stays."""
     try:
         yield
     except CommitStateUnknownError:
@@ -83,6 +83,6 @@ def unless_committed(undo: Callable[[], None]) -> Iterator[None]:
 
 
 def attempt_number() -> int:
-    """The number of this attempt of a Spark task: a second attempt has another, and finds no file of the first."""
+    """The number of this attempt of a Spark task. A second attempt has another number, so its files are new."""
     context = TaskContext.get()
     return 0 if context is None else context.taskAttemptId()

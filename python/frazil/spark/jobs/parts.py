@@ -1,8 +1,8 @@
-"""Parts of one operation, done by Spark's executors.
+"""Parts of one operation, which Spark's executors do.
 
-Each part is a row of a `mapInArrow`; what comes back is text for the driver. An executor gives an error of Frazil back
-as a value, so that the driver knows what the other parts wrote when it gives up; failures of the store are tried again.
-A worker that dies Spark starts anew by itself.
+Each part is a row of a `mapInArrow`, and its result is text for the driver. An executor returns an error of Frazil as a
+value. So the driver knows what the other parts wrote when it gives up. Failures of the store are retried. Spark itself
+restarts a worker that dies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from frazil.spark.workers.remote import on_executors
 
 __all__ = ["DoParts", "PartRows", "PartsJob", "ReadRows", "spark_failures"]
 
-# How often a part is done again whose executor could not reach the store.
+# How often a part is retried if its executor could not reach the store.
 _RETRIES = 3
 
 _ROWS = "number int, retried boolean, result string, error binary"
@@ -49,22 +49,22 @@ class PartsJob:
     Attributes:
         spark: The session.
         table: The table at the version that was planned.
-        step: What executors do with a part: a step of `maintain` in the core.
-        name: The job's name; files that it writes have it in theirs.
+        step: What executors do with a part: a step of the core's maintenance.
+        name: The job's name, which is part of the names of its files.
     """
 
     spark: SparkSession
     table: _core.Table
     step: str
     name: str = field(default_factory=lambda: str(uuid.uuid4()))
-    # Whether attempts may have died that left files behind.
+    # Whether attempts may have died and left files behind.
     _retried: bool = False
 
     def run(self, parts: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Does the parts; gives what each came to. If one fails, nothing is left of the others.
+        """Does the parts; returns their results. If one fails, the files of the others are deleted.
 
         Raises:
-            FrazilError: Of the first part that failed.
+            FrazilError: The error of the first part that failed.
         """
         self._retried = str(self.spark.conf.get("spark.speculation", "false")).lower() == "true"
         done: dict[int, str] = {}
@@ -82,17 +82,17 @@ class PartsJob:
         return []
 
     def give_up(self) -> None:
-        """Deletes what the parts wrote and no commit took; what can't be deleted is an orphan."""
+        """Deletes what the parts wrote without a commit. Files that can't be deleted become orphans."""
         with contextlib.suppress(FrazilError):
             perform(self.table, "remove_files_of", {"job": self.name})
 
     def committed(self) -> None:
-        """After the commit: deletes what attempts left behind that died, or that others overtook."""
+        """After the commit: deletes the files of attempts that died or were overtaken."""
         if self._retried:
             self.give_up()
 
     def _round(self, parts: Mapping[int, Mapping[str, Any]], done: dict[int, str]) -> list[FrazilError]:
-        """Does these parts, and keeps what came of them; the errors of the others, of the first part first."""
+        """Does these parts and keeps their results. Returns the errors, in the order of the parts."""
         if not parts:
             return []
         payloads = [pickle.dumps((number, dict(part))) for number, part in parts.items()]
@@ -109,7 +109,7 @@ class PartsJob:
 
 @contextlib.contextmanager
 def spark_failures(outcome: str) -> Iterator[None]:
-    """Has what Spark raises be an error of Frazil that says what became of the work.
+    """Turns errors of Spark into an error of Frazil that says what happened to the work.
 
     Raises:
         StoreError: Spark gave up.
@@ -118,16 +118,16 @@ def spark_failures(outcome: str) -> Iterator[None]:
         yield
     except FrazilError:
         raise
-    except Exception as error:  # Spark's, which are of no one family
-        said = " ".join(str(error).strip().splitlines()[:2])
+    except Exception as error:  # errors of Spark have no common base class
+        message = " ".join(str(error).strip().splitlines()[:2])
         raise StoreError(
-            f"Spark's executors could not finish their parts: {said}",
+            f"Spark's executors could not finish their parts: {message}",
             hint=f"{outcome}. The error that Spark raised is this one's cause",
         ) from error
 
 
 class PartRows:
-    """Parts that only read, and give many rows: of a key and a text. The rows stay with Spark."""
+    """Parts that only read, and return many rows of a key and a text. The rows stay in Spark."""
 
     def __init__(self, spark: SparkSession, table: _core.Table, step: str, column: str) -> None:
         self._spark, self._table, self._step = spark, table, step
@@ -135,13 +135,13 @@ class PartRows:
 
     @contextlib.contextmanager
     def rows(self, parts: Sequence[Mapping[str, Any]], more: Sequence[Sequence[str | None]]) -> Iterator[DataFrame]:
-        """The parts' rows and `more`, computed now, and kept until the end of the block.
+        """The rows of the parts and `more`, computed now, and kept until the end of the block.
 
-        Kept rows may be lost with an executor. Spark computes them again then; a part that fails at that fails the job
-        that needs them: its rows must not be missing.
+        Kept rows may be lost with an executor, and Spark then computes them again. A part that fails at that fails the
+        job that needs the rows, because they must not be missing.
 
         Raises:
-            FrazilError: Of a part that failed; a `StoreError` if Spark gave up.
+            FrazilError: The error of a part that failed; a `StoreError` if Spark gave up.
         """
         first = self._spark.createDataFrame([(*row, None) for row in more], f"{self._schema}, error binary")
         read = on_executors(ReadRows(self._table, self._step, first.columns), f"ReadRows_{self._step}")
@@ -161,7 +161,7 @@ class PartRows:
 
 
 class ReadRows:
-    """Runs on executors: the rows of pickled parts, or one with an error."""
+    """Runs on executors: the rows of pickled parts, or a row with an error."""
 
     def __init__(self, table: _core.Table, step: str, columns: Sequence[str]) -> None:
         self._table, self._step = table, step
@@ -186,7 +186,7 @@ class ReadRows:
 
 
 class DoParts:
-    """Runs on executors: does pickled parts, a row for each. Spark's `explain` shows the step."""
+    """Runs on executors: does pickled parts, with a row for each. Spark's `explain` shows the step."""
 
     def __init__(self, table: _core.Table, step: str, job: str) -> None:
         self._table = table

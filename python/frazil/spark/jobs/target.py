@@ -1,4 +1,4 @@
-"""Tables that jobs change: opened at their newest version, and named in options of Spark."""
+"""Tables that jobs change: opened at their newest version, and identified in options of Spark."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from frazil.table import Table, open_table
 
 __all__ = ["HANDLE", "handle_of", "writable"]
 
-# The option with a table of a catalog, which can't be found by its location.
+# The option with a table of a catalog, which can't be opened by its location.
 HANDLE = "table-token"
 
 
 def handle_of(table: Table) -> dict[str, str]:
     """The option with a table that can't be opened by its location alone."""
     handle = table._core.to_json()
-    # The name keeps Spark from showing it: there may be passwords in it.
+    # Spark hides options with this name. The text may contain passwords.
     return {HANDLE: handle} if wire.needs_handle(handle) else {}
 
 
@@ -24,8 +24,9 @@ def writable(table: Table | str | os.PathLike[str]) -> Table:
     """The table at its newest version.
 
     Raises:
-        InvalidInputError: It can't be written, as one opened with `moved=True`, whose recorded location is another's.
-        NotFoundError: There is none.
+        InvalidInputError: The table can't be written. It was opened with `moved=True`, so its recorded location is
+            another table's.
+        NotFoundError: The table does not exist.
     """
     if not isinstance(table, Table):
         return open_table(table)

@@ -1,4 +1,4 @@
-"""Lanes: the ways in which rows of a scan come into Spark."""
+"""Lanes: the ways in which the rows of a scan come into Spark."""
 
 from frazil.spark.lanes.arrow import ReadPackedTasks, ReadTasks, SplitSource
 

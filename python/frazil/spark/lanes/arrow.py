@@ -1,6 +1,6 @@
-"""The Arrow lane: splits become a Spark DataFrame by Frazil's reader, which executors run inside `mapInArrow`.
+"""The Arrow lane: Frazil's reader makes a Spark DataFrame of splits. Executors run it inside `mapInArrow`.
 
-It can read any split. `native` has the faster lanes for the files that Spark's own reader reads as well.
+It can read any split. `native` has a faster lane for the files that Spark's own reader can read as well.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ __all__ = [
 ]
 
 MANY_SPLITS = 2_000
-"""Of so many splits and more, Spark gets numbers for tasks, and executors all tasks packed, once each."""
+"""From this number of splits on, tasks are only numbers, and each executor gets all packed splits once."""
 
 Splits: TypeAlias = "list[_core.Split] | _core.PackedSplits"
-"""Splits of one scan: each by itself, or many in a few bytes."""
+"""The splits of one scan: a list, or many splits packed into a few bytes."""
 
 _LENGTH = struct.Struct(">i")
-# So many bytes are joined before they are written.
+# The number of bytes that are joined before they are written.
 _FRAMES_BYTES = 1 << 20
 
 
 def pack_from(spark: SparkSession) -> int | None:
-    """The number of splits from which on `arrow_lane` takes them packed; None if it takes none so."""
+    """The number of splits from which `arrow_lane` takes them packed. It is None if it never does."""
     return None if _is_connect(spark) else MANY_SPLITS
 
 
 def arrow_lane(spark: SparkSession, splits: Splits, schema: StructType) -> DataFrame:
-    """Reads splits of one scan with Frazil's reader, one Spark task each."""
+    """Reads splits of one scan with Frazil's reader. Each split is a Spark task."""
     count, least = len(splits), pack_from(spark)
     if count == 0:
         return no_rows(spark, schema)
@@ -74,24 +74,24 @@ def arrow_lane(spark: SparkSession, splits: Splits, schema: StructType) -> DataF
 
 
 def no_rows(spark: SparkSession, schema: StructType) -> DataFrame:
-    """No rows. Spark sees that an Arrow table has none and starts no task for it; of Python's it makes an RDD."""
+    """A DataFrame without rows. For an empty Arrow table Spark starts no task; for a Python list it makes an RDD."""
     try:
         return spark.createDataFrame(sent_schema(schema).empty_table(), schema)
-    except PySparkException:  # types that this version has no Arrow type for
+    except PySparkException:  # this version has no Arrow type for a column
         return spark.createDataFrame([], schema)
 
 
 def scattered(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
-    """A row with column `split` for each payload, in a partition of its own."""
+    """A row with column `split` for each payload, each in its own partition."""
     return _tasks_connect(spark, payloads) if _is_connect(spark) else _tasks_classic(spark, payloads)
 
 
 def with_unknown_size(spark: SparkSession, rows: DataFrame, schema: StructType) -> DataFrame:
-    """The same rows, whose size Spark can't know.
+    """The same rows, with a size that Spark can't know.
 
-    Once a shuffle of tasks has run, adaptive execution knows its few bytes, takes what is read of them for as small,
-    and would broadcast it into a join whatever it really is. Of a union with an RDD without partitions, or with a data
-    source, it never knows the size.
+    After a shuffle of tasks, adaptive execution knows its few bytes. It takes the rows that are read for as small, and
+    would broadcast them into a join whatever their size is. The size of a union with an RDD without partitions, or with
+    a data source, is always unknown to it.
     """
     if _is_connect(spark):
         nothing = _tasks_connect(spark, []).mapInArrow(on_executors(_nothing, "nothing"), schema)
@@ -105,35 +105,35 @@ def _nothing(_: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 class ReadTasks:
-    """Runs on executors: reads rows of encoded tasks, which come in the only column; `reader` is what they share."""
+    """Runs on executors: reads rows of encoded tasks, which are in the only column. `reader` has what they share."""
 
     def __init__(self, reader: Split) -> None:
         self._reader = reader
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows as Spark takes them."""
+        """The rows in the form that Spark takes."""
         for batch in batches:
             for payload in batch.column(0):
                 yield from rows_of(Split(self._reader._core.with_tasks(payload.as_py().decode())))
 
 
 class ReadPackedTasks:
-    """The same for packed tasks, which all get: what comes in the only column is the numbers of the splits to read."""
+    """The same for packed tasks, which every executor has. The only column has the numbers of the splits to read."""
 
     def __init__(self, reader: Split) -> None:
         self._reader = reader
 
     def __call__(self, batches: Iterable[pa.RecordBatch], packed: bytes) -> Iterator[pa.RecordBatch]:
-        """The rows as Spark takes them."""
+        """The rows in the form that Spark takes."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 yield from rows_of(Split(self._reader._core.with_packed_tasks(packed, number)))
 
 
 def rows_of(split: Split) -> Iterator[pa.RecordBatch]:
-    """A split's rows as Spark takes them."""
+    """A split's rows in the form that Spark takes."""
     target = arrow_schema(split.schema)
-    # Spark has a worker for each core: one thread to read ahead while rows are handed over is enough.
+    # Spark has a worker for each core, so one thread that reads ahead is enough.
     for batch in split.to_arrow_batch_reader(ordered=True, threads=1):
         yield conform(batch, target)
 
@@ -143,10 +143,10 @@ def _is_connect(spark: SparkSession) -> bool:
 
 
 class _Frames(Serializer):
-    """Writes payloads as Spark's serializers do, but many at once: each of their writes is a call of Python's."""
+    """Writes payloads as Spark's serializers do, but many at once. Each write of Spark's is a call in Python."""
 
     def dump_stream(self, iterator: Iterable[bytes], stream: Any) -> None:
-        """The payloads, each behind its length."""
+        """Writes the payloads, each after its length."""
         joined = bytearray()
         for payload in iterator:
             joined += _LENGTH.pack(len(payload))
@@ -158,7 +158,7 @@ class _Frames(Serializer):
 
 
 def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
-    """The task list: an RDD of bytes, a partition each."""
+    """The task list: an RDD of bytes, with a partition for each."""
     context: Any = spark.sparkContext
     jvm, count = context._jvm, len(payloads)
     rdd = context._serialize_to_jvm(
@@ -171,22 +171,22 @@ def _tasks_classic(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
 
 
 def _numbers(spark: SparkSession, count: int) -> DataFrame:
-    """A row with each number below `count`, in a partition of its own. Spark makes them."""
+    """A row with each number below `count`, each in its own partition. Spark makes them."""
     context: Any = spark.sparkContext
     numbers = context._jsc.sc().range(0, count, 1, count)
     return _of_rdd(spark, numbers, context._jvm.org.apache.spark.sql.Encoders.LONG())
 
 
 def _of_rdd(spark: SparkSession, rdd: Any, encoder: Any) -> DataFrame:
-    """The values of an RDD as the only column. Spark takes what is made from an RDD for huge."""
+    """The values of an RDD as the only column. Spark assumes that the result is huge."""
     return DataFrame(spark._jsparkSession.createDataset(rdd, encoder), spark)
 
 
 def _broadcast(spark: SparkSession, value: bytes) -> Any:
-    """A broadcast of Spark's."""
+    """A broadcast variable of Spark."""
     context: Any = spark.sparkContext
     broadcast = context.broadcast(value)
-    # Spark has read the file, which would stay until the session ends. Only workers of the driver itself read it again.
+    # Spark has read the file, which would stay until the session ends. Only local workers read it again.
     path = getattr(broadcast, "_path", None)
     if path is not None and not context._jsc.isLocal():
         Path(path).unlink(missing_ok=True)
@@ -196,7 +196,8 @@ def _broadcast(spark: SparkSession, value: bytes) -> Any:
 def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
     """The task list.
 
-    Connect knows the size of a local relation and would broadcast what comes of it; of a data source it knows nothing.
+    Connect knows the size of a local relation and would broadcast what is made of it. It knows nothing about a data
+    source.
     """
     packed = base64.b64encode(zlib.compress(pickle.dumps(payloads), 1)).decode("ascii")
     spark.dataSource.register(SplitSource)
@@ -204,7 +205,7 @@ def _tasks_connect(spark: SparkSession, payloads: list[bytes]) -> DataFrame:
 
 
 class SplitSource(DataSource):
-    """A data source with one partition, holding one pickled split, for each split in option `splits`."""
+    """A data source with one partition for each split in option `splits`. A partition holds one pickled split."""
 
     @classmethod
     def name(cls) -> str:
@@ -226,10 +227,10 @@ class _SplitReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         payloads = pickle.loads(zlib.decompress(base64.b64decode(self._packed)))
-        self._packed = ""  # executors get their own payload only
+        self._packed = ""  # executors only get their own payload
         return [InputPartition(payload) for payload in payloads]
 
     def read(self, partition: InputPartition | None) -> Iterator[tuple[bytes]]:
-        # Spark asks for None, or a partition of it, if there are no partitions.
+        # If there are no partitions, Spark passes None or a partition of None.
         if partition is not None and partition.value is not None:
             yield (partition.value,)

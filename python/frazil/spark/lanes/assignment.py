@@ -1,4 +1,7 @@
-"""Which lane reads which file of a scan."""
+"""Which lane reads which file of a scan.
+
+The core decides which files Spark's own reader reads in the same way as Frazil. All other files go to the Arrow lane.
+"""
 
 from __future__ import annotations
 
@@ -29,27 +32,27 @@ MAX_DELETES = "spark.frazil.native.max-deletes"
 
 
 MAX_FILES = "spark.frazil.native.max-files"
-"""Spark setting: the most files of which the driver reads the footers. Default 10,000."""
+"""Spark setting: the most files whose footers the driver reads. Default 10,000."""
 
 
-# To look rows up among the deleted ones costs Spark more than to get the rows from Frazil.
+# Looking up deleted rows costs Spark more than getting the rows from Frazil.
 _MOST_DELETES = {"native": 4_000_000, "auto": 0}
 
 
 _MAX_FILES = 10_000
 
 
-# Of files with deletes. Up to so many numbers, one or two a file, Spark looks for one by a switch; and the fewer there
-# are, the sooner their hashes have bits that tell all apart.
+# The limit for files with deletes, which have one or two numbers each. Spark finds a number by a switch up to this
+# limit. With fewer numbers, fewer bits of their hashes are enough to distinguish them.
 _FILES_PER_SCAN = 400
 
 
-# So many scans in a query are fine.
+# The most scans in one query.
 _MOST_BRANCHES = 32
 
 
 class File(NamedTuple):
-    """A file for Spark, with the ways in which Spark may give its path, first the one in which it takes it."""
+    """A file for Spark. `spellings` are the ways in which Spark may give its path, first the one that it takes."""
 
     path: str
     size_bytes: int
@@ -80,7 +83,7 @@ class Group:
 
 @dataclass(frozen=True)
 class LaneAssignment:
-    """A scan's files by lane. `refused` gives a reason for each file of `rest`, or one for all."""
+    """A scan's files by lane. `refused` has a reason for each file of `rest`, or one reason for all."""
 
     wanted: Schema
     filter: Any
@@ -91,7 +94,7 @@ class LaneAssignment:
 
     @property
     def reasons(self) -> pa.Table:
-        """The files of `rest`: `file_path` and `reason`."""
+        """The files of `rest`, with columns `file_path` and `reason`."""
         if not isinstance(self.refused, str):
             return self.refused
         rest = self.rest if isinstance(self.rest, list) else self.rest.splits()
@@ -100,7 +103,7 @@ class LaneAssignment:
 
 
 def all_to_arrow(scan: Scan, reason: str, pack_from: int | None = None) -> LaneAssignment:
-    """Everything to the Arrow lane; of `pack_from` splits and more, packed where they can be."""
+    """Assigns all files to the Arrow lane. From `pack_from` splits on, they are packed if possible."""
     splits = scan._core.splits_or_packed(pack_from)
     nothing = pa.table({"word": pa.array([], pa.int64()), "mask": pa.array([], pa.int64())})
     return LaneAssignment(scan.schema, True, (), nothing, splits, reason)
@@ -109,19 +112,19 @@ def all_to_arrow(scan: Scan, reason: str, pack_from: int | None = None) -> LaneA
 def assign_lanes(
     spark: SparkSession, scan: Scan, engine: Engine, places: bool = False, pack_from: int | None = None
 ) -> LaneAssignment:
-    """Which lane reads which file.
+    """Decides which lane reads which file.
 
     Args:
         spark: The session.
         scan: What is read.
         engine: Who may read.
-        places: Whether rows shall say where they are: Spark's reader has that for nothing, and Frazil's sends a text of
-            each row.
-        pack_from: Of so many splits and more that stay Frazil's, all are packed where they can be. That is for reading:
-            `LaneAssignment.reasons` of all of them then takes long.
+        places: Whether rows must come with their file and position. Spark's reader has both at no cost, but Frazil's
+            sends a text for each row.
+        pack_from: The number of splits in the Arrow lane from which they are packed. This is for reading:
+            `LaneAssignment.reasons` takes long for packed splits.
 
     Raises:
-        UnsupportedError: `engine` is `native`, and Spark's reader can't read some file as Frazil does.
+        UnsupportedError: `engine` is `native`, and Spark's reader can't read a file in the same way as Frazil.
     """
     if engine not in ("auto", "native", "arrow"):
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
@@ -160,7 +163,7 @@ def assign_lanes(
 
 
 def _group(schemes: Mapping[str, str], columns: Sequence[str | None], filtered: bool, files: Any) -> Group:
-    """A group as the core tells it."""
+    """A group, from what the core says."""
 
     def file(path: str, size_bytes: int, record_count: int, number: int | None) -> File:
         return File(path, size_bytes, record_count, number, spellings(schemes, path))
@@ -169,7 +172,7 @@ def _group(schemes: Mapping[str, str], columns: Sequence[str | None], filtered: 
 
 
 def _beyond(groups: Sequence[Group]) -> Iterator[File]:
-    """Files of the smallest groups, where there would be too many branches."""
+    """The files of the smallest groups, if there would be too many branches."""
     branches = 0
     for group in sorted(groups, key=lambda g: -len(g.files)):
         for files in chunks(group):
@@ -179,7 +182,7 @@ def _beyond(groups: Sequence[Group]) -> Iterator[File]:
 
 
 def _alike(groups: Sequence[Group]) -> Iterator[File]:
-    """Files that Spark may spell as it spells another."""
+    """The files whose path Spark may spell like that of another file."""
     files = [file for group in groups for file in group.files]
     counts = Counter(path for file in files for path in file.spellings)
     return (file for file in files if any(counts[path] > 1 for path in file.spellings))

@@ -1,4 +1,4 @@
-"""Filters of the core as conditions of Spark."""
+"""Filters of the core as Spark's conditions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from frazil.spark.columns import quoted
 __all__ = ["condition"]
 
 
-# Of its days Java's calendar lacks ten, so Spark pushes filters with other days down to files, and loses rows.
+# Java's calendar lacks ten days of this month. Spark pushes down filters with other days, and loses rows.
 _SHORT_MONTH = "1582-10-"
 
 
-# What SQL reads as it is written.
+# Texts that SQL reads unchanged.
 _PLAIN_TEXT = re.compile("[A-Za-z0-9_./: -]*")
 
 
 def condition(filter: Any) -> Column:
-    """A filter of the core as Spark's."""
+    """A filter of the core as a condition of Spark."""
     if isinstance(filter, bool):
         return f.lit(filter)
     op = filter["op"]
@@ -34,7 +34,7 @@ def condition(filter: Any) -> Column:
     top, *inner = filter["path"]
     column = reduce(lambda c, name: c.getField(name), inner, f.col(quoted(top)))
     if any(str(value).startswith(_SHORT_MONTH) for value in filter["values"]):
-        # What Spark can't see through it does not push down.
+        # Spark does not push this expression down.
         column = f.when(column.isNotNull(), column)
     elif filter["op"] in ("in", "not-in") and not inner and (text := _in_sql(top, filter)) is not None:
         return f.expr(text)
@@ -43,7 +43,7 @@ def condition(filter: Any) -> Column:
 
 
 def _in_sql(name: str, filter: Any) -> str | None:
-    """A list of values as SQL, if that says the same under any setting: one message in place of some for each value."""
+    """A list of values as SQL, if its meaning does not depend on settings. It is one message, not several per value."""
     values = [_sql_literal(value, filter["type"]) for value in filter["values"]]
     if None in values or "${" in name:
         return None
@@ -53,7 +53,7 @@ def _in_sql(name: str, filter: Any) -> str | None:
 def _sql_literal(value: Any, type_: str) -> str | None:
     if type_ in ("int", "long"):
         return f"{int(value)}{'L' if type_ == 'long' else ''}"
-    # Years have four digits here. Java's dates, in which Python's would be sent, lack days of 1582.
+    # Years have four digits here. Python's dates would be sent as Java's, which lack days of 1582.
     if type_ == "date":
         return f"date'{value}'"
     return f"'{value}'" if type_ == "string" and _PLAIN_TEXT.fullmatch(value) else None
@@ -66,7 +66,7 @@ def _asked(op: str, column: Column, values: list[Column], floats: bool) -> Colum
         nan = f.coalesce(f.isnan(column), f.lit(False))
         return nan if op == "is-nan" else ~nan
     if op in ("in", "not-in"):
-        # Sets of floats tell zeros apart, comparing does not.
+        # A set of floats distinguishes 0.0 and -0.0; comparisons do not.
         found = reduce(lambda a, b: a | b, [column == value for value in values]) if floats else column.isin(*values)
         return found if op == "in" else ~found
     value = values[0]

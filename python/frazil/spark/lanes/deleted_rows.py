@@ -1,4 +1,8 @@
-"""Deleted rows, left out by a join with those that Spark reads."""
+"""Deleted rows, which a join leaves out of the rows that Spark reads.
+
+The join is with a broadcast in which 64 rows of a file share an entry. With a key for each row, the look-ups would be
+spread over a table that no cache of the processor holds.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,11 @@ from frazil.spark.lanes.path_numbers import PathNumbers
 __all__ = ["without_deleted"]
 
 
-# Of the number of 64 rows in their file, below that of the file.
+# The bits of the place of 64 rows in their file. The number of the file is above them.
 _WORD_BITS = 34
 
 
-# Columns beside those of the table.
+# Columns in addition to those of the table.
 _FILE, _PATH, _POSITION, _WORD, _BIT, _MASK = (
     f"__frazil_{name}" for name in ("file", "path", "position", "word", "bit", "mask")
 )
@@ -34,10 +38,10 @@ def without_deleted(
     columns: Sequence[str | Column],
     files: Sequence[File],
 ) -> DataFrame:
-    """Columns of the rows that are not deleted: of each 64 rows of a file, a mask tells which ones are.
+    """Columns of the rows that are not deleted. For each 64 rows of a file, a mask says which are deleted.
 
-    File and place of the 64 rows are in one long. Spark computes the file's number from its path, and may spell that in
-    several ways.
+    One long holds the file and the place of the 64 rows. Spark computes the file's number from its path, which it may
+    spell in several ways.
     """
     numbers = PathNumbers(path for file in files for path in file.spellings)
     most = max(len(file.spellings) for file in files)
@@ -48,7 +52,7 @@ def without_deleted(
         )
         for i in range(most)
     ]
-    # Two steps, so that the path is hashed once: Spark computes again what it can put in place of a column.
+    # Two steps, so that the path is hashed once: Spark repeats an expression wherever its column is used.
     places = [
         f"{numbers.of('_metadata.file_path')} as {_FILE}",
         f"_metadata.file_path as {_PATH}",
@@ -65,7 +69,7 @@ def without_deleted(
 
 
 def _renumbered(deleted: pa.Table, numbers: Mapping[int, int]) -> pa.Table:
-    """Deleted rows with other numbers of files; those of other files go."""
+    """Deleted rows with other numbers of files. Those of other files are removed."""
     by_number = pa.array([numbers.get(i) for i in range(max(numbers) + 1)], pa.int64())
     old = pc.shift_right(deleted.column("word"), _WORD_BITS)
     known = pc.less(old, len(by_number))

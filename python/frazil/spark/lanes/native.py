@@ -1,9 +1,7 @@
-"""The native lanes: files that Spark's own Parquet reader reads.
+"""The native lane: files that Spark's own Parquet reader reads.
 
-`assign_lanes` asks the core which files Spark would read as Frazil does, and `read_group` reads them: by the names that
-columns have in the files, never by field ids, since Spark matches data by ids but pushes filters by names. Rows are
-looked up among the deleted ones by a join with a broadcast in which 64 rows of a file share an entry: with a key for
-each row, each would be elsewhere in a table that no cache of the processor holds.
+`assignment` says which files these are. Columns are read by their names in the files, never by field ids: Spark matches
+data by ids, but pushes filters by names.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from frazil.spark.types import spark_schema
 __all__ = ["read_group"]
 
 
-# Above as many paths Spark starts a job to look for them, with a task for each.
+# With more paths than this, Spark starts a job to look for them, with a task for each.
 _FEW_PATHS = 32
 
 
@@ -35,13 +33,13 @@ _MANY_PATHS = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 
 _OPTIONS = {
-    # Iceberg's dates and times are those of the proleptic Gregorian calendar, whoever wrote the file.
+    # Iceberg's dates and times use the proleptic Gregorian calendar, whoever wrote the file.
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
-    # A file that is lost must not pass for one without rows.
+    # A missing file must not count as a file without rows.
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
-    # Folders are no columns.
+    # Folders must not become columns.
     "recursiveFileLookup": "true",
     "mergeSchema": "false",
 }
@@ -50,7 +48,7 @@ _OPTIONS = {
 def read_group(
     spark: SparkSession, assigned: LaneAssignment, group: Group, result: st.StructType, places: bool = False
 ) -> list[DataFrame]:
-    """The rows of a group's files: of each set of files that is scanned together.
+    """The rows of a group's files: a DataFrame for each set of files that is scanned together.
 
     Args:
         spark: The session.
@@ -100,10 +98,10 @@ def _column(name: str | None, field: st.StructField) -> str | Column:
 
 
 def _without_push_down(column: str, type_: st.DataType) -> str:
-    """The same values by an expression that Spark can't see through, if there are floats.
+    """The same values, by an expression that Spark does not push down if there are floats.
 
-    Statistics leave NaN out, and dictionaries tell -0.0 from 0.0. Spark, for which NaN is above all numbers and zeros
-    are equal, would skip row groups by them all the same, and lose rows.
+    Statistics leave out NaN, and dictionaries distinguish -0.0 from 0.0. For Spark, NaN is greater than all numbers and
+    zeros are equal. It would still skip row groups by these statistics, and lose rows.
     """
     if isinstance(type_, (st.FloatType, st.DoubleType)):
         return f"nanvl({column}, cast('NaN' as {type_.simpleString()}))"
@@ -126,7 +124,7 @@ def _open(spark: SparkSession, schema: st.StructType, paths: Sequence[str]) -> D
     for path in paths:
         folder, name = posixpath.split(path)
         folders.setdefault(folder, []).append(name)
-    # Listing folders costs less than looking for each file; but other files in them may have the same names.
+    # Listing folders costs less than looking for each file. But other files in them may have the same names.
     if len(folders) <= _FEW_PATHS and len(set().union(*folders.values())) == len(paths):
         pattern = "{" + ",".join(sorted(name for names in folders.values() for name in names)) + "}"
         try:
@@ -134,9 +132,9 @@ def _open(spark: SparkSession, schema: st.StructType, paths: Sequence[str]) -> D
             if sorted(map(decoded, rows.inputFiles())) == sorted(map(decoded, paths)):
                 return rows
         except PySparkException:
-            pass  # what is wrong is said below, of the file that it is about
+            pass  # the read below raises the error for the right file
     with changed_setting(spark, _MANY_PATHS, str(len(paths) + 1)):
         rows = reader.parquet(*paths)
-        # Connect looks for the files when it is first asked about them.
+        # Connect looks for the files when they are first needed.
         _ = rows.columns
     return rows

@@ -1,6 +1,6 @@
-"""Numbers for files that Spark computes from their paths: a hash costs it less than a look into a map of paths.
+"""Numbers for files, which Spark computes from their paths. A hash costs it less than looking up a path in a map.
 
-Source: the specification of xxHash, "XXH64 algorithm description"; Spark's function `xxhash64` begins with 42.
+Source: the specification of xxHash, "XXH64 algorithm description"; Spark's function `xxhash64` has the seed 42.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from frazil.exceptions import InternalError
 __all__ = ["BITS", "SEED", "PathNumbers"]
 
 BITS = 23
-"""Of a number: an integer of 32 bits, so that Spark looks for it among a few hundred by a switch."""
+"""The bits of a number. It is an integer of 32 bits, so that Spark finds it among a few hundred by a switch."""
 
 SEED = 42
-"""Of Spark's `xxhash64`."""
+"""The seed of Spark's `xxhash64`."""
 
 
 class PathNumbers:
-    """Numbers of some paths, no two of which have the same.
+    """Numbers for some paths. No two paths have the same number.
 
     Attributes:
-        by_path: The number of each.
+        by_path: The number of each path.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Tells the paths apart by some of the bits of their hashes.
+        """Finds bits of the paths' hashes that distinguish them.
 
         Raises:
-            InternalError: No bits tell them apart.
+            InternalError: No bits distinguish them.
         """
         named = sorted(set(paths))
         hashes = dict(zip(named, _core.xxh64(named, SEED), strict=True))
@@ -42,13 +42,13 @@ class PathNumbers:
         raise InternalError(f"{len(hashes)} paths can't be told apart by their hashes")
 
     def of(self, path: str) -> str:
-        """The number of a path, an integer, both in Spark's SQL: the path is that of a column."""
+        """The number of a path. Both are expressions in Spark's SQL; `path` is a column."""
         return f"cast(shiftrightunsigned(xxhash64({path}), {self._shift}) & {(1 << BITS) - 1}L as int)"
 
     def checked(self, number: str, path: str) -> str:
-        """A number that `of` gave in another column; one of none of the paths stops the query.
+        """A number that `of` computed in another column. A number that belongs to none of the paths stops the query.
 
-        A path that is none of these stops it too, unless its number is one of theirs.
+        An unknown path stops it too, unless its number is one of theirs.
         """
         known = ", ".join(map(str, sorted(self.by_path.values())))
         lost = f"raise_error(concat('Frazil gave this file no number: ', {path}))"

@@ -1,4 +1,4 @@
-"""Paths of files as Spark takes and gives them."""
+"""Paths of files: how the table names them, and how Spark takes and returns them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["SCHEMES", "decoded", "for_spark", "place_for_spark", "schemes_of", "
 
 
 SCHEMES = "spark.frazil.native.schemes"
-"""Spark setting: where Spark may read and write itself, with commas between; `s3=s3a`: `s3a:` for `s3:`."""
+"""Spark setting: schemes that Spark may read and write itself, separated by commas. `s3=s3a`: `s3a:` for `s3:`."""
 
 
 def schemes_of(spark: SparkSession) -> dict[str, str]:
-    """Where Spark may read itself: schemes and what Spark calls them."""
+    """The schemes that Spark may read itself, and the names that Spark has for them."""
     text = spark.conf.get(SCHEMES, "file") or ""
     pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
     return {ours: theirs or ours for ours, _, theirs in pairs}
 
 
 def for_spark(schemes: Mapping[str, str], path: str) -> str:
-    """A path as Spark takes it, and as its column `_metadata.file_path` gives it."""
+    """A path as Spark takes it, and as its column `_metadata.file_path` returns it."""
     scheme, colon, rest = path.partition(":")
     if not colon or "/" in scheme:
         return "file:" + path
@@ -32,14 +32,14 @@ def for_spark(schemes: Mapping[str, str], path: str) -> str:
 
 
 def place_for_spark(spark: SparkSession, path: str) -> str | None:
-    """A path as Spark takes it; None if Spark is not said to read from there."""
+    """A path as Spark takes it. It is None if Spark may not read from there."""
     scheme = path.partition(":")[0] if ":" in path.partition("/")[0] else "file"
     schemes = schemes_of(spark)
     return for_spark(schemes, path) if scheme in schemes else None
 
 
 def spellings(schemes: Mapping[str, str], path: str) -> list[str]:
-    """How Spark may give a path, first as it takes it: some versions escape what a URI can't hold."""
+    """How Spark may return a path, first the way in which it takes it. Some versions escape characters."""
     path = for_spark(schemes, path)
     escaped = re.sub(r"[% \"<>^`|]", lambda m: f"%{ord(m[0]):02X}", path)
     return [path] if escaped == path else [path, escaped]

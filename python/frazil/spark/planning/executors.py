@@ -1,7 +1,8 @@
 """Planning by executors, for tables with very many manifests.
 
-The driver reads and prunes the manifest list and deals the manifests out in parts. Executors plan a part each, in a
-first `mapInArrow`; a shuffle deals the tasks out; executors read them in a second one. No task comes to the driver.
+The driver reads and prunes the manifest list, and divides the manifests into parts. Executors plan a part each, in a
+first `mapInArrow`. A shuffle distributes the tasks, and executors read them in a second `mapInArrow`. No task comes to
+the driver.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ __all__ = [
 ]
 
 DRIVER_MAX_BYTES = "spark.frazil.planning.driver-max-bytes"
-"""Spark setting: the most bytes of data manifests that `planning="auto"` lets the driver plan. Default 32 MiB."""
+"""Spark setting: the most bytes of data manifests that the driver plans with `planning="auto"`. Default 32 MiB."""
 PART_BYTES_CONF = "spark.frazil.planning.part-bytes"
-"""Spark setting: about how many bytes of data manifests one executor task plans. Default 8 MiB."""
+"""Spark setting: the approximate size of the data manifests that one executor task plans. Default 8 MiB."""
 
 _DRIVER_MAX_BYTES = 32 << 20
-# Java's table property and its words.
+# Java's table property and its values.
 _MODE = "read.data-planning-mode"
 _MODES: dict[str, Planning] = {"local": "driver", "distributed": "executors"}
-# Spark tasks that read; many of them may find nothing, since the filter is not yet applied to files.
+# The most Spark tasks that read. Many of them may find nothing, because the filter is applied to files later.
 _MOST_READERS = 4096
 _READER, _READERS = "frazil.reader", "frazil.readers"
 
@@ -88,16 +89,16 @@ def plan(
     select: Sequence[str] | None = None,
     at: At | None = None,
 ) -> DataFrame:
-    """A scan's tasks as a Spark DataFrame, planned by executors whenever Spark runs it.
+    """A scan's tasks as a Spark DataFrame. Executors plan them whenever Spark runs the DataFrame.
 
     The columns are those of `Scan.plan_table()`, and `split` with the task itself for `read_tasks`. The driver reads
-    the manifest list only, here and now: later commits change nothing.
+    only the manifest list, now. So later commits have no effect.
 
     Args:
         spark: The session, classic or Connect.
         table: A table or its location.
-        filter: Rows to keep; prunes manifests and files.
-        select: Columns that `read_tasks` gives.
+        filter: The rows to keep. The filter prunes manifests and files.
+        select: The columns that `read_tasks` returns.
         at: The version to read.
     """
     opened = table if isinstance(table, Table) else open_table(table)
@@ -114,10 +115,10 @@ def plan(
 
 
 def read_tasks(tasks: DataFrame) -> DataFrame:
-    """The rows of tasks that `plan` gave, or of some of them: filter, sample, cache or store them in between.
+    """The rows of tasks that `plan` returned, or of some of them. Filter, sample, cache or store the tasks in between.
 
     Args:
-        tasks: A DataFrame with the column `split` of `plan`; a column made anew has lost what belongs to it.
+        tasks: A DataFrame with the column `split` of `plan`. A new column made by an expression loses its metadata.
     """
     facts = next((f.metadata or {} for f in tasks.schema.fields if f.name == "split"), {})
     if _READER not in facts:
@@ -130,7 +131,7 @@ def read_tasks(tasks: DataFrame) -> DataFrame:
 
 
 def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> list[PlanPart] | None:
-    """The parts that executors shall plan; None if the driver shall plan."""
+    """The parts that executors plan. It is None if the driver plans."""
     if planning not in ("auto", "driver", "executors"):
         raise InvalidInputError(f"planning must be 'auto', 'driver' or 'executors', not {planning!r}")
     if not scan._core.is_of_version:
@@ -157,7 +158,7 @@ def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> 
 
 
 def read_parts(spark: SparkSession, scan: Scan, parts: Sequence[PlanPart]) -> DataFrame:
-    """The rows of a scan, planned and read by executors."""
+    """The rows of a scan that executors plan and read."""
     schema = spark_schema(scan.schema)
     if not parts:
         return no_rows(spark, schema)
@@ -173,23 +174,23 @@ def readers_of(scan: Scan, parts: Sequence[PlanPart]) -> int:
 
 def _read(spark: SparkSession, splits: DataFrame, reader: Split, readers: int) -> DataFrame:
     schema = spark_schema(reader.schema)
-    # Adaptive execution leaves partitions alone whose number was asked for; others, being small, it would join.
+    # Adaptive execution would join partitions this small, but not if their number was given.
     rows = splits.repartition(readers).mapInArrow(on_executors(ReadTasks(reader), "ReadPlanned"), schema)
     return with_unknown_size(spark, rows, schema)
 
 
 class PlanOnExecutors:
-    """Runs on executors: plans pickled parts, a row for each packed split. Spark's `explain` shows the name."""
+    """Runs on executors: plans pickled parts, with a row for each packed split. Spark's `explain` shows the name."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Rows of `split`: the tasks of a split without what all have in common."""
+        """Rows of `split`: the tasks of a split without what all splits have in common."""
         for part in _parts(batches):
             payloads = [text.encode() for text in part._core.splits(_core.Split.tasks_to_json)]
             yield pa.record_batch([pa.array(payloads, pa.binary())], schema=_SPLIT_ARROW)
 
 
 class PlanTasksOnExecutors:
-    """Runs on executors: plans pickled parts, a row for each task."""
+    """Runs on executors: plans pickled parts, with a row for each task."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Rows of the tasks' table."""

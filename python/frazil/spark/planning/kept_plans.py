@@ -1,7 +1,7 @@
-"""What the driver keeps of manifests: decoded, in a folder that Spark removes when its JVM ends.
+"""Manifests that the driver keeps decoded, in a folder that Spark removes when its JVM ends.
 
-A driver plans the same table again and again, and manifests never change. To keep one costs about as much as to plan it
-twice, so a table's are kept from the third scan on.
+A driver plans the same table repeatedly, and manifests never change. Keeping one costs about as much as planning it
+twice, so a table's manifests are kept from the third scan on.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from frazil.table import Table
 __all__ = ["CACHE_BYTES_CONF", "keep_plans"]
 
 CACHE_BYTES_CONF = "spark.frazil.planning.cache-bytes"
-"""Spark setting: how large the folder of decoded manifests grows on the driver; 0 for none. Default 1 GiB."""
+"""Spark setting: the largest size of the folder of decoded manifests on the driver; 0 for none. Default 1 GiB."""
 
 _CACHE_BYTES = 1 << 30
 _FROM_SCAN = 3
-# How often the table of a location was scanned with a folder.
+# The number of scans, by folder and by the table's location.
 _SCANS: Counter[tuple[str, str]] = Counter()
 
 
 def keep_plans(spark: SparkSession, table: Table) -> dict[str, str]:
-    """Options for the next scan of a table; none for Apache Paimon's, which keep their manifests in memory themselves.
+    """Options for the next scan of a table. They are empty for tables of Apache Paimon, which keep manifests in memory.
 
     Raises:
-        InvalidInputError: The setting is no number of bytes.
+        InvalidInputError: The setting is not a number of bytes.
     """
     folder = _folder(spark)
     if folder is None or not supports(table, "plan_cache"):
@@ -43,6 +43,6 @@ def keep_plans(spark: SparkSession, table: Table) -> dict[str, str]:
 
 
 def _folder(spark: SparkSession) -> str | None:
-    """Spark's temporary folder of this driver; None with Connect, whose driver is elsewhere."""
+    """Spark's temporary folder on this driver. It is None with Connect, whose driver is elsewhere."""
     folder = getattr(getattr(spark, "_sc", None), "_temp_dir", None)
     return folder if isinstance(folder, str) else None

@@ -1,1 +1,1 @@
-"""What reads are made of: options, rows with their places, and the filters that Spark would push."""
+"""Parts of reads: options, rows with their places, and the filters that Spark would push down."""

@@ -1,4 +1,4 @@
-"""Read options, by the names that Iceberg's Spark connector gives them, as scans."""
+"""Read options, by the names of Iceberg's Spark connector, as scans."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from frazil.table import Table
 __all__ = ["CHANGES", "KNOWN", "PACKING", "VERSIONS", "integer", "scan_of"]
 
 VERSIONS = ("snapshot-id", "branch", "tag", "as-of-timestamp")
-"""Each names a version to read."""
+"""Options that name a version to read."""
 CHANGES = ("start-snapshot-id", "end-snapshot-id")
-"""What was appended after the one, up to and with the other."""
+"""Options for what was appended after the first version, up to and including the second."""
 PACKING = ("split-size", "lookback", "file-open-cost")
 _SCAN = ("max-plan-bytes", "plan-cache", "plan-cache-bytes", "batch-rows", "case-sensitive")
 KNOWN = ("columns", "filter", *VERSIONS, *CHANGES, *PACKING, *_SCAN)
-"""All of them."""
+"""All read options."""
 
 
 def scan_of(
@@ -32,11 +32,11 @@ def scan_of(
     select: Sequence[str] | None = None,
     at: At | None = None,
 ) -> Scan:
-    """The scan that options ask for. Their names may have any case, since Spark's have.
+    """The scan that options describe. The names may have any case, because Spark's have.
 
     Raises:
-        InvalidInputError: There is no such option, its value is wrong, or two say different things.
-        NotFoundError: There is no such version.
+        InvalidInputError: An option does not exist, its value is wrong, or two options contradict each other.
+        NotFoundError: The version does not exist.
     """
     given = {name.lower(): str(value) for name, value in options.items()}
     unknown = [name for name in given if name not in KNOWN]
@@ -114,7 +114,7 @@ def _timestamp(value: str) -> dt.datetime:
 
 
 def integer(name: str, value: str) -> int:
-    """The value of an option that is a whole number."""
+    """The value of an option that is an integer."""
     try:
         return int(value)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Rows with their places: some columns of a table, and of each row its data file and its position there."""
+"""Rows with their places: some columns of a table, and for each row its data file and its position in it."""
 
 from __future__ import annotations
 
@@ -20,26 +20,32 @@ from frazil.table import Table
 
 __all__ = ["Placed", "read_placed"]
 
-# Beyond so many files that only Frazil reads, it reads them all: they are named in a filter.
+# Files that only Frazil can read are named in a filter. With more files than this, Frazil reads all files.
 _MOST_NAMED = 1_000
 _LONGEST = 1 << 30
 
 
 class Placed:
-    """Rows whose file is as Spark spells it.
+    """Rows whose file is spelled as Spark does.
 
     Attributes:
-        rows: The columns asked for, then `_file` and `_pos`.
+        rows: The selected columns, then `_file` and `_pos`.
     """
 
     def __init__(self, rows: DataFrame, paths: Mapping[str, str] | None = None, others: Sequence[str] = ()) -> None:
-        """`paths` are the table's names of files by Spark's; `others` files that are spelled as the table does."""
+        """Stores the rows and the names of their files.
+
+        Args:
+            rows: The rows.
+            paths: The table's names of files, by Spark's spelling.
+            others: Files that Spark spells as the table does.
+        """
         self.rows = rows
         self._paths = paths or {}
         self._others = others
 
     def of(self, rows: DataFrame) -> Placed:
-        """Other rows with these files."""
+        """Other rows of the same files."""
         return Placed(rows, self._paths, self._others)
 
     def path(self, file: Column) -> Column:
@@ -49,7 +55,7 @@ class Placed:
         }
         before = next(iter(begins), "")
         if len(begins) <= 1 and before is not None and not any(path.startswith(before) for path in self._others):
-            # As a rule Spark puts a scheme before it. Looking into a map costs a comparison for each of its files.
+            # Usually Spark puts a scheme before it. Looking into a map costs a comparison for each of its files.
             named = file.substr(len(before) + 1, _LONGEST)
             return f.when(file.startswith(before), named).otherwise(file) if before else file
         known = f.create_map(*(f.lit(text) for pair in self._paths.items() for text in pair))
@@ -57,7 +63,7 @@ class Placed:
 
 
 def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence[str], at: str | None = None) -> Placed:
-    """The rows that a filter keeps, read by Spark's own reader where it reads as Frazil does.
+    """The rows that a filter keeps. Spark's own reader reads the files that it reads in the same way as Frazil.
 
     Args:
         spark: The session.

@@ -1,9 +1,9 @@
-"""What Spark would push into Parquet files, as the text of its plans says it.
+"""What Spark would push down into Parquet files, read from the text of its plans.
 
-`pushed_of` reads the nodes `Scan parquet` of `EXPLAIN FORMATTED`. Filters come as `PushedFilters: [IsNotNull(id),
-Or(EqualTo(country,NO),LessThan(id,5))]`, strings as they are. A literal is taken if it is a number, date, time or
-boolean of a column of such a type, or a string that stands in the query as it is, where no string of the query has a
-character that this text is built with. Everything else makes its filter unknown.
+`pushed_of` reads the nodes `Scan parquet` of `EXPLAIN FORMATTED`. Filters look like `PushedFilters: [IsNotNull(id),
+Or(EqualTo(country,NO),LessThan(id,5))]`, with strings unquoted. Only two kinds of literals are accepted. The first are
+numbers, dates, times and booleans of columns with such types. The second are strings that the query contains literally,
+if no string of the query has a character of this syntax. Anything else makes its filter unknown.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _NODE = re.compile(r"^\(\d+\) Scan parquet.*?(?=^\(\d+\) |\Z)", re.MULTILINE | r
 _LOCATION = re.compile(r"^Location: \S+ \[(.*)\]$", re.MULTILINE)
 _FILTERS = re.compile(r"^PushedFilters: \[(.*)\]$", re.MULTILINE)
 _SCHEMA = re.compile(r"^ReadSchema: struct<(.*)>$", re.MULTILINE)
-# Strings that hold any of these could be read as more than one literal.
+# Strings with these characters could be read as more than one literal.
 _STRUCTURE = re.compile(r"[,()\[\]\n']")
-# What makes strings that do not stand in the query.
+# Functions that make strings which are not in the query.
 _MAKES_TEXT = re.compile(
     r"\b(ch(a)?r|unhex|unbase64|decode|to_csv|from_csv|from_json|to_json|concat_ws|format_string|printf|url_decode)\s*\("
     r"|\bx\s*'",
@@ -66,12 +66,12 @@ class Pushed:
 
 
 def string_literals(query: str) -> frozenset[str]:
-    """The strings in a query, if strings in its plan can be told by them: else none."""
+    """The strings in a query, if they identify strings in its plan; otherwise none."""
     text = _COMMENT.sub(" ", query)
     found = [single if single or not double else double for single, double in _QUOTED.findall(text)]
     if "\\" in text or _MAKES_TEXT.search(_QUOTED.sub("''", text)) or not all(map(_is_plain, found)):
         return frozenset()
-    # Patterns with wildcards at their ends only are shown without them.
+    # Patterns are shown without wildcards at their ends.
     return frozenset([*found, *(literal.strip("%") for literal in found)])
 
 
@@ -80,7 +80,7 @@ def _is_plain(literal: str) -> bool:
 
 
 def pushed_of(plan: str, schemas: Callable[[str], Schema | None], strings: frozenset[str]) -> list[Pushed]:
-    """The scans in a plan, of those locations that have a schema."""
+    """The scans in a plan whose locations have a schema."""
     found = []
     for node in _NODE.findall(plan):
         location, columns = _LOCATION.search(node), _SCHEMA.search(node)
@@ -96,11 +96,11 @@ def pushed_of(plan: str, schemas: Callable[[str], Schema | None], strings: froze
 
 
 def _paths(text: str, fields: Sequence[Field]) -> Iterable[str]:
-    """The columns in a struct's text, `a:int,b:struct<c:int>`, into structs by dots; those that can't be told whole."""
+    """The columns in a struct's text, `a:int,b:struct<c:int>`, with dots into structs. Ambiguous columns come whole."""
     for part in _split(text, "<>()"):
         field = next((f for f in fields if part.startswith((f"{f.name}:", f"`{f.name}`:"))), None)
         if field is None:
-            continue  # one of Spark's own
+            continue  # a column of Spark's own
         inner = part.partition(":struct<")[2]
         if inner and field.type.startswith("struct<") and "." not in field.name:
             below = list(_paths(inner[:-1], field.children))
@@ -111,7 +111,7 @@ def _paths(text: str, fields: Sequence[Field]) -> Iterable[str]:
 
 
 def _split(text: str, brackets: str = "()[]") -> list[str]:
-    """The parts between commas outside of brackets."""
+    """The parts between commas outside brackets."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         if c in brackets[::2]:
@@ -125,7 +125,7 @@ def _split(text: str, brackets: str = "()[]") -> list[str]:
 
 
 class _MisreadError(Exception):
-    """The text may say something else than it seems to."""
+    """The text is ambiguous."""
 
 
 class _Reader:
@@ -134,7 +134,10 @@ class _Reader:
         self._strings = strings
 
     def all_of(self, text: str) -> Predicate | None:
-        """What a list of filters says; None if any of it is not certain, since then the others may not be either."""
+        """The meaning of a list of filters.
+
+        If one of them is uncertain, the others may be too, and the result is None.
+        """
         try:
             found = [self._filter(part) for part in _split(text)]
         except (_MisreadError, InvalidInputError):
@@ -143,7 +146,7 @@ class _Reader:
         return reduce(lambda a, b: a & b, certain) if certain else None
 
     def _filter(self, text: str, exact: bool = False) -> Predicate | None:
-        """What it says, or something weaker unless `exact`; None if it says nothing that Frazil has words for."""
+        """The meaning of a filter, or something weaker unless `exact`. It is None if Frazil can't express it."""
         name, parenthesis, rest = text.partition("(")
         if not parenthesis or not rest.endswith(")"):
             raise _MisreadError

@@ -1,1 +1,1 @@
-"""Streams of Spark: a table's rows as they come, and batches that a table gets once each."""
+"""Parts of Spark's streams: commits, a reader of rows that come, and a writer of batches."""

@@ -1,4 +1,8 @@
-"""The commits of a table, as a stream reads them one after another."""
+"""The commits of a table, in the order in which a stream reads them.
+
+A query first reads the table as it is, then what each later snapshot appends. For Paimon's tables with a primary key,
+it reads the rows that are inserted or updated.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +18,15 @@ __all__ = ["BEGINNING", "FROM", "NOTHING", "Commits", "PaimonCommits"]
 
 FROM = "stream-from-timestamp"
 
-# In place of a snapshot's id: nothing was read, and the table comes first as it is; or the first snapshot's rows do.
+# Values in place of a snapshot's id. Nothing was read yet: the whole table comes first, or the first snapshot does.
 NOTHING, BEGINNING = "-1", "0"
 
 
 class Commits:
-    """The commits of a branch, as a stream reads them one after another."""
+    """The commits of a branch, in the order in which a stream reads them."""
 
     numbered = False
-    """Whether snapshots are numbered from 1, so that what the first one brought came since 0."""
+    """Whether snapshots are numbered from 1. The rows of the first snapshot then came since 0."""
 
     def __init__(self, branch: str | None) -> None:
         self._branch = branch
@@ -32,14 +36,14 @@ class Commits:
         return history(table, self._branch)[::-1]
 
     def offset(self, snapshot: Snapshot) -> dict[str, str]:
-        """What there was after a snapshot."""
+        """The offset after a snapshot."""
         return {"snapshot-id": str(snapshot.id)}
 
     def after(self, table: Table, line: list[Snapshot], start: Mapping[str, str]) -> list[Snapshot]:
-        """Those of a line that come after an offset.
+        """The snapshots of a line that come after an offset.
 
         Raises:
-            NotFoundError: Some of them are gone.
+            NotFoundError: Some of them no longer exist.
             UnsupportedError: They can't be read one after another.
         """
         at = 0 if start["snapshot-id"] in (NOTHING, BEGINNING) else self._known(table, line, start)
@@ -59,26 +63,27 @@ class Commits:
         return at
 
     def check_end(self, table: Table, line: list[Snapshot], end: Mapping[str, str]) -> None:
-        """Refuses a batch that runs again, of which the last snapshot is another by now."""
+        """Refuses a repeated batch whose last snapshot has become another one."""
 
     def _check(self, table: Table, last: list[Snapshot], found: list[Snapshot]) -> None:
-        """Refuses snapshots that can't be read after the last one, which may be gone."""
+        """Refuses snapshots that can't be read after the last one, which may no longer exist."""
 
     def _place(self, line: list[Snapshot], start: Mapping[str, str]) -> int | None:
-        """Where the snapshots after an offset begin."""
+        """The position of the first snapshot after an offset."""
         return next((i + 1 for i, s in enumerate(line) if str(s.id) == start["snapshot-id"]), None)
 
-    def brought(self, snapshot: Snapshot) -> tuple[int, int]:
-        """How many files and rows a stream has of a commit."""
+    def size_of(self, snapshot: Snapshot) -> tuple[int, int]:
+        """How many files and rows of a commit a stream reads."""
         if snapshot.operation != "append":
             return 0, 0
         return int(snapshot.summary.get("added-data-files", 0)), int(snapshot.summary.get("added-records", 0))
 
 
 class PaimonCommits(Commits):
-    """Those of a table of Apache Paimon. The snapshot that was read last may have expired, if the next is there.
+    """The commits of a table of Apache Paimon.
 
-    After a rollback numbers come again, so an offset has the time of its commit too.
+    The snapshot that was read last may have expired, if the next one exists. After a rollback, numbers are used again.
+    So an offset also contains the time of its commit.
     """
 
     numbered = True
@@ -98,8 +103,8 @@ class PaimonCommits(Commits):
         def of(snapshot: Snapshot) -> PaimonKind:
             return now if snapshot.schema_id is None else kinds.get(snapshot.schema_id, now)
 
-        # What compactions did not tell yet of earlier rows, they won't tell any more.
-        other = [s for s in found if of(s) != now] + [s for s in last if of(s).told_late and of(s) != now]
+        # Compactions no longer report changes of earlier rows that they have not reported yet.
+        other = [s for s in found if of(s) != now] + [s for s in last if of(s).reported_by_compactions and of(s) != now]
         if other:
             raise UnsupportedError(
                 f"snapshot {other[0].id} was written under other options, by which a stream reads other files",
@@ -117,8 +122,8 @@ class PaimonCommits(Commits):
         ]
         return None if other else place
 
-    def brought(self, snapshot: Snapshot) -> tuple[int, int]:
-        """Rows alone: those of its change log, else those that it added."""
-        told = int(snapshot.summary.get("changelog-records", 0))
+    def size_of(self, snapshot: Snapshot) -> tuple[int, int]:
+        """Only rows: those of its changelog, or else those that it added."""
+        reported = int(snapshot.summary.get("changelog-records", 0))
         added = int(snapshot.summary.get("delta-records", 0)) if snapshot.operation == "append" else 0
-        return 0, max(told, added)
+        return 0, max(reported, added)

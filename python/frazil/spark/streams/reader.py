@@ -1,4 +1,4 @@
-"""Readers of streams: what each snapshot appended, in the columns and types that the query began with."""
+"""Readers of streams: the rows that each snapshot appended, in the columns and types of the start of the query."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = ["STREAM_OPTIONS", "check_versions", "stream_reader"]
 _SKIP = {"delete": "streaming-skip-delete-snapshots", "overwrite": "streaming-skip-overwrite-snapshots"}
 _MAX_FILES, _MAX_ROWS = "streaming-max-files-per-micro-batch", "streaming-max-rows-per-micro-batch"
 STREAM_OPTIONS = (FROM, *_SKIP.values(), _MAX_FILES, _MAX_ROWS)
-"""Options of streams that are read, by the names that Iceberg's connector gives them."""
+"""Options of streams that are read, by the names of Iceberg's connector."""
 
 
 def check_versions(given: Mapping[str, str]) -> None:
     """Refuses options that name a version.
 
     Raises:
-        InvalidInputError: There is one.
+        InvalidInputError: There is such an option.
     """
     wrong = [name for name in given if name in CHANGES or (name in VERSIONS and name != "branch")]
     if wrong:
@@ -47,11 +47,11 @@ def check_versions(given: Mapping[str, str]) -> None:
 
 
 def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSourceStreamReader:
-    """A reader of a table's rows as they come, in the columns and types of `scan`.
+    """A reader of a stream of a table's rows, in the columns and types of `scan`.
 
     Raises:
         InvalidInputError: An option is wrong.
-        UnsupportedError: An option needs a newer PySpark, or is not there for tables of Apache Paimon.
+        UnsupportedError: An option needs a newer PySpark, or does not exist for tables of Apache Paimon.
     """
     if not supports(table, "streams_of_appends"):
         _check_paimon(table, given)
@@ -67,25 +67,30 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
 
 
 def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
-    """Refuses streams out of a table of Paimon that would lose rows, or have them twice or in halves."""
+    """Refuses streams from tables of Paimon that would lose, repeat or split rows."""
     for name, instead in (("branch", "They are of the main branch"), (_MAX_FILES, f"Option '{_MAX_ROWS}' is there")):
         if name in given:
             raise UnsupportedError(
                 f"streams out of tables of Apache Paimon have no option '{name}'", {"table": table.location}, instead
             )
     kind = PaimonKind.now(PaimonKind.by_schema(table))
-    said = None
-    if kind.evolving:
-        said = "rows have their columns in several files, so that they are not appended but changed"
-    elif kind.keyed and kind.merged and not kind.told_late:
-        said = "a change is part of a row, and nothing tells what it makes of it"
-    elif kind.hidden and not kind.told_late:
-        said = "rows are hidden until they are compacted, and nothing tells when they are"
-    elif kind.keyed and kind.told_late and not (kind.hidden and kind.producer == "lookup") and FROM not in given:
-        said = f"after the table as it is, the changelog would tell rows again; begin with it by option '{FROM}'"
-    if said is not None:
+    reason = None
+    if kind.data_evolution:
+        reason = "rows have their columns in several files, so that they are not appended but changed"
+    elif kind.has_key and kind.merged and not kind.reported_by_compactions:
+        reason = "a change is part of a row, and nothing tells what it makes of it"
+    elif kind.hidden_until_compacted and not kind.reported_by_compactions:
+        reason = "rows are hidden until they are compacted, and nothing tells when they are"
+    elif (
+        kind.has_key
+        and kind.reported_by_compactions
+        and not (kind.hidden_until_compacted and kind.changelog_producer == "lookup")
+        and FROM not in given
+    ):
+        reason = f"after the table as it is, the changelog would tell rows again; begin with it by option '{FROM}'"
+    if reason is not None:
         raise UnsupportedError(
-            f"the table can't be read as a stream: {said}",
+            f"the table can't be read as a stream: {reason}",
             {"table": table.location},
             "A stream needs a table without a primary key; or with one, that of 'merge-engine' = 'deduplicate', or of "
             "'changelog-producer' = 'lookup'",
@@ -98,7 +103,7 @@ class _Rows(InputPartition):
 
 
 class _Reader(DataSourceStreamReader):
-    """Offsets are snapshots: `{"snapshot-id": "5"}` is what there was after snapshot 5."""
+    """Offsets are snapshots: `{"snapshot-id": "5"}` means everything up to snapshot 5."""
 
     def __init__(self, table: Table, scan: Scan, options: Mapping[str, str]) -> None:
         self._table = table
@@ -112,7 +117,7 @@ class _Reader(DataSourceStreamReader):
             raise InvalidInputError(f"option '{FROM}' is in the future", hint="Begin the query when it is time")
 
     def initialOffset(self) -> dict[str, str]:
-        """Before everything, or before the first snapshot from a time on."""
+        """The offset before everything, or before the first snapshot after a time."""
         line = self._commits.line(self._table.refresh())
         if self._from_ms is None or not line:
             return self._empty()
@@ -133,11 +138,11 @@ class _Reader(DataSourceStreamReader):
         return self._commits.offset(line[-1]) if line else self._empty()
 
     def _empty(self) -> dict[str, str]:
-        """Before everything; if times count, so that the table's first snapshot comes as what it brought."""
+        """The offset before everything. With a start time, the table's first snapshot counts as what it appended."""
         return {"snapshot-id": NOTHING if self._from_ms is None or not self._commits.numbered else BEGINNING}
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
-        """The splits of what was appended after `start`, up to `end`."""
+        """The splits of the rows that were appended after `start`, up to `end`."""
         if start == end:
             return []
         table = self._table.refresh()
@@ -147,7 +152,7 @@ class _Reader(DataSourceStreamReader):
         return [_Rows(split) for scan in scans for split in scan.plan()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """A split's rows, in the columns and types that the query began with."""
+        """A split's rows, in the columns and types of the start of the query."""
         if not isinstance(partition, _Rows):
             return
         lighten_next_task()
@@ -169,7 +174,7 @@ class _Reader(DataSourceStreamReader):
         for snapshot in self._commits.after(table, line, offset):
             self._check(snapshot)
             if start == BEGINNING and not self._commits.numbered:
-                # What the first snapshot has is what it appended.
+                # The first snapshot has only the rows that it appended.
                 start = str(snapshot.id)
                 scans.append(self._scan(table, {"snapshot-id": start}))
             if str(snapshot.id) == end:
@@ -179,7 +184,7 @@ class _Reader(DataSourceStreamReader):
         return scans
 
     def _scan(self, table: Table, versions: Mapping[str, str]) -> Scan:
-        """A version, of which columns are known by their ids: they may have had other names, or not have been there."""
+        """A scan of a version. Columns are found by their ids: they may have had other names, or be missing."""
         given = {name: value for name, value in self._options.items() if name not in ("columns", *VERSIONS)}
         scan = scan_of(table, {**given, **versions})
         there = {field.id: field for field in scan.schema.fields}
@@ -196,7 +201,7 @@ class _Reader(DataSourceStreamReader):
         return scan.select(*(was.name for was, _ in columns))
 
     def _check(self, snapshot: Snapshot) -> None:
-        """Refuses to pass over rows that were changed, unless the options say so."""
+        """Refuses to skip changed rows, unless the options allow it."""
         if snapshot.operation in _SKIP and snapshot.operation not in self._skipped:
             raise UnsupportedError(
                 f"snapshot {snapshot.id} is no append but '{snapshot.operation}': a stream has no rows for that",
@@ -213,7 +218,7 @@ class _UnlimitedReader(_Reader):
 
 
 def _limited() -> type[_Reader]:
-    """The reader for PySpark 4.2 and newer, which can ask for less than all."""
+    """The reader for PySpark 4.2 and newer, which can ask for a part of the rows."""
 
     class LimitedReader(_Reader, limits.SupportsTriggerAvailableNow):  # type: ignore[misc, name-defined, unused-ignore]
         _last: dict[str, str] | None = None
@@ -236,7 +241,7 @@ def _limited() -> type[_Reader]:
             table = self._table.refresh()
             end, files, rows = start, 0, 0
             for snapshot in self._commits.after(table, self._commits.line(table), start):
-                more_files, more_rows = self._commits.brought(snapshot)
+                more_files, more_rows = self._commits.size_of(snapshot)
                 files, rows = files + more_files, rows + more_rows
                 beyond = files > (self._max_files or files) or rows > (self._max_rows or rows)
                 if beyond and end != start:

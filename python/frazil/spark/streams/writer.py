@@ -1,4 +1,4 @@
-"""Writers of streams: each batch is committed once, also if Spark runs it again."""
+"""Writers of streams: each batch is committed once, even if Spark runs it again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ except ImportError:  # PySpark 4.0
 
 __all__ = ["check_stream_writes", "stream_writer"]
 
-# Members of a snapshot's summary, as Iceberg's connector names them.
+# Properties of a snapshot's summary, as Iceberg's connector names them.
 _QUERY, _BATCH = "spark.sql.streaming.queryId", "spark.sql.streaming.epochId"
 
 
@@ -36,7 +36,7 @@ def check_stream_writes() -> None:
     """Refuses PySpark 4.0.
 
     Raises:
-        UnsupportedError: It is that.
+        UnsupportedError: The version is 4.0.
     """
     if DataSourceStreamArrowWriter is None:
         raise UnsupportedError(
@@ -61,7 +61,7 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
 
 @dataclass
 class _StreamWritten(Written):
-    """What one task of a batch wrote, and the query that it is of."""
+    """What one task of a batch wrote, and the id of its query."""
 
     query: str | None
 
@@ -98,7 +98,7 @@ def _writer() -> type[Any]:
     return FrazilStreamWriter
 
 
-# The local property by which a task knows the query, the same after a restart.
+# The local property with the id of the query, which stays the same after a restart.
 _QUERY_OF_TASK = "sql.streaming.queryId"
 
 
@@ -109,6 +109,6 @@ def _batch(messages: list[WriterCommitMessage | None]) -> tuple[list[CommitMessa
 
 
 def _is_done(table: Table, branch: str | None, query: str, batch: int) -> bool:
-    """Whether a snapshot of the branch says that it is of this batch of the query, or of a later one."""
+    """Whether a snapshot of the branch belongs to this batch of the query, or to a later one."""
     of_query = (s.summary for s in history(table, branch) if s.summary.get(_QUERY) == query)
     return any(int(summary.get(_BATCH, -1)) >= batch for summary in of_query)

@@ -1,1 +1,1 @@
-"""Spark's Python workers: what runs there, and what they raise."""
+"""Spark's Python workers: what runs in them, and the errors that they raise."""

@@ -1,9 +1,9 @@
-"""What PySpark's workers do between two tasks, and how they are spared most of it: of 0.11 s for each task 0.1.
+"""What PySpark's workers do between two tasks, and how to avoid most of it: 0.1 s of 0.11 s for each task.
 
-At a task's start PySpark calls `importlib.invalidate_caches()`, for files that were added meanwhile. Up to Python 3.12
-every finder of modules in a zip file then reads the file's directory anew, in Python, and a worker has some twenty of
-them, for `pyspark.zip`, Py4J's and the jar of Spark's core. At its end PySpark calls `gc.collect()`, which looks at all
-objects of all libraries.
+At the start of a task, PySpark calls `importlib.invalidate_caches()`, in case files were added meanwhile. Up to Python
+3.12, every finder of modules in a zip file then reads the file's directory again, in Python. A worker has about twenty
+of them, for `pyspark.zip`, Py4J's archive and the jar of Spark's core. At the end of a task, PySpark calls
+`gc.collect()`, which looks at all objects of all libraries.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import zipimport
 
 __all__ = ["forget_zip_finders", "lighten_next_task"]
 
-# They are parts of an installation, and never change while it runs.
+# These archives are part of an installation and never change while it runs.
 _OF_SPARK = re.compile(r"pyspark\.zip|py4j-.*-src\.zip|spark-core_.*\.jar")
 
 
-# The worker whose objects are frozen: its process.
+# The process id of the worker whose objects are frozen.
 _FROZEN: list[int] = []
 
 
 def lighten_next_task() -> None:
-    """Makes the next task of this worker cheaper. Does nothing outside of tasks, and where no worker has two."""
+    """Makes this worker's next task cheaper. Has no effect outside tasks, and where workers run one task only."""
     from pyspark import TaskContext
 
     if TaskContext.get() is None or "SPARK_REUSE_WORKER" not in os.environ:
         return
     forget_zip_finders()
-    # Once in a worker's life, so that no garbage of later tasks stays.
+    # This happens once in a worker's life, so that garbage of later tasks is still collected.
     if os.getpid() not in _FROZEN:
         _FROZEN[:] = [os.getpid()]
         gc.collect()
@@ -40,9 +40,9 @@ def lighten_next_task() -> None:
 
 
 def forget_zip_finders() -> None:
-    """Forgets the finders of modules in Spark's archives.
+    """Drops the finders of modules in Spark's archives.
 
-    Python makes them again when it next looks for a module there, and has kept the directories that it read.
+    Python creates them again when it next looks for a module there. It has kept the directories that it read.
     """
     for path, finder in list(sys.path_importer_cache.items()):
         if isinstance(finder, zipimport.zipimporter) and _OF_SPARK.fullmatch(posixpath.basename(finder.archive)):

@@ -1,4 +1,4 @@
-"""Functions that Spark's Python workers call, where Frazil may be missing or another version."""
+"""Functions that Spark's Python workers call. Frazil may be missing there, or have another version."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ OnBatchesWith: TypeAlias = Callable[[Iterable[pa.RecordBatch], Any], Iterator[pa
 
 
 def on_executors(function: OnBatches, name: str) -> OnBatches:
-    """A function for `mapInArrow` that says what is wrong with a worker's Python before it calls `function`.
+    """A function for `mapInArrow` that checks the worker's Python before it calls `function`.
 
-    It travels whole, not by its module's name, so that it can speak where there is no Frazil. Spark's `explain` shows
+    It is sent as code and not by its module's name, so it also works where Frazil is missing. Spark's `explain` shows
     `name`.
     """
     load = _loader(function)
@@ -32,10 +32,10 @@ def on_executors(function: OnBatches, name: str) -> OnBatches:
 
 
 def on_executors_with(function: OnBatchesWith, broadcast: Any, name: str) -> OnBatches:
-    """The same for a function that is also given what was broadcast."""
+    """The same for a function that also receives a broadcast."""
     load = _loader(function)
 
-    # Spark sends the broadcasts that it meets when it pickles: this is one, what the loader has pickled is not.
+    # Spark sends a broadcast that it finds while it pickles. It would not find one that the loader has pickled.
     def run(batches):  # type: ignore[no-untyped-def]
         yield from load()(batches, broadcast.value)
 

@@ -1,1 +1,1 @@
-"""What writes are made of: jobs, the two writers, and how rows are distributed."""
+"""Parts of writes: jobs, the two writers, and the distribution of rows."""

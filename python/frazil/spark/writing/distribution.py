@@ -1,6 +1,7 @@
-"""Which rows go to which Spark task before they are written: `write.distribution-mode`.
+"""How rows are distributed to Spark tasks before they are written: `write.distribution-mode`.
 
-Source: Iceberg's documentation, "Writing Distribution Modes"; defaults as Java's `SparkWriteConf.distributionMode`.
+Source: Iceberg's documentation, "Writing Distribution Modes". Defaults are those of Java's
+`SparkWriteConf.distributionMode`.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ PROPERTY = "write.distribution-mode"
 
 
 def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto") -> DataFrame:
-    """The rows as they go to writing tasks.
+    """The rows, distributed to the tasks that write.
 
-    By hash, all rows of a partition go to one task, unless there are so many that Spark splits them (adaptive
-    execution). By range, tasks have ranges of the partition and the table's sort order. Writers sort their own rows.
+    With `hash`, all rows of a partition go to one task. Spark's adaptive execution splits it if there are too many
+    rows. With `range`, tasks get ranges of the partition and the table's sort order. Writers sort their own rows.
 
     Raises:
-        InvalidInputError: There is no such distribution.
+        InvalidInputError: The distribution does not exist.
     """
     mode = distribution if distribution != "auto" else _mode(table)
     if mode not in get_args(Distribution):
@@ -50,19 +51,19 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
 
 
 def by_partition(df: DataFrame, table: Table) -> DataFrame:
-    """The rows with all of a partition of a table in one task, however many there are."""
+    """The rows with each partition of a table in one task, however many rows it has."""
     partition = _partition(table, _given(df, table))
     return df.repartition(*partition) if partition else df.repartition(1)
 
 
 def partition_columns(table: Table, named: Mapping[str, str]) -> list[Column]:
-    """The table's partition fields of rows in which the table's columns have these names; others are left out."""
+    """The table's partition fields. `named` maps the table's columns to names; fields without a name are left out."""
     fields = [field._replace(name=named[field.name]) for field in table.schema.fields if field.name in named]
     return _partition(table, dict(_sources(fields, ())))
 
 
 def ordering(table: Table) -> list[Column] | None:
-    """The table's sort order as Spark has it; None if it has no words for it."""
+    """The table's sort order in Spark. It is None if Spark can't express it."""
     sources = dict(_sources(table.schema.fields, ()))
     order = [_ordered(field, sources) for field in table.sort_order.fields]
     found = [column for column in order if column is not None]
@@ -70,7 +71,7 @@ def ordering(table: Table) -> list[Column] | None:
 
 
 def _given(df: DataFrame, table: Table) -> dict[int, tuple[Column, Field]]:
-    """The table's columns that the rows have. What they lack becomes null, or the writer refuses it."""
+    """The table's columns that the rows have. Missing columns become null, or the writer refuses them."""
     given = {name.lower() for name in df.columns}
     return dict(_sources([field for field in table.schema.fields if field.name.lower() in given], ()))
 
@@ -91,7 +92,7 @@ def _mode(table: Table) -> str:
 
 
 def _rebalanced(df: DataFrame, keys: list[Column]) -> DataFrame:
-    """Rows with the same keys together. Where it may, Spark splits tasks that become too large; by columns only."""
+    """Rows with the same keys together. Where possible, Spark splits tasks that get too large; it needs columns."""
     if str(df.sparkSession.conf.get("spark.sql.adaptive.enabled", "true")).lower() == "false":
         return df.repartition(*keys)
     named = {f"frazil partition {i}": key for i, key in enumerate(keys)}
@@ -100,7 +101,7 @@ def _rebalanced(df: DataFrame, keys: list[Column]) -> DataFrame:
 
 
 def _sources(fields: Iterable[Field], path: tuple[str, ...]) -> Iterator[tuple[int, tuple[Column, Field]]]:
-    """Columns by their ids, members of structs too."""
+    """Columns by their ids, including members of structs."""
     for field in fields:
         names = (*path, field.name)
         quoted = (f"`{name.replace('`', '``')}`" for name in names)
@@ -110,7 +111,7 @@ def _sources(fields: Iterable[Field], path: tuple[str, ...]) -> Iterator[tuple[i
 
 
 def _column(field: PartitionField | SortField, sources: Mapping[int, tuple[Column, Field]]) -> Column | None:
-    """A column's transform; None for `void` and what is not known, which tell nothing."""
+    """A column's transform. It is None for `void` and unknown transforms."""
     if field.source_id not in sources:
         return None
     column, source = sources[field.source_id]

@@ -1,4 +1,4 @@
-"""A job that writes the rows of a DataFrame, and the options of `df.write` that describe one."""
+"""A job that writes the rows of a DataFrame, and the options of `df.write` that describe it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frazil.table import Table
 
 __all__ = ["SUMMARY_PREFIX", "WRITE_OPTIONS", "Operation", "WriteJob", "job_of"]
 
-# Options of writes; those that begin with the last are members of the snapshot's summary.
+# Options of writes. Options that begin with the prefix become properties of the snapshot's summary.
 WRITE_OPTIONS = ("branch", "overwrite-mode", "replace-where", "job-id", "snapshot-properties")
 SUMMARY_PREFIX = "snapshot-property."
 
@@ -25,25 +25,31 @@ Operation = Literal["append", "overwrite", "overwrite-partitions"]
 
 @dataclass(frozen=True, kw_only=True)
 class WriteJob(Job):
-    """What is to be done with the rows of one job."""
+    """A job that writes rows, and what the rows replace."""
 
     operation: Operation = "append"
     where: str | None = None
 
     @property
     def overwrites(self) -> bool:
-        """Whether the rows take the place of others."""
+        """Whether the rows replace others."""
         return self.operation != "append"
 
     def needs_one_writer(self, table: Table) -> bool:
-        """Whether rows of a bucket should come from one task, or the driver would have to write all rows again."""
+        """Whether all rows of a bucket should come from one task.
+
+        Otherwise the driver would have to write all rows again.
+        """
         if supports(table, "independent_writers") or not self.overwrites:
             return False
         kind = PaimonKind.now(PaimonKind.by_schema(table))
-        return kind.hidden and not kind.postponed
+        return kind.hidden_until_compacted and not kind.buckets_postponed
 
     def commit(self, table: Table, messages: list[CommitMessage], members: Mapping[str, str] | None = None) -> None:
-        """Commits what the tasks wrote. If that certainly failed, the files go; if nobody knows, they stay."""
+        """Commits what the tasks wrote.
+
+        The files are deleted if the commit certainly failed. They stay if the outcome is unknown.
+        """
         members = self.members() if members is None else members
         with unless_committed(lambda: give_up(table, messages)):
             if self.overwrites:
@@ -57,22 +63,22 @@ class WriteJob(Job):
 
         Raises:
             InvalidInputError: The filter of an overwrite does not fit the table.
-            UnsupportedError: Of tables of Apache Paimon only `main` can be changed, by several tasks only those whose
-                key, if they have one, has the partition columns, and overwritten only whole partitions.
+            UnsupportedError: For tables of Apache Paimon: the branch is not `main`, a key leaves out partition columns,
+                or less than whole partitions are overwritten.
         """
         if self.overwrites:
             table._check_overwrite(self.where, self.operation == "overwrite-partitions")
         if supports(table, "independent_writers"):
             return
         self.check_branch(table)
-        # No rows make no file, but are refused where one writer has to see all.
+        # Writing no rows makes no file, but raises an error if one writer has to see all rows.
         table.writer(overwrite=self.overwrites).write(table.schema.to_arrow().empty_table())
 
     def check_branch(self, table: Table) -> None:
-        """Refuses a branch whose history is not known.
+        """Refuses a branch that tasks can't write to.
 
         Raises:
-            UnsupportedError: It is one of a table of Apache Paimon.
+            UnsupportedError: The branch belongs to a table of Apache Paimon.
         """
         if self.branch is not None and not supports(table, "branch_writes_by_executors"):
             raise UnsupportedError(
@@ -83,10 +89,10 @@ class WriteJob(Job):
 
 
 def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
-    """The job that options of `df.write` describe. Their names may have any case, since Spark's have.
+    """The job that options of `df.write` describe. The names may have any case, because Spark's have.
 
     Raises:
-        InvalidInputError: A value is wrong, or says something else than the mode.
+        InvalidInputError: A value is wrong or contradicts the mode.
     """
     given = {name.lower(): value for name, value in options.items()}
     mode, where = given.get("overwrite-mode", "static").lower(), given.get("replace-where")

@@ -1,11 +1,12 @@
-"""The native lane of writes: Spark's own Parquet writer makes the files, the driver reads their footers and commits.
+"""The native lane of writes: Spark's own Parquet writer writes the files. The driver reads their footers and commits.
 
-Rows then never leave the JVM. Spark is told names, field ids and the folder of the job below the table's data; it puts
-the rows of each partition into folders of their own, from which the core takes the partition values, and which it
-checks against bounds. What Spark would not write as Iceberg's writers do goes through Frazil's writer on the executors.
+Rows never leave the JVM. Spark gets names, field ids and a folder for the job below the table's data. It puts the rows
+of each partition into their own folders. The core takes the partition values from these folders, and checks them
+against bounds. If Spark would not write files like those of Iceberg's writers, Frazil's writer on the executors writes
+them.
 
-A job's folder has what committed attempts wrote, since Spark's file committer moves it there when the job ends; what
-failed attempts leave is swept, or found by `remove_orphan_files` if the driver died.
+A job's folder contains what committed attempts wrote: Spark's file committer moves it there when the job ends. Files of
+failed attempts are deleted. If the driver died, `remove_orphan_files` finds them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from frazil.table import Table
 
 __all__ = ["ENGINE_MEMBER", "WriteLane", "staged", "write_lane"]
 
-# The member of a snapshot's summary that says who wrote its files.
+# The property of a snapshot's summary that says who wrote its files.
 ENGINE_MEMBER = "frazil.write-engine"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -46,7 +47,7 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
 }
 _OPTIONS = {
-    # What fails or is done twice must leave nothing where the files of the job are looked for.
+    # Failed or repeated attempts must leave nothing in the folder of the job.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
 }
@@ -64,9 +65,9 @@ _WIDER = {
     "float": ("double",),
     "void": (),
 }
-# Of a text that names a folder: file systems have names of 255 bytes at most.
+# The most bytes of a text that names a folder. Names in file systems have 255 bytes at most.
 _MOST_BYTES = 120
-# How columns are named that become folders of partitions; their number follows.
+# The prefix of columns that become folders of partitions. A number follows.
 _FOLDER = "frazil_"
 _DATES = ("date", "timestamp", "timestamptz")
 _MICROS_PER_HOUR = 3_600_000_000
@@ -76,8 +77,8 @@ class WriteLane(NamedTuple):
     """Who writes a DataFrame's rows into a table's files.
 
     Attributes:
-        engine: `native`: Spark's own Parquet writer. `arrow`: Frazil's writer on the executors.
-        reason: Why Spark's writer does not; None if it does.
+        engine: `native` is Spark's own Parquet writer. `arrow` is Frazil's writer on the executors.
+        reason: Why Spark's writer does not write them; None if it does.
     """
 
     engine: Literal["native", "arrow"]
@@ -89,10 +90,10 @@ class WriteLane(NamedTuple):
 
 
 def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
-    """Who would write.
+    """Decides who would write.
 
     Raises:
-        UnsupportedError: `engine` is `native`, and Spark would not write the files as Iceberg's writers do.
+        UnsupportedError: `engine` is `native`, and Spark would not write files like those of Iceberg's writers.
     """
     if engine not in ("auto", "native", "arrow"):
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
@@ -153,7 +154,7 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
 
 
 def _long_names(table: Table) -> Iterator[str]:
-    """Partitions whose folders may have names that are too long: hexadecimal texts of more than `_MOST_BYTES`."""
+    """Partitions whose folders may have too long names: hexadecimal texts of more than `_MOST_BYTES`."""
     sources = {field.id: field for field in table.schema.fields}
     for part in table.partition_spec.fields:
         kind, _, width = part.transform.rstrip("]").partition("[")
@@ -210,7 +211,7 @@ def _of_column(field: Field, given: st.DataType | None, path: str) -> Iterator[s
 
 
 def _fits(given: st.DataType, wanted: st.DataType) -> bool:
-    """Whether values are the same in the wanted type, whatever they are."""
+    """Whether all values are the same in the wanted type."""
     if given == wanted or isinstance(given, st.NullType):
         return True
     if isinstance(given, st.DecimalType) and isinstance(wanted, st.DecimalType):
@@ -239,11 +240,11 @@ def _is_simple(part: PartitionField, source: Field | None) -> bool:
 
 
 def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
-    """Has Spark write the rows into the folder of a job; what is there is deleted if it was not written whole.
+    """Makes Spark write the rows into a job's folder. If the write is not complete, the folder is deleted.
 
     Args:
         df: The rows, distributed.
-        table: The table, for which `write_lane` says `native`.
+        table: The table, for which `write_lane` returns `native`.
         job: A unique name.
     """
     spark = df.sparkSession
@@ -268,7 +269,7 @@ def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
 
 
 def sweep(table: Table, folder: str) -> None:
-    """Deletes a job's folder; what can't be deleted is an orphan."""
+    """Deletes a job's folder. Files that can't be deleted become orphans."""
     with suppress(FrazilError):
         table._core.sweep_job(folder)
 
@@ -287,7 +288,7 @@ def _options(table: Table) -> dict[str, str]:
 
 
 def _records_per_file(table: Table) -> int:
-    """About how many rows come to the table's target size; 0 if nothing tells."""
+    """About how many rows fit the table's target size; 0 if unknown."""
     summary = table.snapshot.summary if table.snapshot else {}
     rows, size = int(summary.get("total-records", 0)), int(summary.get("total-files-size", 0))
     target = table.properties.get("write.target-file-size-bytes", str(512 << 20))
@@ -305,12 +306,12 @@ def _arranged(df: DataFrame, table: Table) -> tuple[DataFrame, list[str], bool]:
     live = [(i, part) for i, part in enumerate(parts) if not part.transform.startswith("void")]
     folders = {f"{_FOLDER}{i}": part for i, part in live}
     rows = df.select(*columns)
-    said = {name: _folder(part, sources[part.source_id]).alias(name) for name, part in folders.items()}
+    values = {name: _folder(part, sources[part.source_id]).alias(name) for name, part in folders.items()}
     order = ordering(table)
-    rows = rows.select("*", *said.values()) if said else rows
+    rows = rows.select("*", *values.values()) if values else rows
     if order:
-        rows = rows.sortWithinPartitions(*[f.col(name).asc() for name in said], *order)
-    return rows, list(said), bool(order)
+        rows = rows.sortWithinPartitions(*[f.col(name).asc() for name in values], *order)
+    return rows, list(values), bool(order)
 
 
 def _column(field: Field, given: st.DataType | None) -> Column:
@@ -356,7 +357,7 @@ def _hexadecimal(column: Column) -> Column:
 
 
 def _time(kind: str, column: Column, type_: str) -> Column:
-    """Years, months, days or hours from 1970 on, in UTC whatever the session's zone is."""
+    """Years, months, days or hours since 1970 in UTC, whatever the session's zone is."""
     epoch = f.lit("1970-01-01").cast("date")
     if type_ == "timestamptz":
         micros = f.unix_micros(column)

@@ -1,4 +1,4 @@
-"""Frazil's writer: executors write files, the driver commits them once."""
+"""Frazil's writer: executors write files, and the driver commits them once."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ __all__ = ["FrazilWriter", "Written", "commit_once", "messages_of", "write_rows"
 
 @dataclass
 class Written(WriterCommitMessage):
-    """What one Spark task wrote; None if it had no rows."""
+    """What one Spark task wrote. `message` is None if the task had no rows."""
 
     message: CommitMessage | None
 
 
 class FrazilWriter(DataSourceArrowWriter):
-    """`write` on executors, `commit` or `abort` once on the driver, each in a process of its own."""
+    """`write` runs on executors, `commit` or `abort` once on the driver. Each runs in its own process."""
 
     def __init__(self, table: Table, job: WriteJob | None = None) -> None:
         self._table = table
         self._job = WriteJob() if job is None else job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """Writes one task's rows into new files. If that fails, the files made so far are deleted."""
+        """Writes one task's rows into new files. If that fails, the files are deleted."""
         lighten_next_task()
         return Written(write_rows(self._table, iterator, self._job))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Puts the files of all tasks into the table in one commit, unless the job was done before."""
+        """Adds the files of all tasks to the table in one commit, unless the job was done before."""
         commit_once(self._table, self._job, messages_of(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Deletes the files of the tasks that succeeded, if another failed.
+        """Deletes the files of the tasks that succeeded, if another task failed.
 
-        Where all succeeded the commit was tried: it has deleted the files if it certainly failed, and Spark, which
-        calls this after any error, knows less than it did.
+        If all succeeded, the commit was tried. It has deleted the files if it certainly failed. Spark calls this method
+        after any error, and knows less than the commit did.
         """
         if None in messages:
             give_up(self._table, messages_of(messages))
 
 
 def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> CommitMessage | None:
-    """Writes one Spark task's rows into new files; None without rows."""
+    """Writes one Spark task's rows into new files. Without rows it returns None."""
     first = next(rows, None)
     if first is None:
         return None
@@ -61,7 +61,7 @@ def write_rows(table: Table, rows: Iterator[pa.RecordBatch], job: WriteJob) -> C
 
 
 def messages_of(messages: list[WriterCommitMessage | None]) -> list[CommitMessage]:
-    """What tasks wrote, without those that failed or had no rows."""
+    """What tasks wrote, without tasks that failed or had no rows."""
     return [m.message for m in messages if isinstance(m, Written) and m.message is not None]
 
 
