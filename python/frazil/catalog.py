@@ -137,7 +137,7 @@ class Catalog:
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
         if format not in TABLE_FORMATS:
-            message = f"'{format}' is no table format"
+            message = f"'{format}' is not a table format"
             raise InvalidInputError(message, {"format": str(format)}, "Use format='iceberg' or format='paimon'")
         core = core_schema("schema", schema)
         return Table(

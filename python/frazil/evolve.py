@@ -56,7 +56,7 @@ class _Update:
             CommitConflictError: Another commit changed the same. Refresh the table and start again.
         """
         if self._done:
-            raise InvalidInputError("this update was committed already", hint="Begin another one")
+            raise InvalidInputError("this update was committed already", hint="Start another update")
         self._submit(self._change())
         self._done = True
 
@@ -291,7 +291,7 @@ class UpdateSortOrder(_Update):
 
 def _position(first: bool, before: Path | None, after: Path | None) -> dict[str, Any]:
     if bool(first) + (before is not None) + (after is not None) > 1:
-        raise InvalidInputError("a column goes to one place: give first, before or after")
+        raise InvalidInputError("a column can have only one position: give first, before or after")
     if first:
         return {"first": True}
     if before is not None:
@@ -321,7 +321,7 @@ def _type(argument: str, type_: Any) -> Any:
     if _is_pyiceberg(type_):
         return str(type_)
     raise InvalidInputError(
-        f"{argument}: {arguments.shown(type_)} is no type",
+        f"{argument}: {arguments.shown(type_)} is not a type",
         hint="Give a text such as 'long' or 'list<string>', or a pyarrow type: pa.int64()",
     )
 

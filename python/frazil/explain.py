@@ -140,7 +140,7 @@ class Explain:
 
 def _table(listed: _core.Batches | pa.Table | None, call: str) -> pa.Table:
     if listed is None:
-        raise InvalidInputError("the explanation does not list them", hint=f"Ask {call}")
+        raise InvalidInputError("the explanation has no such list", hint=f"Call {call}")
     from frazil import interop
 
     return interop.table_of(listed)

@@ -273,10 +273,10 @@ def _literal(value: object) -> str:
     if _is_uuid(value):
         return _quoted(str(value))
     if value is None:
-        raise InvalidInputError("comparing with None keeps no row", hint="Use is_null() or is_not_null()")
+        raise InvalidInputError("a comparison with None keeps no row", hint="Use is_null() or is_not_null()")
     if isinstance(value, (Term, Predicate)):
-        raise InvalidInputError("a column can be compared with values only, not with another column or predicate")
-    raise InvalidInputError(f"a '{type(value).__name__}' is no value that a column can be compared with: {value!r}")
+        raise InvalidInputError("a column can only be compared with values, not with another column or a predicate")
+    raise InvalidInputError(f"a '{type(value).__name__}' can't be compared with a column: {value!r}")
 
 
 def value_text(value: object) -> str | None:

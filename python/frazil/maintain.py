@@ -181,21 +181,21 @@ class Maintain:
     def __init__(self, table: TableHandle) -> None:
         self._table = table
 
-    def _run(self, action: str, **options: Any) -> dict[str, Any]:
-        return self._try(action, **options) or {}
+    def _perform(self, action: str, **options: Any) -> dict[str, Any]:
+        return self._perform_if_needed(action, **options) or {}
 
-    def _try(self, action: str, **options: Any) -> dict[str, Any] | None:
-        """As `_run`, for actions that may have nothing to do."""
+    def _perform_if_needed(self, action: str, **options: Any) -> dict[str, Any] | None:
+        """As `_perform`, for actions that may have nothing to do."""
         answer: dict[str, Any] | None
         self._table._core, answer = maintenance.perform(self._table._core, action, options)
         return answer
 
-    def _check_executors(self, argument: str, hint: str | None = None) -> None:
+    def _check_executors(self, work: str, hint: str | None = None) -> None:
         """Refuses maintenance by Spark's executors if the table can't have it."""
         table = self._table._core
         if not supports(table, "maintenance_by_executors"):
             raise UnsupportedError(
-                f"{argument} by Spark's executors: not with tables of {format_name(table)} yet",
+                f"{work} by Spark's executors: not with tables of {format_name(table)} yet",
                 {"table": table.location},
                 hint,
             )
@@ -227,7 +227,7 @@ class Maintain:
             NotFoundError: A snapshot does not exist.
             CommitStateUnknownError: It is unknown whether the commit happened. No file was deleted.
         """
-        result = self._run(
+        result = self._perform(
             "expire_snapshots",
             older_than_ms=_milliseconds(older_than, "older_than"),
             retain_last=None if retain_last is None else arguments.count("retain_last", retain_last),
@@ -281,7 +281,7 @@ class Maintain:
             "equal_authorities": arguments.texts(equal_authorities),
         }
         if spark is None:
-            return OrphanFiles(**self._run("remove_orphan_files", **given))
+            return OrphanFiles(**self._perform("remove_orphan_files", **given))
         self._check_executors("removal of orphan files", "Leave out spark=: this process removes them")
         done: OrphanFiles
         self._table._core, done = spark_engine().remove_orphan_files(spark, self._table._core, given)
@@ -312,7 +312,7 @@ class Maintain:
             InvalidInputError: The partition spec does not exist.
             NotFoundError: The branch does not exist.
         """
-        result = self._run(
+        result = self._perform(
             "rewrite_manifests",
             spec_id=spec_id,
             target_size_bytes=target_size_bytes,
@@ -427,7 +427,7 @@ class Maintain:
             "snapshot_properties": arguments.texts(snapshot_properties),
         }
         if spark is None:
-            return Compacted(**self._run("compact", **given_core))
+            return Compacted(**self._perform("compact", **given_core))
         done: Compacted
         self._table._core, done = spark_engine().compact(spark, self._table._core, given_core)
         return done
@@ -444,9 +444,9 @@ class Maintain:
                 raise InvalidInputError(
                     f"{name} is not for tables of {format_name(self._table._core)}",
                     {"table": self._table._core.location},
-                    hint="Their files follow options of the table, or those given as options={...}",
+                    hint="Their files follow the table's options, or those given as options={...}",
                 )
-        result = self._run(
+        result = self._perform(
             "compact",
             strategy=given["strategy"],
             filter=None if given["where"] is None else str(given["where"]),
@@ -512,7 +512,7 @@ class Maintain:
             "snapshot_properties": arguments.texts(snapshot_properties),
         }
         if spark is None:
-            return RewrittenDeletes(**self._run("rewrite_position_deletes", **given))
+            return RewrittenDeletes(**self._perform("rewrite_position_deletes", **given))
         self._check_executors("rewriting deletes")
         done: RewrittenDeletes
         self._table._core, done = spark_engine().rewrite_position_deletes(spark, self._table._core, given)
@@ -537,7 +537,7 @@ class Maintain:
         Raises:
             CommitConflictError: Another commit removed one of them.
         """
-        result = self._run(
+        result = self._perform(
             "remove_dangling_deletes",
             dry_run=dry_run,
             branch=branch,
@@ -566,7 +566,7 @@ class Maintain:
             CommitConflictError: Another commit rewrote one of the data files or removed one of the delete files. In
                 version 3: another commit deleted rows of the same data files.
         """
-        result = self._run(
+        result = self._perform(
             "convert_equality_deletes",
             dry_run=dry_run,
             branch=branch,
@@ -596,7 +596,7 @@ class Maintain:
             InvalidInputError: A column does not exist, or its values can't be counted.
             NotFoundError: The snapshot does not exist.
         """
-        result = self._try(
+        result = self._perform_if_needed(
             "compute_statistics",
             columns=None if columns is None else list(columns),
             snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
@@ -620,7 +620,7 @@ class Maintain:
             InvalidInputError: The table was never partitioned.
             NotFoundError: The snapshot does not exist.
         """
-        result = self._try(
+        result = self._perform_if_needed(
             "compute_partition_statistics",
             snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
         )
@@ -635,12 +635,12 @@ def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int
         return None
     if isinstance(time, dt.timedelta):
         if time < dt.timedelta(0):
-            raise InvalidInputError(f"{argument}= is an age, which is not below 0: {time}")
+            raise InvalidInputError(f"{argument}= is an age and can't be negative: {time}")
         try:
             # Times of files and snapshots are rounded down to milliseconds, so the present millisecond counts as past.
             time = dt.datetime.now(dt.timezone.utc) - time + dt.timedelta(milliseconds=1)
         except OverflowError:
-            raise InvalidInputError(f"{argument}= is an age beyond all times: {time}") from None
+            raise InvalidInputError(f"{argument}= is an age that is too large: {time}") from None
     if not isinstance(time, dt.datetime):
         raise InvalidInputError(f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
     return arguments.milliseconds(time)

@@ -135,7 +135,7 @@ def core_schema(argument: str, source: Any) -> _core.Schema:
         return source._core
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
         raise InvalidInputError(
-            f"{argument}: a '{type(source).__name__}' is no schema",
+            f"{argument}: a '{type(source).__name__}' is not a schema",
             hint="Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__",
         )
     return _core.Schema.from_arrow(source)

@@ -98,7 +98,7 @@ class Transaction(RowChanges):
     ) -> None:
         if branch is not None:
             raise InvalidInputError(
-                "a transaction changes one branch", hint=f"Begin it with table.transaction(branch={branch!r})"
+                "a transaction can only change one branch", hint=f"Start it with table.transaction(branch={branch!r})"
             )
         rows = None if data is None else arguments.rows(data)
         row_requests.add_to_transaction(self._core, change, rows, arguments.texts(snapshot_properties))
@@ -217,7 +217,7 @@ class Transaction(RowChanges):
 
     def __enter__(self) -> Transaction:
         if self._core.ended():
-            raise InvalidInputError("the transaction has ended", hint="Begin another with table.transaction()")
+            raise InvalidInputError("the transaction has ended", hint="Start another one with table.transaction()")
         return self
 
     def __exit__(
@@ -230,6 +230,6 @@ class Transaction(RowChanges):
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
-            "a transaction stays in its process: it can't be pickled or copied",
-            hint="Let other processes write files with table.writer(), and commit their messages",
+            "a transaction can't be pickled or copied, because it belongs to its process",
+            hint="Write files in other processes with table.writer(), and commit their messages",
         )

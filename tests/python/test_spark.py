@@ -221,7 +221,7 @@ def test_read_versions(spark, events: fz.Table) -> None:
         ({"split-size": "x"}, "must be an integer"),
         ({"filter": "nope = 1"}, "nope"),
         ({"columns": "nope"}, "nope"),
-        ({"as-of-timestamp": "yesterday"}, "is no timestamp"),
+        ({"as-of-timestamp": "yesterday"}, "is not a timestamp"),
         ({"max-plan-bytes": "1"}, "more than the limit of 1"),
         ({"plan-cache-bytes": "few"}, "not a number of bytes"),
     ],

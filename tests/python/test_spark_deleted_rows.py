@@ -81,7 +81,7 @@ def test_files_whose_paths_are_spelt_alike_are_read_by_frazil(spark, catalog: fz
     """`a b` in the spelling of a URI is the name of the other file."""
     table = added(catalog, "alike", tmp_path, "a b.parquet", "a%20b.parquet", "c.parquet")
     table.delete("id in (1, 2, 70, 1003, 1071, 2005)")
-    assert lanes(spark, table) == {("A", "Spark may spell its path as that of another file"), ("ND", None)}
+    assert lanes(spark, table) == {("A", "Spark may spell its path like that of another file"), ("ND", None)}
     expected = [i for n in range(3) for i in range(1000 * n, 1000 * n + 100) if i not in (1, 2, 70, 1003, 1071, 2005)]
     assert ids(fz.spark.read(spark, table)) == expected
     placed = read_placed(spark, table, "id >= 0", ["id"])
@@ -138,7 +138,7 @@ def test_a_number_for_two_files_is_found_out(spark, catalog: fz.Catalog, monkeyp
         "_renumbered",
         lambda deleted, _: pa.table({deleted_rows._WORD: [7, 7], deleted_rows._MASK: [1, 2]}),
     )
-    with pytest.raises(InternalError, match="under one number"):
+    with pytest.raises(InternalError, match="the same number"):
         fz.spark.read(spark, table)
 
 

@@ -527,7 +527,7 @@ def test_a_file_without_number_stops_the_query(spark, catalog: fz.Catalog, monke
     # Spark opens this, and spells it with one slash.
     spelt = spark_paths.for_spark
     monkeypatch.setattr(assignment, "spellings", lambda *args: [spelt(*args).replace("file:/", "file:///", 1)])
-    with pytest.raises(Exception, match="gave this file no number"):
+    with pytest.raises(Exception, match="this file has no number"):
         fz.spark.read(spark, t, engine="native").collect()
 
 
@@ -575,7 +575,9 @@ def test_engines(spark, events: fz.Table) -> None:
     try:
         assert lane_of(spark, events) == [("A", "there are 10 files, more than 9")]
         same(spark, events.scan(), "A", "id < 7")
-        with pytest.raises(fz.UnsupportedError, match="can't read 10 of the scan's files as Frazil does: there are 10"):
+        with pytest.raises(
+            fz.UnsupportedError, match="can't read 10 of the scan's files in the same way as Frazil: there are 10"
+        ):
             fz.spark.read(spark, events, engine="native")
     finally:
         spark.conf.unset(assignment.MAX_FILES)

@@ -164,7 +164,7 @@ def test_operations(spark, catalog: fz.Catalog) -> None:
 def reason(df, table: fz.Table) -> str:
     lane = fz.spark.explain_write(df, table)
     assert lane.engine == "arrow"
-    with pytest.raises(fz.UnsupportedError, match="would not write the files as Iceberg's do"):
+    with pytest.raises(fz.UnsupportedError, match="would not write files like those of Iceberg's writers"):
         fz.spark.append(df, table, engine="native")
     assert "Frazil's writer" in str(lane)
     return lane.reason or ""

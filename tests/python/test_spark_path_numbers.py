@@ -54,5 +54,5 @@ def test_paths_whose_first_bits_agree_are_told_apart_by_others() -> None:
 def test_a_path_of_no_file_stops_the_query(spark) -> None:
     numbers = PathNumbers(["file:/a", "file:/b"])
     number = numbers.checked(numbers.of("'file:/c'"), "'file:/c'")
-    with pytest.raises(Exception, match="Frazil gave this file no number: file:/c"):
+    with pytest.raises(Exception, match="this file has no number: file:/c"):
         spark.range(1).selectExpr(number).collect()

@@ -210,7 +210,7 @@ def test_tasks_can_be_chosen_and_kept(spark, small_parts, many: fz.Table, tmp_pa
     tasks.write.parquet(str(tmp_path / "tasks"))
     assert fz.spark.read_tasks(spark.read.parquet(str(tmp_path / "tasks"))).count() == 120
     for other in (tasks.drop("split"), tasks.selectExpr("concat(split, x'') as split"), spark.range(1)):
-        with pytest.raises(fz.InvalidInputError, match=r"no tasks of frazil\.spark\.plan"):
+        with pytest.raises(fz.InvalidInputError, match=r"does not have tasks of frazil\.spark\.plan"):
             fz.spark.read_tasks(other)
 
 

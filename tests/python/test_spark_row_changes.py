@@ -220,7 +220,7 @@ def test_branches_and_jobs(spark, executors, table: fz.Table) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda s, df, t: fz.spark.merge(df, t, ["id"]), "something to do"),
+        (lambda s, df, t: fz.spark.merge(df, t, ["id"]), "merge does nothing"),
         (lambda s, df, t: fz.spark.upsert(df, t, ["nobody"]), "no such column"),
         (lambda s, df, t: fz.spark.upsert(df, t), "identifier fields"),
         (lambda s, df, t: fz.spark.upsert(df.drop("id"), t, ["id"]), "no such column"),

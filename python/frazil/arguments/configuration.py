@@ -24,7 +24,7 @@ def default_catalog() -> str:
     """The name of the default catalog."""
     name = _configuration().get("default-catalog") or "default"
     if not isinstance(name, str):
-        raise InvalidInputError("default-catalog in PyIceberg's configuration must be a text", {"found": repr(name)})
+        raise InvalidInputError("default-catalog in PyIceberg's configuration must be text", {"found": repr(name)})
     return name
 
 
@@ -34,7 +34,8 @@ def merged(name: str, given: Mapping[str, str]) -> dict[str, str]:
     section = catalogs.get(name.lower()) if isinstance(catalogs, dict) else catalogs
     if not isinstance(section, dict | None):
         raise InvalidInputError(
-            "catalogs in PyIceberg's configuration must have properties", {"catalog": name, "found": repr(section)}
+            "a catalog in PyIceberg's configuration must be a mapping of properties",
+            {"catalog": name, "found": repr(section)},
         )
     out = {**_flat(section or {}), **given}
     if "type" not in out and "py-catalog-impl" in out:
@@ -59,7 +60,7 @@ def _type_of(name: str, uri: str | None) -> str:
     for start, kind in kinds.items():
         if uri.startswith(start):
             return kind
-    raise InvalidInputError("the catalog's uri does not tell its type", {"catalog": name}, "Give type='sql'")
+    raise InvalidInputError("the catalog's type can't be derived from its uri", {"catalog": name}, "Give type='sql'")
 
 
 def _configuration() -> dict[str, Any]:
@@ -112,9 +113,9 @@ def _yaml(path: Path) -> dict[str, Any]:
     try:
         read = strict.load(text).data if strict else library.load(text, Loader=library.BaseLoader)
     except library.YAMLError as e:
-        raise InvalidInputError("PyIceberg's configuration file is no YAML", {"path": str(path)}) from e
+        raise InvalidInputError("PyIceberg's configuration file is not valid YAML", {"path": str(path)}) from e
     if not isinstance(read, dict):
-        raise InvalidInputError("PyIceberg's configuration file must have members", {"path": str(path)})
+        raise InvalidInputError("PyIceberg's configuration file must contain a mapping", {"path": str(path)})
     return read
 
 

@@ -157,7 +157,7 @@ def column_path(argument: str, path: str | Iterable[str]) -> str | list[str]:
 def installed(package: str) -> None:
     """Refuses a call if a package that it needs is missing."""
     if importlib.util.find_spec(package) is None:
-        raise UnsupportedError(f"this needs {package}, which is not installed", hint=f"pip install {package}")
+        raise UnsupportedError(f"{package} is not installed, but this call needs it", hint=f"pip install {package}")
 
 
 def unicode(argument: str, text: str) -> str:
@@ -165,7 +165,7 @@ def unicode(argument: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise InvalidInputError(f"{argument} has a lone surrogate, which is no character: {text!a}") from None
+        raise InvalidInputError(f"{argument} has a lone surrogate, which is not a character: {text!a}") from None
     return text
 
 
@@ -213,7 +213,7 @@ def texts(options: Mapping[str, object] | None, argument: str = "options") -> di
             raise InvalidInputError(
                 f"{argument}: an option needs a name that is a string and a value that is text or a number, "
                 f"not {shown(key)}: {shown(value)}",
-                hint="Leave out options that are not to be set",
+                hint="Leave out options that you do not want to set",
             )
         value = str(value).lower() if isinstance(value, bool) else str(value)
         out[unicode(argument, key)] = unicode(argument, value)

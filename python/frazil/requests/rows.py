@@ -71,7 +71,9 @@ def replaced_by_messages(where: str | Predicate | None, partitions: bool) -> Row
     if not partitions:
         return overwrite(where)
     if where is not None:
-        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one of them")
+        raise InvalidInputError(
+            "partitions and a filter can't both select what is replaced", hint="Leave out one of them"
+        )
     return overwrite_partitions()
 
 
@@ -121,7 +123,7 @@ def merge_change(
         "delete-missing": _condition(delete_missing),
     }
     if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
-        raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
+        raise InvalidInputError("the merge does nothing", hint="Give one of the when_… arguments")
     return change
 
 
@@ -218,7 +220,7 @@ def _assigned(name: str, value: object) -> dict[str, str] | None:
             message, hint = f"values: a decimal column can't become {value}", None
         else:
             message, hint = (
-                f"values: a '{type(value).__name__}' is nothing that a column can be given: {value!r}",
+                f"values: a '{type(value).__name__}' can't be the value of a column: {value!r}",
                 error.hint,
             )
         raise InvalidInputError(message, {"column": name}, hint) from None

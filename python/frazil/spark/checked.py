@@ -23,7 +23,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def _frame(argument: str, value: Any) -> Any:
     if isinstance(value, DataFrame) or type(value).__module__.startswith("pyspark.sql.connect."):
         return value
-    hint = "Make one of it: spark.createDataFrame(...)"
+    hint = "Make one with spark.createDataFrame(...)"
     raise InvalidInputError(f"{argument} must be a Spark DataFrame, not {arguments.shown(value)}", hint=hint)
 
 

@@ -98,7 +98,7 @@ class FrazilDataSource(DataSource):
         """A writer that appends or overwrites, depending on the write options."""
         job = job_of(self.options, overwrite)
         try:
-            # The schema is not used: for INSERT INTO it is that of the rows, and may name the table they come from.
+            # INSERT INTO passes the schema of the rows, which may name the table they come from. So it is not used.
             table = _table(self.options, WRITE_OPTIONS)
         except NotFoundError as error:
             raise NotFoundError(
@@ -155,20 +155,21 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     location = options.get("path")
     if location is None:
         raise InvalidInputError(
-            "the location of the table is missing",
-            hint="Write load(location), save(location) or option('path', location). Spark does not say it of a table "
-            "made with CREATE TABLE that rows are inserted into: insert them into a temporary view (CREATE TEMPORARY "
+            "the table's location is missing",
+            hint="Write load(location), save(location) or option('path', location). Spark does not pass it for a table "
+            "made with CREATE TABLE when rows are inserted: insert them into a temporary view (CREATE TEMPORARY "
             "VIEW v USING frazil OPTIONS (path '...')), or use frazil.spark.append",
         )
     if paimons := [name for name in options if name.lower().startswith(("scan.", "incremental-between"))]:
         raise InvalidInputError(
-            f"the format has no option '{paimons[0]}'",
-            hint="Name the version by snapshot-id, tag, branch or as-of-timestamp, or use "
+            f"the format frazil has no option '{paimons[0]}'",
+            hint="Give the version with snapshot-id, tag, branch or as-of-timestamp, or use "
             "table.scan(options={...}).to_spark(spark), which takes the options of Apache Paimon",
         )
     if options.get("pushdown", "").lower() == "true":
         raise UnsupportedError(
-            "Spark 4.1 and 4.3 keep the filters of a DataFrame's first query for later ones, which then lose rows",
+            "option 'pushdown' is not supported: Spark 4.1 and 4.3 would use the filters of a DataFrame's first query "
+            "for later ones too",
             hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
         )
     allowed = ("path", *known, "pushdown", *(_OF_CATALOG if "provider" in options else ()))

@@ -150,7 +150,7 @@ _JSON = {
 
 def _apply(transform: Transform, column: str | Column, type: str | st.DataType) -> Column:
     column = f.col(column) if isinstance(column, str) else column
-    # Spark asks for type hints, of which a function of any type has none.
+    # Spark asks for type hints, but a function of any type has no hints.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return _udf(transform, type)(column)

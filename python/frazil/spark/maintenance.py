@@ -64,7 +64,7 @@ def _check_failures(done: Compacted, most: int, first: FrazilError) -> None:
         raise type(first)(
             f"{failed} of {failed + done.commits} commits of the compaction failed",
             {"committed": str(done.commits), "rewritten_files": str(done.rewritten_files), "failed": str(failed)},
-            hint="What the other commits did is in the table; compact again for the rest",
+            hint="The other commits are in the table. Compact again for the rest",
         ) from first
 
 

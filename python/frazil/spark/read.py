@@ -71,7 +71,7 @@ def read_scan(spark: SparkSession, scan: Scan, planning: Planning = "auto", engi
     """
     schema = spark_schema(scan.schema)
     if engine == "native" and planning == "executors":
-        raise InvalidInputError("what executors plan, Frazil reads: engine='native' needs planning='driver'")
+        raise InvalidInputError("engine='native' needs planning='driver', because Frazil reads what executors plan")
     parts = None if engine == "native" else parts_for_executors(spark, scan, planning)
     if parts is not None:
         rows = read_parts(spark, scan, parts)

@@ -47,7 +47,7 @@ def write_stream(
         UnsupportedError: PySpark is older than 4.1.
     """
     if not df.isStreaming:
-        raise InvalidInputError("the DataFrame is no stream", hint="Write it by frazil.spark.append(df, table)")
+        raise InvalidInputError("the DataFrame is not a stream", hint="Write it with frazil.spark.append(df, table)")
     opened = writable(table)
     check_stream_writes()
     job = WriteJob.named(branch, snapshot_properties, None)

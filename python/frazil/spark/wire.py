@@ -1,4 +1,4 @@
-"""Texts in which values travel by way of Spark: options of reads and writes, and values of columns."""
+"""Texts that carry values through Spark: options of reads and writes, and values of columns."""
 
 from __future__ import annotations
 

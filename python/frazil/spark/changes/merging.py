@@ -337,7 +337,7 @@ def _hashable(matches: DataFrame, source: Source) -> list[Column]:
         if _has_hash(field.dataType)
     ]
     if not simple:
-        raise InvalidInputError("a merge needs a key that is no list or map")
+        raise InvalidInputError("a merge needs a column that is not a list or map")
     return simple
 
 

@@ -122,7 +122,7 @@ def spark_failures(outcome: str) -> Iterator[None]:
         message = " ".join(str(error).strip().splitlines()[:2])
         raise StoreError(
             f"Spark's executors could not finish their parts: {message}",
-            hint=f"{outcome}. The error that Spark raised is this one's cause",
+            hint=f"{outcome}. Spark's own error is the cause of this one",
         ) from error
 
 
@@ -153,7 +153,7 @@ class PartRows:
                 error = kept.where("error is not null").select("error").first()
             if error is not None:
                 raise pickle.loads(bytes(error[0]))
-            lost = f.raise_error(f.lit("rows that were lost could not be read again"))
+            lost = f.raise_error(f.lit("lost rows could not be read again"))
             key = f.when(f.col("error").isNull(), f.col("key")).otherwise(lost)
             yield kept.withColumn("key", key).drop("error")
         finally:

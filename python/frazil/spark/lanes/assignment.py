@@ -129,7 +129,7 @@ def assign_lanes(
     if engine not in ("auto", "native", "arrow"):
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
-        return all_to_arrow(scan, "asked for by engine='arrow'", pack_from)
+        return all_to_arrow(scan, "engine='arrow' was given", pack_from)
     if engine == "auto" and not supports(scan._table, "native_reads"):
         return all_to_arrow(scan, f"the table is of {format_name(scan._table)}", pack_from)
     schemes = schemes_of(spark)
@@ -139,8 +139,10 @@ def assign_lanes(
     while True:
         found = find_native_files(scan._core, list(schemes), refused, *most)
         groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in found.groups)
-        more = {file.path: "it would be a part of its own, of which there are too many" for file in _beyond(groups)}
-        more |= {file.path: "Spark may spell its path as that of another file" for file in _alike(groups)}
+        more = {
+            file.path: "it would need a scan of its own, and the query already has too many" for file in _beyond(groups)
+        }
+        more |= {file.path: "Spark may spell its path like that of another file" for file in _alike(groups)}
         if not more:
             break
         refused |= more
@@ -155,9 +157,10 @@ def assign_lanes(
     if engine == "native" and len(reasons := assigned.reasons):
         path, reason = (column[0].as_py() for column in reasons.columns)
         raise UnsupportedError(
-            f"Spark's own reader can't read {len(reasons)} of the scan's files as Frazil does: {reason} (path: {path})",
+            f"Spark's own reader can't read {len(reasons)} of the scan's files in the same way as Frazil: "
+            f"{reason} (path: {path})",
             {"path": path},
-            "Leave engine= out: Frazil then reads such files, if they can be read, and Spark the others",
+            "Leave out engine=. Frazil then reads such files if it can, and Spark reads the others",
         )
     return assigned
 

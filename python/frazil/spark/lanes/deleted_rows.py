@@ -61,7 +61,7 @@ def without_deleted(
     word = f"shiftleft(cast({numbers.checked(_FILE, _PATH)} as bigint), {_WORD_BITS}) | shiftright({_POSITION}, 6)"
     entries = pa.concat_tables(deleted)
     if pc.count_distinct(entries[_WORD]).as_py() != len(entries):
-        raise InternalError("rows of two files are deleted under one number")
+        raise InternalError("deleted rows of two files have the same number")
     rows = selected(spark, rows, [*columns, *places])
     rows = rows.selectExpr("*", f"{word} as {_WORD}", f"cast({_POSITION} & 63L as int) as {_BIT}")
     rows = rows.join(f.broadcast(spark.createDataFrame(entries)), _WORD, "left")

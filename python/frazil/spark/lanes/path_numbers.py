@@ -39,7 +39,7 @@ class PathNumbers:
             if len(set(self.by_path.values())) == len(hashes):
                 self._shift = shift
                 return
-        raise InternalError(f"{len(hashes)} paths can't be told apart by their hashes")
+        raise InternalError(f"{len(hashes)} paths can't be distinguished by their hashes")
 
     def of(self, path: str) -> str:
         """The number of a path. Both are expressions in Spark's SQL; `path` is a column."""
@@ -51,5 +51,5 @@ class PathNumbers:
         An unknown path stops it too, unless its number is one of theirs.
         """
         known = ", ".join(map(str, sorted(self.by_path.values())))
-        lost = f"raise_error(concat('Frazil gave this file no number: ', {path}))"
+        lost = f"raise_error(concat('this file has no number: ', {path}))"
         return f"case when {number} in ({known}) then {number} else cast({lost} as int) end"

@@ -123,8 +123,8 @@ def read_tasks(tasks: DataFrame) -> DataFrame:
     facts = next((f.metadata or {} for f in tasks.schema.fields if f.name == "split"), {})
     if _READER not in facts:
         raise InvalidInputError(
-            "these are no tasks of frazil.spark.plan",
-            hint="Keep its column 'split' as it is: a copy made by an expression does not say how to read it",
+            "the DataFrame does not have tasks of frazil.spark.plan",
+            hint="Keep its column 'split' unchanged: a copy made by an expression loses the information how to read it",
         )
     reader = Split.from_json(facts[_READER])
     return _read(tasks.sparkSession, tasks.select("split"), reader, int(facts[_READERS]))
@@ -137,12 +137,12 @@ def parts_for_executors(spark: SparkSession, scan: Scan, planning: Planning) -> 
     if not scan._core.is_of_version:
         if planning == "executors" and not supports(scan._table, "planning_by_executors"):
             raise UnsupportedError(
-                "executors plan scans of Apache Iceberg's tables only",
+                "executors can only plan scans of Apache Iceberg's tables",
                 hint="Write planning='driver', or leave it out",
             )
         if planning == "executors":
             raise UnsupportedError(
-                "executors plan scans of a version only, not what happened between versions",
+                "executors can only plan scans of one version, not changes between versions",
                 hint="Write planning='driver', or leave it out",
             )
         return None

@@ -46,7 +46,7 @@ def scan_of(
         )
     for name, argument in (("filter", filter), ("columns", select)):
         if name in given and argument is not None:
-            raise InvalidInputError(f"option '{name}' and the argument that means the same can't be combined")
+            raise InvalidInputError(f"option '{name}' can't be combined with the argument of the same meaning")
     for name in PACKING:
         if name in given:
             integer(name, given[name])
@@ -69,12 +69,14 @@ def _columns(options: Mapping[str, str]) -> list[str] | None:
     try:
         return wire.names_of(text)
     except ValueError as error:
-        raise InvalidInputError(f"option 'columns' is no JSON list: {error}") from error
+        raise InvalidInputError(f"option 'columns' is not a JSON list: {error}") from error
 
 
 def _since(options: Mapping[str, str]) -> int | None:
     if "end-snapshot-id" in options and "start-snapshot-id" not in options:
-        raise InvalidInputError("option 'end-snapshot-id' needs 'start-snapshot-id'", hint="Or write 'snapshot-id'")
+        raise InvalidInputError(
+            "option 'end-snapshot-id' needs 'start-snapshot-id'", hint="Give both, or use 'snapshot-id'"
+        )
     return integer("start-snapshot-id", options["start-snapshot-id"]) if "start-snapshot-id" in options else None
 
 
@@ -107,7 +109,7 @@ def _timestamp(value: str) -> dt.datetime:
         parsed = dt.datetime.fromisoformat(value.replace("Z", "+00:00"))
     except ValueError as error:
         raise InvalidInputError(
-            f"option 'as-of-timestamp': '{value}' is no timestamp",
+            f"option 'as-of-timestamp': '{value}' is not a timestamp",
             hint="Give milliseconds since the epoch, or ISO text",
         ) from error
     return parsed

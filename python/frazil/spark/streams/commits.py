@@ -54,11 +54,10 @@ class Commits:
         at = self._place(line, offset)
         if at is None:
             raise NotFoundError(
-                f"snapshot {offset['snapshot-id']}, up to which the stream has read, is not in the table's history any "
-                "more",
+                f"snapshot {offset['snapshot-id']}, the last one that the stream has read, is no longer in the history",
                 {"table": table.location},
-                "It has expired or was rolled back: begin a new query with a checkpoint of its own, and with option "
-                f"'{FROM}' if it shall not read the whole table again",
+                "It has expired or was rolled back: start a new query with its own checkpoint. Option "
+                f"'{FROM}' avoids reading the whole table again",
             )
         return at
 
@@ -107,9 +106,9 @@ class PaimonCommits(Commits):
         other = [s for s in found if of(s) != now] + [s for s in last if of(s).reported_by_compactions and of(s) != now]
         if other:
             raise UnsupportedError(
-                f"snapshot {other[0].id} was written under other options, by which a stream reads other files",
+                f"snapshot {other[0].id} was written with other options, with which a stream reads other files",
                 {"table": table.location},
-                "Begin a new query with a checkpoint of its own",
+                "Start a new query with its own checkpoint",
             )
 
     def _place(self, line: list[Snapshot], start: Mapping[str, str]) -> int | None:

@@ -42,7 +42,8 @@ def check_versions(given: Mapping[str, str]) -> None:
     wrong = [name for name in given if name in CHANGES or (name in VERSIONS and name != "branch")]
     if wrong:
         raise InvalidInputError(
-            f"a stream is of no single version, as option '{wrong[0]}' wants it", hint=f"Use '{FROM}' or 'branch'"
+            f"option '{wrong[0]}' is not allowed for a stream, which does not read a single version",
+            hint=f"Use '{FROM}' or 'branch'",
         )
 
 
@@ -59,7 +60,7 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
     if limits is None:
         if limited:
             raise UnsupportedError(
-                f"option '{limited[0]}' needs PySpark 4.2: older ones ask for all rows at once",
+                f"option '{limited[0]}' needs PySpark 4.2: older versions ask for all rows at once",
                 hint="Leave the option out",
             )
         return _UnlimitedReader(table, scan, given)
@@ -68,31 +69,33 @@ def stream_reader(table: Table, scan: Scan, given: Mapping[str, str]) -> DataSou
 
 def _check_paimon(table: Table, given: Mapping[str, str]) -> None:
     """Refuses streams from tables of Paimon that would lose, repeat or split rows."""
-    for name, instead in (("branch", "They are of the main branch"), (_MAX_FILES, f"Option '{_MAX_ROWS}' is there")):
+    for name, instead in (("branch", "Such streams read the main branch"), (_MAX_FILES, f"Use option '{_MAX_ROWS}'")):
         if name in given:
             raise UnsupportedError(
-                f"streams out of tables of Apache Paimon have no option '{name}'", {"table": table.location}, instead
+                f"streams from tables of Apache Paimon do not have option '{name}'", {"table": table.location}, instead
             )
     kind = PaimonKind.now(PaimonKind.by_schema(table))
     reason = None
     if kind.data_evolution:
-        reason = "rows have their columns in several files, so that they are not appended but changed"
+        reason = "the columns of a row are in several files, so rows are changed and not appended"
     elif kind.has_key and kind.merged and not kind.reported_by_compactions:
-        reason = "a change is part of a row, and nothing tells what it makes of it"
+        reason = "a commit has parts of rows, and no changelog has the resulting rows"
     elif kind.hidden_until_compacted and not kind.reported_by_compactions:
-        reason = "rows are hidden until they are compacted, and nothing tells when they are"
+        reason = "rows are hidden until they are compacted, and no changelog says when that happens"
     elif (
         kind.has_key
         and kind.reported_by_compactions
         and not (kind.hidden_until_compacted and kind.changelog_producer == "lookup")
         and FROM not in given
     ):
-        reason = f"after the table as it is, the changelog would tell rows again; begin with it by option '{FROM}'"
+        reason = (
+            f"the changelog would repeat rows that the table already has; start with the changelog by option '{FROM}'"
+        )
     if reason is not None:
         raise UnsupportedError(
             f"the table can't be read as a stream: {reason}",
             {"table": table.location},
-            "A stream needs a table without a primary key; or with one, that of 'merge-engine' = 'deduplicate', or of "
+            "A stream needs a table without a primary key, or one with 'merge-engine' = 'deduplicate' or "
             "'changelog-producer' = 'lookup'",
         )
 
@@ -114,7 +117,7 @@ class _Reader(DataSourceStreamReader):
         self._skipped = {kind for kind, name in _SKIP.items() if _truth(options, name)}
         self._max_files, self._max_rows = _least(options, _MAX_FILES, 1), _least(options, _MAX_ROWS, 1)
         if self._from_ms is not None and self._from_ms > time.time() * 1000:
-            raise InvalidInputError(f"option '{FROM}' is in the future", hint="Begin the query when it is time")
+            raise InvalidInputError(f"option '{FROM}' is in the future", hint="Start the query later")
 
     def initialOffset(self) -> dict[str, str]:
         """The offset before everything, or before the first snapshot after a time."""
@@ -126,7 +129,7 @@ class _Reader(DataSourceStreamReader):
             return self._commits.offset(before[-1])
         if line[0].parent_id is not None:
             raise NotFoundError(
-                f"the snapshots before the time of option '{FROM}' have expired, so nobody can tell what came since",
+                f"the snapshots before the time of option '{FROM}' have expired, so later appends are unknown",
                 {"table": self._table.location, "oldest snapshot": str(line[0].id)},
                 "Give a later time, or leave the option out to read the whole table first",
             )
@@ -194,7 +197,7 @@ class _Reader(DataSourceStreamReader):
             raise UnsupportedError(
                 f"the members of column '{nested[0]}' were changed since the stream's rows were written",
                 {"table": self._table.location},
-                "Leave the column out, or begin a new query",
+                "Leave out the column, or start a new query",
             )
         if nested:
             return scan_of(table, {**given, **versions, "columns": self._options["columns"]})
@@ -204,9 +207,9 @@ class _Reader(DataSourceStreamReader):
         """Refuses to skip changed rows, unless the options allow it."""
         if snapshot.operation in _SKIP and snapshot.operation not in self._skipped:
             raise UnsupportedError(
-                f"snapshot {snapshot.id} is no append but '{snapshot.operation}': a stream has no rows for that",
+                f"snapshot {snapshot.id} has operation '{snapshot.operation}': a stream can only show appends",
                 {"table": self._table.location, "snapshot": str(snapshot.id)},
-                f"Set option '{_SKIP[snapshot.operation]}' to true to pass over it, or begin a new query",
+                f"Set option '{_SKIP[snapshot.operation]}' to true to skip it, or start a new query",
             )
 
 
@@ -259,12 +262,12 @@ def _least(options: Mapping[str, str], name: str, least: int) -> int | None:
         return None
     value = integer(name, options[name])
     if value < least:
-        raise InvalidInputError(f"option '{name}' can't be {value}", hint=f"It is {least} at least")
+        raise InvalidInputError(f"option '{name}' can't be {value}", hint=f"The least value is {least}")
     return value
 
 
 def _truth(options: Mapping[str, str], name: str) -> bool:
     value = options.get(name, "false").lower()
     if value not in ("true", "false"):
-        raise InvalidInputError(f"option '{name}' can't be '{value}'", hint="It is true or false")
+        raise InvalidInputError(f"option '{name}' can't be '{value}'", hint="Use true or false")
     return value == "true"

@@ -40,7 +40,7 @@ def check_stream_writes() -> None:
     """
     if DataSourceStreamArrowWriter is None:
         raise UnsupportedError(
-            "PySpark 4.0 hands streams to data sources row by row",
+            "PySpark 4.0 can't write streams as Arrow batches: it gives them to data sources row by row",
             hint="Write foreachBatch(lambda df, id: frazil.spark.append(df, table, job_id=f'my query/{id}'))",
         )
 
@@ -52,7 +52,10 @@ def stream_writer(table: Table, options: Mapping[str, str], job: WriteJob) -> Da
         UnsupportedError: PySpark is older than 4.1.
     """
     if "job-id" in {name.lower() for name in options}:
-        raise InvalidInputError("a stream's batches have names of their own", hint="Leave out option 'job-id'")
+        raise InvalidInputError(
+            "option 'job-id' is not allowed for a stream, whose batches have their own names",
+            hint="Leave out option 'job-id'",
+        )
     job.check(table)
     check_stream_writes()
     writer: DataSourceStreamWriter = _writer()(table, job)
@@ -83,7 +86,9 @@ def _writer() -> type[Any]:
             if query is None:
                 if not written and self._job.operation == "append":
                     return
-                raise InternalError("the tasks of a stream's batch do not know their query, so nothing was committed")
+                raise InternalError(
+                    "the tasks of a stream's batch do not know the id of their query; nothing was committed"
+                )
             newest = self._table.refresh()
             if _is_done(newest, self._job.branch, query, batchId):
                 give_up(newest, written)

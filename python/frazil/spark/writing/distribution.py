@@ -38,7 +38,7 @@ def distributed(df: DataFrame, table: Table, distribution: Distribution = "auto"
     mode = distribution if distribution != "auto" else _mode(table)
     if mode not in get_args(Distribution):
         raise InvalidInputError(
-            f"'{mode}' is no distribution", hint=f"It is one of {', '.join(get_args(Distribution))}"
+            f"'{mode}' is not a distribution", hint=f"Use one of {', '.join(get_args(Distribution))}"
         )
     if mode == "none" or not supports(table, "distribution_modes"):
         return df

@@ -82,7 +82,7 @@ class WriteJob(Job):
         """
         if self.branch is not None and not supports(table, "branch_writes_by_executors"):
             raise UnsupportedError(
-                f"branches of tables of {format_name(table)} can't be changed by Spark's tasks yet",
+                f"branches of tables of {format_name(table)} can't be changed by Spark's tasks",
                 {"table": table.location},
                 "Call the table's own methods on the driver",
             )
@@ -97,13 +97,15 @@ def job_of(options: Mapping[str, str], overwrite: bool) -> WriteJob:
     given = {name.lower(): value for name, value in options.items()}
     mode, where = given.get("overwrite-mode", "static").lower(), given.get("replace-where")
     if mode not in ("static", "dynamic"):
-        raise InvalidInputError(f"option 'overwrite-mode' can't be '{mode}'", hint="It is static or dynamic")
+        raise InvalidInputError(f"option 'overwrite-mode' can't be '{mode}'", hint="Use static or dynamic")
     if not overwrite and ("overwrite-mode" in given or where is not None):
         raise InvalidInputError(
-            "options 'overwrite-mode' and 'replace-where' are of overwrites", hint="Write mode('overwrite')"
+            "options 'overwrite-mode' and 'replace-where' are only for overwrites", hint="Use mode('overwrite')"
         )
     if mode == "dynamic" and where is not None:
-        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one option")
+        raise InvalidInputError(
+            "partitions and a filter can't both select what is replaced", hint="Leave out one of the options"
+        )
     operation: Operation = "append"
     if overwrite:
         operation = "overwrite-partitions" if mode == "dynamic" else "overwrite"

@@ -98,7 +98,7 @@ def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
     if engine not in ("auto", "native", "arrow"):
         raise InvalidInputError(f"engine must be 'auto', 'native' or 'arrow', not {engine!r}")
     if engine == "arrow":
-        return WriteLane("arrow", "asked for by engine='arrow'")
+        return WriteLane("arrow", "engine='arrow' was given")
     reason = next(_reasons(df, table), None)
     if reason is None and engine == "auto":
         reason = next(_long_names(table), None)
@@ -106,9 +106,9 @@ def write_lane(df: DataFrame, table: Table, engine: Engine) -> WriteLane:
         return WriteLane("native", None)
     if engine == "native":
         raise UnsupportedError(
-            f"Spark's own writer would not write the files as Iceberg's do: {reason}",
+            f"Spark's own writer would not write files like those of Iceberg's writers: {reason}",
             {"table": table.location},
-            "Leave engine= out: Frazil's writer takes the rows",
+            "Leave out engine=. Frazil's writer then writes the rows",
         )
     return WriteLane("arrow", reason)
 
@@ -177,7 +177,7 @@ def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
         if known not in _PROPERTIES:
             yield f"property '{name}' is known to Frazil's writer only"
         elif not value.isdigit():
-            yield f"property '{name}' is no number"
+            yield f"property '{name}' is not a number"
     level = properties.get("write.parquet.compression-level", "3")
     if "write.parquet.compression-level" in properties and (codec != "zstd" or not level.isdigit()):
         yield "property 'write.parquet.compression-level' is for zstd only"
@@ -251,7 +251,7 @@ def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
     folder = table._core.job_folder(job)
     place = None if folder is None else place_for_spark(spark, folder)
     if folder is None or place is None:
-        raise InvalidInputError("the table has no place for Spark's files", {"table": table.location})
+        raise InvalidInputError("the table has no folder for Spark's files", {"table": table.location})
     rows, folders, is_sorted = _arranged(df, table)
     try:
         writer = rows.write.options(**_options(table))
@@ -352,7 +352,9 @@ def _folder(part: PartitionField, source: Field) -> Column:
 
 def _hexadecimal(column: Column) -> Column:
     text = f.lower(f.hex(column.cast("binary")))
-    lost = f.raise_error(f.lit("a partition's text is too long to name a folder of Spark's: write with engine='arrow'"))
+    lost = f.raise_error(
+        f.lit("a partition's text is too long for the name of Spark's folder: write with engine='arrow'")
+    )
     return f.when(f.length(text) <= 2 * _MOST_BYTES, text).when(column.isNotNull(), lost.cast("string"))
 
 
