@@ -47,12 +47,12 @@ from frazil.table import Table, open_table
 
 __all__ = ["FrazilDataSource", "register"]
 
-_TAKEN = ("path", *KNOWN)
+_KEPT_OPTIONS = ("path", *KNOWN)
 # Options that Spark adds for tables of its catalog.
-_OF_CATALOG = ("provider", "owner", "location", "external", "comment", "collation", "is_managed_location")
+_CATALOG_OPTIONS = ("provider", "owner", "location", "external", "comment", "collation", "is_managed_location")
 # The key of the options in a column's metadata. Spark forgets the options of tables made with CREATE TABLE, but not
 # their schema.
-_KEPT = "frazil-options"
+_OPTIONS_KEY = "frazil-options"
 
 
 def register(spark: SparkSession) -> None:
@@ -91,7 +91,7 @@ class FrazilDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of the columns in `schema`: our schema, or one by which the user reads fewer columns."""
         options = _options(self.options, schema)
-        scan = _narrowed(_scan(options), schema, options)
+        scan = _with_schema(_scan(options), schema, options)
         return FrazilReader(scan)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -113,7 +113,7 @@ class FrazilDataSource(DataSource):
         options = {name.lower(): value for name, value in self.options.items() if "." not in name}
         of_scan = {name: value for name, value in options.items() if name not in STREAM_OPTIONS}
         check_versions(options)
-        return stream_reader(table, _narrowed(_scan({**self.options, **of_scan}, table), schema, options), options)
+        return stream_reader(table, _with_schema(_scan({**self.options, **of_scan}, table), schema, options), options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
         """A writer that appends each batch once. With output mode `complete` it overwrites."""
@@ -172,7 +172,7 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
             "for later ones too",
             hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
         )
-    allowed = ("path", *known, "pushdown", *(_OF_CATALOG if "provider" in options else ()))
+    allowed = ("path", *known, "pushdown", *(_CATALOG_OPTIONS if "provider" in options else ()))
     unknown = [name for name in options if name.lower() not in allowed and "." not in name]
     if unknown:
         raise InvalidInputError(
@@ -190,7 +190,7 @@ def _scan(options: Mapping[str, str], table: Table | None = None) -> Scan:
     return scan_of(opened, {name: value for name, value in options.items() if name.lower() in KNOWN})
 
 
-def _narrowed(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Scan:
+def _with_schema(scan: Scan, schema: StructType, options: Mapping[str, str]) -> Scan:
     """The scan for the schema that Spark will read with."""
     ours = spark_schema(scan.schema)
     if schema.fieldNames() != ours.fieldNames() and "columns" not in options:
@@ -210,11 +210,11 @@ def _with_options(schema: StructType, options: Mapping[str, str]) -> StructType:
 
     Options of the store are left out, because schemas are displayed and these options may be secret.
     """
-    kept = {name: value for name, value in options.items() if name.lower() in _TAKEN}
+    kept = {name: value for name, value in options.items() if name.lower() in _KEPT_OPTIONS}
     if not schema.fields or "path" not in kept:
         return schema
     first, *others = schema.fields
-    metadata = {**(first.metadata or {}), _KEPT: wire.text_of(dict(sorted(kept.items())))}
+    metadata = {**(first.metadata or {}), _OPTIONS_KEY: wire.text_of(dict(sorted(kept.items())))}
     return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
 
 
@@ -222,5 +222,5 @@ def _options(options: Mapping[str, str], schema: StructType) -> Mapping[str, str
     """The options, or those in the schema of a table of Spark's catalog."""
     if options:
         return options
-    kept = next((field.metadata[_KEPT] for field in schema if _KEPT in (field.metadata or {})), None)
+    kept = next((field.metadata[_OPTIONS_KEY] for field in schema if _OPTIONS_KEY in (field.metadata or {})), None)
     return options if kept is None else wire.options_of(kept)

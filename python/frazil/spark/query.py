@@ -75,7 +75,7 @@ def sql(
     wrong = [name for name in tables if not _NAME.match(name)]
     if wrong:
         raise InvalidInputError(f"{wrong[0]!r} can't be a table's name in a query", hint="Use letters, digits and '_'")
-    scans = {name: _scan_of(spark, table) for name, table in tables.items()}
+    scans = {name: _scan_for(spark, table) for name, table in tables.items()}
     needs = _needs(spark, query, scans)
     frames = {name: _read(spark, scan, needs.get(name), planning, engine) for name, scan in scans.items()}
     return _run(spark, query, frames)
@@ -89,7 +89,7 @@ class _Need:
     filter: Predicate | None
 
 
-def _scan_of(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
+def _scan_for(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
     if isinstance(table, Scan):
         return table
     opened = table if isinstance(table, Table) else open_table(table)
@@ -135,14 +135,14 @@ def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[s
             return {}  # the query itself will raise its mistakes
     names = {place: name for name, place in places.items()}
     found = pushed_of(plan, lambda place: _schema_at(place, names, scans), string_literals(query))
-    return {name: need for name in scans if (need := _together([p for p in found if names[p.location] == name]))}
+    return {name: need for name in scans if (need := _combined([p for p in found if names[p.location] == name]))}
 
 
 def _schema_at(place: str, names: Mapping[str, str], scans: Mapping[str, Scan]) -> Schema | None:
     return scans[names[place]].schema if place in names else None
 
 
-def _together(scans: Sequence[Pushed]) -> _Need | None:
+def _combined(scans: Sequence[Pushed]) -> _Need | None:
     """What all scans of a table need together."""
     if not scans:
         return None
@@ -160,29 +160,33 @@ def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Plannin
     if need is None:
         return read_scan(spark, scan, planning, engine)
     wanted = spark_schema(scan.schema)
-    columns = need.columns or _narrowest(scan)
+    columns = need.columns or _smallest_column(scan)
     narrow = scan.select(*columns)
     if need.filter is not None and scan.row_limit is None:
         with suppress(InvalidInputError):  # a value does not fit the column's type
             narrow = narrow.where(need.filter)
     rows = read_scan(spark, narrow, planning, engine)
     have = {field.name: field.dataType for field in rows.schema}
-    return rows.select(*[_widened(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted])
+    return rows.select(
+        *[_with_missing_members(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted]
+    )
 
 
-def _narrowest(scan: Scan) -> tuple[str, ...]:
+def _smallest_column(scan: Scan) -> tuple[str, ...]:
     """A small column, for queries that only count rows."""
     plain = [field.name for field in scan.schema.fields if not field.children]
     fixed = [c.name for c in scan.schema.fields if c.type in ("boolean", "int", "date", "long", "float", "double")]
     return tuple((fixed or plain or [field.name for field in scan.schema.fields])[:1])
 
 
-def _widened(column: Column, have: st.DataType | None, want: st.DataType) -> Column:
+def _with_missing_members(column: Column, have: st.DataType | None, want: st.DataType) -> Column:
     """A column with null for members of structs that were not read."""
     if have is None:
         return f.lit(None).cast(want)
     if have == want or not isinstance(have, st.StructType) or not isinstance(want, st.StructType):
         return column
     inner = {field.name: field.dataType for field in have}
-    members = [_widened(column.getField(m.name), inner.get(m.name), m.dataType).alias(m.name) for m in want]
+    members = [
+        _with_missing_members(column.getField(m.name), inner.get(m.name), m.dataType).alias(m.name) for m in want
+    ]
     return f.when(column.isNotNull(), f.struct(*members))

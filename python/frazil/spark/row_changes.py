@@ -142,7 +142,7 @@ def delete(
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _by_files(spark, writable(table), row_requests.delete(where), job)
+    _change_by_files(spark, writable(table), row_requests.delete(where), job)
 
 
 def update(
@@ -172,10 +172,10 @@ def update(
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _by_files(spark, writable(table), row_requests.update_change(where, values), job)
+    _change_by_files(spark, writable(table), row_requests.update_change(where, values), job)
 
 
-def _by_files(spark: SparkSession, table: Table, change: RowChange, job: Job) -> None:
+def _change_by_files(spark: SparkSession, table: Table, change: RowChange, job: Job) -> None:
     """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
         return

@@ -52,7 +52,7 @@ def spark_schema(schema: Schema) -> st.StructType:
     Raises:
         UnsupportedError: Spark has no type for some columns. The message names them all.
     """
-    _refuse_strange(schema)
+    _refuse_unsupported_columns(schema)
     return st.StructType([_spark_field(f) for f in schema.fields])
 
 
@@ -74,21 +74,21 @@ def sent_schema(schema: st.StructType) -> pa.Schema:
         return to_arrow_schema(schema)
 
 
-def _refuse_strange(schema: Schema) -> None:
-    strange = list(_strange(schema.fields, ""))
-    if strange:
-        columns = ", ".join(f"'{path}' ({kind})" for path, kind in strange)
+def _refuse_unsupported_columns(schema: Schema) -> None:
+    unsupported = list(_unsupported_columns(schema.fields, ""))
+    if unsupported:
+        columns = ", ".join(f"'{path}' ({kind})" for path, kind in unsupported)
         raise UnsupportedError(
             f"Spark has no type for {columns}",
-            {"column": ", ".join(path for path, _ in strange)},
+            {"column": ", ".join(path for path, _ in unsupported)},
             "Read the other columns: give select=[...] or option 'columns'",
         )
 
 
-def _strange(fields: Iterable[Field], prefix: str) -> Iterable[tuple[str, str]]:
+def _unsupported_columns(fields: Iterable[Field], prefix: str) -> Iterable[tuple[str, str]]:
     for f in fields:
         if f.children:
-            yield from _strange(f.children, f"{prefix}{f.name}.")
+            yield from _unsupported_columns(f.children, f"{prefix}{f.name}.")
         elif _primitive(f.type) is None and not f.type.startswith("struct<"):
             yield prefix + f.name, f.type
 

@@ -19,7 +19,7 @@ from frazil.spark.jobs.target import handle_of, writable
 from frazil.spark.types import sent_schema
 from frazil.spark.writing.distribution import Distribution, by_partition, distributed
 from frazil.spark.writing.job import Operation, WriteJob
-from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, staged, write_lane
+from frazil.spark.writing.native import ENGINE_MEMBER, WriteLane, write_job_folder, write_lane
 from frazil.spark.writing.writer import FrazilWriter, Written, commit_once
 from frazil.table import Table
 
@@ -61,7 +61,7 @@ def append(
             columns.
     """
     job = _job("append", None, branch, snapshot_properties, job_id)
-    _run(df, table, job, distribution, engine)
+    _write(df, table, job, distribution, engine)
 
 
 def overwrite(
@@ -93,7 +93,7 @@ def overwrite(
         InvalidInputError: As for `append`, or the filter does not fit.
         UnsupportedError: As for `append`, or the filter selects less than whole partitions of a table of Apache Paimon.
     """
-    _run(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
+    _write(df, table, _job("overwrite", where, branch, snapshot_properties, job_id), distribution, engine)
 
 
 def overwrite_partitions(
@@ -120,7 +120,7 @@ def overwrite_partitions(
         InvalidInputError: As for `append`.
         UnsupportedError: As for `append`.
     """
-    _run(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
+    _write(df, table, _job("overwrite-partitions", None, branch, snapshot_properties, job_id), distribution, engine)
 
 
 def _job(
@@ -140,7 +140,7 @@ def explain_write(df: DataFrame, table: Table | str | os.PathLike[str], engine: 
     return write_lane(df, writable(table), engine)
 
 
-def _run(
+def _write(
     df: DataFrame, table: Table | str | os.PathLike[str], job: WriteJob, distribution: Distribution, engine: Engine
 ) -> None:
     opened = writable(table)
@@ -158,9 +158,9 @@ def _run(
     else:
         rows = distributed(df, opened, distribution)
     if lane.engine == "native":
-        commit_once(opened, job, [staged(rows, opened, str(uuid.uuid4()))])
+        commit_once(opened, job, [write_job_folder(rows, opened, str(uuid.uuid4()))])
     else:
-        _by_tasks(rows, opened, job)
+        _write_by_tasks(rows, opened, job)
 
 
 def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
@@ -173,7 +173,7 @@ def _check_columns(df: DataFrame, table: Table, job: WriteJob) -> None:
     table.writer(branch=job.branch, overwrite=job.overwrites).write(nothing)
 
 
-def _by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
+def _write_by_tasks(rows: DataFrame, table: Table, job: WriteJob) -> None:
     """Writes rows by the data source's writer, which commits and cleans up."""
     register(rows.sparkSession)
     writer = rows.write.format("frazil")

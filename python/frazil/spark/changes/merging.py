@@ -147,13 +147,13 @@ def merge_rows(df: DataFrame, table: Table, change: RowChange, job: Job) -> None
         _on_driver(df.toArrow(), table, change, job)
         return
     source = Source.of(df, keys)
-    with _kept(source.rows):
-        facts = _facts(source)
+    with _persisted(source.rows):
+        facts = _collect_facts(source)
         everything = change["delete-missing"] is not None
         where = "true" if everything or facts.where is None else str(facts.where)
         if _is_small(source, facts, table, where, job):
             rows = source.rows.toArrow()
-            if not _has_twins(rows, len(keys)):
+            if not _has_duplicate_keys(rows, len(keys)):
                 taken = rows.select(range(len(source.names))).rename_columns(list(source.names))
                 _on_driver(taken, table, change, job)
                 return
@@ -176,29 +176,29 @@ def _check(df: DataFrame, table: Table, change: RowChange, job: Job) -> None:
 
 def _keys(table: Table, on: Sequence[str] | None) -> list[Key]:
     if on is not None:
-        return [_named(table.schema.fields, tuple(name.split(".")), name) for name in on]
+        return [_find_key(table.schema.fields, tuple(name.split(".")), name) for name in on]
     ids = identifier_ids(table.schema._core)
-    by_id = {key.field.id: key for key in _every(table.schema.fields, ())}
+    by_id = {key.field.id: key for key in _all_keys(table.schema.fields, ())}
     return [by_id[id_] for id_ in ids]
 
 
-def _named(fields: Sequence[Field], path: tuple[str, ...], name: str) -> Key:
+def _find_key(fields: Sequence[Field], path: tuple[str, ...], name: str) -> Key:
     """A top-level column with this name, or else a member of structs."""
     whole = next((field for field in fields if field.name == name), None)
     if whole is not None:
         return Key((name,), whole)
-    return next(key for key in _every(fields, ()) if key.path == path)
+    return next(key for key in _all_keys(fields, ()) if key.path == path)
 
 
-def _every(fields: Sequence[Field], path: tuple[str, ...]) -> Iterator[Key]:
+def _all_keys(fields: Sequence[Field], path: tuple[str, ...]) -> Iterator[Key]:
     for field in fields:
         yield Key((*path, field.name), field)
         if field.type.startswith("struct<"):
-            yield from _every(field.children, (*path, field.name))
+            yield from _all_keys(field.children, (*path, field.name))
 
 
 @contextmanager
-def _kept(rows: DataFrame) -> Iterator[None]:
+def _persisted(rows: DataFrame) -> Iterator[None]:
     """Keeps rows that are computed several times, so that they are the same each time. Not every Spark can do so."""
     with suppress(PySparkException):
         rows.persist()
@@ -209,7 +209,7 @@ def _kept(rows: DataFrame) -> Iterator[None]:
             rows.unpersist()
 
 
-def _facts(source: Source) -> Facts:
+def _collect_facts(source: Source) -> Facts:
     ordered = [i for i, key in enumerate(source.keys) if key.is_ordered]
     asked = [f.count(f.lit(1)).alias("rows"), f.count(f.when(source.has_key(), 1)).alias("keyed")]
     for i in ordered:
@@ -218,11 +218,11 @@ def _facts(source: Source) -> Facts:
         asked.append(f.approx_count_distinct(column).alias(f"values {i}"))
     found = source.rows.agg(*asked).toArrow()
     rows, keyed = found["rows"][0].as_py(), found["keyed"][0].as_py()
-    leaves = [leaf for i in ordered if (leaf := _leaf(source, i, found)) is not None] if keyed else []
+    leaves = [leaf for i in ordered if (leaf := _range_filter(source, i, found)) is not None] if keyed else []
     return Facts(rows, keyed, reduce(Predicate.__and__, leaves) if leaves else None)
 
 
-def _leaf(source: Source, i: int, found: pa.Table) -> Predicate | None:
+def _range_filter(source: Source, i: int, found: pa.Table) -> Predicate | None:
     """A filter that all keys satisfy. It is None for dates after the year 9999, which Python lacks."""
     term = col(*source.keys[i].path)
     try:
@@ -244,28 +244,28 @@ def _is_small(source: Source, facts: Facts, table: Table, where: str, job: Job) 
         return False
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     left = most
-    for task in table.scan(where, at=_at(table, job)).plan_files():
+    for task in table.scan(where, at=_branch_or_none(table, job)).plan_files():
         left -= task.data_file.size_bytes
         if left < 0:
             return False
     return most > 0
 
 
-def _has_twins(rows: pa.Table, keys: int) -> bool:
+def _has_duplicate_keys(rows: pa.Table, keys: int) -> bool:
     """Whether several rows have the same key. If they match nothing, Spark inserts each."""
     names = [f"frazil key {i}" for i in range(keys)]
     keyed = rows.select(names).drop_null()
     return bool(keyed.group_by(names).aggregate([]).num_rows < keyed.num_rows)
 
 
-def _at(table: Table, job: Job) -> str | None:
+def _branch_or_none(table: Table, job: Job) -> str | None:
     return job.branch if job.branch is not None and job.branch in table.refs else None
 
 
 def _target(source: Source, table: Table, where: str, job: Job) -> Placed:
     """The keys and places of the table's rows."""
     select = list(dict.fromkeys(key.name for key in source.keys))
-    placed = read_placed(source.rows.sparkSession, table, where, select, _at(table, job))
+    placed = read_placed(source.rows.sparkSession, table, where, select, _branch_or_none(table, job))
     keys = [f.col(".".join(map(quoted, key.path))).alias(f"frazil target {i}") for i, key in enumerate(source.keys)]
     rows = placed.rows.select(*keys, f.col("_file").alias(_FILE), f.col("_pos").alias(_POSITION))
     return placed.of(rows)

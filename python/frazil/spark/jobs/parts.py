@@ -71,7 +71,7 @@ class PartsJob:
         try:
             for attempt in range(_RETRIES + 1):
                 missing = [number for number in range(len(parts)) if number not in done]
-                errors = self._round({number: parts[number] for number in missing}, done)
+                errors = self._run_once({number: parts[number] for number in missing}, done)
                 if not errors:
                     return [done[number] for number in range(len(parts))]
                 if attempt == _RETRIES or not all(isinstance(error, StoreError) for error in errors):
@@ -91,7 +91,7 @@ class PartsJob:
         if self._retried:
             self.give_up()
 
-    def _round(self, parts: Mapping[int, Mapping[str, Any]], done: dict[int, str]) -> list[FrazilError]:
+    def _run_once(self, parts: Mapping[int, Mapping[str, Any]], done: dict[int, str]) -> list[FrazilError]:
         """Does these parts and keeps their results. Returns the errors, in the order of the parts."""
         if not parts:
             return []

@@ -139,13 +139,17 @@ def assign_lanes(
     while True:
         found = find_native_files(scan._core, list(schemes), refused, *most)
         groups = tuple(_group(schemes, g["columns"], g["filtered"], g["files"]) for g in found.groups)
-        more = {
-            file.path: "it would need a scan of its own, and the query already has too many" for file in _beyond(groups)
+        newly_refused = {
+            file.path: "it would need a scan of its own, and the query already has too many"
+            for file in _files_beyond_limit(groups)
         }
-        more |= {file.path: "Spark may spell its path like that of another file" for file in _alike(groups)}
-        if not more:
+        newly_refused |= {
+            file.path: "Spark may spell its path like that of another file"
+            for file in _files_with_ambiguous_paths(groups)
+        }
+        if not newly_refused:
             break
-        refused |= more
+        refused |= newly_refused
     assigned = LaneAssignment(
         Schema._wrap(found.schema),
         found.filter,
@@ -174,7 +178,7 @@ def _group(schemes: Mapping[str, str], columns: Sequence[str | None], filtered: 
     return Group(tuple(columns), filtered, tuple(file(*facts) for facts in files))
 
 
-def _beyond(groups: Sequence[Group]) -> Iterator[File]:
+def _files_beyond_limit(groups: Sequence[Group]) -> Iterator[File]:
     """The files of the smallest groups, if there would be too many branches."""
     branches = 0
     for group in sorted(groups, key=lambda g: -len(g.files)):
@@ -184,7 +188,7 @@ def _beyond(groups: Sequence[Group]) -> Iterator[File]:
                 yield from files
 
 
-def _alike(groups: Sequence[Group]) -> Iterator[File]:
+def _files_with_ambiguous_paths(groups: Sequence[Group]) -> Iterator[File]:
     """The files whose path Spark may spell like that of another file."""
     files = [file for group in groups for file in group.files]
     counts = Counter(path for file in files for path in file.spellings)

@@ -39,7 +39,7 @@ def condition(filter: Any) -> Column:
     elif filter["op"] in ("in", "not-in") and not inner and (text := _in_sql(top, filter)) is not None:
         return f.expr(text)
     values = [_literal(value, filter["type"]) for value in filter["values"]]
-    return _asked(op, column, values, filter["type"] in ("float", "double"))
+    return _comparison(op, column, values, filter["type"] in ("float", "double"))
 
 
 def _in_sql(name: str, filter: Any) -> str | None:
@@ -59,7 +59,7 @@ def _sql_literal(value: Any, type_: str) -> str | None:
     return f"'{value}'" if type_ == "string" and _PLAIN_TEXT.fullmatch(value) else None
 
 
-def _asked(op: str, column: Column, values: list[Column], floats: bool) -> Column:
+def _comparison(op: str, column: Column, values: list[Column], floats: bool) -> Column:
     if op in ("is-null", "not-null"):
         return column.isNull() if op == "is-null" else column.isNotNull()
     if op in ("is-nan", "not-nan"):

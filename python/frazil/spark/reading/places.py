@@ -80,16 +80,16 @@ def read_placed(spark: SparkSession, table: Table, filter: str, select: Sequence
     assigned = assign_lanes(spark, scan, "auto", places=True, pack_from=pack_from(spark))
     rest = assigned.reasons["file_path"].unique().to_pylist() if assigned.groups else []
     if not assigned.groups or len(rest) > _MOST_NAMED:
-        return Placed(_by_arrow(spark, with_places))
+        return Placed(_read_by_arrow(spark, with_places))
     schema = spark_schema(with_places.schema)
     frames = [frame for group in assigned.groups for frame in read_group(spark, assigned, group, schema, places=True)]
     if rest:
-        frames.append(_by_arrow(spark, with_places.where(col("_file").is_in(rest))))
+        frames.append(_read_by_arrow(spark, with_places.where(col("_file").is_in(rest))))
     files = [file for group in assigned.groups for file in group.files]
     paths = {spelled: file.path for file in files for spelled in file.spellings}
     return Placed(reduce(DataFrame.unionAll, frames), paths, rest)
 
 
-def _by_arrow(spark: SparkSession, scan: Scan) -> DataFrame:
+def _read_by_arrow(spark: SparkSession, scan: Scan) -> DataFrame:
     splits = scan._core.splits_or_packed(pack_from(spark))
     return arrow_lane(spark, splits, spark_schema(scan.schema)).select(*map(f.col, map(quoted, scan.schema.names)))

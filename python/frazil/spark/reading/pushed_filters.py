@@ -124,7 +124,7 @@ def _split(text: str, brackets: str = "()[]") -> list[str]:
     return [part.strip() for part in [*parts, text[start:]] if part.strip()]
 
 
-class _MisreadError(Exception):
+class _AmbiguousTextError(Exception):
     """The text is ambiguous."""
 
 
@@ -140,7 +140,7 @@ class _Reader:
         """
         try:
             found = [self._filter(part) for part in _split(text)]
-        except (_MisreadError, InvalidInputError):
+        except (_AmbiguousTextError, InvalidInputError):
             return None
         certain = [predicate for predicate in found if predicate is not None]
         return reduce(lambda a, b: a & b, certain) if certain else None
@@ -149,7 +149,7 @@ class _Reader:
         """The meaning of a filter, or something weaker unless `exact`. It is None if Frazil can't express it."""
         name, parenthesis, rest = text.partition("(")
         if not parenthesis or not rest.endswith(")"):
-            raise _MisreadError
+            raise _AmbiguousTextError
         parts = _split(rest[:-1])
         if name in ("And", "Or") and len(parts) == 2:
             a, b = (self._filter(part, exact) for part in parts)
@@ -163,7 +163,7 @@ class _Reader:
             term = self._column(parts[0])[0]
             return term.is_null() if name == "IsNull" else term.is_not_null()
         if len(parts) != 2:
-            raise _MisreadError
+            raise _AmbiguousTextError
         return self._leaf(name, parts)
 
     def _leaf(self, name: str, parts: list[str]) -> Predicate | None:
@@ -180,7 +180,7 @@ class _Reader:
             return term.starts_with(value)
         if name in ("StringEndsWith", "StringContains"):
             return None
-        raise _MisreadError
+        raise _AmbiguousTextError
 
     def _column(self, text: str) -> tuple[Term, str]:
         names = [name.strip("`") for name in text.split(".")]
@@ -189,7 +189,7 @@ class _Reader:
         for name in names:
             found = next((field for field in fields if field.name == name), None)
             if found is None:
-                raise _MisreadError
+                raise _AmbiguousTextError
             fields, type_ = found.children, found.type
         return col(*names) if len(names) > 1 else col(names[0]), type_
 
@@ -199,7 +199,7 @@ class _Reader:
         if kind == "string" and text in self._strings:
             return text
         if kind not in _LITERAL or not _LITERAL[kind].fullmatch(text):
-            raise _MisreadError
+            raise _AmbiguousTextError
         parse: dict[str, Callable[[str], bool | float | decimal.Decimal]] = {
             "boolean": _TRUE.__eq__,
             "decimal": decimal.Decimal,

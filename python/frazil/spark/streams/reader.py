@@ -113,9 +113,9 @@ class _Reader(DataSourceStreamReader):
         self._schema = scan.schema
         self._options = {name: value for name, value in options.items() if name not in (*STREAM_OPTIONS, "path")}
         self._commits = Commits(options.get("branch")) if supports(table, "snapshot_parents") else PaimonCommits(None)
-        self._from_ms = _least(options, FROM, 0)
-        self._skipped = {kind for kind, name in _SKIP.items() if _truth(options, name)}
-        self._max_files, self._max_rows = _least(options, _MAX_FILES, 1), _least(options, _MAX_ROWS, 1)
+        self._from_ms = _number_option(options, FROM, 0)
+        self._skipped = {kind for kind, name in _SKIP.items() if _flag_option(options, name)}
+        self._max_files, self._max_rows = _number_option(options, _MAX_FILES, 1), _number_option(options, _MAX_ROWS, 1)
         if self._from_ms is not None and self._from_ms > time.time() * 1000:
             raise InvalidInputError(f"option '{FROM}' is in the future", hint="Start the query later")
 
@@ -257,7 +257,7 @@ def _limited() -> type[_Reader]:
     return LimitedReader
 
 
-def _least(options: Mapping[str, str], name: str, least: int) -> int | None:
+def _number_option(options: Mapping[str, str], name: str, least: int) -> int | None:
     if name not in options:
         return None
     value = integer(name, options[name])
@@ -266,7 +266,7 @@ def _least(options: Mapping[str, str], name: str, least: int) -> int | None:
     return value
 
 
-def _truth(options: Mapping[str, str], name: str) -> bool:
+def _flag_option(options: Mapping[str, str], name: str) -> bool:
     value = options.get(name, "false").lower()
     if value not in ("true", "false"):
         raise InvalidInputError(f"option '{name}' can't be '{value}'", hint="Use true or false")

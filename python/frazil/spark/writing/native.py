@@ -34,7 +34,7 @@ from frazil.spark.types import spark_type
 from frazil.spark.writing.distribution import ordering
 from frazil.table import Table
 
-__all__ = ["ENGINE_MEMBER", "WriteLane", "staged", "write_lane"]
+__all__ = ["ENGINE_MEMBER", "WriteLane", "write_job_folder", "write_lane"]
 
 # The property of a snapshot's summary that says who wrote its files.
 ENGINE_MEMBER = "frazil.write-engine"
@@ -118,7 +118,7 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
     if not supports(table, "native_writes"):
         yield f"the table is of {format_name(table)}"
         return
-    yield from _of_properties(table.properties)
+    yield from _property_reasons(table.properties)
     folder = table._core.job_folder("x")
     if folder is None:
         yield "the table's files lie under hashes (write.object-storage.enabled)"
@@ -139,7 +139,7 @@ def _reasons(df: DataFrame, table: Table) -> Iterator[str]:
         if name not in fields:
             yield f"the table has no column '{name}'"
     for name, field in fields.items():
-        yield from _of_column(field, given.get(name), name)
+        yield from _column_reasons(field, given.get(name), name)
     for name in set(fields) - set(given):
         if fields[name].required or table.format_version >= 3:
             yield f"the rows have no column '{name}', which may have a default"
@@ -164,7 +164,7 @@ def _long_names(table: Table) -> Iterator[str]:
             yield f"partition field '{part.name}' ({part.transform}) may have long texts, which name folders of Spark's"
 
 
-def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
+def _property_reasons(properties: Mapping[str, str]) -> Iterator[str]:
     if properties.get("write.format.default", "parquet").lower() != "parquet":
         yield f"the table's files are of format {properties['write.format.default']}"
     codec = properties.get("write.parquet.compression-codec", "zstd").lower()
@@ -183,7 +183,7 @@ def _of_properties(properties: Mapping[str, str]) -> Iterator[str]:
         yield "property 'write.parquet.compression-level' is for zstd only"
 
 
-def _of_column(field: Field, given: st.DataType | None, path: str) -> Iterator[str]:
+def _column_reasons(field: Field, given: st.DataType | None, path: str) -> Iterator[str]:
     if not _PLAIN_NAME.match(field.name):
         yield f"column '{path}': files have another name for it"
     if field.type.startswith(("list<", "map<")):
@@ -196,7 +196,7 @@ def _of_column(field: Field, given: st.DataType | None, path: str) -> Iterator[s
             return
         for i, child in enumerate(field.children):
             inner = given.fields[i].dataType if isinstance(given, st.StructType) else None
-            yield from _of_column(child, inner, f"{path}.{child.name}")
+            yield from _column_reasons(child, inner, f"{path}.{child.name}")
     elif field.type in ("uuid", "unknown", "variant") or field.type.startswith("fixed["):
         yield f"column '{path}': Spark has no type {field.type}"
     else:
@@ -206,11 +206,11 @@ def _of_column(field: Field, given: st.DataType | None, path: str) -> Iterator[s
             wanted = None
         if not isinstance(wanted, st.AtomicType):
             yield f"column '{path}': Spark has no type {field.type}"
-        elif given is not None and not _fits(given, wanted):
+        elif given is not None and not _is_lossless(given, wanted):
             yield f"column '{path}': the rows have {given.simpleString()}, the table {field.type}"
 
 
-def _fits(given: st.DataType, wanted: st.DataType) -> bool:
+def _is_lossless(given: st.DataType, wanted: st.DataType) -> bool:
     """Whether all values are the same in the wanted type."""
     if given == wanted or isinstance(given, st.NullType):
         return True
@@ -239,7 +239,7 @@ def _is_simple(part: PartitionField, source: Field | None) -> bool:
 # ---------------------------------------------------------------- writing
 
 
-def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
+def write_job_folder(df: DataFrame, table: Table, job: str) -> CommitMessage:
     """Makes Spark write the rows into a job's folder. If the write is not complete, the folder is deleted.
 
     Args:
@@ -261,14 +261,14 @@ def staged(df: DataFrame, table: Table, job: str) -> CommitMessage:
             (writer.partitionBy(*folders) if folders else writer).parquet(place)
         message = table._core.collect_job(folder, is_sorted)
         if message.record_count == 0:
-            sweep(table, folder)
+            delete_job_folder(table, folder)
         return message
     except BaseException:
-        sweep(table, folder)
+        delete_job_folder(table, folder)
         raise
 
 
-def sweep(table: Table, folder: str) -> None:
+def delete_job_folder(table: Table, folder: str) -> None:
     """Deletes a job's folder. Files that can't be deleted become orphans."""
     with suppress(FrazilError):
         table._core.sweep_job(folder)
