@@ -14,7 +14,8 @@ from frazil.exceptions import InvalidInputError
 from frazil.spark import wire
 from frazil.spark.datasource import register
 from frazil.spark.jobs.target import handle_of, writable
-from frazil.spark.streams.writer import check_stream_writes
+from frazil.spark.streams.reader import _Rows
+from frazil.spark.streams.writer import _StreamWritten, check_stream_writes
 from frazil.spark.writing.job import WriteJob
 from frazil.table import Table
 
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-__all__ = ["write_stream"]
+# Pickles of older versions look for the two private classes in this module.
+__all__ = ["_Rows", "_StreamWritten", "write_stream"]
 
 
 def write_stream(
