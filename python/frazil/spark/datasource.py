@@ -169,7 +169,7 @@ def _table(options: Mapping[str, str], known: Sequence[str] = KNOWN) -> Table:
     if options.get("pushdown", "").lower() == "true":
         raise UnsupportedError(
             "option 'pushdown' is not supported: Spark 4.1 and 4.3 would use the filters of a DataFrame's first query "
-            "for later ones too",
+            "for later ones too, and lose rows",
             hint="Use frazil.spark.sql, which plans each query with its own filters and columns, or option 'filter'",
         )
     allowed = ("path", *known, "pushdown", *(_CATALOG_OPTIONS if "provider" in options else ()))
