@@ -190,7 +190,7 @@ class UpdateSchema(_Update):
         return self._do("default", path, default=_value("default", default))
 
     def set_identifier_fields(self, *paths: Path) -> UpdateSchema:
-        """Sets the columns that together identify a row. Without arguments there are none."""
+        """Sets the columns that together identify a row. Without arguments, no column identifies a row."""
         self._operations.append({"do": "identifiers", "paths": list(paths)})
         return self
 
