@@ -1,4 +1,4 @@
-"""Frazil plans, reads and commits Apache Iceberg tables from Python and PySpark, without a JVM of its own.
+"""Frazil plans, reads and commits Apache Iceberg tables from Python and PySpark. It needs no JVM.
 
     import frazil as fz
     from frazil import col
@@ -10,9 +10,9 @@
 
     fz.catalog(warehouse="/warehouse").load_table("db.events").append(rows)
 
-`Table` is where everything starts: `Table.scan` gives a `Scan`, whose tasks and rows are worked out on demand, and
-`Table.append` commits. Filters are text or expressions (`frazil.expr`). Errors derive from `FrazilError`. Rows come and
-go as Arrow. `frazil.spark` is the way in and out of PySpark.
+Everything starts at `Table`. `Table.scan` returns a `Scan`, which works out its tasks and rows when you ask for them.
+`Table.append` commits. A filter is text or an expression (`frazil.expr`). All errors derive from `FrazilError`. Rows
+come in and go out as Arrow data. `frazil.spark` reads and writes tables with PySpark.
 """
 
 from frazil import _core

@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frazil import _core, arguments, configuration
-from frazil.checked import checked
+from frazil import _core, arguments
+from frazil.arguments import configuration
+from frazil.arguments.checked import checked
+from frazil.capabilities import TABLE_FORMATS
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.schema import core_schema
 from frazil.table import Table
@@ -17,9 +19,9 @@ __all__ = ["Catalog", "catalog"]
 
 @checked
 class Catalog:
-    """A catalog: namespaces with tables in them. `frazil.catalog` opens one.
+    """A catalog: namespaces, and tables in them. `frazil.catalog` opens one.
 
-    Namespaces nest with dots (`a.b`); a table's identifier is its namespace and name: `a.b.events`.
+    Dots separate nested namespaces (`a.b`). A table's identifier is its namespace and its name: `a.b.events`.
     """
 
     def __init__(self, core: _core.Catalog) -> None:
@@ -32,46 +34,49 @@ class Catalog:
 
     @property
     def properties(self) -> dict[str, str]:
-        """What it was opened with."""
+        """The properties that it was opened with."""
         return self._core.properties
 
     def create_namespace(
         self, namespace: str, if_not_exists: bool = False, properties: Mapping[str, object] | None = None
     ) -> None:
-        """Makes a namespace.
+        """Creates a namespace.
 
         Args:
             namespace: Its name.
-            if_not_exists: Whether it may exist.
-            properties: Its properties, which a file-system catalog refuses. `location` says where its tables go.
+            if_not_exists: Accept a namespace that exists already.
+            properties: Its properties. `location` is the place of its tables. A file-system catalog refuses properties.
 
         Raises:
-            AlreadyExistsError: It exists, unless `if_not_exists`.
+            AlreadyExistsError: The namespace exists, and `if_not_exists` is not set.
         """
         self._core.create_namespace(namespace, if_not_exists, arguments.texts(properties))
 
     def namespace_exists(self, namespace: str) -> bool:
-        """Whether there is such a namespace."""
+        """Whether a namespace exists."""
         return self._core.namespace_exists(namespace)
 
     def load_namespace_properties(self, namespace: str) -> dict[str, str]:
-        """A namespace's properties, `location` among them where it is known; in a file-system catalog nothing else."""
+        """The properties of a namespace, including `location` if it is known.
+
+        A file-system catalog has no other properties.
+        """
         return self._core.namespace_properties(namespace)
 
     def update_namespace_properties(
         self, namespace: str, removals: Sequence[str] = (), updates: Mapping[str, object] | None = None
     ) -> None:
-        """Changes a namespace's properties.
+        """Changes the properties of a namespace.
 
         Args:
             namespace: Its name.
-            removals: Properties to remove.
-            updates: Properties to set.
+            removals: The properties to remove.
+            updates: The properties to set.
 
         Raises:
-            NotFoundError: There is no such namespace.
-            InvalidInputError: A property is both to remove and to set.
-            UnsupportedError: It is a folder of a file-system catalog, which has none.
+            NotFoundError: The namespace does not exist.
+            InvalidInputError: A property is in both arguments.
+            UnsupportedError: The catalog is a file-system catalog, whose namespaces have no properties.
         """
         self._core.update_namespace_properties(namespace, list(arguments.columns(removals)), arguments.texts(updates))
 
@@ -80,22 +85,22 @@ class Catalog:
         self._core.drop_namespace(namespace)
 
     def list_namespaces(self, parent: str | None = None) -> list[str]:
-        """The namespaces directly below `parent`, or at the top."""
+        """The namespaces directly below `parent`, or those at the top."""
         return self._core.list_namespaces(parent)
 
     def list_tables(self, namespace: str) -> list[str]:
-        """The identifiers of a namespace's tables."""
+        """The identifiers of the tables in a namespace."""
         return self._core.list_tables(namespace)
 
     def table_exists(self, identifier: str) -> bool:
-        """Whether there is such a table."""
+        """Whether a table exists."""
         return self._core.table_exists(identifier)
 
     def load_table(self, identifier: str) -> Table:
         """Opens a table.
 
         Raises:
-            NotFoundError: There is no such table.
+            NotFoundError: The table does not exist.
         """
         return Table(self._core.load_table(identifier))
 
@@ -110,29 +115,29 @@ class Catalog:
         format: str = "iceberg",
         identifier_fields: Sequence[str] | None = None,
     ) -> Table:
-        """Makes an empty table.
+        """Creates an empty table.
 
         Args:
             identifier: Its namespace and name: `db.events`.
-            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` with its comments and default values, or
-                anything with `__arrow_c_schema__`.
+            schema: Its columns: a `pyarrow.Schema`, a `frazil.Schema` with comments and default values, or anything
+                with `__arrow_c_schema__`.
             partition_by: How rows are grouped into files: `["day(ts)", "bucket(16, user_id)", "country"]`.
             sort_by: How rows are sorted in files: `["ts desc nulls last"]`.
-            properties: Table properties; `format-version` chooses 1, 2 (the default) or 3.
-            location: Where its files go: a new folder. By default the namespace's location or the warehouse decides. A
-                file-system catalog decides that itself: leave it out.
-            format: `iceberg`, or in a file-system catalog `paimon`: its tables are in the folders
-                `<database>.db/<table>`, their properties are Paimon's options, `partition_by` names columns, and
+            properties: Table properties. `format-version` is 1, 2 (the default) or 3.
+            location: A new folder for its files. By default the namespace's location or the warehouse decides. Leave it
+                out for a file-system catalog, which decides itself.
+            format: `iceberg`, or in a file-system catalog `paimon`. Tables of Paimon are in folders
+                `<database>.db/<table>`. Their properties are Paimon's options, `partition_by` names columns, and
                 `identifier_fields` are the primary key.
-            identifier_fields: The columns that together identify a row; None takes those of a `frazil.Schema`.
+            identifier_fields: The columns that together identify a row. None uses those of a `frazil.Schema`.
 
         Raises:
-            AlreadyExistsError: There is such a table.
-            NotFoundError: There is no such namespace.
+            AlreadyExistsError: The table exists.
+            NotFoundError: The namespace does not exist.
             InvalidInputError: The schema, a partition field or a sort field is wrong.
         """
-        if format not in ("iceberg", "paimon"):
-            message = f"'{format}' is no table format"
+        if format not in TABLE_FORMATS:
+            message = f"'{format}' is not a table format"
             raise InvalidInputError(message, {"format": str(format)}, "Use format='iceberg' or format='paimon'")
         core = core_schema("schema", schema)
         return Table(
@@ -149,30 +154,30 @@ class Catalog:
         )
 
     def drop_table(self, identifier: str, purge: bool = False) -> None:
-        """Removes a table; in a file-system catalog with all files in its folder, in others without its files.
+        """Removes a table. A file-system catalog deletes all files in its folder; other catalogs leave the files.
 
         Args:
             identifier: Its namespace and name.
-            purge: Delete every file that the table's metadata names, wherever it is; where the property `gc.enabled` is
-                false, data files stay (in a file-system catalog, those outside of the table's folder).
+            purge: Delete every file that the table's metadata names, wherever it is. If the property `gc.enabled` is
+                false, data files stay. In a file-system catalog this concerns only those outside the table's folder.
 
         Raises:
-            NotFoundError: There is no such table.
+            NotFoundError: The table does not exist.
         """
         self._core.drop_table(identifier, purge)
 
     def register_table(self, identifier: str, metadata_location: str | os.PathLike[str]) -> Table:
-        """Makes a table known by its metadata file, which another catalog wrote.
+        """Adds a table by its metadata file, which another catalog wrote.
 
-        A file-system catalog can have a table only in the folder of its name.
+        A file-system catalog can only have a table that is in the folder of its name.
 
         Args:
-            identifier: The namespace and name it gets.
+            identifier: The namespace and name for the table.
             metadata_location: The metadata file.
 
         Raises:
-            AlreadyExistsError: There is such a table.
-            UnsupportedError: The table is elsewhere.
+            AlreadyExistsError: The table exists.
+            UnsupportedError: The table is in another place.
         """
         return Table(self._core.register_table(identifier, os.fspath(metadata_location)))
 
@@ -180,9 +185,10 @@ class Catalog:
         """Gives a table another name. Its files stay where they are.
 
         Raises:
-            NotFoundError: There is no such table, or no such namespace as the new one.
-            AlreadyExistsError: The name is taken.
-            UnsupportedError: It is a file-system catalog, where the name is the folder that the metadata records.
+            NotFoundError: The table or the new namespace does not exist.
+            AlreadyExistsError: The new name is taken.
+            UnsupportedError: The catalog is a file-system catalog. There, the name is the folder that the metadata
+                records.
         """
         self._core.rename_table(identifier, to)
 
@@ -202,17 +208,19 @@ class Catalog:
 def catalog(name: str | None = None, type: str | None = None, **properties: object) -> Catalog:
     """Opens a catalog.
 
-    PyIceberg's configuration is read too: the first `.pyiceberg.yaml` of the folder `PYICEBERG_HOME`, the home folder
-    and the working directory, and environment variables such as `PYICEBERG_CATALOG__PROD__URI`. What is given here goes
-    first, then the environment, then the file.
+    Frazil also reads PyIceberg's configuration: the first `.pyiceberg.yaml` in the folder `PYICEBERG_HOME`, the home
+    folder and the working directory, and environment variables such as `PYICEBERG_CATALOG__PROD__URI`. Arguments have
+    precedence, then the environment, then the file.
 
     Args:
-        name: A name for it; the key of its part of the configuration. By default the configuration's `default-catalog`,
-            else `default`. SQL catalogs of one database are told apart by it.
-        type: `filesystem` (the default): a folder (`warehouse=`) with a folder for each namespace, and in that one for
-            each table. `sql`: a SQLite file or PostgreSQL database (`uri=`) shared with the SQL catalogs of PyIceberg
-            and Java Iceberg. `memory`: known to this process alone.
-        **properties: What the type needs, by PyIceberg's property names: `warehouse=…`, `uri=…`, `**{"s3.region": …}`.
+        name: The catalog's name, which is the key of its part of the configuration. By default it is the
+            configuration's `default-catalog`, or else `default`. SQL catalogs in the same database are distinguished by
+            their names.
+        type: `filesystem` (the default) is a folder (`warehouse=`) that contains a folder for each namespace, with a
+            folder for each table. `sql` is a SQLite file or PostgreSQL database (`uri=`), shared with the SQL catalogs
+            of PyIceberg and Java Iceberg. `memory` exists in this process alone.
+        **properties: The properties that the type needs, by PyIceberg's names: `warehouse=…`, `uri=…`, `**{"s3.region":
+            …}`.
 
     Raises:
         UnsupportedError: The type is not supported.
@@ -237,7 +245,7 @@ def _open(name: str, properties: dict[str, str]) -> Catalog:
     return Catalog(_core.Catalog.open(name, properties))
 
 
-def _terms(what: str, terms: Sequence[str]) -> Sequence[str]:
+def _terms(argument: str, terms: Sequence[str]) -> Sequence[str]:
     if isinstance(terms, str) or not all(isinstance(t, str) for t in terms):
-        raise InvalidInputError(f"{what} must be a list of texts such as 'day(ts)', not {terms!r}")
+        raise InvalidInputError(f"{argument} must be a list of texts such as 'day(ts)', not {terms!r}")
     return terms

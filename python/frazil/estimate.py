@@ -1,10 +1,10 @@
-"""What planning will cost, before paying."""
+"""The cost of planning, before it starts."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from frazil.figures import amount, bytes_text, number, plain
+from frazil.display.figures import amount, bytes_text, number, plain
 
 __all__ = ["Estimate"]
 
@@ -27,26 +27,26 @@ _OPENED = ("bytes", "data_manifests", "delete_manifests")
 
 
 class Estimate(NamedTuple):
-    """What planning a scan will cost, by the manifest lists alone.
+    """The cost of planning a scan, from the manifest lists alone.
 
-    `certainty` says what each figure is: `exact`, `at most`, `about`, or `unknown` where it is None because the
-    manifest list, of an old writer, has no counts.
+    `certainty` says what each figure is: `exact`, `at most` or `about`. A figure is None, and `unknown`, if an old
+    writer's manifest list has no counts.
 
     Attributes:
-        bytes: Bytes of manifests to read.
-        data_manifests: Data manifests to open.
-        delete_manifests: Delete manifests to open.
-        total_bytes: Bytes of all manifests of the snapshot or, of appends and changes, of their commits.
+        bytes: The size of the manifests to read.
+        data_manifests: The number of data manifests to open.
+        delete_manifests: The number of delete manifests to open.
+        total_bytes: The size of all manifests of the snapshot, or for appends and changes of their commits.
         total_manifests: The number of those manifests.
-        data_files: Entries of live data files in those manifests: the most tasks there can be.
-        delete_files: Entries of live delete files.
-        rows: Rows in those data files, before deletes.
-        streamed_memory_bytes: Memory of planning when tasks are taken one by one (`plan_files`).
-        table_memory_bytes: Memory of planning when all tasks are held (`plan_table`).
-        cached_manifests: How many of the manifests to open the plan cache has; None without one.
+        data_files: The number of live data files in those manifests: the most tasks that are possible.
+        delete_files: The number of live delete files.
+        rows: The number of rows in those data files, before deletes.
+        streamed_memory_bytes: The memory of planning when tasks are taken one by one (`plan_files`).
+        table_memory_bytes: The memory of planning when all tasks are held (`plan_table`).
+        cached_manifests: How many of the manifests to open are in the plan cache; None without a cache.
         cache_trouble: Why the plan cache can't be read, if it can't.
-        at_most: Whether the bytes and manifests to read are upper bounds: those of a change log are, for what the
-            deletes of a commit reach is not known before they are read.
+        at_most: Whether the bytes and manifests to read are upper bounds. They are for a change log: which files the
+            deletes of a commit apply to is known only after they are read.
     """
 
     bytes: int
@@ -65,7 +65,7 @@ class Estimate(NamedTuple):
 
     @property
     def certainty(self) -> dict[str, str]:
-        """Each figure's name, and what it is: `exact`, `at most`, `about` or `unknown`."""
+        """What each figure is: `exact`, `at most`, `about` or `unknown`."""
         kinds = {**_KINDS, **(dict.fromkeys(_OPENED, "at most") if self.at_most else {})}
         return {name: "unknown" if getattr(self, name) is None else kind for name, kind in kinds.items()}
 

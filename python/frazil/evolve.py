@@ -1,66 +1,62 @@
 """Updates of a table's schema, partition spec and sort order.
 
-`Table.update_schema`, `Table.update_partition_spec` and `Table.update_sort_order` give one of these. Verbs collect
-changes; leaving a `with` block, or `commit()`, makes them all in one commit: either all of them, or none.
+`Table.update_schema`, `Table.update_partition_spec` and `Table.update_sort_order` return an update. Its methods collect
+changes. `commit()`, or the end of a `with` block, makes all of them in one commit, or none.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
-import json
 import sys
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from frazil import _core, arguments
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError
+from frazil.requests import evolution, schemas
+from frazil.requests.evolution import Evolution, Operation
+from frazil.requests.handle import TableHandle
 from frazil.schema import core_schema
-
-if TYPE_CHECKING:
-    from frazil.table import Table
 
 __all__ = ["UpdatePartitionSpec", "UpdateSchema", "UpdateSortOrder"]
 
 Path: TypeAlias = str | tuple[str, ...]
-"""A column: its name, with dots into structs; or a tuple of names, which may hold dots themselves."""
+"""A column: its name, with dots into structs; or a tuple of names, which may contain dots."""
 
 _Self = TypeVar("_Self", bound="_Update")
 
 
-def evolve(table: Table, *changes: dict[str, Any], core: _core.Table | None = None) -> Table:
-    """Commits changes, made with `core` in view, and brings the table to the version that has them."""
-    table._core = (core or table._core).evolve(json.dumps(changes))
-    return table
+def planned_on(table: TableHandle) -> Callable[[Evolution], object]:
+    """A function that commits an update of the table's present version.
 
-
-def begin(table: Table) -> Callable[[dict[str, Any]], object]:
-    """What commits an update of the table as it is now; if somebody changes the same before, that is a conflict."""
-    core = table._core
-    return lambda change: evolve(table, change, core=core)
+    The commit is a conflict if somebody else has changed the same by then.
+    """
+    version = table._core
+    return lambda change: evolution.commit(table, change, version)
 
 
 class _Update:
     """Changes that wait to be submitted: committed to a table, or added to a transaction."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], object]) -> None:
+    def __init__(self, submit: Callable[[Evolution], object]) -> None:
         self._submit = submit
         self._done = False
 
-    def _change(self) -> dict[str, Any]:
+    def _change(self) -> Evolution:
         raise NotImplementedError
 
     def commit(self) -> None:
-        """Makes the changes in one commit; the table is then at its new version.
+        """Makes the changes in one commit. The table is then at its new version.
 
         Raises:
-            InvalidInputError: A change is not allowed. None is made.
-            CommitConflictError: Somebody else changed the same meanwhile. Refresh the table and begin anew.
+            InvalidInputError: A change is not allowed. No change is made.
+            CommitConflictError: Another commit changed the same. Refresh the table and start again.
         """
         if self._done:
-            raise InvalidInputError("this update was committed already", hint="Begin another one")
+            raise InvalidInputError("this update was committed already", hint="Start another update")
         self._submit(self._change())
         self._done = True
 
@@ -78,28 +74,23 @@ class _Update:
 class UpdateSchema(_Update):
     """Changes of a table's columns.
 
-    Columns are named as they were before the update; those that it adds can be named as well. Types are texts
-    (`"long"`, `"decimal(9, 2)"`, `"list<string>"`, `"struct<a: int, b: string>"`) or pyarrow types.
+    Columns have the names they had before the update. Columns that the update adds can be named as well. Types are
+    texts (`"long"`, `"decimal(9, 2)"`, `"list<string>"`, `"struct<a: int, b: string>"`) or pyarrow types.
     """
 
     def __init__(
-        self, submit: Callable[[dict[str, Any]], object], allow_incompatible_changes: bool, case_sensitive: bool
+        self, submit: Callable[[Evolution], object], allow_incompatible_changes: bool, case_sensitive: bool
     ) -> None:
         super().__init__(submit)
-        self._operations: list[dict[str, Any]] = []
+        self._operations: list[Operation] = []
         self._allow_incompatible = allow_incompatible_changes
         self._case_sensitive = case_sensitive
 
-    def _change(self) -> dict[str, Any]:
-        return {
-            "change": "update-schema",
-            "operations": self._operations,
-            "case-sensitive": self._case_sensitive,
-            "allow-incompatible": self._allow_incompatible,
-        }
+    def _change(self) -> Evolution:
+        return evolution.update_schema(self._operations, self._case_sensitive, self._allow_incompatible)
 
-    def _do(self, what: str, path: Path, **members: Any) -> UpdateSchema:
-        self._operations.append({"do": what, "path": path, **members})
+    def _do(self, operation: str, path: Path, **members: Any) -> UpdateSchema:
+        self._operations.append({"do": operation, "path": path, **members})
         return self
 
     def add_column(
@@ -115,18 +106,18 @@ class UpdateSchema(_Update):
         before: Path | None = None,
         after: Path | None = None,
     ) -> UpdateSchema:
-        """Adds a column, behind the others unless it says where.
+        """Adds a column. It comes last, unless another position is given.
 
         Args:
-            path: Its name; into a struct with dots, `"payload.note"`, also where structs are in a list or map.
+            path: Its name. Dots lead into a struct, `"payload.note"`, also if the struct is in a list or map.
             type: Its type.
             doc: Its comment.
-            required: Whether null is impossible; needs a default, or `allow_incompatible_changes`.
-            default: Its value in rows that are there, and in new rows that lack it (format version 3).
-            write_default: Its value in new rows that lack it, if another one.
+            required: Whether null is impossible. This needs a default, or `allow_incompatible_changes`.
+            default: Its value in existing rows, and in new rows that lack it (format version 3).
+            write_default: Its value in new rows that lack it, if different.
             first: Put it before all others.
             before: Put it before this column.
-            after: Put it behind this column.
+            after: Put it after this column.
         """
         return self._do(
             "add",
@@ -140,7 +131,7 @@ class UpdateSchema(_Update):
         )
 
     def drop_column(self, path: Path) -> UpdateSchema:
-        """Removes a column. A column added later under its name is another one, without its values."""
+        """Removes a column. A later column of the same name is another column, without its values."""
         return self._do("drop", path)
 
     delete_column = drop_column
@@ -150,7 +141,7 @@ class UpdateSchema(_Update):
 
         Args:
             path: The column.
-            new_name: Its new own name, without those of the structs around it.
+            new_name: Its new name, without the names of the structs around it.
         """
         return self._do("rename", path, name=new_name)
 
@@ -159,24 +150,24 @@ class UpdateSchema(_Update):
         return self._do("move", path, first=True)
 
     def move_before(self, path: Path, before_path: Path) -> UpdateSchema:
-        """Moves a column before another one of the same struct or table."""
+        """Moves a column before another column of the same struct or table."""
         return self._do("move", path, before=before_path)
 
     def move_after(self, path: Path, after_path: Path) -> UpdateSchema:
-        """Moves a column behind another one of the same struct or table."""
+        """Moves a column after another column of the same struct or table."""
         return self._do("move", path, after=after_path)
 
     def update_column(
         self, path: Path, field_type: Any = None, required: bool | None = None, doc: str | None = None
     ) -> UpdateSchema:
-        """Changes a column's type, comment, or whether it is required.
+        """Changes a column's type, its comment, or whether it is required.
 
         Args:
             path: The column.
-            field_type: A wider type: `long` for `int`, `double` for `float`, a decimal with more digits; in format
-                version 3 `timestamp` or `timestamp_ns` for `date`, and any type for `unknown`.
-            required: False makes it optional; True is an incompatible change.
-            doc: Its comment; an empty one removes it.
+            field_type: A wider type: `long` for `int`, `double` for `float`, or a decimal with more digits. In format
+                version 3 also `timestamp` or `timestamp_ns` for `date`, and any type for `unknown`.
+            required: False makes it optional. True is an incompatible change.
+            doc: Its comment. An empty comment removes it.
         """
         if field_type is not None:
             self._do("type", path, type=_type("field_type", field_type))
@@ -191,15 +182,15 @@ class UpdateSchema(_Update):
         return self._do("required", path, required=False)
 
     def require_column(self, path: Path) -> UpdateSchema:
-        """Makes null impossible in a column, which `allow_incompatible_changes` must allow."""
+        """Makes null impossible in a column. `allow_incompatible_changes` must allow it."""
         return self._do("required", path, required=True)
 
     def set_default_value(self, path: Path, default: Any) -> UpdateSchema:
-        """Sets the value of new rows that lack a column; None is null. Rows that are there keep theirs."""
+        """Sets the value of new rows that lack a column; None is null. Existing rows keep their values."""
         return self._do("default", path, default=_value("default", default))
 
     def set_identifier_fields(self, *paths: Path) -> UpdateSchema:
-        """Says which columns together identify a row; none if there are no arguments."""
+        """Sets the columns that together identify a row. Without arguments, no column identifies a row."""
         self._operations.append({"do": "identifiers", "paths": list(paths)})
         return self
 
@@ -207,10 +198,10 @@ class UpdateSchema(_Update):
         """Adds and widens columns, at every depth, so that rows of another schema fit.
 
         Args:
-            new_schema: A `frazil.Schema`, a `pyarrow.Schema` or anything with `__arrow_c_schema__`.
+            new_schema: A `frazil.Schema`, a `pyarrow.Schema`, or anything with `__arrow_c_schema__`.
         """
         schema = core_schema("new_schema", new_schema)
-        self._operations.append({"do": "union", "schema": json.loads(schema.to_json())})
+        self._operations.append({"do": "union", "schema": schemas.members(schema)})
         return self
 
 
@@ -218,33 +209,33 @@ class UpdateSchema(_Update):
 class UpdatePartitionSpec(_Update):
     """Changes of how new rows are grouped into files."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
+    def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
-        self._operations: list[dict[str, Any]] = []
+        self._operations: list[Operation] = []
         self._case_sensitive = case_sensitive
 
-    def _change(self) -> dict[str, Any]:
-        return {"change": "update-spec", "operations": self._operations, "case-sensitive": self._case_sensitive}
+    def _change(self) -> Evolution:
+        return evolution.update_spec(self._operations, self._case_sensitive)
 
     def add_field(self, source: str, transform: Any = None, name: str | None = None) -> UpdatePartitionSpec:
         """Adds a partition field.
 
         Args:
             source: A column (`"country"`) or a transform of one (`"day(ts)"`, `"bucket(16, id)"`).
-            transform: The transform, if `source` is a column alone: `"day"`, `"bucket[16]"`.
-            name: The field's name; by default `country`, `ts_day`, `id_bucket_16`, as Java Iceberg names it.
+            transform: The transform, if `source` is only a column: `"day"`, `"bucket[16]"`.
+            name: The field's name. By default `country`, `ts_day` or `id_bucket_16`, as in Java Iceberg.
         """
         self._operations.append({"do": "add", **_source(source, transform), "name": name})
         return self
 
     def add_identity(self, source: str) -> UpdatePartitionSpec:
-        """Adds a partition field that is a column's value itself."""
+        """Adds a partition field with a column's value itself."""
         return self.add_field(source, "identity")
 
     def remove_field(self, field: str) -> UpdatePartitionSpec:
-        """Removes a partition field, given by its name or by what it is (`"day(ts)"`).
+        """Removes a partition field, given by its name or its definition (`"day(ts)"`).
 
-        In format version 1 it stays in its place as a `void` field.
+        In format version 1 a `void` field takes its place.
         """
         self._operations.append({"do": "remove", "field": field})
         return self
@@ -257,32 +248,32 @@ class UpdatePartitionSpec(_Update):
 
 @checked
 class UpdateSortOrder(_Update):
-    """A new sort order, most significant field first. Without any field new files are not sorted."""
+    """A new sort order, with the most significant field first. Without fields, new files are not sorted."""
 
-    def __init__(self, submit: Callable[[dict[str, Any]], object], case_sensitive: bool) -> None:
+    def __init__(self, submit: Callable[[Evolution], object], case_sensitive: bool) -> None:
         super().__init__(submit)
-        self._fields: list[dict[str, Any]] = []
+        self._fields: list[Operation] = []
         self._case_sensitive = case_sensitive
 
-    def _change(self) -> dict[str, Any]:
-        return {"change": "update-sort-order", "fields": self._fields, "case-sensitive": self._case_sensitive}
+    def _change(self) -> Evolution:
+        return evolution.update_sort_order(self._fields, self._case_sensitive)
 
     def asc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
-        """Sorts by a column or transform, least first.
+        """Sorts by a column or transform, smallest first.
 
         Args:
             source: A column (`"ts"`) or a transform of one (`"day(ts)"`).
-            transform: The transform, if `source` is a column alone.
+            transform: The transform, if `source` is only a column.
             nulls: `"first"` (the default) or `"last"`.
         """
         return self._field(source, transform, nulls, False)
 
     def desc(self, source: str, transform: Any = None, nulls: Any = None) -> UpdateSortOrder:
-        """Sorts by a column or transform, greatest first.
+        """Sorts by a column or transform, largest first.
 
         Args:
             source: A column (`"ts"`) or a transform of one (`"day(ts)"`).
-            transform: The transform, if `source` is a column alone.
+            transform: The transform, if `source` is only a column.
             nulls: `"first"` or `"last"` (the default).
         """
         return self._field(source, transform, nulls, True)
@@ -300,7 +291,7 @@ class UpdateSortOrder(_Update):
 
 def _position(first: bool, before: Path | None, after: Path | None) -> dict[str, Any]:
     if bool(first) + (before is not None) + (after is not None) > 1:
-        raise InvalidInputError("a column goes to one place: give first, before or after")
+        raise InvalidInputError("a column can have only one position: give first, before or after")
     if first:
         return {"first": True}
     if before is not None:
@@ -318,24 +309,24 @@ def _is_pyiceberg(value: object) -> bool:
     return type(value).__module__.startswith("pyiceberg.")
 
 
-def _type(what: str, type_: Any) -> Any:
+def _type(argument: str, type_: Any) -> Any:
     """A type as text or as the specification's JSON."""
     if isinstance(type_, str):
-        return arguments.text(what, type_)
+        return arguments.text(argument, type_)
     if hasattr(type_, "__arrow_c_schema__"):
         from frazil import interop
 
         schema = _core.Schema.from_arrow(interop.schema_of_type(type_))
-        return json.loads(schema.to_json())["fields"][0]["type"]
+        return schemas.column_type(schema)
     if _is_pyiceberg(type_):
         return str(type_)
     raise InvalidInputError(
-        f"{what}: {arguments.shown(type_)} is no type",
+        f"{argument}: {arguments.shown(type_)} is not a type",
         hint="Give a text such as 'long' or 'list<string>', or a pyarrow type: pa.int64()",
     )
 
 
-def _value(what: str, value: Any) -> Any:
+def _value(argument: str, value: Any) -> Any:
     """A value in the form of the specification's JSON single values."""
     if isinstance(value, (dt.datetime, dt.date, dt.time)):
         return value.isoformat()
@@ -351,9 +342,9 @@ def _value(what: str, value: Any) -> Any:
     if isinstance(value, float) and value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, str):
-        return arguments.text(what, value)
+        return arguments.text(argument, value)
     if value is None or isinstance(value, (bool, int, float)):
         return value
     raise InvalidInputError(
-        f"{what}: a column can't have the default {arguments.shown(value)}", hint="Give a plain value, or None"
+        f"{argument}: a column can't have the default {arguments.shown(value)}", hint="Give a plain value, or None"
     )

@@ -1,8 +1,8 @@
-"""What Frazil raises: one tree, rooted at `FrazilError`.
+"""The exceptions that Frazil raises: one tree, with `FrazilError` at its root.
 
-Every exception says what failed, where, and what to do. Beside the message it has `.kind` (a short name of the class
-of failure), `.context` (where: path, snapshot, column …) and `.hint` (what the caller can do, or None). Classes that
-have a counterpart in the standard library derive from it as well, so `except ValueError` catches a wrong filter.
+Every exception says what failed, where, and what to do. In addition to the message it has `.kind` (a short name of the
+class), `.context` (where: path, snapshot, column …) and `.hint` (what the caller can do, or None). Some classes also
+derive from a class of the standard library. So `except ValueError` catches a wrong filter.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = [
 
 
 class FrazilError(Exception):
-    """Anything that Frazil raises.
+    """Any error that Frazil raises.
 
     Attributes:
         kind: A short name of the class of failure, such as `"not_found"`.
         context: Where it failed: `{"path": …}`, `{"column": …}`.
-        hint: What the caller can do, if anything is known.
+        hint: What the caller can do, if known.
     """
 
     kind: ClassVar[str] = "error"
@@ -56,7 +56,7 @@ class NotFoundError(FrazilError, LookupError):
 
 
 class AlreadyExistsError(FrazilError):
-    """What should be created exists already."""
+    """The object to create exists already."""
 
     kind = "already_exists"
 
@@ -68,7 +68,7 @@ class InvalidInputError(FrazilError, ValueError):
 
 
 class CorruptTableError(FrazilError):
-    """Bytes of the table contradict the specification: torn, truncated, or not what they claim to be."""
+    """Bytes of the table contradict the specification: they are torn, truncated, or not what they claim to be."""
 
     kind = "corrupt_table"
 
@@ -80,13 +80,13 @@ class UnsupportedError(FrazilError, NotImplementedError):
 
 
 class CommitConflictError(FrazilError):
-    """Another commit came first and the operation can't be applied on top of it."""
+    """Another commit came first, and the operation can't be applied on top of it."""
 
     kind = "commit_conflict"
 
 
 class CommitStateUnknownError(FrazilError):
-    """The commit may or may not have happened; nothing was cleaned up. Look at the table before you try again."""
+    """It is unknown whether the commit happened. Nothing was removed. Look at the table before you try again."""
 
     kind = "commit_state_unknown"
 
@@ -104,7 +104,7 @@ class StoreError(FrazilError, OSError):
 
 
 class InternalError(FrazilError):
-    """A broken invariant of Frazil itself: a bug. Please report it."""
+    """A bug: Frazil has broken one of its own invariants. Please report it."""
 
     kind = "internal"
 

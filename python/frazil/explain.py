@@ -1,13 +1,24 @@
-"""What planning did, as a funnel that people can read."""
+"""What planning did, as a funnel for people to read."""
 
 from __future__ import annotations
 
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from frazil import _core, picture
+from frazil import _core
+from frazil.display import picture
+from frazil.display.figures import (
+    amount,
+    bytes_text,
+    cache_text,
+    commit_lines,
+    moment,
+    number,
+    plain,
+    rows_kept,
+    time_text,
+)
 from frazil.exceptions import InvalidInputError
-from frazil.figures import amount, bytes_text, cache_text, commit_lines, moment, number, plain, rows_kept, time_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,11 +31,11 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 class Explain:
-    """The pruning funnel of a scan: at each step, how much came in, how much stayed, what decided.
+    """The pruning funnel of a scan: for each step, how much came in, how much was kept, and what decided.
 
-    Asked with `files=True` it also has the verdict on every file.
+    With `files=True` it also has the decision about every file.
 
-    `print(scan.explain())` shows the funnel, a notebook draws it, `to_dict()` gives the numbers.
+    `print(scan.explain())` shows the funnel, a notebook draws it, and `to_dict()` returns the numbers.
     """
 
     def __init__(
@@ -38,31 +49,32 @@ class Explain:
         self._files = files
 
     def to_dict(self) -> dict[str, Any]:
-        """The facts.
+        """The facts as a dictionary.
 
-        Of the scan: `table`, `format`, `format_version`, `snapshot_id`, `snapshot_timestamp_ms`, `operation`,
+        About the scan: `table`, `format`, `format_version`, `snapshot_id`, `snapshot_timestamp_ms`, `operation`,
         `schema_id`, `partition_specs` (id to text, those that manifests use), `filter`, `select`.
 
-        `clauses`: for each top-level clause of the filter its text (`clause`), the `stages` that can use it
-        (`manifest list`, `partitions`, `column metrics`) and the `limits` that keep it from others. A clause without
-        stages is asked of rows only.
+        `clauses`: for each top-level clause of the filter, its text (`clause`), the `stages` that can use it (`manifest
+        list`, `partitions`, `column metrics`), and the `limits` that exclude other stages. A clause without stages is
+        only tested on rows.
 
-        `stages`: the funnel. Each has `name`, `unit`, `considered`, `kept`, `considered_bytes`, `kept_bytes`, `reason`
-        and `time_ms`. Bytes are of manifests where the unit is `manifest`, else of the files themselves. A time of 0
-        means that it is measured together with the next stage.
+        `stages`: the funnel. Each stage has `name`, `unit`, `considered`, `kept`, `considered_bytes`, `kept_bytes`,
+        `reason` and `time_ms`. Bytes are those of manifests if the unit is `manifest`, otherwise those of the files
+        themselves. A time of 0 means that the time is included in the next stage.
 
-        `deletes`: delete files that the filter may touch, by kind (`position`, `equality`, `deletion_vector`), how many
-        of them are `attached` to a file that is kept, and `attachments`, counted once for each data file.
+        `deletes`: the delete files that the filter may concern, by kind (`position`, `equality`, `deletion_vector`).
+        `attached` is how many of them are attached to a file that is kept. `attachments` counts them once for each data
+        file.
 
-        `commits`: of a scan with `since` or of changes, what each commit did: `snapshot_id`, `timestamp_ms`,
-        `operation`, `change_ordinal` (of changes), and in how many files rows came (`inserts`) and went (`deletes`).
-        Other figures of changes are sums over the commits: a manifest or delete file that is looked at again counts
-        again. Their last stage, `changed rows`, leaves out files that stayed and whose rows did not change.
+        `commits`: for a scan with `since` or a scan of changes, what each commit did: `snapshot_id`, `timestamp_ms`,
+        `operation`, `change_ordinal` (of changes), and the number of files with added (`inserts`) and removed rows
+        (`deletes`). The other figures of changes are sums over the commits: a manifest or delete file that is examined
+        twice counts twice. Their last stage, `changed rows`, drops files that stayed and whose rows did not change.
 
-        `cache`: None, or of the plan cache its `folder`, how many manifests it `served` of those that planning `read`,
-        and its `trouble`: why it could not serve or keep some, None if there was no reason.
+        `cache`: None, or about the plan cache its `folder`, the number of manifests `read` by planning and how many of
+        them it `served`, and its `trouble`: why it could not serve or keep some manifests, or None.
 
-        `rows`: rows in the files kept. `time_ms`: all of planning.
+        `rows`: the rows in the files kept. `time_ms`: the time of the whole planning.
         """
         facts = self._facts
         return {
@@ -78,26 +90,27 @@ class Explain:
 
     @property
     def manifests(self) -> pa.Table:
-        """Every manifest of the snapshot as a pyarrow table; of appends and changes, those of the commits.
+        """Every manifest of the snapshot, as a pyarrow table. For appends and changes, the manifests of the commits.
 
-        Those of changes are listed each time they are looked at, for files that went, that stayed, or that came.
+        A scan of changes lists a manifest each time it is examined: for removed, for kept and for added files.
 
         The columns are `content` (`data`, `deletes`), `manifest_path`, `kept`, `stage`, `reason`, `spec_id`,
-        `live_files`, `live_rows` (null where the manifest list has no counts) and `manifest_length`.
+        `live_files`, `live_rows` (null if the manifest list has no counts) and `manifest_length`.
         """
         return _table(self._manifests, "scan.explain()")
 
     @property
     def files(self) -> pa.Table:
-        """Every live file of the snapshot as a pyarrow table; only of `explain(files=True)`.
+        """Every live file of the snapshot, as a pyarrow table. Only after `explain(files=True)`.
 
-        `content` is `data`, `position`, `equality` or `deletion_vector`. `kept` says whether the file is planned;
-        `stage`, where it was decided: `manifest counts`, `partition summaries`, `partition tuples`, `column metrics`,
-        `delete matching`, or `kept`; `reason`, by which clause and bound (`id < 5: lower bound 10`), or, of a file
-        kept, what is left of the filter. `deletes` counts the delete files attached to a data file, and the data files
-        that a delete file reaches. Of changes there are `operation`, `change_ordinal` and `commit_snapshot_id` as well;
-        files that stayed are listed only where their rows changed, and delete files are not. Then there are
-        `file_path`, `partition` (as in paths), `spec_id`, `record_count`, `file_size_in_bytes` and `manifest_path`.
+        `content` is `data`, `position`, `equality` or `deletion_vector`. `kept` says whether the file is planned.
+        `stage` says where this was decided: `manifest counts`, `partition summaries`, `partition tuples`, `column
+        metrics`, `delete matching`, or `kept`. `reason` is the clause and bound that decided (`id < 5: lower bound
+        10`), or for a kept file what remains of the filter. `deletes` is the number of delete files attached to a data
+        file, or of the data files that a delete file applies to. Changes also have `operation`, `change_ordinal` and
+        `commit_snapshot_id`. They list files that stayed only if their rows changed, and they list no delete files. The
+        other columns are `file_path`, `partition` (as in paths), `spec_id`, `record_count`, `file_size_in_bytes` and
+        `manifest_path`.
 
         Raises:
             InvalidInputError: The explanation was made without files.
@@ -125,9 +138,9 @@ class Explain:
         return Explain, (self._facts, None if self._manifests is None else self.manifests, files)
 
 
-def _table(listed: _core.Batches | pa.Table | None, how: str) -> pa.Table:
+def _table(listed: _core.Batches | pa.Table | None, call: str) -> pa.Table:
     if listed is None:
-        raise InvalidInputError("the explanation does not list them", hint=f"Ask {how}")
+        raise InvalidInputError("the explanation has no such list", hint=f"Call {call}")
     from frazil import interop
 
     return interop.table_of(listed)
@@ -184,7 +197,7 @@ def _funnel(facts: dict[str, Any]) -> list[str]:
             cell.rjust(w) if i in _RIGHT else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
         )
         line = f"  {name}  {bar}  {kept} of {considered} {unit}  {size}  {time}"
-        # What decides is left out where it would not fit.
+        # A reason that does not fit is left out.
         lines.append((f"{line}  {reason}" if len(line) + widths[7] + 2 <= _WIDTH else line).rstrip())
     return [*lines, ""]
 
@@ -213,7 +226,7 @@ def _deletes(facts: dict[str, Any]) -> str:
 
 
 def _bar(kept: int, considered: int) -> str:
-    """The share that stayed; never empty where something stayed, never full where something went."""
+    """The kept share as a bar. It is never empty if something was kept, and never full if something was dropped."""
     if not considered:
         return " " * _BAR
     eighths = kept * _BAR * 8 // considered

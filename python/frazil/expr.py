@@ -5,10 +5,10 @@
     recent = (col("country").is_in(["NO", "SE"])) & (col("ts") >= datetime(2023, 1, 1, tzinfo=timezone.utc))
     table.scan(recent & (day("ts") < date(2023, 2, 1)))
 
-`col` names a column, comparing it gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate is its text,
-in the language that `scan(filter=…)` takes; `str()` shows it. Meaning is Spark SQL's: comparing with null is neither
-true nor false, NaN equals NaN and is above all numbers, -0.0 equals 0.0. Names and types are checked when a scan is
-made.
+`col` names a column. Comparing it gives a `Predicate`, and `&`, `|`, `~` combine predicates. A predicate holds the text
+that `scan(filter=…)` takes, and `str()` shows it. The meaning is that of Spark SQL: a comparison with null is neither
+true nor false, NaN equals NaN and is greater than all numbers, and -0.0 equals 0.0. Names and types are checked when a
+scan is made.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _RESERVED = frozenset(
 
 
 class Predicate:
-    """A filter: a question about each row, held as text.
+    """A filter: a condition on each row, held as text.
 
-    Make one by comparing a column: `col("x") > 5`. Combine with `&`, `|` and `~`; Python's `and`, `or` and `not` can't
-    be taught to do this and raise.
+    Make one by comparing a column: `col("x") > 5`. Combine predicates with `&`, `|` and `~`. Python's `and`, `or` and
+    `not` can't be overloaded, so they raise an error.
     """
 
     __slots__ = ("_text",)
@@ -94,7 +94,7 @@ def _combine(word: str, left: Predicate, right: object) -> Predicate:
 
 
 class Term:
-    """A column, perhaps under a transform, to be compared with values."""
+    """A column, perhaps with a transform, that can be compared with values."""
 
     __slots__ = ("_text",)
 
@@ -122,37 +122,37 @@ class Term:
     __hash__ = None  # type: ignore[assignment]
 
     def is_null(self) -> Predicate:
-        """Rows where it is null."""
+        """Keeps rows where the term is null."""
         return Predicate(f"{self._text} is null")
 
     def is_not_null(self) -> Predicate:
-        """Rows where it is not null."""
+        """Keeps rows where the term is not null."""
         return Predicate(f"{self._text} is not null")
 
     def is_nan(self) -> Predicate:
-        """Rows where it is NaN."""
+        """Keeps rows where the term is NaN."""
         return Predicate(f"{self._text} is nan")
 
     def is_not_nan(self) -> Predicate:
-        """Rows where it is a number; null is neither NaN nor not."""
+        """Keeps rows where the term is a number. Null is neither NaN nor a number."""
         return Predicate(f"{self._text} is not nan")
 
     def is_in(self, values: Iterable[Literal]) -> Predicate:
-        """Rows where it equals one of the values. No values: no rows."""
+        """Keeps rows where the term equals one of the values. Without values, no row is kept."""
         texts = self._members(values)
         return Predicate(f"{self._text} in ({', '.join(texts)})" if texts else "false")
 
     def not_in(self, values: Iterable[Literal]) -> Predicate:
-        """Rows where it is not null and equals none of the values. No values: all rows."""
+        """Keeps rows where the term is not null and equals none of the values. Without values, all rows are kept."""
         texts = self._members(values)
         return Predicate(f"{self._text} not in ({', '.join(texts)})" if texts else "true")
 
     def between(self, low: Literal, high: Literal) -> Predicate:
-        """Rows where `low <= it <= high`."""
+        """Keeps rows where `low <= term <= high`."""
         return Predicate(f"{self._text} between {_literal(low)} and {_literal(high)}")
 
     def starts_with(self, prefix: str) -> Predicate:
-        """Rows where the string begins with `prefix`."""
+        """Keeps rows where the string starts with `prefix`."""
         if not isinstance(prefix, str):
             raise InvalidInputError(f"a prefix must be a string, not {prefix!r}")
         return Predicate(f"starts_with({self._text}, {_literal(prefix)})")
@@ -180,10 +180,10 @@ class Term:
 
 
 def col(*names: str) -> Term:
-    """A column by name.
+    """A column by its name.
 
-    One argument is a dotted path: `col("payload.a")` is member `a` of struct `payload`, or a column whose name has the
-    dot. Several arguments are the path's names one by one: `col("payload", "odd.name")`.
+    One argument is a dotted path: `col("payload.a")` is member `a` of struct `payload`, or a column whose name contains
+    the dot. Several arguments are the names of the path one by one: `col("payload", "odd.name")`.
 
     Examples:
         >>> str(col("x") > 5)
@@ -205,17 +205,17 @@ def bucket(buckets: int, column: str | Term) -> Term:
 
 
 def truncate(width: int, column: str | Term) -> Term:
-    """A string's first `width` characters, or a number cut down to a multiple of `width`."""
+    """The first `width` characters of a string, or a number rounded down to a multiple of `width`."""
     return Term(f"truncate({_positive('width', width)}, {_column(column)})")
 
 
 def year(column: str | Term) -> Term:
-    """Years from 1970 of a date or timestamp."""
+    """Years since 1970 of a date or timestamp."""
     return Term(f"year({_column(column)})")
 
 
 def month(column: str | Term) -> Term:
-    """Months from January 1970 of a date or timestamp."""
+    """Months since January 1970 of a date or timestamp."""
     return Term(f"month({_column(column)})")
 
 
@@ -225,7 +225,7 @@ def day(column: str | Term) -> Term:
 
 
 def hour(column: str | Term) -> Term:
-    """Hours from 1970-01-01T00:00 UTC of a timestamp."""
+    """Hours since 1970-01-01T00:00 UTC of a timestamp."""
     return Term(f"hour({_column(column)})")
 
 
@@ -233,9 +233,9 @@ def _column(column: str | Term) -> str:
     return str(column if isinstance(column, Term) else col(column))
 
 
-def _positive(what: str, value: int) -> int:
+def _positive(parameter: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
-        raise InvalidInputError(f"{what} must be a positive integer, not {value!r}")
+        raise InvalidInputError(f"{parameter} must be a positive integer, not {value!r}")
     return value
 
 
@@ -250,7 +250,7 @@ def _quoted(text: str) -> str:
 
 
 def _literal(value: object) -> str:
-    """The text of a value; strings that stand for dates and the like are read by the column's type."""
+    """A value as text. Strings that stand for dates and times are interpreted by the type of the column."""
     value = _unwrapped(value)
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -273,20 +273,20 @@ def _literal(value: object) -> str:
     if _is_uuid(value):
         return _quoted(str(value))
     if value is None:
-        raise InvalidInputError("comparing with None keeps no row", hint="Use is_null() or is_not_null()")
+        raise InvalidInputError("a comparison with None keeps no row", hint="Use is_null() or is_not_null()")
     if isinstance(value, (Term, Predicate)):
-        raise InvalidInputError("a column can be compared with values only, not with another column or predicate")
-    raise InvalidInputError(f"a '{type(value).__name__}' is no value that a column can be compared with: {value!r}")
+        raise InvalidInputError("a column can only be compared with values, not with another column or a predicate")
+    raise InvalidInputError(f"a '{type(value).__name__}' can't be compared with a column: {value!r}")
 
 
 def value_text(value: object) -> str | None:
-    """The text of a value as filters have it; None for null."""
+    """A value as text in the language of filters; None for null."""
     value = _unwrapped(value)
     return None if value is None else _literal(value)
 
 
 def _is_uuid(value: object) -> bool:
-    """Whether it is a `uuid.UUID`, without importing that module, which takes longer than this one."""
+    """Whether a value is a `uuid.UUID`. The module is not imported, because that takes longer than this one."""
     module = sys.modules.get("uuid")
     return module is not None and isinstance(value, module.UUID)
 

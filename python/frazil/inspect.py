@@ -1,6 +1,6 @@
 """Metadata tables: a table's snapshots, manifests, files and partitions as Arrow tables.
 
-They have the columns of Java Iceberg's metadata tables; those of tables of Apache Paimon have the columns of Java
+They have the columns of Java Iceberg's metadata tables. For tables of Apache Paimon they have the columns of Java
 Paimon's system tables instead (see the guide).
 
     table.inspect.snapshots()
@@ -8,7 +8,7 @@ Paimon's system tables instead (see the guide).
     table.inspect.partitions(at="audit-2026")            # of a branch, a tag, a snapshot or a time
 
 Columns are those of the table's current schema, whichever version `at` names. `partition` is a struct with a member for
-every field by which any of the table's specs partitions; a file has null in those that its own spec lacks. Tables that
+every field of every partition spec of the table. A file has null in the members that its own spec lacks. Tables that
 were never partitioned have no such column.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from frazil import _core, arguments
 from frazil.arguments import At
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,8 +30,8 @@ __all__ = ["Inspect"]
 class Inspect:
     """The metadata tables of a table: `table.inspect`.
 
-    Those about one version take `at`: a snapshot's id, a branch or tag, or a point in time; without it they show the
-    newest version that the table object knows. Those named `all_…` go through every snapshot that the table still has.
+    Some describe one version and take `at`: a snapshot's id, a branch or tag, or a point in time. Without it they show
+    the newest version that the table object knows. Those named `all_…` cover every snapshot that the table still has.
     """
 
     def __init__(self, table: _core.Table) -> None:
@@ -46,10 +46,10 @@ class Inspect:
         return self._rows("snapshots")
 
     def history(self) -> pa.Table:
-        """Which snapshot was current when.
+        """Which snapshot was current at which time.
 
-        Columns: `made_current_at`, `snapshot_id`, `parent_id` (null if the snapshot has expired),
-        `is_current_ancestor` (false for what was rolled back).
+        Columns: `made_current_at`, `snapshot_id`, `parent_id` (null if the snapshot has expired), `is_current_ancestor`
+        (false for snapshots that were rolled back).
         """
         return self._rows("history")
 
@@ -62,9 +62,9 @@ class Inspect:
         return self._rows("refs")
 
     def metadata_log_entries(self) -> pa.Table:
-        """The table's metadata files as far as it remembers them, the current one last.
+        """The table's metadata files that it still records, the current one last.
 
-        Columns: `timestamp`, `file`, and of the snapshot that was current then `latest_snapshot_id`,
+        Columns: `timestamp`, `file`, and for the snapshot that was current then `latest_snapshot_id`,
         `latest_schema_id`, `latest_sequence_number`.
         """
         return self._rows("metadata_log_entries")
@@ -84,14 +84,14 @@ class Inspect:
         return self._rows("manifests", at)
 
     def all_manifests(self) -> pa.Table:
-        """The manifests of every snapshot; one that several snapshots list comes once for each of them.
+        """The manifests of every snapshot. A manifest has a row for each snapshot that lists it.
 
         Columns: those of `manifests`, then `reference_snapshot_id` (the snapshot that lists it) and `key_metadata`.
         """
         return self._rows("all_manifests")
 
     def entries(self, at: At | None = None) -> pa.Table:
-        """The entries of the manifests of one version, those of deleted files too.
+        """The entries of the manifests of one version, including those of deleted files.
 
         Columns: `status` (0 existing, 1 added, 2 deleted), `snapshot_id`, `sequence_number`, `file_sequence_number`,
         `data_file` (a struct with the columns of `files`), `readable_metrics`.
@@ -99,7 +99,7 @@ class Inspect:
         return self._rows("entries", at)
 
     def all_entries(self) -> pa.Table:
-        """The entries of all manifests that any snapshot has, each manifest once; columns as `entries`."""
+        """The entries of all manifests of all snapshots, each manifest once. The columns are those of `entries`."""
         return self._rows("all_entries")
 
     def files(self, at: At | None = None) -> pa.Table:
@@ -115,46 +115,46 @@ class Inspect:
         return self._rows("files", at)
 
     def data_files(self, at: At | None = None) -> pa.Table:
-        """As `files`, data files only."""
+        """As `files`, but only data files."""
         return self._rows("data_files", at)
 
     def delete_files(self, at: At | None = None) -> pa.Table:
-        """As `files`, delete files and deletion vectors only."""
+        """As `files`, but only delete files and deletion vectors."""
         return self._rows("delete_files", at)
 
     def all_files(self) -> pa.Table:
-        """The files of all manifests that any snapshot has, each manifest once; columns as `files`.
+        """The files of all manifests of all snapshots, each manifest once. The columns are those of `files`.
 
-        A file that several manifests list comes several times.
+        A file that several manifests list has several rows.
         """
         return self._rows("all_files")
 
     def all_data_files(self) -> pa.Table:
-        """As `all_files`, data files only."""
+        """As `all_files`, but only data files."""
         return self._rows("all_data_files")
 
     def all_delete_files(self) -> pa.Table:
-        """As `all_files`, delete files and deletion vectors only."""
+        """As `all_files`, but only delete files and deletion vectors."""
         return self._rows("all_delete_files")
 
     def partitions(self, at: At | None = None) -> pa.Table:
-        """The partitions that have live files in one version, with what is in them; of an unpartitioned table one row.
+        """The partitions that have live files in one version, with figures. An unpartitioned table has one row.
 
         Columns: `partition` (struct), `spec_id`, `record_count`, `file_count`, `total_data_file_size_in_bytes` (of data
-        files, deletes not taken off), `position_delete_record_count`, `position_delete_file_count`,
+        files, deletes not subtracted), `position_delete_record_count`, `position_delete_file_count`,
         `equality_delete_record_count`, `equality_delete_file_count`, `last_updated_at` and `last_updated_snapshot_id`
-        (of the newest snapshot that added a live file, unless it has expired). Tables that were never partitioned have
+        (of the newest snapshot that added a live file, null if it has expired). Tables that were never partitioned have
         neither `partition` nor `spec_id`.
         """
         return self._rows("partitions", at)
 
     def position_deletes(self, at: At | None = None) -> pa.Table:
-        """The rows that the live position delete files and deletion vectors of one version delete, one row for each.
+        """The rows that position delete files and deletion vectors of one version delete, one row for each.
 
-        Columns: `file_path` (the data file), `pos` (the row's position in it), `row` (the deleted row, where the delete
-        file has it), `partition` and `spec_id` of the delete file, `delete_file_path`, and in format version 3
-        `content_offset` and `content_size_in_bytes` (the place of a deletion vector in its file). There is no
-        `partition` where the table was never partitioned.
+        Columns: `file_path` (the data file), `pos` (the row's position in it), `row` (the deleted row, if the delete
+        file contains it), `partition` and `spec_id` of the delete file, `delete_file_path`. In format version 3 also
+        `content_offset` and `content_size_in_bytes` (the place of a deletion vector in its file). Tables that were
+        never partitioned have no `partition`.
 
         Raises:
             UnsupportedError: A delete file is encrypted.
@@ -162,43 +162,43 @@ class Inspect:
         return self._rows("position_deletes", at)
 
     def schemas(self) -> pa.Table:
-        """Of tables of Paimon: the schemas.
+        """For tables of Paimon: the schemas.
 
         Columns: `schema_id`, `fields`, `partition_keys`, `primary_keys`, `options` (JSON), `comment`, `update_time`.
         """
         return self._rows("schemas")
 
     def options(self) -> pa.Table:
-        """Of tables of Paimon: the options. Columns: `key`, `value`."""
+        """For tables of Paimon: the options. Columns: `key`, `value`."""
         return self._rows("options")
 
     def tags(self) -> pa.Table:
-        """Of tables of Paimon: the tags.
+        """For tables of Paimon: the tags.
 
         Columns: `tag_name`, `snapshot_id`, `schema_id`, `commit_time`, `record_count`, `create_time`, `time_retained`.
         """
         return self._rows("tags")
 
     def branches(self) -> pa.Table:
-        """Of tables of Paimon: the branches but for `main`. Columns: `branch_name`, `create_time`."""
+        """For tables of Paimon: the branches except `main`. Columns: `branch_name`, `create_time`."""
         return self._rows("branches")
 
     def consumers(self) -> pa.Table:
-        """Of tables of Paimon: who reads what changes. Columns: `consumer_id`, `next_snapshot_id`."""
+        """For tables of Paimon: the consumers that read changes. Columns: `consumer_id`, `next_snapshot_id`."""
         return self._rows("consumers")
 
     def buckets(self, at: At | None = None) -> pa.Table:
-        """Of tables of Paimon: the buckets that have files in one version.
+        """For tables of Paimon: the buckets that have files in one version.
 
         Columns: `partition`, `bucket`, `record_count`, `file_size_in_bytes`, `file_count`, `last_update_time`.
         """
         return self._rows("buckets", at)
 
     def table_indexes(self, at: At | None = None) -> pa.Table:
-        """Of tables of Paimon: the index files of one version.
+        """For tables of Paimon: the index files of one version.
 
-        Columns: `partition`, `bucket`, `index_type`, `file_name`, `file_size`, `row_count`, `dv_ranges` (of deletion
-        vectors the data file, offset, length and number of rows).
+        Columns: `partition`, `bucket`, `index_type`, `file_name`, `file_size`, `row_count`, `dv_ranges` (for deletion
+        vectors: data file, offset, length and number of rows).
         """
         return self._rows("table_indexes", at)
 

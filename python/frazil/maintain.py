@@ -1,22 +1,23 @@
-"""Upkeep of tables: expiring snapshots, removing files that nothing leads to, rewriting others, statistics."""
+"""Maintenance of tables: expire snapshots, remove orphan files, rewrite files, compute statistics."""
 
 from __future__ import annotations
 
 import datetime as dt
 import inspect
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from frazil import arguments
-from frazil.checked import checked
+from frazil.arguments.checked import checked
+from frazil.capabilities import format_name, supports
+from frazil.engines import spark_engine
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
+from frazil.requests import maintenance
+from frazil.requests.handle import TableHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from frazil.table import Table
 
 __all__ = [
     "ColumnStatistics",
@@ -31,19 +32,20 @@ __all__ = [
 
 
 class Compacted(NamedTuple):
-    """What was written anew.
+    """What a compaction rewrote.
 
     Attributes:
-        groups: Groups of files that were planned.
-        rewritten_files: Data files that are gone from the table; after a dry run, those that would go.
+        groups: The number of file groups that were planned.
+        rewritten_files: The number of data files that were removed from the table. After a dry run, those that would
+            be.
         rewritten_bytes: Their size.
-        added_files: Data files that hold their rows.
+        added_files: The number of data files that now hold their rows.
         added_bytes: Their size.
-        commits: Commits made.
-        failed: Why commits failed, or what they would have committed could not be written: only with `max_commits`. It
-            may be unknown how one ended; then its files are still there.
-        upgraded_files: Of Apache Paimon: data files that got another level as they are.
-        changelog_files: Of Apache Paimon: files that tell what changed.
+        commits: The number of commits.
+        failed: Why commits failed or their files could not be written; only with `max_commits`. If the outcome of a
+            commit is unknown, its files still exist.
+        upgraded_files: For Apache Paimon: the number of data files that got another level without being rewritten.
+        changelog_files: For Apache Paimon: the number of changelog files.
     """
 
     groups: int
@@ -58,20 +60,20 @@ class Compacted(NamedTuple):
 
 
 class ExpiredSnapshots(NamedTuple):
-    """What expired, and the files that nothing leads to any more; paths as the table recorded them.
+    """What expired, and the files that nothing refers to any more. Paths are as the table recorded them.
 
     Attributes:
-        snapshots: Ids of the snapshots.
-        refs: Names of the branches and tags.
+        snapshots: The ids of the snapshots.
+        refs: The names of the branches and tags.
         data_files: Data files.
         position_delete_files: Position delete files and files of deletion vectors.
         equality_delete_files: Equality delete files.
         manifests: Manifests.
         manifest_lists: Manifest lists.
         statistics_files: Files with statistics of columns or partitions.
-        deleted: Whether the files were deleted: not by a dry run, nor with `delete_files=False`.
-        failed: Files that could not be deleted, and why. They are left over; `remove_orphan_files` finds them later.
-        changelogs: Of tables of Apache Paimon: numbers of the change logs that had outlasted their snapshots.
+        deleted: Whether the files were deleted. A dry run does not delete them, and neither does `delete_files=False`.
+        failed: Files that could not be deleted, with the reasons. `remove_orphan_files` finds them later.
+        changelogs: For Apache Paimon: the numbers of the change logs that had outlasted their snapshots.
     """
 
     snapshots: list[int]
@@ -94,12 +96,12 @@ class ExpiredSnapshots(NamedTuple):
 
 
 class OrphanFiles(NamedTuple):
-    """Files that nothing leads to.
+    """Files that nothing refers to.
 
     Attributes:
         files: Their paths.
-        deleted: Whether they were deleted: not by a dry run.
-        failed: Files that could not be deleted, and why.
+        deleted: Whether they were deleted. A dry run does not delete them.
+        failed: Files that could not be deleted, with the reasons.
     """
 
     files: list[str]
@@ -108,12 +110,13 @@ class OrphanFiles(NamedTuple):
 
 
 class RewrittenDeletes(NamedTuple):
-    """What became of delete files. Deletion vectors count one by one.
+    """How delete files changed. Each deletion vector counts as a file.
 
     Attributes:
-        rewritten_files: Delete files that are gone from the table; after a dry run, those that would go.
+        rewritten_files: The number of delete files that were removed from the table. After a dry run, those that would
+            be.
         rewritten_bytes: Their size.
-        added_files: Delete files in their place.
+        added_files: The number of delete files that replace them.
         added_bytes: Their size.
     """
 
@@ -124,11 +127,11 @@ class RewrittenDeletes(NamedTuple):
 
 
 class RewrittenManifests(NamedTuple):
-    """What was written anew.
+    """How manifests changed.
 
     Attributes:
-        rewritten: Manifests that the new snapshot does not list any more.
-        added: Manifests that hold their entries; none after a dry run.
+        rewritten: Manifests that the new snapshot no longer lists.
+        added: Manifests that now hold their entries. The list is empty after a dry run.
     """
 
     rewritten: list[str]
@@ -136,14 +139,14 @@ class RewrittenManifests(NamedTuple):
 
 
 class ColumnStatistics(NamedTuple):
-    """Statistics of columns that the table has now.
+    """The statistics of columns that were stored.
 
     Attributes:
-        snapshot_id: The snapshot that they are about.
+        snapshot_id: The id of the snapshot that they describe.
         path: The statistics file.
         size_bytes: Its size.
-        distinct: By column, about how many distinct values it has. Up to 4,096 the number is exact, above it is
-            within 5 % with 99.7 % confidence.
+        distinct: The estimated number of distinct values of each column. Numbers up to 4,096 are exact. Larger numbers
+            are within 5 % with 99.7 % confidence.
     """
 
     snapshot_id: int
@@ -153,11 +156,11 @@ class ColumnStatistics(NamedTuple):
 
 
 class PartitionStatistics(NamedTuple):
-    """Statistics of partitions that the table has now.
+    """The statistics of partitions that were stored.
 
     Attributes:
-        snapshot_id: The snapshot that they are about.
-        path: The statistics file, in Parquet: a row for each partition.
+        snapshot_id: The id of the snapshot that they describe.
+        path: The statistics file, in Parquet, with a row for each partition.
         size_bytes: Its size.
     """
 
@@ -168,31 +171,32 @@ class PartitionStatistics(NamedTuple):
 
 @checked
 class Maintain:
-    """The upkeep of a table: `table.maintain`.
+    """The maintenance of a table: `table.maintain`.
 
-    Each verb works on the newest version, and the table is at its new version afterwards. Files are deleted only
-    after the commit that makes them unreachable certainly is in the table; whatever a branch, a tag or any other
-    snapshot leads to stays. Where the property `gc.enabled` is false nothing is deleted.
+    Each method works on the newest version, and the table is at its new version afterwards. A file is deleted only
+    after the commit that makes it unreachable is certainly in the table. Everything that a branch, a tag or another
+    snapshot refers to stays. If the property `gc.enabled` is false, nothing is deleted.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: TableHandle) -> None:
         self._table = table
 
-    def _run(self, action: str, **options: Any) -> dict[str, Any]:
-        return self._try(action, **options) or {}
+    def _perform(self, action: str, **options: Any) -> dict[str, Any]:
+        return self._perform_if_needed(action, **options) or {}
 
-    def _try(self, action: str, **options: Any) -> dict[str, Any] | None:
-        """As `_run`, for actions that may have nothing to do."""
-        self._table._core, result = self._table._core.maintain(action, json.dumps(options))
-        parsed: dict[str, Any] | None = json.loads(result)
-        return parsed
+    def _perform_if_needed(self, action: str, **options: Any) -> dict[str, Any] | None:
+        """As `_perform`, for actions that may have nothing to do."""
+        answer: dict[str, Any] | None
+        self._table._core, answer = maintenance.perform(self._table._core, action, options)
+        return answer
 
-    def _of_iceberg(self, what: str, hint: str | None = None) -> None:
-        """Refuses what executors do for tables of Apache Iceberg only."""
-        if self._table.format != "iceberg":
+    def _check_executors(self, work: str, hint: str | None = None) -> None:
+        """Refuses maintenance by Spark's executors if the table can't have it."""
+        table = self._table._core
+        if not supports(table, "maintenance_by_executors"):
             raise UnsupportedError(
-                f"{what} by Spark's executors: not with tables of Apache Paimon yet",
-                {"table": self._table.location},
+                f"{work} by Spark's executors: not with tables of {format_name(table)} yet",
+                {"table": table.location},
                 hint,
             )
 
@@ -204,27 +208,26 @@ class Maintain:
         dry_run: bool = False,
         delete_files: bool = True,
     ) -> ExpiredSnapshots:
-        """Removes old snapshots, and then the files that only they led to.
+        """Removes old snapshots, and then the files that only they referred to.
 
-        A branch keeps its snapshots that are not older, and at least the last `retain_last`; branches and tags whose
-        own retention says otherwise follow that, and go if it says so themselves, except for `main`. Snapshots that
-        no branch or tag leads to go when they are older.
+        A branch keeps its newer snapshots, and at least the last `retain_last`. Branches and tags with their own
+        retention follow it. They are removed if it says so, except `main`. Snapshots that no branch or tag refers to
+        are removed when they are old.
 
         Args:
-            older_than: Snapshots made before, in UTC if it has no zone, are old; or an age. None follows the property
-                `history.expire.max-snapshot-age-ms`, 5 days if it is not set.
-            retain_last: None follows the property `history.expire.min-snapshots-to-keep`, 1 if it is not set.
-            snapshot_ids: Snapshots that go whatever their age, beside those that are old.
-            dry_run: Only tell what would go.
+            older_than: Snapshots made before this time are old; a time without a zone is in UTC. An age is possible
+                too. None follows the property `history.expire.max-snapshot-age-ms`, whose default is 5 days.
+            retain_last: None follows the property `history.expire.min-snapshots-to-keep`, whose default is 1.
+            snapshot_ids: Snapshots to remove whatever their age, in addition to the old ones.
+            dry_run: Only report what would be removed.
             delete_files: False leaves the files to `remove_orphan_files`.
 
         Raises:
-            InvalidInputError: A snapshot of `snapshot_ids` is that of a branch or tag; the property `gc.enabled` is
-                false.
-            NotFoundError: There is no such snapshot.
-            CommitStateUnknownError: It can't be told whether the commit happened. No file was deleted.
+            InvalidInputError: A branch or tag refers to one of `snapshot_ids`, or the property `gc.enabled` is false.
+            NotFoundError: A snapshot does not exist.
+            CommitStateUnknownError: It is unknown whether the commit happened. No file was deleted.
         """
-        result = self._run(
+        result = self._perform(
             "expire_snapshots",
             older_than_ms=_milliseconds(older_than, "older_than"),
             retain_last=None if retain_last is None else arguments.count("retain_last", retain_last),
@@ -244,30 +247,30 @@ class Maintain:
         equal_authorities: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
     ) -> OrphanFiles:
-        """Deletes files in the table's folder that no snapshot, statistics or metadata file leads to.
+        """Deletes files in the table's folder that no snapshot, statistics or metadata file refers to.
 
-        Failed or killed writers leave such files behind. Files that a writer has made and not yet committed look the
-        same, so give writers time: an age below that of
-        the longest write loses its rows. Hidden files and folders (names that begin with `_` or `.`) stay, except for
-        folders of partition fields with such names. Links are not followed. Folders of other tables within this one's
-        are left alone.
+        Failed or killed writers leave such files. The files of a writer that has not committed yet look the same. So
+        `older_than` must be longer than the longest write, or rows are lost. Hidden files and folders (names that begin
+        with `_` or `.`) stay, except folders of partition fields with such names. Links are not followed. Folders of
+        other tables inside this one's are not touched.
 
         Args:
-            older_than: Files changed before, in UTC if it has no zone, may go; or an age. None is three days, of
-                tables of Apache Paimon, as with Java, a day. They take no other argument but `dry_run`.
-            location: The folder to look in: the table's, one in it, or one that a property of the table names
+            older_than: Only files that were changed before this time are deleted; a time without a zone is in UTC. An
+                age is possible too. None is three days. For tables of Apache Paimon it is one day, as in Java, and
+                `dry_run` is the only other argument.
+            location: The folder to look in: the table's, one inside it, or one that a property of the table names
                 (`write.data.path`). None is the table's.
-            dry_run: Only tell what would go.
-            prefix_mismatch: What to do about a file that the table records with another scheme or authority: refuse
-                to go on, leave it, or delete it.
+            dry_run: Only report what would be deleted.
+            prefix_mismatch: What to do with a file that the table records with another scheme or authority: raise an
+                error, ignore it, or delete it.
             equal_schemes: Schemes that mean the same as another, `{"s3a,s3n": "s3"}`.
             equal_authorities: Authorities that mean the same as another.
-            spark: A session whose executors list folders and read manifests, as for `compact`, and compare; this
-                process gets the orphans' paths and deletes them.
+            spark: A session whose executors list folders, read manifests and compare. This process gets the paths of
+                the orphans and deletes them. See `compact`.
 
         Raises:
-            InvalidInputError: Prefixes do not match, `location` is not the table's, or the property `gc.enabled` is
-                false. Nothing was deleted.
+            InvalidInputError: Prefixes do not match, `location` does not belong to the table, or the property
+                `gc.enabled` is false. Nothing was deleted.
         """
         given = {
             "older_than_ms": _milliseconds(older_than, "older_than"),
@@ -278,11 +281,10 @@ class Maintain:
             "equal_authorities": arguments.texts(equal_authorities),
         }
         if spark is None:
-            return OrphanFiles(**self._run("remove_orphan_files", **given))
-        from frazil.spark.maintenance import remove_orphan_files
-
-        self._of_iceberg("removal of orphan files", "Leave out spark=: this process removes them")
-        self._table._core, done = remove_orphan_files(spark, self._table._core, given)
+            return OrphanFiles(**self._perform("remove_orphan_files", **given))
+        self._check_executors("removal of orphan files", "Leave out spark=: this process removes them")
+        done: OrphanFiles
+        self._table._core, done = spark_engine().remove_orphan_files(spark, self._table._core, given)
         return done
 
     def rewrite_manifests(
@@ -293,24 +295,24 @@ class Maintain:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> RewrittenManifests:
-        """Writes manifests anew, sorted by partition, so that plans with a filter on partitions open few of them.
+        """Rewrites manifests, sorted by partition, so that plans with a filter on partitions open few of them.
 
-        No file is added or removed, and no row changes: the new snapshot is of operation `replace`. Nothing is
-        committed if there is nothing to gain, that is for a single manifest that is not too large.
+        No file is added or removed, and no row changes: the new snapshot has operation `replace`. A single manifest
+        that is not too large stays as it is, and nothing is committed.
 
         Args:
             spec_id: Only manifests of this partition spec.
-            target_size_bytes: How large the new ones should be. None follows the property
-                `commit.manifest.target-size-bytes`, 8 MiB if it is not set.
-            dry_run: Only tell which would be rewritten.
+            target_size_bytes: The target size of the new manifests. None follows the property
+                `commit.manifest.target-size-bytes`, whose default is 8 MiB.
+            dry_run: Only report which manifests would be rewritten.
             branch: The branch, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
-            InvalidInputError: There is no such partition spec.
-            NotFoundError: There is no such branch.
+            InvalidInputError: The partition spec does not exist.
+            NotFoundError: The branch does not exist.
         """
-        result = self._run(
+        result = self._perform(
             "rewrite_manifests",
             spec_id=spec_id,
             target_size_bytes=target_size_bytes,
@@ -344,60 +346,61 @@ class Maintain:
         options: Mapping[str, object] | None = None,
         spark: SparkSession | None = None,
     ) -> Compacted:
-        """Writes data files anew that are too small or too large, or have too many deletes.
+        """Rewrites data files that are too small, too large, or have too many deletes.
 
-        Rows that are deleted are gone then. Files are put together partition by partition, in groups
-        that are read and written in parallel; files of older
-        partition specs are partitioned by the current one. Rows keep their ids, and equality deletes that are committed
-        meanwhile still reach them.
+        Deleted rows are removed. Files are combined partition by partition, in groups that are read and written in
+        parallel. Files of older partition specs are partitioned by the current spec. Rows keep their ids, and equality
+        deletes that are committed meanwhile still apply to them.
 
         Tables of Apache Paimon are compacted by their own options, partition by partition and bucket by bucket, in one
-        snapshot of kind `COMPACT`; of the arguments, `where` (of partition columns), `dry_run`, `branch`,
-        `snapshot_properties` and `options` are for them too.
+        snapshot of kind `COMPACT`. They take only the arguments `where` (of partition columns), `strategy`, `dry_run`,
+        `branch`, `snapshot_properties` and `options`.
 
         Args:
-            strategy: `binpack`, if you don't say, keeps rows in the order in which they are read. `sort` sorts the
-                rows of each group, in bounded memory, and `zorder` along a curve that narrows the bounds of several
-                columns; files follow one another in that order. All choose files alike: to sort a whole table say
-                `rewrite_all=True`. Of tables of Apache Paimon, `full`, if you don't say, compacts all files of a
-                bucket, and `minor` those that their number and sizes ask for.
+            strategy: `binpack`, the default, keeps the order in which rows are read. `sort` sorts the rows of each
+                group, in bounded memory. `zorder` sorts along a curve that narrows the bounds of several columns. Files
+                follow one another in that order. All three choose the same files: use `rewrite_all=True` to sort a
+                whole table. For Apache Paimon, `full`, the default, compacts all files of a bucket. `minor` chooses
+                files by their number and sizes.
             where: Only files that may have such rows, as text or expression.
-            target_file_size_bytes: How large files should be; None follows the property
-                `write.target-file-size-bytes`, 512 MiB if it is not set.
-            min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
-            max_file_size_bytes: Larger files are written anew; None is 1.8 times the target.
-            min_input_files: So many files make a group worth it, and so does more than the target in two files or more.
-            delete_file_threshold: A file with so many delete files is written anew whatever its size.
-            delete_ratio_threshold: So is one of which this share of rows is deleted, as far as delete files of one
-                data file tell.
-            rewrite_all: Write all files anew.
-            max_group_size_bytes: How large a group gets.
-            max_commits: Commit in so many parts, of which one that fails does not keep the others; None commits once.
-            max_failed_commits: So many of these parts may fail, as `failed` of the result then tells; None allows all.
-            dry_run: Only tell what would be written anew.
+            target_file_size_bytes: The target size of files. None follows the property `write.target-file-size-bytes`,
+                whose default is 512 MiB.
+            min_file_size_bytes: Smaller files are rewritten; None is three quarters of the target.
+            max_file_size_bytes: Larger files are rewritten; None is 1.8 times the target.
+            min_input_files: A group with this number of files is rewritten. So is a group of two files or more that is
+                larger than the target.
+            delete_file_threshold: A file with this number of delete files is rewritten whatever its size.
+            delete_ratio_threshold: A file with this share of deleted rows is rewritten. Only delete files that belong
+                to a single data file count.
+            rewrite_all: Rewrite all files.
+            max_group_size_bytes: The largest size of a group.
+            max_commits: The number of commits. If one fails, the others still count. None makes one commit.
+            max_failed_commits: The number of these commits that may fail; `failed` of the result lists them. None
+                allows all.
+            dry_run: Only report what would be rewritten.
             branch: The branch, if not `main`.
-            snapshot_properties: Members for the snapshots' summaries.
-            sort_by: What to sort by, as for `Catalog.create_table` (`"ts desc nulls last"`); None is the table's own
-                order. Files record the order if it is one of the table's.
-            zorder_by: The columns of the curve. Those that the table is partitioned by as they are do not count.
+            snapshot_properties: Properties to add to the snapshots' summaries.
+            sort_by: How to sort, as for `Catalog.create_table` (`"ts desc nulls last"`); None is the table's own order.
+                Files record the order if it is one of the table's.
+            zorder_by: The columns of the curve. Columns that the table is partitioned by without a transform are
+                ignored.
             zorder_max_output_size: How many bytes of the curve's value are compared at most; None is all.
-            zorder_var_length_contribution: How many bytes of strings and binaries count.
-            options: Of Apache Paimon: options for this compaction, in the place of those of the table.
-            spark: A session, classic or Connect, whose executors read and write; this process plans and commits. Each
-                commit is a Spark job. Rows in the order in which they are read are dealt out in parts of the size of a
-                file; a group that is sorted or partitioned anew is one executor's task, so `max_group_size_bytes`
-                says how much that is.
+            zorder_var_length_contribution: How many bytes of strings and binaries are used.
+            options: For Apache Paimon: options for this compaction, which override those of the table.
+            spark: A session, classic or Connect, whose executors read and write. This process plans and commits, and
+                each commit is a Spark job. With `binpack`, groups are divided into parts of the size of a file. A group
+                that is sorted or partitioned again is one executor's task, whose size is `max_group_size_bytes`.
 
         Raises:
-            InvalidInputError: The filter or an order does not fit, no file could have these sizes, or there is no such
-                strategy.
+            InvalidInputError: The filter or an order does not fit, no file could have these sizes, or the strategy does
+                not exist.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
-            UnsupportedError: The table has columns that can't be written yet, or that no z-order is of: decimals, for
-                one.
+            UnsupportedError: The table has columns that can't be written yet, or that can't be z-ordered, such as
+                decimals.
         """
         given = {k: v for k, v in locals().items() if k != "self"}
-        if self._table.format == "paimon":
-            return self._compact_paimon(given)
+        if not supports(self._table._core, "compaction_by_arguments"):
+            return self._compact_by_options(given)
         if options is not None or strategy in ("full", "minor"):
             raise InvalidInputError(
                 f"{'options' if options is not None else f'the strategy {strategy}'} is for tables of Apache Paimon"
@@ -424,25 +427,26 @@ class Maintain:
             "snapshot_properties": arguments.texts(snapshot_properties),
         }
         if spark is None:
-            return Compacted(**self._run("compact", **given_core))
-        from frazil.spark.maintenance import compact
-
-        self._table._core, done = compact(spark, self._table._core, given_core)
+            return Compacted(**self._perform("compact", **given_core))
+        done: Compacted
+        self._table._core, done = spark_engine().compact(spark, self._table._core, given_core)
         return done
 
-    def _compact_paimon(self, given: dict[str, Any]) -> Compacted:
-        """Compacts a table of Apache Paimon by the arguments of `compact`."""
+    def _compact_by_options(self, given: dict[str, Any]) -> Compacted:
+        """Compacts a table by its own options, and by those arguments of `compact` that it takes."""
         taken = {"strategy", "where", "dry_run", "branch", "snapshot_properties", "options"}
         if given["spark"] is not None:
-            self._of_iceberg("compaction", "Leave out spark=: this process compacts them, with a thread for each core")
+            self._check_executors(
+                "compaction", "Leave out spark=: this process compacts them, with a thread for each core"
+            )
         for name, parameter in inspect.signature(Maintain.compact).parameters.items():
             if name in given and name not in taken and given[name] != parameter.default:
                 raise InvalidInputError(
-                    f"{name} is not for tables of Apache Paimon",
-                    {"table": self._table.location},
-                    hint="Their files follow options of the table, or those given as options={...}",
+                    f"{name} is not for tables of {format_name(self._table._core)}",
+                    {"table": self._table._core.location},
+                    hint="Their files follow the table's options, or those given as options={...}",
                 )
-        result = self._run(
+        result = self._perform(
             "compact",
             strategy=given["strategy"],
             filter=None if given["where"] is None else str(given["where"]),
@@ -467,33 +471,33 @@ class Maintain:
         snapshot_properties: Mapping[str, object] | None = None,
         spark: SparkSession | None = None,
     ) -> RewrittenDeletes:
-        """Writes position delete files anew, without what they say of data files that are gone.
+        """Rewrites position delete files without the deletes of data files that were removed.
 
-        In format version 2, files of a partition that are too small or too large are put together: per data file, or
-        per partition where the property `write.delete.granularity` says so. In version 3, all of them become deletion
-        vectors, one for each data file: what is left of a table that was upgraded. No row changes; the snapshot is of
-        operation `replace`.
+        In format version 2, files of a partition that are too small or too large are combined. The result has a file
+        for each data file, or for each partition if the property `write.delete.granularity` says so. In version 3, all
+        position delete files become deletion vectors, one for each data file. They come from the time before the table
+        was upgraded. No row changes; the snapshot has operation `replace`.
 
         Args:
             where: Only delete files of data files that may have such rows, as text or expression.
-            target_file_size_bytes: How large delete files should be; None follows the property
-                `write.delete.target-file-size-bytes`, 64 MiB if it is not set.
-            min_file_size_bytes: Smaller files are written anew; None is three quarters of the target.
-            max_file_size_bytes: Larger files are written anew; None is 1.8 times the target.
-            min_input_files: So many files of a partition make it worth it.
-            rewrite_all: Write all of them anew.
+            target_file_size_bytes: The target size of delete files. None follows the property
+                `write.delete.target-file-size-bytes`, whose default is 64 MiB.
+            min_file_size_bytes: Smaller files are rewritten; None is three quarters of the target.
+            max_file_size_bytes: Larger files are rewritten; None is 1.8 times the target.
+            min_input_files: A partition with this number of files is rewritten.
+            rewrite_all: Rewrite all of them.
             max_group_size_bytes: How much is read at once.
-            dry_run: Only tell what would be written anew.
+            dry_run: Only report what would be rewritten.
             branch: The branch, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
             spark: A session whose executors read and write, as for `compact`. A part is a group of files of one
                 partition (version 2), or of files that concern the same data files.
 
         Raises:
             InvalidInputError: The filter does not fit, or no file could have these sizes.
-            UnsupportedError: A data file is in the table more than once, with other deletes each time.
-            CommitConflictError: Another commit removed one of the files, or (version 3) deleted rows of the same data
-                files or removed them.
+            UnsupportedError: A data file is in the table more than once, with different deletes.
+            CommitConflictError: Another commit removed one of the files. In version 3: another commit deleted rows of
+                the same data files, or removed them.
         """
         given = {
             "filter": None if where is None else str(where),
@@ -508,11 +512,10 @@ class Maintain:
             "snapshot_properties": arguments.texts(snapshot_properties),
         }
         if spark is None:
-            return RewrittenDeletes(**self._run("rewrite_position_deletes", **given))
-        from frazil.spark.maintenance import rewrite_position_deletes
-
-        self._of_iceberg("rewriting deletes")
-        self._table._core, done = rewrite_position_deletes(spark, self._table._core, given)
+            return RewrittenDeletes(**self._perform("rewrite_position_deletes", **given))
+        self._check_executors("rewriting deletes")
+        done: RewrittenDeletes
+        self._table._core, done = spark_engine().rewrite_position_deletes(spark, self._table._core, given)
         return done
 
     def remove_dangling_deletes(
@@ -523,18 +526,18 @@ class Maintain:
     ) -> RewrittenDeletes:
         """Removes delete files and deletion vectors that delete no row of any data file.
 
-        They are older than the data of their partition, or the data files that they name are gone. No row changes; the
-        snapshot is of operation `replace`.
+        They are older than the data of their partition, or their data files were removed. No row changes; the snapshot
+        has operation `replace`.
 
         Args:
-            dry_run: Only tell what would go.
+            dry_run: Only report what would be removed.
             branch: The branch, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
             CommitConflictError: Another commit removed one of them.
         """
-        result = self._run(
+        result = self._perform(
             "remove_dangling_deletes",
             dry_run=dry_run,
             branch=branch,
@@ -548,22 +551,22 @@ class Maintain:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> RewrittenDeletes:
-        """Makes deletes by position of equality deletes, which cost readers less.
+        """Converts equality deletes to deletes by position, which are cheaper for readers.
 
-        Of the data files that they may reach, the key columns are read; the rows found are named in position delete
-        files, or (format version 3) in deletion vectors, and the equality delete files go. No row changes, but the
-        snapshot is of operation `delete`, so that a compaction that was planned before is a conflict.
+        The key columns of the data files that they may apply to are read. The rows found are named in position delete
+        files or, in format version 3, in deletion vectors. The equality delete files are removed. No row changes, but
+        the snapshot has operation `delete`, so that a compaction that was planned before gets a conflict.
 
         Args:
-            dry_run: Only tell which equality delete files there are.
+            dry_run: Only report which equality delete files exist.
             branch: The branch, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
-            CommitConflictError: Another commit rewrote one of the data files, removed one of the delete files, or
-                (version 3) deleted rows of the same data files.
+            CommitConflictError: Another commit rewrote one of the data files or removed one of the delete files. In
+                version 3: another commit deleted rows of the same data files.
         """
-        result = self._run(
+        result = self._perform(
             "convert_equality_deletes",
             dry_run=dry_run,
             branch=branch,
@@ -574,26 +577,26 @@ class Maintain:
     def compute_statistics(
         self, columns: Iterable[str] | None = None, snapshot: int | None = None
     ) -> ColumnStatistics | None:
-        """Estimates how many distinct values columns have, and stores that as the snapshot's statistics.
+        """Estimates the number of distinct values of columns, and stores it as the snapshot's statistics.
 
-        The rows are read, files in parallel; a column takes some 100 kB of memory for each thread. The statistics file
-        is a Puffin file of theta sketches, as Java Iceberg's `compute_table_stats` writes it: query engines use it for
-        the order of joins. Nulls do not count, nor do text and binary of no length. Statistics that the snapshot had
-        before are replaced.
+        Rows are read, with files in parallel. Each column needs about 100 kB of memory for each thread. The statistics
+        file is a Puffin file of theta sketches, as Java Iceberg's `compute_table_stats` writes it. Query engines use it
+        to order joins. Nulls do not count, and neither do empty texts and binaries. Earlier statistics of the snapshot
+        are replaced.
 
         Args:
-            columns: Dotted names of primitive columns outside of lists and maps; None takes all that are in no other
-                column.
+            columns: Dotted names of primitive columns outside lists and maps. None takes all such columns at the top
+                level.
             snapshot: The id of the snapshot, if not the current one.
 
         Returns:
             The statistics, or None for a table without snapshots.
 
         Raises:
-            InvalidInputError: There is no such column, or its values can't be counted.
-            NotFoundError: There is no such snapshot.
+            InvalidInputError: A column does not exist, or its values can't be counted.
+            NotFoundError: The snapshot does not exist.
         """
-        result = self._try(
+        result = self._perform_if_needed(
             "compute_statistics",
             columns=None if columns is None else list(columns),
             snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
@@ -603,21 +606,21 @@ class Maintain:
     def compute_partition_statistics(self, snapshot: int | None = None) -> PartitionStatistics | None:
         """Counts the files and rows of each partition, and stores that as the snapshot's partition statistics.
 
-        The numbers are those of `inspect.partitions()`, but for two things: each partition spec has partitions of its
-        own, and a removal of files counts as an update of the partition. Manifests are read, data files are not. If the
-        snapshot has partition statistics already, they stay.
+        The numbers are those of `inspect.partitions()`, with two differences: each partition spec has its own
+        partitions, and removing files counts as an update of the partition. Manifests are read, data files are not. If
+        the snapshot already has partition statistics, they stay.
 
         Args:
             snapshot: The id of the snapshot, if not the current one.
 
         Returns:
-            The statistics, or None if there is no snapshot, or it names no file.
+            The statistics, or None if there is no snapshot or it has no files.
 
         Raises:
             InvalidInputError: The table was never partitioned.
-            NotFoundError: There is no such snapshot.
+            NotFoundError: The snapshot does not exist.
         """
-        result = self._try(
+        result = self._perform_if_needed(
             "compute_partition_statistics",
             snapshot=None if snapshot is None else arguments.count("snapshot", snapshot),
         )
@@ -626,18 +629,18 @@ class Maintain:
         return PartitionStatistics(result["snapshot_id"], result["path"], result["size_bytes"])
 
 
-def _milliseconds(time: dt.datetime | dt.timedelta | None, what: str) -> int | None:
-    """Milliseconds since the epoch, before which things are old. What has just the age given as timedelta is old."""
+def _milliseconds(time: dt.datetime | dt.timedelta | None, argument: str) -> int | None:
+    """Milliseconds since the epoch: older things are old. Something of exactly the age given as timedelta is old."""
     if time is None:
         return None
     if isinstance(time, dt.timedelta):
         if time < dt.timedelta(0):
-            raise InvalidInputError(f"{what}= is an age, which is not below 0: {time}")
+            raise InvalidInputError(f"{argument}= is an age and can't be negative: {time}")
         try:
-            # Times of files and snapshots are whole milliseconds, rounded down: this one counts as past.
+            # Times of files and snapshots are rounded down to milliseconds, so the present millisecond counts as past.
             time = dt.datetime.now(dt.timezone.utc) - time + dt.timedelta(milliseconds=1)
         except OverflowError:
-            raise InvalidInputError(f"{what}= is an age beyond all times: {time}") from None
+            raise InvalidInputError(f"{argument}= is an age that is too large: {time}") from None
     if not isinstance(time, dt.datetime):
-        raise InvalidInputError(f"{what}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
+        raise InvalidInputError(f"{argument}= must be a datetime or an age as timedelta, not {arguments.shown(time)}")
     return arguments.milliseconds(time)

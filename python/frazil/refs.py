@@ -5,18 +5,18 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from frazil import arguments
 from frazil.arguments import At
-from frazil.checked import checked
-from frazil.evolve import evolve
+from frazil.arguments.checked import checked
 from frazil.exceptions import NotFoundError
+from frazil.requests import evolution
+from frazil.requests.evolution import Evolution
+from frazil.requests.handle import TableHandle
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from frazil.table import Table
 
 __all__ = ["Ref", "RefChanges", "Refs"]
 
@@ -26,11 +26,11 @@ class Ref(NamedTuple):
 
     Attributes:
         name: Its name.
-        snapshot_id: The snapshot it points at.
+        snapshot_id: The id of its snapshot.
         type: `branch` or `tag`.
-        min_snapshots_to_keep: Of a branch: how many snapshots expiry keeps; None is the table's default.
-        max_snapshot_age_ms: Of a branch: how old snapshots may get; None is the table's default.
-        max_ref_age_ms: How old the reference may get; None is the table's default.
+        min_snapshots_to_keep: For a branch: the number of snapshots that expiry keeps. None is the table's default.
+        max_snapshot_age_ms: For a branch: the largest age of its snapshots. None is the table's default.
+        max_ref_age_ms: The largest age of the reference. None is the table's default.
     """
 
     name: str
@@ -43,13 +43,14 @@ class Ref(NamedTuple):
 
 @checked
 class RefChanges:
-    """The verbs that change branches and tags: each returns the same object, so that they chain.
+    """The methods that change branches and tags. Each returns the same object, so calls can be chained.
 
-    What is made `at=None` is made at the current snapshot. Ages are milliseconds or a `datetime.timedelta`.
+    With `at=None`, new branches and tags refer to the current snapshot. Ages are milliseconds or a
+    `datetime.timedelta`.
     """
 
-    def __init__(self, change: Callable[[dict[str, Any]], object]) -> None:
-        self._evolve = change
+    def __init__(self, submit: Callable[[Evolution], object]) -> None:
+        self._submit = submit
 
     def create_branch(
         self,
@@ -60,51 +61,51 @@ class RefChanges:
         max_snapshot_age_ms: int | dt.timedelta | None = None,
         max_ref_age_ms: int | dt.timedelta | None = None,
     ) -> Self:
-        """Makes a branch.
+        """Creates a branch.
 
         Args:
             name: Its name.
-            at: The version it begins at: a snapshot's id, a branch or tag, or a point in time.
-            min_snapshots_to_keep: How many of its snapshots expiry keeps.
-            max_snapshot_age_ms: How old its snapshots may get.
-            max_ref_age_ms: How old the branch may get.
+            at: The version where it starts: a snapshot's id, a branch or tag, or a point in time.
+            min_snapshots_to_keep: The number of its snapshots that expiry keeps.
+            max_snapshot_age_ms: The largest age of its snapshots.
+            max_ref_age_ms: The largest age of the branch.
 
         Raises:
             AlreadyExistsError: The name is taken.
         """
         kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        return self._change("create-branch", name, **arguments.at_version(at), **kept)
+        return self._change(evolution.create_branch(name, at, kept))
 
     def create_tag(self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None) -> Self:
-        """Makes a tag.
+        """Creates a tag.
 
         Args:
             name: Its name.
-            at: The version it names: a snapshot's id, a branch or tag, or a point in time.
-            max_ref_age_ms: How old the tag may get.
+            at: The version that it names: a snapshot's id, a branch or tag, or a point in time.
+            max_ref_age_ms: The largest age of the tag.
 
         Raises:
             AlreadyExistsError: The name is taken.
         """
-        return self._change("create-tag", name, **arguments.at_version(at), **_retention(None, None, max_ref_age_ms))
+        return self._change(evolution.create_tag(name, at, _retention(None, None, max_ref_age_ms)))
 
     def replace(self, name: str, at: At) -> Self:
-        """Lets a branch or tag name another snapshot, whether or not it descends from the old one.
+        """Makes a branch or tag refer to another snapshot, whether that descends from the old one or not.
 
         Args:
             name: The branch or tag.
             at: The version: a snapshot's id, a branch or tag, or a point in time.
         """
-        return self._change("replace-ref", name, **arguments.at_version(at))
+        return self._change(evolution.replace_ref(name, at))
 
     def drop(self, name: str) -> Self:
         """Removes a branch or tag. Its snapshots stay until they expire.
 
         Raises:
-            NotFoundError: There is none of this name.
+            NotFoundError: The branch or tag does not exist.
             InvalidInputError: It is `main`.
         """
-        return self._change("drop-ref", name)
+        return self._change(evolution.drop_ref(name))
 
     def rename(self, name: str, to: str) -> Self:
         """Gives a branch another name.
@@ -113,19 +114,19 @@ class RefChanges:
             AlreadyExistsError: The new name is taken.
             InvalidInputError: It is `main` or a tag.
         """
-        return self._change("rename-branch", name, to=to)
+        return self._change(evolution.rename_branch(name, to))
 
     def fast_forward(self, name: str, to: str) -> Self:
-        """Moves a branch forward to the snapshot of another reference, such as one with changes that were audited.
+        """Moves a branch forward to the snapshot of another reference, such as a branch with changes that were audited.
 
         Args:
-            name: The branch to move; it is made if it is not there.
-            to: A branch or tag whose snapshot descends from the branch's.
+            name: The branch to move. It is created if it does not exist.
+            to: A branch or tag whose snapshot descends from the branch's snapshot.
 
         Raises:
-            InvalidInputError: It does not descend from it.
+            InvalidInputError: The snapshot does not descend from the branch's.
         """
-        return self._change("fast-forward", name, to=to)
+        return self._change(evolution.fast_forward(name, to))
 
     def set_retention(
         self,
@@ -135,32 +136,31 @@ class RefChanges:
         max_snapshot_age_ms: int | dt.timedelta | None = None,
         max_ref_age_ms: int | dt.timedelta | None = None,
     ) -> Self:
-        """Says what expiry keeps of a branch or tag; what is None stays as it is.
+        """Sets what expiry keeps of a branch or tag. Arguments that are None change nothing.
 
         Args:
             name: The branch or tag.
-            min_snapshots_to_keep: Of a branch: how many snapshots.
-            max_snapshot_age_ms: Of a branch: how old snapshots may get.
-            max_ref_age_ms: How old the reference may get. `main` never goes.
+            min_snapshots_to_keep: For a branch: the number of snapshots.
+            max_snapshot_age_ms: For a branch: the largest age of its snapshots.
+            max_ref_age_ms: The largest age of the reference. `main` is never removed.
         """
-        return self._change(
-            "set-retention", name, **_retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
-        )
+        kept = _retention(min_snapshots_to_keep, max_snapshot_age_ms, max_ref_age_ms)
+        return self._change(evolution.set_retention(name, kept))
 
-    def _change(self, change: str, name: str, **members: Any) -> Self:
-        self._evolve({"change": change, "name": name, **members})
+    def _change(self, change: Evolution) -> Self:
+        self._submit(change)
         return self
 
 
 @checked
 class Refs(RefChanges, Mapping[str, Ref]):
-    """A table's branches and tags by name, and the verbs that change them.
+    """A table's branches and tags by name, and the methods that change them.
 
-    Each verb is one commit, after which the table is at its new version.
+    Each method is one commit, and the table is at its new version afterwards.
     """
 
-    def __init__(self, table: Table) -> None:
-        super().__init__(partial(evolve, table))
+    def __init__(self, table: TableHandle) -> None:
+        super().__init__(partial(evolution.commit, table))
         self._table = table
 
     def _all(self) -> dict[str, Ref]:

@@ -1,15 +1,15 @@
-"""Changes of rows, which tables and transactions have in common."""
+"""Changes of rows, for tables and transactions."""
 
 from __future__ import annotations
 
-import decimal
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from frazil import arguments
-from frazil.checked import checked
-from frazil.exceptions import InvalidInputError
-from frazil.expr import Predicate, Term, value_text
+from frazil.arguments.checked import checked
+from frazil.expr import Predicate
+from frazil.requests import rows as row_requests
+from frazil.requests.rows import RowChange, merge_change, update_change
 
 __all__ = ["RowChanges", "merge_change", "update_change"]
 
@@ -18,15 +18,15 @@ _T = TypeVar("_T", bound="RowChanges")
 
 @checked
 class RowChanges:
-    """Delete, overwrite, update, upsert and merge, and deletes by key or position that look for no rows.
+    """Delete, overwrite, update, upsert and merge, and blind deletes by key or position.
 
-    Each is one snapshot. On a table it is one commit, planned on the newest version; in a transaction it is planned on
-    what the changes before it leave. If it changes no row, nothing is committed.
+    Each makes one snapshot. On a table it is one commit, planned on the newest version. In a transaction it is planned
+    on the result of the changes before it. If it changes no row, nothing is committed.
     """
 
     def _change_rows(
         self,
-        change: dict[str, Any],
+        change: RowChange,
         data: Any,
         branch: str | None,
         snapshot_properties: Mapping[str, object] | None,
@@ -39,22 +39,22 @@ class RowChanges:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
-        """Deletes the rows on which a filter is true; returns the table.
+        """Deletes the rows for which a filter is true. Returns the table.
 
-        Files of which every row matches go by metadata alone. Of the others, property `write.delete.mode` says whether
-        they are written anew (`copy-on-write`, the default) or delete files name the rows (`merge-on-read`).
+        Files in which every row matches are removed by metadata alone. For the other files, property
+        `write.delete.mode` decides. With `copy-on-write`, the default, they are rewritten. With `merge-on-read`, delete
+        files name the rows.
 
         Args:
-            where: Rows to delete, as text or expression, as for `Table.scan`.
+            where: The rows to delete, as text or expression, as for `Table.scan`.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
             InvalidInputError: The filter does not fit the schema.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = {"change": "delete", "where": str(where)}
-        self._change_rows(change, None, branch, snapshot_properties)
+        self._change_rows(row_requests.delete(where), None, branch, snapshot_properties)
         return self
 
     def overwrite(
@@ -64,42 +64,41 @@ class RowChanges:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
-        """Replaces rows by others in one snapshot; returns the table.
+        """Replaces rows by others in one snapshot. Returns the table.
 
-        Files of which only some rows match the filter are written anew without them.
+        Files in which only some rows match the filter are rewritten without these rows.
 
         Args:
-            data: The new rows, as for `Table.append`. They need not match the filter, unless it names whole
+            data: The new rows, as for `Table.append`. They need not match the filter, except if the filter names whole
                 partitions of a table of Apache Paimon.
-            where: Rows to replace, as for `Table.scan`; None replaces all.
+            where: The rows to replace, as for `Table.scan`; None replaces all rows.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
             InvalidInputError: The filter or the columns do not fit the schema.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = {"change": "overwrite", "where": "true" if where is None else str(where)}
-        self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.overwrite(where), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def overwrite_partitions(
         self: _T, data: Any, branch: str | None = None, snapshot_properties: Mapping[str, object] | None = None
     ) -> _T:
-        """Replaces all partitions that there are new rows for, in one snapshot; returns the table.
+        """Replaces all partitions that have new rows, in one snapshot. Returns the table.
 
-        A table without partitions is replaced as a whole; without any rows, nothing is. Files that an older partition
-        spec made stay.
+        A table without partitions is replaced as a whole. If there are no rows, nothing is replaced. Files of an older
+        partition spec stay.
 
         Args:
             data: The new rows, as for `Table.append`.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
             InvalidInputError: The columns do not fit the schema.
         """
-        self._change_rows({"change": "overwrite-partitions"}, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.overwrite_partitions(), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def update(
@@ -109,21 +108,21 @@ class RowChanges:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
-        """Gives columns of the rows on which a filter is true other values; returns the table.
+        """Changes columns of the rows for which a filter is true. Returns the table.
 
-        Property `write.update.mode` says whether files are written anew (`copy-on-write`, the default) or delete files
-        name the old rows (`merge-on-read`). The summary's member `frazil.rows-updated` counts the rows.
+        Property `write.update.mode` decides how. With `copy-on-write`, the default, files are rewritten. With
+        `merge-on-read`, delete files name the old rows. The summary's property `frazil.rows-updated` counts the rows.
 
         Args:
-            where: Rows to update, as for `Table.scan`; `"true"` for all.
-            values: New values by column: a value of a type that filters take, None for null, or another column of the
-                same type (`col("other")`), by its value before the update.
+            where: The rows to update, as for `Table.scan`; `"true"` for all rows.
+            values: The new values by column: a value of a type that filters take, None for null, or another column of
+                the same type (`col("other")`). Another column counts with its value before the update.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
             InvalidInputError: The filter, a column or a value does not fit the schema.
-            UnsupportedError: A column is a struct, list or map and is to have a value.
+            UnsupportedError: A new value is for a column that is a struct, list or map.
             CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
         """
         self._change_rows(update_change(where, values), None, branch, snapshot_properties)
@@ -137,32 +136,31 @@ class RowChanges:
         snapshot_properties: Mapping[str, object] | None = None,
         blind: bool = False,
     ) -> _T:
-        """Updates the rows that match others by a key, and inserts the others of these; returns the table.
+        """Updates the rows that match the data by a key, and inserts the other rows of the data. Returns the table.
 
-        Rows that are equal already stay as they are; columns that the data lacks keep their values. A key with a null
-        in it matches nothing, as in SQL, so that such rows are inserted. The summary's members `frazil.rows-updated`
-        and `frazil.rows-inserted` count the rows. See `merge` for more.
+        Rows that are already equal stay as they are. Columns that the data lacks keep their values. A key that contains
+        null matches nothing, as in SQL, so such rows are inserted. The summary's properties `frazil.rows-updated` and
+        `frazil.rows-inserted` count the rows. See `merge` for more.
 
         Args:
-            data: The rows, as for `Table.append`; they are held in memory.
-            on: The columns of the key, members of structs with dots (`s.a`, but not where `blind`); None for the
-                table's identifier fields.
+            data: The rows, as for `Table.append`. They are held in memory.
+            on: The columns of the key; None for the table's identifier fields. Members of structs are given with dots
+                (`s.a`), but not with `blind`.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
-            blind: Do not look at the table: write the rows, and equality deletes of their keys that reach whatever was
-                committed before. It takes the same time however large the table is, and readers pay for it until the
-                table is compacted. Only keys are held in memory; columns that the data lacks become null or their
-                default; rows that are equal already are replaced too, nothing is counted, rows get new row ids, and a
-                null in a key is refused. The key must tell the partition, as for `delete_keys`.
+            snapshot_properties: Properties to add to the snapshot's summary.
+            blind: Do not look at the table. Write the rows, and equality deletes of their keys, which apply to all
+                earlier commits. The time does not depend on the table's size, but reads are slower until the table is
+                compacted. Only keys are held in memory. Columns that the data lacks become null or get their default.
+                Rows that are already equal are replaced too, rows get new row ids, and nothing is counted. A null in a
+                key is refused. The key must determine the partition, as for `delete_keys`.
 
         Raises:
-            InvalidInputError: The columns do not fit the schema, or two rows of the data have the same key.
-            UnsupportedError: `blind`, and the table is of format version 1.
+            InvalidInputError: The columns do not fit, or two rows of the data have the same key.
+            UnsupportedError: `blind` is set, and the table has format version 1.
             CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
         """
         if blind:
-            change = {"change": "replace-keys", "on": _key(on)}
-            self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
+            self._change_rows(row_requests.replace_keys(on), arguments.rows(data), branch, snapshot_properties)
             return self
         return self.merge(
             data,
@@ -180,26 +178,26 @@ class RowChanges:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
-        """Deletes the rows that have one of some keys, without looking for them; returns the table.
+        """Deletes the rows that have one of the given keys, without looking for them. Returns the table.
 
-        The keys become equality delete files, which reach whatever was committed before. It takes the same time however
-        large the table is; readers leave the rows out until the table is compacted. A null in a key means rows with a
-        null there. Where the table is partitioned the key must tell the partition: it has the columns that the table is
+        The keys become equality delete files, which apply to all earlier commits. The time does not depend on the
+        table's size, but reads are slower until the table is compacted. A null in a key matches rows with a null there.
+        In a partitioned table the key must determine the partition: it has to contain the columns that the table is
         partitioned by, unless one of the table's specs has no partitions.
 
         Args:
-            data: Rows with the columns of the key, anything that `Table.append` takes; other columns do not count.
+            data: Rows with the columns of the key: anything that `Table.append` takes. Other columns are ignored.
             on: The columns of the key; None for the table's identifier fields. Columns of type float or double can't be
-                in it.
+                part of it.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
-            InvalidInputError: The columns do not fit, or do not tell the partition.
-            UnsupportedError: The table is of format version 1.
-            CommitConflictError: Another commit added files of a partition spec that the keys do not reach.
+            InvalidInputError: The columns do not fit, or do not determine the partition.
+            UnsupportedError: The table has format version 1.
+            CommitConflictError: Another commit added files of a partition spec that the keys do not apply to.
         """
-        self._change_rows({"change": "delete-keys", "on": _key(on)}, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.delete_keys(on), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def delete_positions(
@@ -208,23 +206,25 @@ class RowChanges:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
-        """Deletes rows that are named by their data file and position; returns the table.
+        """Deletes rows that are given by data file and position. Returns the table.
 
-        No row is read. The positions become position delete files in format version 2, and deletion vectors in 3, which
-        take in those that there are. Data files without a row left go.
+        No row is read. The positions become position delete files in format version 2, and deletion vectors in format
+        version 3. A new deletion vector includes the existing one of its file. Data files that have no rows left are
+        removed.
 
         Args:
-            data: Rows with the columns `file_path` and `pos`, or `_file` and `_pos` as
-                `scan(select=["_file", "_pos"])` gives them; other columns do not count.
+            data: Rows with the columns `file_path` and `pos`, or `_file` and `_pos` as `scan(select=["_file", "_pos"])`
+                returns them. Other columns are ignored.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
-            InvalidInputError: The columns are others, the table has no such file, or the file no such row.
-            UnsupportedError: The table is of format version 1.
-            CommitConflictError: A file is not in the table any more, or (version 3) another commit deleted rows of it.
+            InvalidInputError: The columns are missing, the table has no such file, or the file has no such row.
+            UnsupportedError: The table has format version 1.
+            CommitConflictError: A file is no longer in the table. In format version 3: another commit deleted rows of
+                it.
         """
-        self._change_rows({"change": "delete-positions"}, arguments.rows(data), branch, snapshot_properties)
+        self._change_rows(row_requests.delete_positions(), arguments.rows(data), branch, snapshot_properties)
         return self
 
     def merge(
@@ -239,26 +239,28 @@ class RowChanges:
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> _T:
-        """Updates, deletes and inserts rows by how they match others by a key; returns the table.
+        """Updates, deletes and inserts rows, by how they match other rows by a key. Returns the table.
 
-        Keys are equal as in Spark: NaN equals NaN, -0.0 equals 0.0, null equals nothing. Property `write.merge.mode`
-        says whether files are written anew (`copy-on-write`, the default) or delete files name the old rows
-        (`merge-on-read`). Members `frazil.rows-updated`, `frazil.rows-inserted` and `frazil.rows-deleted` of the
-        summary count the rows.
+        Keys are compared as in Spark: NaN equals NaN, -0.0 equals 0.0, and null equals nothing. Property
+        `write.merge.mode` decides how. With `copy-on-write`, the default, files are rewritten. With `merge-on-read`,
+        delete files name the old rows. The summary's properties `frazil.rows-updated`, `frazil.rows-inserted` and
+        `frazil.rows-deleted` count the rows.
 
         Args:
-            data: The rows, anything that `Table.append` takes; they are held in memory.
-            on: The columns of the key, in the table and in the data, members of structs with dots (`s.a`); None for the
-                table's identifier fields.
-            when_matched_update: Update rows that match: True gives all columns of the data to those of the same name; a
-                dictionary names the table's columns and, for each, the data's. Rows that are equal already stay.
-            when_matched_delete: Delete rows that match. It goes before the update. A filter of the data's columns says
-                which of its rows do so (`"op = 'D'"`); such rows of the data are never inserted.
-            when_not_matched_insert: Insert rows of the data that match nothing; True or a dictionary as for the update.
-            when_not_matched_by_source_delete: Delete rows of the table that match nothing; a filter of the table's
-                columns says which. It takes a look at the keys of the whole table.
+            data: The rows: anything that `Table.append` takes. They are held in memory.
+            on: The columns of the key, in the table and in the data; None for the table's identifier fields. Members of
+                structs are given with dots (`s.a`).
+            when_matched_update: Update the rows that match. True copies all columns of the data to the columns of the
+                same name. A dictionary maps columns of the table to columns of the data. Rows that are already equal
+                stay.
+            when_matched_delete: Delete the rows that match. Deletes come before updates. A filter of the data's columns
+                selects the rows of the data that delete (`"op = 'D'"`). Such rows are never inserted.
+            when_not_matched_insert: Insert the rows of the data that match nothing: True or a dictionary, as for the
+                update.
+            when_not_matched_by_source_delete: Delete the rows of the table that match nothing: True, or a filter of the
+                table's columns that selects the rows. This reads the keys of the whole table.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
             InvalidInputError: Columns or filters do not fit, or two rows of the data have the same key.
@@ -274,74 +276,3 @@ class RowChanges:
         )
         self._change_rows(change, arguments.rows(data), branch, snapshot_properties)
         return self
-
-
-def update_change(where: str | Predicate, values: Mapping[str, object]) -> dict[str, Any]:
-    """An update as the core takes it."""
-    new = {name: _assigned(name, value) for name, value in values.items()}
-    return {"change": "update", "where": str(where), "set": new}
-
-
-def merge_change(
-    on: Sequence[str] | None,
-    update: bool | Mapping[str, str],
-    delete: bool | str | Predicate,
-    insert: bool | Mapping[str, str],
-    delete_missing: bool | str | Predicate,
-) -> dict[str, Any]:
-    """A merge as the core takes it.
-
-    Raises:
-        InvalidInputError: It does nothing.
-    """
-    change = {
-        "change": "merge",
-        "on": _key(on),
-        "update": _columns(update),
-        "delete": _condition(delete),
-        "insert": _columns(insert),
-        "delete-missing": _condition(delete_missing),
-    }
-    if not any(change[clause] for clause in ("update", "delete", "insert", "delete-missing")):
-        raise InvalidInputError("a merge needs something to do", hint="Give one of the when_… arguments")
-    return change
-
-
-_WITH_ROWS = "Use upsert or merge with rows that have the new values"
-
-
-def _key(on: Sequence[str] | None) -> list[str] | None:
-    return None if on is None else list(on)
-
-
-def _assigned(name: str, value: object) -> dict[str, str] | None:
-    if isinstance(value, Term):
-        return {"column": str(value)}
-    try:
-        text = value_text(value)
-    except InvalidInputError as error:
-        if isinstance(value, (dict, list, tuple, set)):
-            message, hint = "columns that are structs, lists or maps can't be given a value", _WITH_ROWS
-        elif isinstance(value, decimal.Decimal):
-            message, hint = f"values: a decimal column can't become {value}", None
-        else:
-            message, hint = (
-                f"values: a '{type(value).__name__}' is nothing that a column can be given: {value!r}",
-                error.hint,
-            )
-        raise InvalidInputError(message, {"column": name}, hint) from None
-    return None if text is None else {"literal": text}
-
-
-def _columns(columns: bool | Mapping[str, str]) -> bool | dict[str, str] | None:
-    if columns is True:
-        return True
-    return dict(columns) if columns else None
-
-
-def _condition(condition: bool | str | Predicate) -> str | None:
-    if condition is True:
-        return "true"
-    if condition is False or condition is None:
-        return None
-    return str(condition)

@@ -1,4 +1,4 @@
-"""Scans: what to read of a table, planned and read on demand."""
+"""Scans: what to read of a table. Planning and reading start on demand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from frazil import _core, arguments
 from frazil._core import DataFile, DeleteFile, ScanTask
-from frazil.checked import checked
+from frazil.arguments.checked import checked
+from frazil.engines import Engine, Planning, spark_engine
 from frazil.estimate import Estimate
 from frazil.explain import Explain
 from frazil.expr import Predicate
@@ -20,22 +21,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from frazil.spark.native import Engine
-    from frazil.spark.planning import Planning
-
 __all__ = ["PART_BYTES", "DataFile", "DeleteFile", "PlanPart", "Scan", "ScanTask", "Split"]
 
 PART_BYTES = 8 << 20
-"""Bytes of data manifests in a part of a plan, unless asked otherwise."""
+"""The default size of the data manifests in one part of a plan, in bytes."""
 
 
 @checked
 class Scan:
-    """A description of what to read: columns, rows, version. `Table.scan` makes one.
+    """A description of what to read: columns, rows and version. `Table.scan` makes one.
 
-    It never changes: `where`, `select` and `limit` return new scans. Asking for tasks (`plan_files`, `plan`,
-    `plan_table`, `explain`) reads the table's metadata; asking for rows (`to_arrow`, `count`, …) reads data as well. It
-    pickles. Rows come in no promised order.
+    A scan never changes: `where`, `select` and `limit` return new scans. Tasks (`plan_files`, `plan`, `plan_table`,
+    `explain`) need the table's metadata; rows (`to_arrow`, `count`, …) need data too. A scan can be pickled. The order
+    of rows is not defined.
 
     Examples:
         >>> scan = table.scan().where("country = 'NO'").select("id", "payload.a").limit(100)  # doctest: +SKIP
@@ -75,49 +73,49 @@ class Scan:
         return Scan(self._table, **{**state, **changes})
 
     def where(self, filter: str | Predicate) -> Scan:
-        """Keeps only rows that this filter keeps as well."""
+        """Adds a filter: only rows that it keeps as well are read."""
         return self._with(filters=(*self._filters, arguments.filter_text(filter)))
 
     def select(self, *columns: str) -> Scan:
-        """Reads these columns of the table, in this order. Dotted paths reach into structs and keep the nesting."""
+        """Reads these columns of the table, in this order. Dotted paths name members of structs; the nesting stays."""
         return self._with(columns=arguments.columns(columns))
 
     def limit(self, rows: int) -> Scan:
-        """Reads at most so many rows; which ones is not promised."""
+        """Reads no more than this number of rows. Which rows are read is not defined."""
         rows = arguments.count("limit", rows)
         return self._with(rows=rows if self._rows is None else min(rows, self._rows))
 
     @property
     def schema(self) -> Schema:
-        """The rows' schema."""
+        """The schema of the rows."""
         return Schema._wrap(self._core.schema())
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The rows' schema as pyarrow's."""
+        """The schema of the rows, as a pyarrow schema."""
         from frazil import interop
 
         return interop.schema_of(self._core)
 
     @property
     def filter(self) -> Predicate:
-        """The filter as bound to the table; `true` if there is none."""
+        """The filter, bound to the table. It is `true` if there is no filter."""
         return Predicate(self._core.filter_text)
 
     @property
     def snapshot_id(self) -> int | None:
-        """The snapshot that is read; None of a table without commits."""
+        """The id of the snapshot that is read. It is None for a table without commits."""
         return self._core.snapshot_id
 
     @property
     def row_limit(self) -> int | None:
-        """The most rows to read, if `limit` was called."""
+        """The limit that `limit` set, or None."""
         return self._rows
 
     def plan_files(self) -> Iterator[ScanTask]:
-        """The files to read, one task each, in the same order every time. Lazy: planning goes on as you iterate.
+        """The files to read, one task each, always in the same order. Planning continues while you iterate.
 
-        `limit` does not apply: it counts rows.
+        `limit` has no effect here, because it counts rows.
         """
         return self._core.plan_files()
 
@@ -127,14 +125,14 @@ class Scan:
         lookback: int | None = None,
         open_file_cost_bytes: int | None = None,
     ) -> list[Split]:
-        """The tasks, cut and packed into splits of about equal size, for readers in parallel.
+        """The tasks, cut and packed into splits of about equal size, for parallel readers.
 
-        `limit` does not apply: apply it to the rows that come back.
+        `limit` has no effect here. Apply it to the rows that you read.
 
         Args:
-            split_size_bytes: Bytes of a split.
-            lookback: How many open splits are looked at to place a task.
-            open_file_cost_bytes: The least weight of a file, so that a split does not get too many small ones.
+            split_size_bytes: The size of a split.
+            lookback: How many open splits are considered when a task is placed.
+            open_file_cost_bytes: The least weight of a file. It keeps the number of small files in a split low.
         """
         return self._core.splits(
             Split,
@@ -144,79 +142,79 @@ class Scan:
         )
 
     def plan_table(self) -> pa.Table:
-        """The tasks as one pyarrow table, without a Python object for each."""
+        """The tasks as one pyarrow table, without a Python object for each task."""
         from frazil import interop
 
         return interop.table_of(self._core.plan_table())
 
     def plan_parts(self, part_bytes: int = PART_BYTES) -> list[PlanPart]:
-        """The plan in parts that other processes can plan, each alone. Reads the manifest list and no manifest.
+        """The plan in parts, which other processes can plan independently. Reads the manifest list, but no manifest.
 
-        The tasks of all parts, one after the other, are those of `plan_files`. PySpark: `frazil.spark.plan`.
+        All parts together have the tasks of `plan_files`, in the same order. For PySpark, see `frazil.spark.plan`.
 
         Args:
-            part_bytes: About how many bytes of data manifests a part gets.
+            part_bytes: The approximate size of the data manifests in one part.
         """
         parts = self._core.plan_parts(arguments.count("part_bytes", part_bytes), 0)
         return [PlanPart(part) for part in parts]
 
     def explain(self, files: bool = False) -> Explain:
-        """Plans, and says what was pruned at which step and why. Print it, or let a notebook draw it.
+        """Plans, and explains what was pruned at each step and why. Print the result, or let a notebook draw it.
 
         Args:
-            files: Also say of every file of the snapshot which stage, clause and bound kept or dropped it
-                (`Explain.files`). This opens the manifests that planning itself would not.
+            files: Explain every file of the snapshot too: which stage, clause and bound kept or dropped it
+                (`Explain.files`). This opens manifests that planning itself would skip.
         """
         return Explain(*self._core.explain(files))
 
     def estimate(self) -> Estimate:
-        """What planning will cost: bytes to read, manifests to open, entries, memory. Reads the manifest list alone."""
+        """The cost of planning: bytes to read, manifests, entries and memory. Only the manifest list is read."""
         return Estimate(**self._core.estimate())
 
     def statistics(self, *columns: str) -> Statistics:
         """Row count and, for each column, minimum, maximum, nulls and NaNs, from metadata alone.
 
-        No data file is read. Of a scan with `since`, these are the figures of all appended files; change logs have
-        none. Each figure says whether it is exact or a bound.
+        No data file is read. For a scan with `since`, the figures cover all appended files. Change logs have no
+        statistics. Each figure is marked as exact or as a bound.
 
-        A file counts exactly if the filter certainly keeps all its rows and no deletes apply to it; everything else is
-        bounded. Minima and maxima of text, binary and UUID columns are exact only where all values of a file are the
-        same, because writers may cut their bounds.
+        A file counts exactly if the filter keeps all its rows and no deletes apply to it. Every other file gives
+        bounds. Minima and maxima of text, binary and UUID columns are exact only if all values of a file are the same,
+        because writers may truncate bounds.
 
         Args:
-            columns: Dotted paths; a struct stands for its members. All columns selected if there are none.
+            columns: Dotted paths. A struct stands for its members. Without arguments, all selected columns.
 
         Raises:
-            InvalidInputError: There is no such column, or it lies in a list or map.
+            InvalidInputError: A column does not exist, or it is inside a list or map.
         """
         return Statistics(self._core.statistics(list(arguments.columns(columns))))
 
     def to_arrow(self) -> pa.Table:
-        """The rows as a pyarrow table, in memory; files are read in parallel."""
+        """The rows as a pyarrow table in memory. Files are read in parallel."""
         from frazil import interop
 
         return interop.table_of(self._core.read_all())
 
     def to_arrow_batch_reader(self, *, ordered: bool = False) -> pa.RecordBatchReader:
-        """The rows as a stream of record batches; it starts before planning ends.
+        """The rows as a stream of record batches. The stream starts before planning ends.
 
-        Several threads read a few batches of a few files ahead of the one that takes them: memory does not grow with
-        the number of files.
+        Several threads read a few batches of a few files ahead of the consumer. Memory does not grow with the number of
+        files.
 
         Args:
-            ordered: Batches come in the order of the tasks, each time the same; else as soon as they are ready. Of a
-                scan with a limit they are always ordered.
+            ordered: Batches come in the order of the tasks, the same each time. Otherwise they come as soon as they are
+                ready. A scan with a limit is always ordered.
 
-        A batch has at most as many rows as the scan's option `batch-rows` says, and about 32 MiB. After an error every
-        further call raises the same one. The threads end with the last reference to the reader, not with `close()`.
-        The stream belongs to the process that made it: it can't be read on in a fork.
+        A batch has at most the number of rows of the scan's option `batch-rows`, and about 32 MiB. After an error,
+        every further call raises the same error. The threads end with the last reference to the reader, not with
+        `close()`. The stream belongs to the process that made it; a fork can't continue it.
         """
         from frazil import interop
 
         return interop.reader_of(self._core.read(arguments.flag("ordered", ordered)))
 
     def __arrow_c_schema__(self) -> object:
-        """The Arrow PyCapsule interface: the schema alone."""
+        """The Arrow PyCapsule interface: only the schema."""
         return self._core.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -224,7 +222,7 @@ class Scan:
         return self._core.read().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, **options: Any) -> pd.DataFrame:
-        """The rows as a pandas data frame; `options` go to `pyarrow.Table.to_pandas`."""
+        """The rows as a pandas data frame. `options` are passed to `pyarrow.Table.to_pandas`."""
         arguments.installed("pandas")
         frame: pd.DataFrame = self.to_arrow().to_pandas(**options)
         return frame
@@ -237,13 +235,11 @@ class Scan:
         return pl.DataFrame(self._core.read_all())
 
     def to_spark(self, spark: SparkSession, planning: Planning = "auto", engine: Engine = "auto") -> DataFrame:
-        """The rows as a Spark DataFrame; who plans and who reads is said as in `frazil.spark.read`."""
-        from frazil.spark.read import read_scan
-
-        return read_scan(spark, self, planning, engine)
+        """The rows as a Spark DataFrame. `planning` and `engine` are those of `frazil.spark.read`."""
+        return spark_engine().read_scan(spark, self, planning, engine)
 
     def count(self) -> int:
-        """The number of rows, exact; from metadata alone where that is enough (see `statistics`)."""
+        """The exact number of rows. Metadata alone is used where it is enough (see `statistics`)."""
         return self._core.count()
 
     def __repr__(self) -> str:
@@ -272,13 +268,13 @@ def _rebuild(
     return Scan(table, filters=filters, columns=columns, at=at, options=options, rows=rows)
 
 
-def _optional_count(what: str, value: int | None) -> int | None:
-    return None if value is None else arguments.count(what, value)
+def _optional_count(argument: str, value: int | None) -> int | None:
+    return None if value is None else arguments.count(argument, value)
 
 
 @checked
 class Split:
-    """Tasks for one reader, with all that reading them needs. It pickles: plan in one process, read in others."""
+    """Tasks for one reader, with everything that reading them needs. A split can be pickled and read elsewhere."""
 
     __slots__ = ("_core",)
 
@@ -292,15 +288,16 @@ class Split:
 
     @property
     def schema(self) -> Schema:
-        """The rows' schema."""
+        """The schema of the rows."""
         return Schema._wrap(self._core.schema())
 
     def to_arrow_batch_reader(self, *, ordered: bool = False, threads: int = 0) -> pa.RecordBatchReader:
-        """The split's rows as a stream of record batches, read ahead as `Scan.to_arrow_batch_reader` says.
+        """The split's rows as a stream of record batches, read ahead as in `Scan.to_arrow_batch_reader`.
 
         Args:
-            ordered: Batches come in the order of the tasks, each time the same; else as soon as they are ready.
-            threads: How many threads read, at most; 0 is as many as there are cores.
+            ordered: Batches come in the order of the tasks, the same each time. Otherwise they come as soon as they are
+                ready.
+            threads: The largest number of threads that read; 0 is one for each core.
         """
         from frazil import interop
 
@@ -308,13 +305,13 @@ class Split:
         return interop.reader_of(self._core.read(None, ordered, threads))
 
     def to_arrow(self) -> pa.Table:
-        """The split's rows as a pyarrow table, in memory."""
+        """The split's rows as a pyarrow table in memory."""
         from frazil import interop
 
         return interop.table_of(self._core.read(ordered=True).read_all())
 
     def __arrow_c_schema__(self) -> object:
-        """The Arrow PyCapsule interface: the schema alone."""
+        """The Arrow PyCapsule interface: only the schema."""
         return self._core.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -344,10 +341,10 @@ class Split:
 
 
 class PlanPart:
-    """A share of a plan's manifests, with all that planning them needs. It pickles: plan it in another process.
+    """A share of a plan's manifests, with everything that planning them needs. It can be pickled and planned elsewhere.
 
-    What the snapshot is made of is fixed in it: it plans the same when the table has moved on, as long as the manifests
-    are there. It holds the table's storage options.
+    The part contains the state of its snapshot. So it gives the same plan after the table has changed, as long as the
+    manifests exist. It contains the table's storage options.
     """
 
     __slots__ = ("_core",)
@@ -357,12 +354,12 @@ class PlanPart:
 
     @property
     def manifest_bytes(self) -> int:
-        """Bytes of its manifests, those of deletes included."""
+        """The size of its manifests, including those of deletes."""
         return self._core.manifest_bytes
 
     @property
     def most_files(self) -> int:
-        """How many data files its manifests have, before the filter."""
+        """The number of data files in its manifests, before the filter."""
         return self._core.most_files
 
     def plan(self) -> list[Split]:
@@ -370,7 +367,10 @@ class PlanPart:
         return self._core.splits(Split)
 
     def plan_table(self) -> pa.Table:
-        """The part's tasks as a pyarrow table: the columns of `Scan.plan_table`, and each task as bytes in `split`."""
+        """The part's tasks as a pyarrow table.
+
+        It has the columns of `Scan.plan_table`, and column `split` with each task as bytes.
+        """
         from frazil import interop
 
         return interop.table_of(self._core.plan_table())

@@ -1,14 +1,14 @@
-"""Schemas, partition specs and sort orders: what a table's columns are and how its rows are put into files."""
+"""Schemas, partition specs and sort orders: a table's columns, and how its rows are put into files."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from frazil import _core
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.exceptions import InvalidInputError, NotFoundError
+from frazil.requests import schemas
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,15 +17,15 @@ __all__ = ["Field", "PartitionField", "PartitionSpec", "Schema", "SortField", "S
 
 
 class Field(NamedTuple):
-    """A column, or a member of a nested one.
+    """A column, or a member of a nested column.
 
     Attributes:
-        id: The field id: the column's identity, which renaming keeps.
+        id: The field id, which identifies the column. Renaming does not change it.
         name: Its name.
-        type: Its type in the specification's words: `long`, `decimal(9, 2)`, `struct<…>`, `list<…>`, `map<…>`.
+        type: Its type, as the specification names it: `long`, `decimal(9, 2)`, `struct<…>`, `list<…>`, `map<…>`.
         required: Whether null is impossible.
         doc: The comment.
-        children: Members of a struct; `element` of a list; `key` and `value` of a map.
+        children: The members of a struct; `element` of a list; `key` and `value` of a map.
     """
 
     id: int
@@ -71,13 +71,13 @@ class Schema:
     @property
     def id(self) -> int:
         """The schema's id in its table."""
-        return int(json.loads(self.to_json())["schema-id"])
+        return int(schemas.members(self._core)["schema-id"])
 
     @property
     def fields(self) -> tuple[Field, ...]:
         """The top-level columns, in order."""
         if self._fields is None:
-            self._fields = tuple(map(_field, json.loads(self.to_json())["fields"]))
+            self._fields = tuple(map(_field, schemas.members(self._core)["fields"]))
         return self._fields
 
     @property
@@ -86,10 +86,10 @@ class Schema:
         return [f.name for f in self.fields]
 
     def field(self, name: str) -> Field:
-        """The field of this name; dots lead into structs, list elements (`tags.element`) and maps (`m.key`, `m.value`).
+        """The field with a name. Dots lead into structs, list elements (`tags.element`) and maps (`m.key`, `m.value`).
 
         Raises:
-            NotFoundError: There is no such field.
+            NotFoundError: The field does not exist.
         """
         found = _find(self.fields, name)
         if found is None:
@@ -99,7 +99,7 @@ class Schema:
         return found
 
     def to_arrow(self) -> pa.Schema:
-        """As a pyarrow schema, field ids in the metadata `PARQUET:field_id`."""
+        """The schema as a pyarrow schema. Field ids are in the metadata `PARQUET:field_id`."""
         from frazil import interop
 
         return interop.schema_of(self._core)
@@ -129,13 +129,13 @@ class Schema:
         return Schema.from_json, (self.to_json(),)
 
 
-def core_schema(what: str, source: Any) -> _core.Schema:
-    """The core's schema of anything that is one."""
+def core_schema(argument: str, source: Any) -> _core.Schema:
+    """The core's schema, from anything that describes a schema."""
     if isinstance(source, Schema):
         return source._core
     if isinstance(source, type) or not hasattr(source, "__arrow_c_schema__"):
         raise InvalidInputError(
-            f"{what}: a '{type(source).__name__}' is no schema",
+            f"{argument}: a '{type(source).__name__}' is not a schema",
             hint="Give a pyarrow.Schema, a frazil.Schema or another object with __arrow_c_schema__",
         )
     return _core.Schema.from_arrow(source)
@@ -157,7 +157,7 @@ def _field(j: dict[str, Any]) -> Field:
 
 
 def _type(j: Any) -> tuple[str, tuple[Field, ...]]:
-    """Text and children of a type's JSON."""
+    """Text and children of a type, from the specification's JSON."""
     if isinstance(j, str):
         return j, ()
     if j["type"] == "struct":
@@ -180,7 +180,7 @@ class PartitionField(NamedTuple):
     Attributes:
         name: Its name, as in `data_file.partition`.
         transform: How the column's value becomes the partition value: `identity`, `day`, `bucket[16]`, …
-        source_id: Field id of the column.
+        source_id: The field id of the column.
         field_id: Its own id, 1000 or above.
     """
 
@@ -195,7 +195,7 @@ class PartitionSpec(NamedTuple):
 
     Attributes:
         id: The spec's id in its table.
-        fields: In order; none if the table is not partitioned.
+        fields: The fields in order. An unpartitioned table has no fields.
     """
 
     id: int
@@ -209,10 +209,10 @@ class SortField(NamedTuple):
     """One field of a sort order.
 
     Attributes:
-        source_id: Field id of the column.
-        transform: Applied to its values before sorting.
-        descending: Greatest first.
-        nulls_first: Nulls before values.
+        source_id: The field id of the column.
+        transform: The transform that is applied to its values before sorting.
+        descending: Whether the largest values come first.
+        nulls_first: Whether nulls come before values.
     """
 
     source_id: int
@@ -226,7 +226,7 @@ class SortOrder(NamedTuple):
 
     Attributes:
         id: The order's id in its table; 0 is unsorted.
-        fields: Most significant first.
+        fields: The fields, most significant first.
     """
 
     id: int

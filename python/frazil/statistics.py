@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from frazil.figures import amount, plain
+from frazil.display.figures import amount, plain
 
 __all__ = ["ColumnStatistics", "Fact", "Statistics"]
 
 
 class Fact(NamedTuple):
-    """A figure, exact or a bound.
+    """A figure, which is exact or a bound.
 
     Attributes:
-        value: The figure. Where it is not exact, counts and maxima are at most this and minima at least. None where
-            nothing is known (not exact), or where there is no such value (exact).
-        exact: Whether it is the truth itself.
+        value: The figure. If it is not exact, it is an upper bound of a count or maximum, or a lower bound of a
+            minimum. None means unknown if not exact, and no value if exact.
+        exact: Whether the figure is exact.
     """
 
     value: Any
@@ -23,17 +23,17 @@ class Fact(NamedTuple):
 
 
 class ColumnStatistics(NamedTuple):
-    """What metadata says of one column of a scan's rows.
+    """Statistics of one column of a scan's rows, from metadata.
 
     Attributes:
         name: Its dotted path.
-        field_id: Its id.
+        field_id: Its field id.
         type: Its type.
-        value_count: Values, nulls and NaNs included: one for each row.
-        null_count: Nulls, those of structs around it included.
-        nan_count: NaNs.
-        min: The least value: NaN only if there is no other, as in SQL; None if there is none.
-        max: The greatest value: NaN if there is one.
+        value_count: The number of values, including nulls and NaNs: one for each row.
+        null_count: The number of nulls, including those of structs around it.
+        nan_count: The number of NaNs.
+        min: The smallest value. It is NaN only if there is no other value, as in SQL, and None if there is no value.
+        max: The largest value. It is NaN if there is a NaN.
     """
 
     name: str
@@ -47,12 +47,12 @@ class ColumnStatistics(NamedTuple):
 
 
 class Statistics:
-    """What metadata says of the rows of a scan; `statistics["id"].max` is the figure for one column.
+    """Statistics of the rows of a scan, from metadata. `statistics["id"].max` is a figure of one column.
 
     Attributes:
-        row_count: Rows.
-        files: Data files that may have rows.
-        columns: Each column's statistics by its dotted path.
+        row_count: The number of rows.
+        files: The number of data files that may have rows.
+        columns: The statistics of each column by its dotted path.
     """
 
     def __init__(self, facts: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Statistics:
         return self.columns[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures; each fact is `{"value": …, "exact": …}`."""
+        """The figures as a dictionary. Each fact is `{"value": …, "exact": …}`."""
         columns = {
             name: {key: v._asdict() if isinstance(v, Fact) else v for key, v in column._asdict().items()}
             for name, column in self.columns.items()
@@ -92,7 +92,7 @@ def _column(facts: dict[str, Any]) -> ColumnStatistics:
 
 
 def _shown(fact: Fact, sign: str, most: int = 26) -> str:
-    """A figure for people: `5`, `≤ 5` for a bound, `?` where nothing is known, `-` where there is none."""
+    """A figure for people: `5`, `≤ 5` for a bound, `?` for unknown, `-` for no value."""
     if fact.value is None:
         return "-" if fact.exact else "?"
     text = plain(f"{fact.value:,}" if type(fact.value) is int else str(fact.value))

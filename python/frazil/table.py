@@ -1,22 +1,24 @@
-"""Tables: open one, look at it, scan it, append to it, change what it is."""
+"""Tables: open one, look at it, scan it, append to it, and change it."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from frazil import _core, arguments
 from frazil.arguments import At
-from frazil.checked import checked, checked_call
-from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, begin, evolve
-from frazil.exceptions import InvalidInputError
+from frazil.arguments.checked import checked, checked_call
+from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder, planned_on
 from frazil.expr import Predicate
 from frazil.inspect import Inspect
 from frazil.maintain import Maintain
 from frazil.refs import Refs
+from frazil.requests import evolution
+from frazil.requests import rows as row_requests
+from frazil.requests.handle import TableHandle
+from frazil.requests.rows import RowChange
 from frazil.row_changes import RowChanges
 from frazil.scan import Scan
 from frazil.schema import PartitionField, PartitionSpec, Schema, SortField, SortOrder
@@ -30,12 +32,12 @@ class Snapshot(NamedTuple):
 
     Attributes:
         id: The snapshot's id.
-        parent_id: The snapshot it follows, if any.
-        sequence_number: Its number in the order of commits; 0 in format version 1.
-        timestamp: When it was made, UTC.
-        operation: `append`, `overwrite`, `delete`, `replace`, or None where it is not recorded.
-        summary: What the writer says about the commit.
-        schema_id: The schema it was written with.
+        parent_id: The id of the snapshot before it, if there is one.
+        sequence_number: The number of the commit in the order of commits. It is 0 in format version 1.
+        timestamp: The time of the commit, in UTC.
+        operation: `append`, `overwrite`, `delete` or `replace`. It is None if the table does not record it.
+        summary: What the writer recorded about the commit.
+        schema_id: The id of the schema that the snapshot was written with.
     """
 
     id: int
@@ -48,11 +50,12 @@ class Snapshot(NamedTuple):
 
 
 @checked
-class Table(RowChanges):
+class Table(TableHandle, RowChanges):
     """A table, at the version that was read last.
 
-    `open_table` and a catalog give tables. What it says does not change while others commit; `refresh()` looks again,
-    and so does every commit made through it. It pickles: another process opens the same version.
+    `open_table` and catalogs return tables. A table object does not change while others commit. `refresh()` reads the
+    newest version, and every commit through the object moves it to the new version. A table can be pickled: another
+    process then opens the same version.
     """
 
     def __init__(self, core: _core.Table) -> None:
@@ -70,17 +73,17 @@ class Table(RowChanges):
 
     @property
     def location(self) -> str:
-        """Where the table is, as it records it itself."""
+        """The location that the table records for itself."""
         return self._core.location
 
     @property
     def metadata_location(self) -> str:
-        """The metadata file that was read."""
+        """The path of the metadata file that was read."""
         return self._core.metadata_location
 
     @property
     def uuid(self) -> str:
-        """The table's identity."""
+        """The table's unique id."""
         return self._core.uuid
 
     @property
@@ -90,13 +93,13 @@ class Table(RowChanges):
 
     @property
     def partition_spec(self) -> PartitionSpec:
-        """The partition spec that new files get."""
+        """The partition spec for new files."""
         id_, fields = self._core.partition_spec()
         return PartitionSpec(id_, tuple(PartitionField(*f) for f in fields))
 
     @property
     def sort_order(self) -> SortOrder:
-        """The sort order that new files should have."""
+        """The sort order for new files."""
         id_, fields = self._core.sort_order()
         return SortOrder(id_, tuple(SortField(*f) for f in fields))
 
@@ -107,7 +110,7 @@ class Table(RowChanges):
 
     @property
     def snapshot(self) -> Snapshot | None:
-        """The current snapshot, or None while nothing was committed."""
+        """The current snapshot. It is None before the first commit."""
         found = self._core.snapshot()
         return None if found is None else _snapshot(found)
 
@@ -128,11 +131,11 @@ class Table(RowChanges):
 
     @property
     def maintain(self) -> Maintain:
-        """Upkeep: `table.maintain.expire_snapshots()`, and others."""
+        """Maintenance: `table.maintain.expire_snapshots()`, and others."""
         return Maintain(self)
 
     def refresh(self) -> Table:
-        """Reads the table's newest version; returns the table itself."""
+        """Reads the table's newest version. Returns this table object."""
         self._core = self._core.refresh()
         return self
 
@@ -145,27 +148,28 @@ class Table(RowChanges):
         options: Mapping[str, object] | None = None,
         max_plan_bytes: int | None = None,
     ) -> Scan:
-        """What to read. Nothing is planned or read before the scan is asked for tasks or rows.
+        """Describes what to read. Planning and reading start when you ask the scan for tasks or rows.
 
         Args:
-            filter: Rows to keep, as text (`"country in ('NO', 'SE') and ts >= '2023-01-01T00:00:00Z'"`) or as an
+            filter: The rows to keep, as text (`"country in ('NO', 'SE') and ts >= '2023-01-01T00:00:00Z'"`) or as an
                 expression (`col("x") > 5`).
-            select: Columns to read, in this order; dotted paths reach into structs. None reads all.
-            at: The version to read: a snapshot's id, a branch or tag, or a point in time (UTC if it has no zone). None
-                reads the newest version that this table object knows.
-            since: Only rows appended after this version (which is not included) up to `at`: those that commits of
-                operation `append` added. Deletes are not applied; `changes` tells of them as well. A time before the
-                table's first snapshot means from the beginning.
-            options: Read options by the table format's own names, such as `{"split-size": 64 << 20}`: `batch-rows`,
-                `case-sensitive`, `split-size`, `lookback`, `file-open-cost`, `max-plan-bytes`, `plan-cache` (a folder
-                for decoded manifests, so that the next plan is faster) and `plan-cache-bytes` (how large it grows).
-            max_plan_bytes: Most bytes of manifests that planning may read in all; None for any number. Planning that
-                would read more raises `InvalidInputError` before it opens the first (see `Scan.estimate`); `changes`,
-                before it opens the first of the commit that would exceed it.
+            select: The columns to read, in this order. Dotted paths name members of structs. None reads all columns.
+            at: The version to read: a snapshot's id, a branch or tag, or a point in time. A time without a zone is in
+                UTC. None reads the newest version that this table object knows.
+            since: Read only the rows that were appended after this version, up to `at`. These are the rows that commits
+                of operation `append` added. Deletes are not applied; `changes` shows them. A time before the table's
+                first snapshot means from the beginning.
+            options: Read options by the names of the table format, such as `{"split-size": 64 << 20}`: `batch-rows`,
+                `case-sensitive`, `split-size`, `lookback`, `file-open-cost`, `max-plan-bytes`, `plan-cache` and
+                `plan-cache-bytes`. `plan-cache` is a folder for decoded manifests, which makes the next plan faster.
+                `plan-cache-bytes` limits its size.
+            max_plan_bytes: The most bytes of manifests that planning may read; None for no limit. Planning that would
+                read more raises `InvalidInputError` before it opens a manifest (see `Scan.estimate`). In `changes`, the
+                error comes before the first manifest of the commit that would exceed the limit.
 
         Raises:
-            InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
-            NotFoundError: There is no such version.
+            InvalidInputError: The filter or a column's name is wrong, or `at` does not descend from `since`.
+            NotFoundError: The version does not exist.
         """
         return Scan(
             self._core,
@@ -186,23 +190,24 @@ class Table(RowChanges):
     ) -> Scan:
         """The rows that changed between two versions, commit by commit.
 
-        Rows have three columns more: `_change_type` (`insert`, `delete`, and where rows have ids `update_before` and
-        `update_after`), `_change_ordinal` (the place of the commit among those that count, from 0) and
-        `_commit_snapshot_id`. Tasks have `operation`, `change_ordinal` and `commit_snapshot_id`. Commits of operation
-        `replace` change no rows and are left out.
+        The rows have three more columns. `_change_type` is `insert` or `delete`; where rows have ids, it can also be
+        `update_before` or `update_after`. `_change_ordinal` numbers the commits from 0. `_commit_snapshot_id` is the id
+        of the commit's snapshot. Tasks have `operation`, `change_ordinal` and `commit_snapshot_id`. Commits of
+        operation `replace` change no rows and are left out.
 
         Args:
-            filter: Changed rows to keep, by the table's columns and the three above.
-            select: Columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
-            since: The version to begin after; None, or a time before the table's first snapshot, begins with the oldest
-                snapshot that the table still has. A snapshot that has expired will do if it is the parent of that one.
-            at: The last version; None is the newest that this table object knows.
+            filter: The changed rows to keep, by the table's columns and the three columns above.
+            select: The columns to read: the table's, the three above, `_row_id` and `_last_updated_sequence_number`.
+            since: The version to start after. None starts with the oldest snapshot that the table still has, and so
+                does a time before the first snapshot. The parent of the oldest snapshot can be given even if it has
+                expired.
+            at: The last version. None is the newest version that this table object knows.
             options: As for `scan`.
-            max_plan_bytes: As for `scan`; all commits together.
+            max_plan_bytes: As for `scan`, for all commits together.
 
         Raises:
-            InvalidInputError: The filter or a column's name is wrong, or `at` does not come from `since`.
-            NotFoundError: There is no such version.
+            InvalidInputError: The filter or a column's name is wrong, or `at` does not descend from `since`.
+            NotFoundError: The version does not exist.
         """
         return Scan(
             self._core,
@@ -219,21 +224,21 @@ class Table(RowChanges):
         snapshot_properties: Mapping[str, object] | None = None,
         sort_by: Sequence[str] | None = None,
     ) -> Table:
-        """Adds rows in one commit; returns the table, now at its new version.
+        """Adds rows in one commit. Returns the table, now at its new version.
 
         Args:
-            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, …) or a pandas data frame. Columns are
+            data: Anything with `__arrow_c_stream__` (pyarrow, polars, duckdb, …), or a pandas data frame. Columns are
                 matched by name.
-            branch: The branch to append to; `main` if None. One that is not there yet begins at the current snapshot.
-            snapshot_properties: Members to add to the snapshot's summary. With `wap.id`, a table whose property
-                `write.wap.enabled` is true only stages the snapshot: `cherry_pick` publishes it.
-            sort_by: What to sort the rows of each partition by, as for `Catalog.create_table` (`"ts desc nulls last"`),
-                in bounded memory. None is the table's own order; an empty list leaves them as they come.
+            branch: The branch to append to; None is `main`. A new branch starts at the current snapshot.
+            snapshot_properties: Properties to add to the snapshot's summary. If the table's property
+                `write.wap.enabled` is true, `wap.id` only stages the snapshot, and `cherry_pick` publishes it.
+            sort_by: How to sort the rows of each partition, as for `Catalog.create_table` (`"ts desc nulls last"`).
+                Memory is bounded. None uses the table's own order; an empty list keeps the order of the data.
 
         Raises:
             InvalidInputError: The columns or the order do not fit the table's schema.
-            CommitConflictError: Other commits won every race for the next version; nothing was committed.
-            CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
+            CommitConflictError: Other commits took every version that was tried. Nothing was committed.
+            CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
         """
         properties = arguments.texts(snapshot_properties)
         order = arguments.order(sort_by)
@@ -249,22 +254,23 @@ class Table(RowChanges):
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Table:
-        """Makes existing Parquet files part of the table where they are, in one commit; returns the table.
+        """Makes existing Parquet files part of the table, in one commit. Returns the table.
 
-        Their rows are not read: metrics come from the footers, and partition values from bounds that are equal. If a
-        file has no field ids, the table gets a name mapping. From then on the files belong to the table.
+        The files stay where they are, and their rows are not read. Metrics come from the footers, and partition values
+        from bounds that are equal. If a file has no field ids, the table gets a name mapping. From then on the files
+        belong to the table.
 
         Args:
             paths: The files.
-            check_duplicate_files: Refuse files that the table has already, which takes a look at all its manifests.
+            check_duplicate_files: Refuse files that the table has already. The check reads all manifests of the table.
             branch: As for `append`.
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: A file does not fit the schema, has nulls in required columns, values that the table's
-                types can't hold, none of the columns or the field ids of another table, has rows of several
-                partitions, or is there already.
-            NotFoundError: A file is not there.
+            InvalidInputError: The table has a file already, or a file does not fit: it has the wrong schema, nulls in
+                required columns, values that the table's types can't hold, none of the table's columns, the field ids
+                of another table, or rows of several partitions.
+            NotFoundError: A file does not exist.
         """
         self._core = self._core.add_files(
             arguments.paths(paths),
@@ -275,24 +281,24 @@ class Table(RowChanges):
         return self
 
     def transaction(self, branch: str | None = None) -> Transaction:
-        """Changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
+        """Starts a group of changes that are committed together: `with table.transaction() as tx: tx.append(rows)`.
 
-        It begins at the newest version.
+        The transaction starts at the newest version.
 
         Args:
-            branch: The branch that snapshots go to; `main` if None.
+            branch: The branch to change; None is `main`.
         """
         return Transaction(self, branch)
 
     def cherry_pick(self, snapshot_id: int) -> Table:
-        """Publishes on `main` what a snapshot did that was staged or is on another branch; returns the table.
+        """Publishes on `main` the changes of a snapshot that was staged or is on another branch. Returns the table.
 
-        Where `main` has not moved since, it just moves to the snapshot. Otherwise a new snapshot does the same again:
-        that is possible for appends, and for overwrites of whole partitions that nobody has changed since.
+        If `main` has not moved since, it moves to the snapshot. Otherwise a new snapshot repeats the changes. This is
+        possible for appends, and for overwrites of whole partitions that nobody has changed since.
 
         Raises:
-            NotFoundError: There is no such snapshot.
-            InvalidInputError: It is published already, or can't be published on top of other commits.
+            NotFoundError: The snapshot does not exist.
+            InvalidInputError: The snapshot is published already, or can't be published on top of other commits.
             CommitConflictError: The partitions that it replaces have changed.
         """
         self._core = self._core.cherry_pick(snapshot_id)
@@ -300,102 +306,97 @@ class Table(RowChanges):
 
     def _change_rows(
         self,
-        change: dict[str, Any],
+        change: RowChange,
         data: Any,
         branch: str | None,
         snapshot_properties: Mapping[str, object] | None,
     ) -> None:
         rows = None if data is None else arguments.rows(data)
         properties = arguments.texts(snapshot_properties)
-        self._core = self._core.change_rows(json.dumps(change), rows, branch, properties)
+        self._core = row_requests.commit(self._core, change, rows, branch, properties)
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
-        """Changes columns: add, drop, rename, move, widen and others, in one commit.
+        """Changes columns in one commit: add, drop, rename, move, widen and others.
 
             with table.update_schema() as update:
                 update.add_column("note", "string", doc="free text")
                 update.rename_column("id", "event_id")
 
         Args:
-            allow_incompatible_changes: Allow what rows that are there may contradict: columns that become required, and
-                required columns without a default.
+            allow_incompatible_changes: Allow changes that existing rows may contradict: making a column required, and
+                adding a required column without a default.
             case_sensitive: Whether columns are found by their exact names.
         """
-        return UpdateSchema(begin(self), allow_incompatible_changes, case_sensitive)
+        return UpdateSchema(planned_on(self), allow_incompatible_changes, case_sensitive)
 
     def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
-        """Changes how new rows are grouped into files. Files that are there stay as they are, and are read as before.
+        """Changes how new rows are grouped into files. Existing files stay as they are and can still be read.
 
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
-        return UpdatePartitionSpec(begin(self), case_sensitive)
+        return UpdatePartitionSpec(planned_on(self), case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
-        """Replaces the order that new files should have.
+        """Replaces the sort order for new files.
 
         Args:
             case_sensitive: Whether columns are found by their exact names.
         """
-        return UpdateSortOrder(begin(self), case_sensitive)
+        return UpdateSortOrder(planned_on(self), case_sensitive)
 
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Table:
-        """Sets table properties in one commit; returns the table, now at its new version.
+        """Sets table properties in one commit. Returns the table, now at its new version.
 
         Args:
             properties: Names and values. `format-version` upgrades the table.
-            **more: The same as keywords, for names that are words.
+            **more: More properties as keyword arguments, if their names are Python identifiers.
         """
-        return evolve(
-            self,
-            {
-                "change": "set-properties",
-                "properties": {**arguments.texts(properties), **arguments.texts(more, "properties")},
-            },
-        )
+        given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        return evolution.commit(self, evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Table:
-        """Removes table properties in one commit; those that are not set are no error."""
-        return evolve(self, {"change": "remove-properties", "names": list(arguments.columns(names))})
+        """Removes table properties in one commit. Properties that are not set are ignored."""
+        return evolution.commit(self, evolution.remove_properties(arguments.columns(names)))
 
     def update_location(self, location: str | os.PathLike[str]) -> Table:
-        """Records another location for the table. A table that is known by its folder can't have another.
+        """Records another location for the table. A table that is known by its folder can't have another location.
 
         Raises:
             UnsupportedError: The table is known by its folder.
         """
-        return evolve(self, {"change": "set-location", "location": os.fspath(location)})
+        return evolution.commit(self, evolution.set_location(os.fspath(location)))
 
     def upgrade(self, format_version: int) -> Table:
-        """Raises the format version in one commit. There is no way back.
+        """Raises the format version in one commit. This can't be undone.
 
         Args:
             format_version: 2 or 3.
         """
-        return evolve(self, {"change": "upgrade", "format-version": arguments.count("format_version", format_version)})
+        return evolution.commit(self, evolution.upgrade(arguments.count("format_version", format_version)))
 
     def rollback(self, to: At, branch: str = "main") -> Table:
-        """Takes a branch back to an earlier version: an ancestor of its snapshot.
+        """Moves a branch back to an earlier version: an ancestor of its snapshot.
 
-        The later snapshots stay until they expire. A time means the last snapshot made before it.
+        The later snapshots stay until they expire. A time means the last snapshot that was committed before it.
 
         Args:
             to: A snapshot's id, a tag, or a point in time.
             branch: The branch to move.
 
         Raises:
-            InvalidInputError: That version is no ancestor.
+            InvalidInputError: That version is not an ancestor.
         """
-        return evolve(self, {"change": "roll-back", "name": branch, **arguments.at_version(to, "to")})
+        return evolution.commit(self, evolution.roll_back(branch, to))
 
     def set_current_snapshot(self, to: At, branch: str = "main") -> Table:
-        """Moves a branch to any snapshot of the table, ancestor or not.
+        """Moves a branch to any snapshot of the table, whether it is an ancestor or not.
 
         Args:
-            to: A snapshot's id, a branch or tag, or a point in time (what was current then).
+            to: A snapshot's id, a branch or tag, or a point in time (the snapshot that was current then).
             branch: The branch to move.
         """
-        return evolve(self, {"change": "set-snapshot", "name": branch, **arguments.at_version(to, "to")})
+        return evolution.commit(self, evolution.set_snapshot(branch, to))
 
     def writer(
         self,
@@ -404,15 +405,16 @@ class Table(RowChanges):
         sort_by: Sequence[str] | None = None,
         overwrite: bool = False,
     ) -> Writer:
-        """A writer of files that `commit` or `commit_overwrite` adds to the table later, from any process.
+        """Creates a writer of files, which `commit` or `commit_overwrite` adds to the table later, from any process.
 
         Args:
-            task: A number for this writer among those of one job; part of its files' names.
-            branch: The branch that deletes look at, if not `main`; give it to `commit` too.
+            task: A number for this writer among those of one job. It becomes part of the names of its files.
+            branch: The branch that deletes look at, if not `main`. Give it to `commit` too.
             sort_by: As for `append`.
-            overwrite: What it writes is for `commit_overwrite`, which tables of Apache Paimon want to know. Such rows
-                don't go on from what is there (its number of buckets, its sequence numbers) and have no changelog.
-                `commit` refuses them, as `commit_overwrite` refuses others. To tables of Iceberg it is all the same.
+            overwrite: Whether the files are for `commit_overwrite`. This matters for tables of Apache Paimon. Such rows
+                do not continue the table's number of buckets and sequence numbers, and they have no changelog. `commit`
+                refuses the messages of such a writer, and `commit_overwrite` refuses those of others. Tables of Iceberg
+                ignore it.
         """
         return Writer(self._core, arguments.count("task", task), branch, arguments.order(sort_by), overwrite)
 
@@ -422,21 +424,22 @@ class Table(RowChanges):
         snapshot_properties: Mapping[str, object] | None = None,
         branch: str | None = None,
     ) -> Table:
-        """Commits what writers wrote in one snapshot; returns the table, now at its new version.
+        """Commits the files of writers in one snapshot. Returns the table, now at its new version.
 
-        It is an append, or a row delta if there are deletes among it: they reach what was committed before, not the
-        rows that come with them. The very same messages, committed to the branch once more, change nothing.
+        The commit is an append, or a row delta if there are deletes. The deletes apply to rows of earlier commits, not
+        to the rows that come with them. Committing the same messages to the same branch again changes nothing.
 
         Args:
-            messages: What the methods of `Writer` returned, perhaps in other processes.
+            messages: What the methods of `Writer` returned, in this process or in others.
             snapshot_properties: As for `append`.
             branch: As for `append`.
 
         Raises:
-            InvalidInputError: A message is another table's or of `Writer.rewrite`, its files are gone, or some of the
-                messages were committed before; a message of a table of Apache Paimon is of `writer(overwrite=True)`.
-            CommitConflictError: Rows were deleted by position, and their data file is gone or (version 3) another
-                commit deleted rows of it.
+            InvalidInputError: A message belongs to another table or to `Writer.rewrite`, its files no longer exist, or
+                only some of the messages were committed before. Or the table is one of Apache Paimon, and a message
+                belongs to `writer(overwrite=True)`.
+            CommitConflictError: Rows were deleted by position, and their data file was removed. In format version 3:
+                another commit deleted rows of the same file.
         """
         self._core = self._core.commit(list(messages), arguments.texts(snapshot_properties), branch=branch)
         return self
@@ -449,36 +452,36 @@ class Table(RowChanges):
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Table:
-        """Commits what writers wrote in the place of other rows, in one snapshot; returns the table.
+        """Commits the files of writers in place of other rows, in one snapshot. Returns the table.
 
-        The very same messages, committed to the branch once more, change nothing. If the commit fails, the writers'
-        files stay: give the messages to `abort`, or commit them again.
+        Committing the same messages to the same branch again changes nothing. If the commit fails, the writers' files
+        stay: give the messages to `abort`, or commit them again.
 
         Args:
-            messages: What `Writer.write` returned, perhaps in other processes.
-            where: Rows to replace, as for `overwrite`; None replaces all. Of tables of Apache Paimon: partitions, by
-                one value of a column or of several joined by `and`, and all new rows are of them.
-            partitions: Replace the partitions that there are new rows for instead, as `overwrite_partitions` does.
+            messages: What `Writer.write` returned, in this process or in others.
+            where: The rows to replace, as for `overwrite`; None replaces all rows. For tables of Apache Paimon this
+                selects whole partitions: conditions `column = value` joined by `and`. All new rows must belong to them.
+            partitions: Replace the partitions that have new rows instead, as `overwrite_partitions` does.
             branch: The branch to change, if not `main`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
 
         Raises:
-            InvalidInputError: The filter does not fit; a message is another table's, has deletes or rewritten rows, its
-                files are gone, or some of the messages were committed before; the table is one of Apache Paimon, and a
-                writer was not told to `overwrite`.
-            UnsupportedError: The filter asks for less than whole partitions of a table of Apache Paimon, or
-                `partitions` for those of one whose key leaves partition columns out.
+            InvalidInputError: The filter does not fit. Or a message belongs to another table, has deletes or rewritten
+                rows, or its files no longer exist. Or only some of the messages were committed before. Or the table is
+                one of Apache Paimon, and a writer was made without `overwrite`.
+            UnsupportedError: The table is one of Apache Paimon, and the filter selects less than whole partitions. Or
+                `partitions` is given, and the key leaves out partition columns.
             CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
         """
-        change = _overwrite_of(where, partitions)
-        self._core = self._core.commit_overwrite(
-            change, list(messages), arguments.texts(snapshot_properties), branch=branch
+        change = row_requests.replaced_by_messages(where, partitions)
+        self._core = row_requests.commit_overwrite(
+            self._core, change, list(messages), arguments.texts(snapshot_properties), branch
         )
         return self
 
     def _check_overwrite(self, where: str | Predicate | None = None, partitions: bool = False) -> None:
-        """Raises what `commit_overwrite` would, as far as that does not depend on its messages."""
-        self._core.check_overwrite(_overwrite_of(where, partitions))
+        """Raises the errors of `commit_overwrite` that do not depend on its messages."""
+        row_requests.check_overwrite(self._core, row_requests.replaced_by_messages(where, partitions))
 
     def commit_rewrite(
         self,
@@ -488,24 +491,25 @@ class Table(RowChanges):
         branch: str | None = None,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Table:
-        """Replaces files by others that hold the same rows, in one snapshot; returns the table.
+        """Replaces files by others that hold the same rows, in one snapshot. Returns the table.
 
-        The snapshot's operation is `replace`: readers of changes pass over it. Deleted rows may be left out. The new
-        files are as old as the version that was read, so that equality deletes made since still reach their rows.
+        The snapshot's operation is `replace`, so readers of changes skip it. Deleted rows may be left out. The new
+        files count as old as the version that was read. So equality deletes that were committed since then still apply
+        to their rows.
 
         Args:
-            replaced: Files that go, as a scan gives them; of a task, its data file. Delete files only if all data files
-                that they reach go too, or others take their place.
-            messages: What `Writer.rewrite` returned. None at all is fine if no row is left.
-            at: The version that the rows were read at, as the scan's `snapshot_id` says. Later deletes are seen.
+            replaced: The files to remove, as a scan gives them. For a task, this means its data file. Delete files can
+                be removed only if all data files that they apply to are removed too, or if other delete files replace
+                them.
+            messages: What `Writer.rewrite` returned. The list can be empty if no row is left.
+            at: The version at which the rows were read: the scan's `snapshot_id`. Later deletes are taken into account.
             branch: As for `append`.
             snapshot_properties: As for `append`.
 
         Raises:
-            InvalidInputError: Nothing is replaced; other rows come than the replaced files have left, as far as counts
-                tell (of files that equality deletes reach, fewer may come); rows come without their ids, with others or
-                with those of another row (version 3);
-                or a delete file is replaced that reaches data files which stay.
+            InvalidInputError: No file is replaced. Or the counts of rows differ from those of the replaced files (with
+                equality deletes, there may be fewer rows). Or, in format version 3, rows have no ids or the wrong ids.
+                Or a replaced delete file applies to data files that stay.
             CommitConflictError: Another commit removed one of the files, or deleted rows of it by position.
         """
         files = [file.data_file if isinstance(file, _core.ScanTask) else file for file in replaced]
@@ -523,19 +527,19 @@ class Table(RowChanges):
         return self
 
     def abort(self, messages: Iterable[_core.CommitMessage]) -> None:
-        """Deletes the files of writers whose job was given up. Never call it for messages that may yet be committed.
+        """Deletes the files of writers whose job was given up. Never call it for messages that may still be committed.
 
         Raises:
-            InvalidInputError: The table has a file of the messages; then nothing is deleted.
+            InvalidInputError: The table contains a file of the messages. Nothing is deleted then.
         """
         self._core.abort(list(messages))
 
     def writable_location(self) -> str:
-        """The folder that commits go to.
+        """The folder that commits write to.
 
         Raises:
             InvalidInputError: The table was opened with `moved=True`, or by a metadata file outside its folder.
-            UnsupportedError: A catalog keeps its versions.
+            UnsupportedError: A catalog keeps the table's versions.
         """
         return self._core.writable_location()
 
@@ -548,20 +552,11 @@ class Table(RowChanges):
         return Table, (self._core,)
 
 
-def _overwrite_of(where: str | Predicate | None, partitions: bool) -> str:
-    """The change of rows that an overwrite by messages is."""
-    if not partitions:
-        return json.dumps({"change": "overwrite", "where": "true" if where is None else str(where)})
-    if where is not None:
-        raise InvalidInputError("either partitions or a filter say what is replaced", hint="Leave out one of them")
-    return json.dumps({"change": "overwrite-partitions"})
-
-
 @checked
 class Writer:
-    """Writes files without committing them. It pickles, so a job can send it to its workers.
+    """Writes files without committing them. A writer can be pickled, so a job can send it to its workers.
 
-    What its methods return pickles too. All messages of a job make one snapshot, by `Table.commit`.
+    The messages that its methods return can be pickled too. `Table.commit` makes one snapshot of all messages of a job.
     """
 
     def __init__(
@@ -579,7 +574,7 @@ class Writer:
         self._overwrite = overwrite
 
     def write(self, data: Any) -> _core.CommitMessage:
-        """Writes rows into new files and returns the message that `Table.commit` takes. The message pickles.
+        """Writes rows into new files. Returns the message that `Table.commit` takes. The message can be pickled.
 
         Args:
             data: As for `Table.append`.
@@ -590,21 +585,21 @@ class Writer:
         """Writes rows that were read from the table, for `Table.commit_rewrite`.
 
         Args:
-            data: As for `Table.append`. In format version 3 it has the columns `_row_id` and
-                `_last_updated_sequence_number`, so that the rows stay the same.
+            data: As for `Table.append`. In format version 3 it needs the columns `_row_id` and
+                `_last_updated_sequence_number`, so that rows keep their identity.
         """
         return self._core.write(arguments.rows(data), self._task, True, False, self._sort_by)
 
     def upsert(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes rows, and equality deletes of their keys, as `Table.upsert(blind=True)` does.
 
-        No two writers of a job may have the same key: both rows would be inserted.
+        Two writers of a job must not have the same key: both rows would be inserted.
 
         Args:
             data: As for `Table.append`.
             on: The columns of the key; None for the table's identifier fields.
         """
-        return self._delta({"change": "replace-keys", "on": None if on is None else list(on)}, data)
+        return self._delta(row_requests.replace_keys(on), data)
 
     def delete_keys(self, data: Any, on: Sequence[str] | None = None) -> _core.CommitMessage:
         """Writes equality deletes of keys, as `Table.delete_keys` does.
@@ -613,7 +608,7 @@ class Writer:
             data: Rows with the columns of the key.
             on: The columns of the key; None for the table's identifier fields.
         """
-        return self._delta({"change": "delete-keys", "on": None if on is None else list(on)}, data)
+        return self._delta(row_requests.delete_keys(on), data)
 
     def delete_positions(self, data: Any) -> _core.CommitMessage:
         """Writes deletes of rows by data file and position, as `Table.delete_positions` does.
@@ -621,10 +616,10 @@ class Writer:
         Args:
             data: Rows with the columns `file_path` and `pos`, or `_file` and `_pos`.
         """
-        return self._delta({"change": "delete-positions"}, data)
+        return self._delta(row_requests.delete_positions(), data)
 
-    def _delta(self, change: dict[str, Any], data: Any) -> _core.CommitMessage:
-        return self._core.write_delta(json.dumps(change), arguments.rows(data), self._branch, self._task)
+    def _delta(self, change: RowChange, data: Any) -> _core.CommitMessage:
+        return row_requests.write_delta(self._core, change, arguments.rows(data), self._branch, self._task)
 
     def __reduce__(self) -> tuple[type[Writer], tuple[_core.Table, int, str | None, list[str] | None, bool]]:
         return Writer, (self._core, self._task, self._branch, self._sort_by, self._overwrite)
@@ -634,21 +629,21 @@ class Writer:
 def open_table(
     location: str | os.PathLike[str], storage_options: Mapping[str, object] | None = None, moved: bool = False
 ) -> Table:
-    """Opens a table by its place, without a catalog.
+    """Opens a table by its location, without a catalog.
 
     Args:
-        location: The table's root folder, or one of its metadata files: a path, or a URI such as `s3://bucket/table`.
-        storage_options: Credentials and settings of an object store, by PyIceberg's names (`s3.endpoint`, …) or those
-            of `object_store` (`aws_region`, …); by default from the environment.
-        moved: The table was copied here: paths below its recorded location are read below this one. Such a table can
-            only be read.
+        location: The table's root folder or one of its metadata files: a path, or a URI such as `s3://bucket/table`.
+        storage_options: Credentials and settings of an object store, by the names of PyIceberg (`s3.endpoint`, …) or of
+            `object_store` (`aws_region`, …). By default they come from the environment.
+        moved: Set this if the table was copied here. Paths below its recorded location are then read below this one.
+            Such a table can only be read.
 
     Raises:
         NotFoundError: There is no table.
-        CorruptTableError: Its metadata can't be read.
-        InvalidInputError: There is no such storage option.
+        CorruptTableError: The metadata can't be read.
+        InvalidInputError: A storage option does not exist.
         StoreError: The store does not answer.
-        PermissionDeniedError: It refuses the credentials.
+        PermissionDeniedError: The store refuses the credentials.
 
     Examples:
         >>> import frazil as fz

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -11,11 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from frazil import arguments
 from frazil.arguments import At
-from frazil.checked import checked
+from frazil.arguments.checked import checked
 from frazil.evolve import UpdatePartitionSpec, UpdateSchema, UpdateSortOrder
 from frazil.exceptions import InvalidInputError, UnsupportedError
 from frazil.expr import Predicate
 from frazil.refs import RefChanges
+from frazil.requests import evolution
+from frazil.requests import rows as row_requests
+from frazil.requests.evolution import Evolution
+from frazil.requests.rows import RowChange
 from frazil.row_changes import RowChanges
 
 if TYPE_CHECKING:
@@ -25,21 +28,21 @@ __all__ = ["DryRun", "Transaction"]
 
 
 class DryRun(NamedTuple):
-    """What a transaction would do to the table, as it is now.
+    """What a transaction would do to the table in its present state.
 
     Attributes:
-        snapshots: Snapshots that it makes.
-        added_data_files: Data files that it adds.
-        removed_data_files: Data files that it removes.
-        added_rows: Rows in the data files that it adds.
-        removed_rows: Rows in the data files that it removes.
-        added_delete_files: Delete files and deletion vectors that it adds.
-        removed_delete_files: Delete files and deletion vectors that it removes.
-        total_data_files: Data files afterwards; None if the table does not say how many it has.
-        total_rows: Rows in them, deleted ones included; None if the table does not say.
-        manifests_written: Manifests that it writes.
-        manifests_rewritten: Manifests that these take the place of.
-        metadata_bytes: Bytes of the metadata file, manifest lists and manifests that it writes.
+        snapshots: The number of snapshots that it makes.
+        added_data_files: The number of data files that it adds.
+        removed_data_files: The number of data files that it removes.
+        added_rows: The number of rows in the data files that it adds.
+        removed_rows: The number of rows in the data files that it removes.
+        added_delete_files: The number of delete files and deletion vectors that it adds.
+        removed_delete_files: The number of delete files and deletion vectors that it removes.
+        total_data_files: The number of data files afterwards; None if the table does not record it.
+        total_rows: The number of rows in them, including deleted rows; None if the table does not record it.
+        manifests_written: The number of manifests that it writes.
+        manifests_rewritten: The number of old manifests that these replace.
+        metadata_bytes: The size of the metadata file, manifest lists and manifests that it writes.
     """
 
     snapshots: int
@@ -58,11 +61,12 @@ class DryRun(NamedTuple):
 
 @checked
 class Transaction(RowChanges):
-    """Changes that are committed together: all of them are in the table's next version, or none.
+    """Changes that are committed together. The table's next version has all of them or none.
 
-    `Table.transaction` makes one. As a context manager it commits at the end, unless that was done before, and gives
-    everything up if an exception leaves the block; so does a transaction that is never committed, when it is
-    collected. Data files are written as changes are added; readers see nothing before the commit.
+    `Table.transaction` makes one. A context manager commits at the end of its block, unless the transaction was
+    committed before. If an exception leaves the block, all changes are given up. This also happens to a transaction
+    that is collected without a commit. Data files are written as soon as a change is added. Readers see nothing before
+    the commit.
     """
 
     def __init__(self, table: Table, branch: str | None = None) -> None:
@@ -75,11 +79,11 @@ class Transaction(RowChanges):
         snapshot_properties: Mapping[str, object] | None = None,
         sort_by: Sequence[str] | None = None,
     ) -> Transaction:
-        """Adds rows; returns the transaction. Appends that follow one another make one snapshot.
+        """Adds rows. Returns the transaction. Consecutive appends make one snapshot.
 
         Args:
             data: As for `Table.append`.
-            snapshot_properties: Members for the snapshot's summary.
+            snapshot_properties: Properties to add to the snapshot's summary.
             sort_by: As for `Table.append`.
         """
         self._core.append(arguments.rows(data), arguments.texts(snapshot_properties), arguments.order(sort_by))
@@ -87,23 +91,23 @@ class Transaction(RowChanges):
 
     def _change_rows(
         self,
-        change: dict[str, Any],
+        change: RowChange,
         data: Any,
         branch: str | None,
         snapshot_properties: Mapping[str, object] | None,
     ) -> None:
         if branch is not None:
             raise InvalidInputError(
-                "a transaction changes one branch", hint=f"Begin it with table.transaction(branch={branch!r})"
+                "a transaction can only change one branch", hint=f"Start it with table.transaction(branch={branch!r})"
             )
         rows = None if data is None else arguments.rows(data)
-        self._core.change_rows(json.dumps(change), rows, arguments.texts(snapshot_properties))
+        row_requests.add_to_transaction(self._core, change, rows, arguments.texts(snapshot_properties))
 
     def delete_files(self, where: str | Predicate) -> Transaction:
-        """Removes the data files of which every row matches; returns the transaction. No file is read or written anew.
+        """Removes the data files in which every row matches. Returns the transaction. No file is read or rewritten.
 
-        Partition values and column metrics decide. A file of which some rows match and others may not makes the commit
-        fail with `CommitConflictError`.
+        Partition values and column metrics decide. If only some rows of a file may match, the commit fails with
+        `CommitConflictError`.
 
         Args:
             where: A filter, as text or as an expression.
@@ -112,15 +116,15 @@ class Transaction(RowChanges):
         return self
 
     def update_schema(self, allow_incompatible_changes: bool = False, case_sensitive: bool = True) -> UpdateSchema:
-        """Changes columns, as `Table.update_schema`; later appends are of the new schema."""
+        """Changes columns, as `Table.update_schema` does. Later appends use the new schema."""
         return UpdateSchema(self._evolve, allow_incompatible_changes, case_sensitive)
 
     def update_partition_spec(self, case_sensitive: bool = True) -> UpdatePartitionSpec:
-        """Changes how new rows are grouped into files, as `Table.update_partition_spec`."""
+        """Changes how new rows are grouped into files, as `Table.update_partition_spec` does."""
         return UpdatePartitionSpec(self._evolve, case_sensitive)
 
     def update_sort_order(self, case_sensitive: bool = True) -> UpdateSortOrder:
-        """Replaces the order that new files should have, as `Table.update_sort_order`."""
+        """Replaces the sort order for new files, as `Table.update_sort_order` does."""
         return UpdateSortOrder(self._evolve, case_sensitive)
 
     def add_files(
@@ -129,62 +133,58 @@ class Transaction(RowChanges):
         check_duplicate_files: bool = True,
         snapshot_properties: Mapping[str, object] | None = None,
     ) -> Transaction:
-        """Makes existing Parquet files part of the table where they are, as `Table.add_files`; returns the transaction.
+        """Makes existing Parquet files part of the table, as `Table.add_files` does. Returns the transaction.
 
-        The files stay where they are if the transaction is given up.
+        If the transaction is given up, the files stay where they are.
         """
         self._core.add_files(arguments.paths(paths), check_duplicate_files, arguments.texts(snapshot_properties))
         return self
 
     @property
     def refs(self) -> RefChanges:
-        """Changes branches and tags, by the verbs of `Table.refs`: `tx.refs.create_tag("done")`.
+        """Changes branches and tags, by the methods of `Table.refs`: `tx.refs.create_tag("done")`.
 
-        What is made at the current snapshot is made at the one that the changes so far lead to.
+        The current snapshot is the one that the transaction's changes so far lead to.
         """
         return RefChanges(self._evolve)
 
     def create_tag(
         self, name: str, at: At | None = None, *, max_ref_age_ms: int | dt.timedelta | None = None
     ) -> Transaction:
-        """Makes a tag, as `Refs.create_tag`; returns the transaction."""
+        """Creates a tag, as `Refs.create_tag` does. Returns the transaction."""
         self.refs.create_tag(name, at, max_ref_age_ms=max_ref_age_ms)
         return self
 
     def create_branch(self, name: str, at: At | None = None) -> Transaction:
-        """Makes a branch, as `Refs.create_branch`; returns the transaction."""
+        """Creates a branch, as `Refs.create_branch` does. Returns the transaction."""
         self.refs.create_branch(name, at)
         return self
 
     def upgrade(self, format_version: int) -> Transaction:
-        """Raises the format version, as `Table.upgrade`; returns the transaction."""
+        """Raises the format version, as `Table.upgrade` does. Returns the transaction."""
         version = arguments.count("format_version", format_version)
-        return self._evolve({"change": "upgrade", "format-version": version})
+        return self._evolve(evolution.upgrade(version))
 
     def set_properties(self, properties: Mapping[str, object] | None = None, **more: object) -> Transaction:
-        """Sets table properties; returns the transaction."""
-        return self._evolve(
-            {
-                "change": "set-properties",
-                "properties": {**arguments.texts(properties), **arguments.texts(more, "properties")},
-            }
-        )
+        """Sets table properties. Returns the transaction."""
+        given = {**arguments.texts(properties), **arguments.texts(more, "properties")}
+        return self._evolve(evolution.set_properties(given))
 
     def remove_properties(self, *names: str) -> Transaction:
-        """Removes table properties; returns the transaction."""
-        return self._evolve({"change": "remove-properties", "names": list(arguments.columns(names))})
+        """Removes table properties. Returns the transaction."""
+        return self._evolve(evolution.remove_properties(arguments.columns(names)))
 
-    def _evolve(self, change: dict[str, Any]) -> Transaction:
-        self._core.evolve(json.dumps([change]))
+    def _evolve(self, change: Evolution) -> Transaction:
+        evolution.add_to_transaction(self._core, change)
         return self
 
     def cherry_pick(self, snapshot_id: int) -> Transaction:
-        """Publishes on `main` what a snapshot did; returns the transaction. See `Table.cherry_pick`."""
+        """Publishes the changes of a snapshot on `main`. Returns the transaction. See `Table.cherry_pick`."""
         self._core.cherry_pick(snapshot_id)
         return self
 
     def dry_run(self) -> DryRun:
-        """What the transaction would do, if it were committed now. Nothing is published."""
+        """Returns what the transaction would do if it were committed now. Nothing is published."""
         counts, snapshots, metadata_bytes = self._core.dry_run()
         return DryRun(
             snapshots=snapshots,
@@ -202,22 +202,22 @@ class Transaction(RowChanges):
         )
 
     def commit(self) -> Table:
-        """Commits now; returns the table, at its new version. The transaction has ended.
+        """Commits now. Returns the table, at its new version. The transaction has then ended.
 
         Raises:
-            CommitConflictError: Another commit changed what this one relies on; nothing was committed.
-            CommitStateUnknownError: It can't be told whether the commit happened; nothing was removed.
+            CommitConflictError: Another commit changed what this one relies on. Nothing was committed.
+            CommitStateUnknownError: It is unknown whether the commit happened. Nothing was removed.
         """
         self._table._core = self._core.commit()
         return self._table
 
     def abort(self) -> None:
-        """Gives the changes up and removes the files that were written for them. The transaction has ended."""
+        """Gives up the changes and removes the files that were written for them. The transaction has then ended."""
         self._core.abort()
 
     def __enter__(self) -> Transaction:
         if self._core.ended():
-            raise InvalidInputError("the transaction has ended", hint="Begin another with table.transaction()")
+            raise InvalidInputError("the transaction has ended", hint="Start another one with table.transaction()")
         return self
 
     def __exit__(
@@ -230,6 +230,6 @@ class Transaction(RowChanges):
 
     def __reduce__(self) -> NoReturn:
         raise UnsupportedError(
-            "a transaction stays in its process: it can't be pickled or copied",
-            hint="Let other processes write files with table.writer(), and commit their messages",
+            "a transaction can't be pickled or copied, because it belongs to its process",
+            hint="Write files in other processes with table.writer(), and commit their messages",
         )

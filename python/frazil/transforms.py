@@ -1,14 +1,14 @@
-"""Partition transforms of Arrow columns: which bucket, day or prefix each value falls into, as Iceberg defines it.
+"""Partition transforms of Arrow columns: the bucket, day or prefix of each value, as Iceberg defines it.
 
     from frazil import transforms
 
     transforms.bucket(rows["user_id"], 16)
     transforms.day(rows["ts"])
 
-Each function takes a pyarrow array or chunked array, or anything with `__arrow_c_array__` or `__arrow_c_stream__` (a
-polars series, say), and gives a pyarrow array, chunked if the input was. Null stays null. Values equal those in the
-partitions of tables that Frazil, Java Iceberg or PyIceberg wrote. `frazil.bucket`, `frazil.day` and so on are
-different: they are terms of a filter.
+Each function takes a pyarrow array or chunked array, or anything with `__arrow_c_array__` or `__arrow_c_stream__`, such
+as a polars series. It returns a pyarrow array, which is chunked if the input was. Null stays null. The values equal
+those in partitions that Frazil, Java Iceberg or PyIceberg wrote. `frazil.bucket`, `frazil.day` and so on are different:
+they are terms of a filter.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _MOST = 2**31 - 1
 
 
 def bucket(array: Any, n: int) -> pa.Array | pa.ChunkedArray:
-    """The bucket of each value, from 0 to `n - 1`: its 32-bit Murmur3 hash modulo `n`. int32.
+    """The bucket of each value, from 0 to `n - 1`: its 32-bit Murmur3 hash modulo `n`. The result is int32.
 
     Args:
         array: Integers, decimals, dates, times, timestamps, strings, uuids or binary.
-        n: How many buckets.
+        n: The number of buckets.
 
     Raises:
-        InvalidInputError: If values of this type have no buckets (booleans, floats), or `n` is not from 1 to 2**31 - 1.
-        UnsupportedError: If tables have no type for the Arrow type.
+        InvalidInputError: Values of this type have no buckets (booleans, floats), or `n` is not from 1 to 2**31 - 1.
+        UnsupportedError: Tables have no type for the Arrow type.
 
     Examples:
         >>> import pyarrow as pa
@@ -46,16 +46,18 @@ def bucket(array: Any, n: int) -> pa.Array | pa.ChunkedArray:
 
 
 def truncate(array: Any, width: int) -> pa.Array | pa.ChunkedArray:
-    """Each value cut to a width: numbers down to a multiple of it, text to code points, binary to bytes. Same type.
+    """Each value cut to a width. The type stays the same.
+
+    Numbers are rounded down to a multiple of the width. Text is cut to code points, and binary to bytes.
 
     Args:
         array: Integers, decimals, strings or binary.
         width: The width.
 
     Raises:
-        InvalidInputError: If values of this type can't be truncated, `width` is not from 1 to 2**31 - 1, or a truncated
+        InvalidInputError: Values of this type can't be truncated, `width` is not from 1 to 2**31 - 1, or a truncated
             decimal no longer fits its precision.
-        UnsupportedError: If tables have no type for the Arrow type.
+        UnsupportedError: Tables have no type for the Arrow type.
 
     Examples:
         >>> import pyarrow as pa
@@ -66,28 +68,30 @@ def truncate(array: Any, width: int) -> pa.Array | pa.ChunkedArray:
 
 
 def year(array: Any) -> pa.Array | pa.ChunkedArray:
-    """Years from 1970 of dates and timestamps. int32. Raises `InvalidInputError` for other types."""
+    """Years since 1970 of dates and timestamps, as int32. Raises `InvalidInputError` for other types."""
     return _transform(array, "year")
 
 
 def month(array: Any) -> pa.Array | pa.ChunkedArray:
-    """Months from 1970-01 of dates and timestamps. int32. Raises `InvalidInputError` for other types."""
+    """Months since 1970-01 of dates and timestamps, as int32. Raises `InvalidInputError` for other types."""
     return _transform(array, "month")
 
 
 def day(array: Any) -> pa.Array | pa.ChunkedArray:
-    """The day of dates and timestamps, of instants in UTC. date32. Raises `InvalidInputError` for other types."""
+    """The day of dates and timestamps, in UTC for instants, as date32. Raises `InvalidInputError` for other types."""
     return _transform(array, "day")
 
 
 def hour(array: Any) -> pa.Array | pa.ChunkedArray:
-    """Hours from 1970-01-01T00 of timestamps. int32. Raises `InvalidInputError` for other types."""
+    """Hours since 1970-01-01T00 of timestamps, as int32. Raises `InvalidInputError` for other types."""
     return _transform(array, "hour")
 
 
-def _parameter(what: str, value: int) -> int:
+def _parameter(parameter: str, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
-        raise InvalidInputError(f"the {what} of a transform must be a whole number from 1 to {_MOST}, not {value!r}")
+        raise InvalidInputError(
+            f"the {parameter} of a transform must be a whole number from 1 to {_MOST}, not {value!r}"
+        )
     return value
 
 

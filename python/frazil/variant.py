@@ -7,9 +7,9 @@
     variant.to_python(rows["payload"])          # [{'user': 7, 'tags': ['a']}, None, 3.5]
     variant.to_json(rows["payload"])            # a pyarrow array of JSON text
 
-A scan gives a variant column as Arrow's extension type `arrow.parquet.variant`: a struct of the binary columns
-`metadata` and `value`. pyarrow has no class for it and shows the struct. What a file stores shredded is put together
-again; nothing of a value is lost on the way.
+A scan returns a variant column as Arrow's extension type `arrow.parquet.variant`: a struct of the binary columns
+`metadata` and `value`. pyarrow has no class for it and shows the struct. Values that a file stores shredded are put
+together again without loss.
 """
 
 from __future__ import annotations
@@ -25,20 +25,21 @@ __all__ = ["to_json", "to_python"]
 
 
 def to_python(data: Any) -> list[Any]:
-    r"""The values as Python objects, None for null; like pyarrow's `to_pylist`, but variants are decoded.
+    r"""The values as Python objects, None for null. This is like pyarrow's `to_pylist`, but variants are decoded.
 
-    An object is a dict, an array a list. Booleans, numbers, text and bytes are what they are in Python, a decimal is a
-    `Decimal`, a uuid a `UUID`; dates, times and timestamps are `date`, `time` and `datetime` (aware if in UTC). What
-    these can't hold comes as a pyarrow scalar: timestamps in nanoseconds, always, and years before 1 or after 9999. A
-    null inside a variant is None as well.
+    An object becomes a dict, an array a list. Booleans, numbers, text and bytes become the Python types, a decimal a
+    `Decimal`, a uuid a `UUID`. Dates, times and timestamps become `date`, `time` and `datetime` (with a zone if in
+    UTC). Values that these types can't hold become pyarrow scalars: all timestamps in nanoseconds, and years before 1
+    or after 9999. A null inside a variant becomes None too.
 
     Args:
-        data: A pyarrow array or chunked array of variants, or of structs, lists or maps with variants in them; anything
-            with `__arrow_c_array__` or `__arrow_c_stream__`. A pyarrow table or record batch gives a list of dicts.
+        data: A pyarrow array or chunked array of variants, or of structs, lists or maps with variants in them; or
+            anything with `__arrow_c_array__` or `__arrow_c_stream__`. A pyarrow table or record batch gives a list of
+            dicts.
 
     Raises:
-        CorruptTableError: If a variant is damaged.
-        UnsupportedError: If one has a type that version 1 of the encoding doesn't know.
+        CorruptTableError: A variant is damaged.
+        UnsupportedError: A variant has a type that version 1 of the encoding does not have.
 
     Examples:
         >>> import pyarrow as pa
@@ -55,19 +56,19 @@ def to_python(data: Any) -> list[Any]:
 
 
 def to_json(array: Any) -> pa.Array | pa.ChunkedArray:
-    r"""Each variant as JSON text, null for null; chunked if the input was.
+    r"""Each variant as JSON text, null for null. The result is chunked if the input was.
 
-    Numbers of every kind are JSON numbers with all their digits; NaN and infinities are the strings "NaN", "Infinity"
-    and "-Infinity". Dates, times and timestamps are ISO 8601 text (in UTC with `+00:00`), uuids text, bytes Base64.
+    Numbers become JSON numbers with all their digits. NaN and infinities become the strings "NaN", "Infinity" and
+    "-Infinity". Dates, times and timestamps become ISO 8601 text (in UTC with `+00:00`), uuids text, and bytes Base64.
 
     Args:
         array: A pyarrow array or chunked array of variants, or anything with `__arrow_c_array__` or
             `__arrow_c_stream__`.
 
     Raises:
-        InvalidInputError: If the array doesn't hold variants.
-        CorruptTableError: If a variant is damaged.
-        UnsupportedError: If one has a type that version 1 of the encoding doesn't know.
+        InvalidInputError: The array doesn't hold variants.
+        CorruptTableError: A variant is damaged.
+        UnsupportedError: A variant has a type that version 1 of the encoding does not have.
 
     Examples:
         >>> import pyarrow as pa

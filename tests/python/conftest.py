@@ -136,7 +136,7 @@ def spark():
 @pytest.fixture
 def executors(spark) -> Iterator[None]:
     """Nothing is too small for executors."""
-    from frazil.spark.merging import DRIVER_MAX_BYTES, DRIVER_MAX_ROWS
+    from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_ROWS
 
     names = (DRIVER_MAX_ROWS, DRIVER_MAX_BYTES)
     for name in names:

@@ -18,9 +18,9 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 import frazil as fz
-import frazil.spark.changes
+import frazil.spark.changes.job
 import frazil.spark.datasource
-from frazil.spark.changes import ChangeSink
+from frazil.spark.changes.job import ChangeSink
 from frazil.spark.datasource import FrazilDataSource
 
 WHAT, JOBS, TABLE, *MORE = sys.argv[1:]
@@ -121,7 +121,7 @@ VERBS: dict[str, Callable[[SparkSession, str], None]] = {
 
 def main() -> None:
     global HOW
-    frazil.spark.changes.ChangeSink = DyingSink  # type: ignore[misc]
+    frazil.spark.changes.job.ChangeSink = DyingSink  # type: ignore[misc]
     frazil.spark.datasource.FrazilDataSource = DyingSource  # type: ignore[misc]
     spark = (
         SparkSession.builder.master("local[2,3]")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.checked import CHECKS
+from frazil.arguments.checked import CHECKS
 
 
 class Odd:

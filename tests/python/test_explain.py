@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
+from frazil.display.picture import Cell, merged
 from frazil.explain import Explain
-from frazil.picture import Cell, merged
 
 
 def stage(name: str, unit: str, considered: int, kept: int, kept_bytes: int, time: float, why: str) -> dict[str, Any]:

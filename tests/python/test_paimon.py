@@ -476,7 +476,7 @@ def test_spark_reads_them(spark: Any, orders: fz.Table, accounts: fz.Table) -> N
 
 @pytest.mark.spark
 def test_spark_says_what_it_does_not_do(spark: Any, orders: fz.Table, tmp_path: Path) -> None:
-    with pytest.raises(fz.UnsupportedError, match="Iceberg's tables only"):
+    with pytest.raises(fz.UnsupportedError, match="only plan scans of Apache Iceberg's tables"):
         fz.spark.read(spark, orders, planning="executors")
     with pytest.raises(Exception, match="has no option 'scan"):
         spark.read.format("frazil").option("scan.snapshot-id", 1).load(str(DATA / "orders"))

@@ -226,7 +226,7 @@ def test_merge_that_deletes_or_inserts(table: fz.Table) -> None:
     assert table.snapshot is not None
     counts = [table.snapshot.summary[f"frazil.rows-{what}"] for what in ("updated", "deleted", "inserted")]
     assert counts == ["0", "10", "10"]
-    with pytest.raises(fz.InvalidInputError, match="something to do"):
+    with pytest.raises(fz.InvalidInputError, match="merge does nothing"):
         table.merge(rows(0, 1), on=["id"])
 
 

@@ -14,8 +14,9 @@ from pyspark.sql.datasource import DataSourceReader
 import frazil as fz
 from conftest import event_rows
 from frazil import _core
-from frazil.spark import FrazilDataSource, lanes
-from frazil.spark.write import FrazilWriter
+from frazil.spark import FrazilDataSource
+from frazil.spark.lanes import arrow as lanes
+from frazil.spark.writing.writer import FrazilWriter
 
 pytestmark = pytest.mark.spark
 
@@ -220,7 +221,7 @@ def test_read_versions(spark, events: fz.Table) -> None:
         ({"split-size": "x"}, "must be an integer"),
         ({"filter": "nope = 1"}, "nope"),
         ({"columns": "nope"}, "nope"),
-        ({"as-of-timestamp": "yesterday"}, "is no timestamp"),
+        ({"as-of-timestamp": "yesterday"}, "is not a timestamp"),
         ({"max-plan-bytes": "1"}, "more than the limit of 1"),
         ({"plan-cache-bytes": "few"}, "not a number of bytes"),
     ],

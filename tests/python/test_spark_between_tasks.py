@@ -13,7 +13,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from frazil.spark import between_tasks, lanes, remote
+from frazil.spark.lanes import arrow as lanes
+from frazil.spark.workers import between_tasks, remote
 
 OF_SPARK = ("pyspark.zip", "py4j-0.10.9.9-src.zip", "spark-core_2.13-4.1.4.jar")
 

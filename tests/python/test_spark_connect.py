@@ -22,14 +22,14 @@ import sys
 import pyspark
 from pyspark.sql import SparkSession
 import frazil as fz
-import frazil.spark.lanes
+import frazil.spark.lanes.arrow
 import frazil.spark.query
 from pyspark.sql import functions as fz_f
 
 events, copy, deleted, folder, plain = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 assert type(spark).__module__.startswith("pyspark.sql.connect")
-frazil.spark.lanes.MANY_SPLITS = 1  # which there are no broadcasts for
+frazil.spark.lanes.arrow.MANY_SPLITS = 1  # which there are no broadcasts for
 df = fz.spark.read(spark, events, filter="id >= 50", select=["id", "country", "payload.a"])
 assert df.columns == ["id", "country", "payload"]
 assert df.count() == 150
@@ -113,7 +113,7 @@ UPKEEP = """
 import os, pathlib, sys
 from pyspark.sql import SparkSession
 import frazil as fz
-import frazil.spark.parts
+import frazil.spark.jobs.parts
 
 place, folder = sys.argv[1:]
 spark = SparkSession.builder.remote("local[2, 4]").config("spark.ui.enabled", "false").getOrCreate()
@@ -121,7 +121,7 @@ assert type(spark).__module__.startswith("pyspark.sql.connect")
 table = fz.open_table(place)
 on_disk = lambda: {p for p in pathlib.Path(place).rglob("*.parquet") if "data" in p.parts}
 content = lambda: table.scan(select=["id", "country", "payload"]).to_arrow().sort_by("id").to_pylist()
-before, rows, real = on_disk(), content(), frazil.spark.parts.DoParts
+before, rows, real = on_disk(), content(), frazil.spark.jobs.parts.DoParts
 
 
 class DiesOnce:
@@ -131,13 +131,13 @@ class DiesOnce:
 
     def __reduce__(self):
         die = "__import__('os').path.exists(marker) or (open(marker, 'x').close(), __import__('os')._exit(9))"
-        real = "__import__('frazil.spark.parts', fromlist=['DoParts']).DoParts(*arguments)"
+        real = "__import__('frazil.spark.jobs.parts', fromlist=['DoParts']).DoParts(*arguments)"
         return eval, (f"lambda batches: (b for b in {real}(batches) if {die})", self.arguments)
 
 
-frazil.spark.parts.DoParts = DiesOnce
+frazil.spark.jobs.parts.DoParts = DiesOnce
 done = table.maintain.compact("sort", sort_by=["id"], rewrite_all=True, spark=spark)
-frazil.spark.parts.DoParts = real
+frazil.spark.jobs.parts.DoParts = real
 assert os.path.exists(folder + "/died")
 assert (done.groups, done.commits, done.added_files, done.failed) == (3, 1, 3, []), done
 assert content() == rows

@@ -11,8 +11,8 @@ import pytest
 import frazil as fz
 from frazil import interop
 from frazil.exceptions import InternalError
-from frazil.spark import native
-from frazil.spark.places import read_placed
+from frazil.spark.lanes import assignment, deleted_rows
+from frazil.spark.reading.places import read_placed
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,7 @@ def lanes(spark, table: fz.Table) -> set[tuple[str, str | None]]:
 @pytest.fixture(autouse=True)
 def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files with deletes go to Spark's reader."""
-    monkeypatch.setattr(native, "_MOST_DELETES", {"auto": 1_000, "native": 1_000})
+    monkeypatch.setattr(assignment, "_MOST_DELETES", {"auto": 1_000, "native": 1_000})
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -81,7 +81,7 @@ def test_files_whose_paths_are_spelt_alike_are_read_by_frazil(spark, catalog: fz
     """`a b` in the spelling of a URI is the name of the other file."""
     table = added(catalog, "alike", tmp_path, "a b.parquet", "a%20b.parquet", "c.parquet")
     table.delete("id in (1, 2, 70, 1003, 1071, 2005)")
-    assert lanes(spark, table) == {("A", "Spark may spell its path as that of another file"), ("ND", None)}
+    assert lanes(spark, table) == {("A", "Spark may spell its path like that of another file"), ("ND", None)}
     expected = [i for n in range(3) for i in range(1000 * n, 1000 * n + 100) if i not in (1, 2, 70, 1003, 1071, 2005)]
     assert ids(fz.spark.read(spark, table)) == expected
     placed = read_placed(spark, table, "id >= 0", ["id"])
@@ -134,14 +134,23 @@ def test_a_number_for_two_files_is_found_out(spark, catalog: fz.Catalog, monkeyp
     table = make(catalog, "guarded").append(numbers(0, 10)).append(numbers(10, 10))
     table.delete("id in (3, 13)")
     monkeypatch.setattr(
-        native, "_renumbered", lambda deleted, _: pa.table({native._WORD: [7, 7], native._MASK: [1, 2]})
+        deleted_rows,
+        "_renumbered",
+        lambda deleted, _: pa.table({deleted_rows._WORD: [7, 7], deleted_rows._MASK: [1, 2]}),
     )
-    with pytest.raises(InternalError, match="under one number"):
+    with pytest.raises(InternalError, match="the same number"):
         fz.spark.read(spark, table)
 
 
 def test_names_of_our_own_columns(spark, catalog: fz.Catalog) -> None:
-    for name in (native._FILE, native._PATH, native._POSITION, native._WORD, native._BIT, native._MASK):
+    for name in (
+        deleted_rows._FILE,
+        deleted_rows._PATH,
+        deleted_rows._POSITION,
+        deleted_rows._WORD,
+        deleted_rows._BIT,
+        deleted_rows._MASK,
+    ):
         assert name.startswith("__frazil_")
     rows = pa.table({"id": pa.array(range(10), pa.int64()), "__Frazil_word": pa.array(range(10), pa.int64())})
     table = catalog.create_table("db.own", rows.schema, properties=MERGE_ON_READ).append(rows)
@@ -156,7 +165,7 @@ def test_words_are_as_the_core_packs_them(catalog: fz.Catalog) -> None:
     table = make(catalog, "packed", 3).append(numbers(0, 200)).append(numbers(200, 200))
     table.delete("id in (63, 64, 327)")
     deleted = interop.table_of(table.scan()._core.hand_over(["file"], {}, 10, 10)[2]).to_pydict()
-    bits = native._WORD_BITS
+    bits = deleted_rows._WORD_BITS
     found = [
         (word >> bits, word & ((1 << bits) - 1), mask)
         for word, mask in zip(deleted["word"], deleted["mask"], strict=True)

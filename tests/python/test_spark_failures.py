@@ -19,8 +19,8 @@ import pytest
 
 import frazil as fz
 from conftest import NIGHTLY
-from frazil.spark.changes import PLACES, ChangeJob, ChangeWriter
-from frazil.spark.jobs import Job
+from frazil.spark.changes.job import PLACES, ChangeJob, ChangeWriter
+from frazil.spark.jobs.job import Job
 
 pytestmark = pytest.mark.spark
 
@@ -171,7 +171,7 @@ def test_two_attempts_of_one_task(catalog: fz.Catalog) -> None:
     """Speculation: both write, one counts."""
     table = created(catalog, "upsert")
     change = {"change": "merge", "on": ["id"], "update": True, "delete": None, "insert": True, "delete-missing": None}
-    job = ChangeJob(table, json.dumps(change), "id >= 20", Job(id=JOB), columns=tuple(SCHEMA.names))
+    job = ChangeJob(table, change, "id >= 20", Job(id=JOB), columns=tuple(SCHEMA.names))
     where = table.scan("id >= 20", select=["id", "_file", "_pos"]).to_arrow()
     source = rows(20, 40).set_column(2, "x", pa.array([-1.0] * 20))
     matched = source.join(where, "id", join_type="left outer").combine_chunks()
@@ -189,8 +189,8 @@ def test_two_attempts_of_one_task(catalog: fz.Catalog) -> None:
 
 def test_both_attempts_of_one_task_never_count(catalog: fz.Catalog) -> None:
     table = created(catalog, "delete")
-    change = json.dumps({"change": "delete", "where": "x >= 10"})
-    _, parts = table._core.change_files(change, None)
+    change = {"change": "delete", "where": "x >= 10"}
+    _, parts = table._core.change_files(json.dumps(change), None)
     job = ChangeJob(table, change, "x >= 10", Job(id=JOB))
     payload = pa.record_batch({"split": [pickle.dumps([path for path, _ in parts])]})
     attempts = [ChangeWriter(job).write(iter([payload])) for _ in range(2)]

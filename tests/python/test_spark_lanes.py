@@ -23,8 +23,10 @@ from pyspark.sql import types as st
 
 import frazil as fz
 from conftest import event_rows
-from frazil.spark import lanes, native, remote
-from frazil.spark.planning import PlanOnExecutors
+from frazil.spark.lanes import arrow as lanes
+from frazil.spark.lanes import assignment, native, spark_paths
+from frazil.spark.planning.executors import PlanOnExecutors
+from frazil.spark.workers import remote
 
 pytestmark = pytest.mark.spark
 
@@ -280,15 +282,15 @@ def test_a_table_that_moved(spark, events: fz.Table, tmp_path: Path) -> None:
 
 
 def test_places_that_spark_is_not_said_to_read(spark, events: fz.Table) -> None:
-    spark.conf.set(native.SCHEMES, "hdfs, s3=s3a")
+    spark.conf.set(spark_paths.SCHEMES, "hdfs, s3=s3a")
     try:
         assert "'file:'" in str(lane_of(spark, events))
         assert fz.spark.read(spark, events).count() == 200
-        assert native._for_spark(native.schemes_of(spark), "s3://b/k") == "s3a://b/k"
+        assert spark_paths.for_spark(spark_paths.schemes_of(spark), "s3://b/k") == "s3a://b/k"
     finally:
-        spark.conf.unset(native.SCHEMES)
-    assert native._for_spark({}, "/a/b c") == "file:/a/b c"
-    assert native._for_spark({}, "file:///a") == "file:/a"
+        spark.conf.unset(spark_paths.SCHEMES)
+    assert spark_paths.for_spark({}, "/a/b c") == "file:/a/b c"
+    assert spark_paths.for_spark({}, "file:///a") == "file:/a"
 
 
 # ---------------------------------------------------------------- values
@@ -466,7 +468,7 @@ def test_deleted_rows_are_left_out_by_a_join(spark, catalog: fz.Catalog, version
     t.delete("id between 100 and 120")
     assert lane_of(spark, t) == [("A", "it has deletes"), ("N", None)]
     same(spark, t.scan(), "AN")
-    monkeypatch.setattr(native, "_MOST_DELETES", {"auto": 4_000_000, "native": 4_000_000})
+    monkeypatch.setattr(assignment, "_MOST_DELETES", {"auto": 4_000_000, "native": 4_000_000})
     assert {lane for lane, _ in lane_of(spark, t)} == {"N", "ND"}
     for where in (None, "id < 110", "country = 'NO'", "score > 140", "payload.a = 101", "id = 5"):
         same(spark, t.scan(), None, where)
@@ -478,10 +480,10 @@ def test_deleted_rows_are_left_out_by_a_join(spark, catalog: fz.Catalog, version
     assert "LeftOuter" in text
     assert "PushedFilters: [IsNotNull(id), GreaterThan(id,3)]" in text
     assert "country" not in text.split("ReadSchema")[1]
-    monkeypatch.setattr(native, "_FILES_PER_SCAN", 2)
+    monkeypatch.setattr(assignment, "_FILES_PER_SCAN", 2)
     same(spark, t.scan(), None)
     assert explained(fz.spark.read(spark, t)).count("LeftOuter") > 2
-    monkeypatch.setattr(native, "_MOST_BRANCHES", 3)
+    monkeypatch.setattr(assignment, "_MOST_BRANCHES", 3)
     same(spark, t.scan(), None)
     assert explained(fz.spark.read(spark, t)).count("LeftOuter") <= 3
     assert "too many" in str(lane_of(spark, t))
@@ -491,14 +493,14 @@ def test_deletes_that_are_too_many_or_by_key(spark, catalog: fz.Catalog) -> None
     rows = event_rows(0, 100)
     t = make(catalog, "keys", rows).append(rows)
     t.delete("id < 50")
-    spark.conf.set(native.MAX_DELETES, "49")
+    spark.conf.set(assignment.MAX_DELETES, "49")
     try:
         assert lane_of(spark, t) == [("A", "there are more than 49 deleted rows")]
         same(spark, t.scan(), "A")
-        spark.conf.set(native.MAX_DELETES, "50")
+        spark.conf.set(assignment.MAX_DELETES, "50")
         same(spark, t.scan(), "ND")
     finally:
-        spark.conf.unset(native.MAX_DELETES)
+        spark.conf.unset(assignment.MAX_DELETES)
     same(spark, t.scan(), "A")
     assert lane_of(spark, t, engine="native") == [("ND", None)]
     message = t.writer().delete_keys(pa.table({"id": pa.array([60, 61], pa.int64())}), on=["id"])
@@ -513,7 +515,7 @@ def test_paths_with_odd_characters_and_deletes(spark, catalog: fz.Catalog, monke
     rows = pa.table({"k": [n for n in names for _ in range(4)], "id": pa.array(range(32), pa.int64())})
     t = make(catalog, "odd_paths", rows, partition_by=["k"]).append(rows)
     t.delete("id in (1, 5, 9, 13, 17, 21, 25, 29)")
-    monkeypatch.setattr(native, "_MOST_DELETES", {"auto": 100, "native": 100})
+    monkeypatch.setattr(assignment, "_MOST_DELETES", {"auto": 100, "native": 100})
     same(spark, t.scan(), "ND")
     assert fz.spark.read(spark, t, engine="native").count() == 24
 
@@ -523,9 +525,9 @@ def test_a_file_without_number_stops_the_query(spark, catalog: fz.Catalog, monke
     t = make(catalog, "lost", rows).append(rows)
     t.delete("id = 3")
     # Spark opens this, and spells it with one slash.
-    spelt = native._for_spark
-    monkeypatch.setattr(native, "spellings", lambda *args: [spelt(*args).replace("file:/", "file:///", 1)])
-    with pytest.raises(Exception, match="gave this file no number"):
+    spelt = spark_paths.for_spark
+    monkeypatch.setattr(assignment, "spellings", lambda *args: [spelt(*args).replace("file:/", "file:///", 1)])
+    with pytest.raises(Exception, match="this file has no number"):
         fz.spark.read(spark, t, engine="native").collect()
 
 
@@ -569,14 +571,16 @@ def test_engines(spark, events: fz.Table) -> None:
     assert "asked for" in str(fz.spark.explain(spark, events, engine="arrow"))
     assert str(fz.spark.explain(spark, events, filter="id < 0")) == "no files"
     assert events.scan().limit(7).to_spark(spark, engine="native").count() == 7
-    spark.conf.set(native.MAX_FILES, "9")
+    spark.conf.set(assignment.MAX_FILES, "9")
     try:
         assert lane_of(spark, events) == [("A", "there are 10 files, more than 9")]
         same(spark, events.scan(), "A", "id < 7")
-        with pytest.raises(fz.UnsupportedError, match="can't read 10 of the scan's files as Frazil does: there are 10"):
+        with pytest.raises(
+            fz.UnsupportedError, match="can't read 10 of the scan's files in the same way as Frazil: there are 10"
+        ):
             fz.spark.read(spark, events, engine="native")
     finally:
-        spark.conf.unset(native.MAX_FILES)
+        spark.conf.unset(assignment.MAX_FILES)
 
 
 def test_sizes_are_not_underestimated(spark, catalog: fz.Catalog, events: fz.Table) -> None:

@@ -19,7 +19,7 @@ import frazil as fz
 import test_maintain
 from conftest import event_rows
 from frazil.maintain import Compacted, Maintain, RewrittenDeletes
-from frazil.spark.parts import PartRows, PartsJob
+from frazil.spark.jobs.parts import PartRows, PartsJob
 
 pytestmark = pytest.mark.spark
 
@@ -185,7 +185,7 @@ class Dying:
         self._arguments = arguments
 
     def __reduce__(self) -> Any:
-        real = "__import__('frazil.spark.parts', fromlist=['DoParts']).DoParts(*arguments)"
+        real = "__import__('frazil.spark.jobs.parts', fromlist=['DoParts']).DoParts(*arguments)"
         dies = f"lambda batches: (b for b in {real}(batches) if __import__('os')._exit(9))"
         return eval, (dies, {"arguments": self._arguments})
 
@@ -193,7 +193,7 @@ class Dying:
 def test_workers_that_die_leave_nothing_behind(spark, catalog: fz.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     table = many_files(catalog, "t", "3", partition_by=["country"])
     files = on_disk(table)
-    monkeypatch.setattr("frazil.spark.parts.DoParts", Dying)
+    monkeypatch.setattr("frazil.spark.jobs.parts.DoParts", Dying)
     with pytest.raises(fz.StoreError, match="Spark's executors could not finish"):
         table.maintain.compact(rewrite_all=True, spark=spark)
     assert on_disk(table) == files

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import frazil as fz
-from frazil.spark import native_write
-from frazil.spark.native import changed_setting
+from frazil.spark.settings import changed_setting
+from frazil.spark.writing import native as native_write
 
 pytestmark = pytest.mark.spark
 
@@ -164,7 +164,7 @@ def test_operations(spark, catalog: fz.Catalog) -> None:
 def reason(df, table: fz.Table) -> str:
     lane = fz.spark.explain_write(df, table)
     assert lane.engine == "arrow"
-    with pytest.raises(fz.UnsupportedError, match="would not write the files as Iceberg's do"):
+    with pytest.raises(fz.UnsupportedError, match="would not write files like those of Iceberg's writers"):
         fz.spark.append(df, table, engine="native")
     assert "Frazil's writer" in str(lane)
     return lane.reason or ""

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as f
 
 from frazil._core import xxh64
-from frazil.spark.path_numbers import BITS, SEED, PathNumbers
+from frazil.spark.lanes.path_numbers import BITS, SEED, PathNumbers
 
 pytestmark = pytest.mark.spark
 
@@ -54,5 +54,5 @@ def test_paths_whose_first_bits_agree_are_told_apart_by_others() -> None:
 def test_a_path_of_no_file_stops_the_query(spark) -> None:
     numbers = PathNumbers(["file:/a", "file:/b"])
     number = numbers.checked(numbers.of("'file:/c'"), "'file:/c'")
-    with pytest.raises(Exception, match="Frazil gave this file no number: file:/c"):
+    with pytest.raises(Exception, match="this file has no number: file:/c"):
         spark.range(1).selectExpr(number).collect()

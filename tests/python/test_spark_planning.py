@@ -12,8 +12,8 @@ import pytest
 import frazil as fz
 from conftest import event_rows
 from frazil.scan import PlanPart
-from frazil.spark.kept_plans import CACHE_BYTES_CONF
-from frazil.spark.planning import DRIVER_MAX_BYTES, PART_BYTES_CONF
+from frazil.spark.planning.executors import DRIVER_MAX_BYTES, PART_BYTES_CONF
+from frazil.spark.planning.kept_plans import CACHE_BYTES_CONF
 
 pytestmark = pytest.mark.spark
 
@@ -210,7 +210,7 @@ def test_tasks_can_be_chosen_and_kept(spark, small_parts, many: fz.Table, tmp_pa
     tasks.write.parquet(str(tmp_path / "tasks"))
     assert fz.spark.read_tasks(spark.read.parquet(str(tmp_path / "tasks"))).count() == 120
     for other in (tasks.drop("split"), tasks.selectExpr("concat(split, x'') as split"), spark.range(1)):
-        with pytest.raises(fz.InvalidInputError, match=r"no tasks of frazil\.spark\.plan"):
+        with pytest.raises(fz.InvalidInputError, match=r"does not have tasks of frazil\.spark\.plan"):
             fz.spark.read_tasks(other)
 
 

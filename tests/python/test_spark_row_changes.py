@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import random
@@ -18,10 +19,12 @@ from pyspark.sql import functions as f
 
 import frazil as fz
 from conftest import sequences
-from frazil.spark import changes, merging, row_changes
-from frazil.spark.changes import ChangeJob, ChangeWriter
-from frazil.spark.jobs import Job
-from frazil.spark.places import read_placed
+from frazil.spark import row_changes
+from frazil.spark.changes import job as changes
+from frazil.spark.changes import merging
+from frazil.spark.changes.job import ChangeJob, ChangeWriter
+from frazil.spark.jobs.job import Job
+from frazil.spark.reading.places import read_placed
 
 pytestmark = pytest.mark.spark
 
@@ -217,7 +220,7 @@ def test_branches_and_jobs(spark, executors, table: fz.Table) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda s, df, t: fz.spark.merge(df, t, ["id"]), "something to do"),
+        (lambda s, df, t: fz.spark.merge(df, t, ["id"]), "merge does nothing"),
         (lambda s, df, t: fz.spark.upsert(df, t, ["nobody"]), "no such column"),
         (lambda s, df, t: fz.spark.upsert(df, t), "identifier fields"),
         (lambda s, df, t: fz.spark.upsert(df.drop("id"), t, ["id"]), "no such column"),
@@ -285,7 +288,7 @@ def test_parts_are_committed_as_one_change(table: fz.Table) -> None:
     core = table._core
     whole, files = core.change_files(change, None)
     assert (len(files), whole.files) == (3, [])
-    job = ChangeJob(table, change, "id < 20", Job(id="x"), whole)
+    job = ChangeJob(table, json.loads(change), "id < 20", Job(id="x"), whole)
     payloads = [pa.record_batch({"split": [pickle.dumps([path])]}) for path, _ in files]
     parts = [pickle.loads(pickle.dumps(ChangeWriter(job).write(iter([p])))) for p in payloads]
     messages = [message for part in parts for message in part.messages]

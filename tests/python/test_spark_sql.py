@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 import frazil as fz
 from frazil.spark import functions as ff
 from frazil.spark import query as planned_twice
-from frazil.spark.explained import pushed_of, string_literals
+from frazil.spark.reading.pushed_filters import pushed_of, string_literals
 
 pytestmark = pytest.mark.spark
 

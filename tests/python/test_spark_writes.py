@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 import frazil as fz
-from frazil.spark.write import FrazilWriter, WriteJob
+from frazil.spark.writing.job import WriteJob
+from frazil.spark.writing.writer import FrazilWriter
 
 pytestmark = pytest.mark.spark
 
@@ -132,7 +133,7 @@ def test_sparks_own_words(spark, table: fz.Table) -> None:
     [
         ({"overwrite-mode": "both"}, "overwrite", "static or dynamic"),
         ({"overwrite-mode": "static"}, "append", "mode\\('overwrite'\\)"),
-        ({"overwrite-mode": "dynamic", "replace-where": "id = 1"}, "overwrite", "either partitions or a filter"),
+        ({"overwrite-mode": "dynamic", "replace-where": "id = 1"}, "overwrite", "partitions and a filter"),
         ({"filter": "id = 1"}, "overwrite", "there is no option 'filter'"),
         ({"replace-where": "nobody = 1"}, "overwrite", "nobody"),
     ],
@@ -229,7 +230,7 @@ def test_distribution(spark, catalog: fz.Catalog, mode: str) -> None:
 
 
 def test_no_such_distribution(spark, table: fz.Table) -> None:
-    with pytest.raises(fz.InvalidInputError, match="'some' is no distribution"):
+    with pytest.raises(fz.InvalidInputError, match="'some' is not a distribution"):
         fz.spark.append(frame(spark, 0, 1), table, distribution="some")
 
 
@@ -242,7 +243,7 @@ def test_commit_overwrite_comes_once(table: fz.Table) -> None:
     assert table.metadata_location == before
     with pytest.raises(fz.InvalidInputError, match="committed before"):
         table.append(rows(110, 111)).commit([message, table.writer(1).write(rows(111, 112))])
-    with pytest.raises(fz.InvalidInputError, match="either partitions or a filter"):
+    with pytest.raises(fz.InvalidInputError, match="partitions and a filter"):
         table.commit_overwrite([], "id = 1", partitions=True)
 
 

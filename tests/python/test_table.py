@@ -253,7 +253,7 @@ def test_schema(events: fz.Table) -> None:
     assert arrow.names == schema.names
     assert arrow.field("ts").type == pa.timestamp("us", tz="UTC")
     assert fz.Schema(pa.schema(schema)).names == schema.names
-    with pytest.raises(fz.InvalidInputError, match="no schema"):
+    with pytest.raises(fz.InvalidInputError, match="not a schema"):
         fz.Schema({"id": "long"})
 
 

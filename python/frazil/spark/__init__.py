@@ -1,18 +1,18 @@
-"""In and out of PySpark (4.0 to 4.3, classic and Connect), without a jar.
+"""Reads and writes tables with PySpark (4.0 to 4.3, classic and Connect), without a jar.
 
     import frazil as fz
 
     df = fz.spark.read(spark, "/warehouse/db/events", filter="country = 'NO'", select=["id", "ts"])
     fz.spark.append(df, "/warehouse/db/events_no")
 
-    spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own words
+    spark.read.format("frazil").load("/warehouse/db/events")            # the same by Spark's own API
     df.write.format("frazil").mode("append").save("/warehouse/db/events_no")
 
-`read` plans once on the driver, or has executors plan (`planning=`). Spark's own Parquet reader reads the files that
-it reads as Frazil does; of the others executors read splits with Frazil's reader and hand Arrow batches to Spark.
-`explain` says which and why, `sql` reads what a query needs, `functions` has Iceberg's transforms. `plan` gives the
-tasks themselves, `read_tasks` their rows. The format `frazil` registers itself where Frazil is installed (package
-`pyspark_frazil`); `register` does so by hand. Executors need Frazil installed.
+`read` plans once on the driver, or lets executors plan (`planning=`). Spark's own Parquet reader reads the files that
+it reads in the same way as Frazil. Executors read the other files with Frazil's reader and give Arrow batches to Spark.
+`explain` says which files go which way, and why. `sql` reads only what a query needs. `functions` has Iceberg's
+transforms. `plan` returns the tasks themselves, and `read_tasks` their rows. The format `frazil` registers itself where
+Frazil is installed (package `pyspark_frazil`); `register` does it explicitly. Executors need Frazil installed.
 """
 
 try:
@@ -25,14 +25,14 @@ import inspect
 from frazil.spark import functions
 from frazil.spark.checked import checked
 from frazil.spark.datasource import FrazilDataSource, register
-from frazil.spark.native_write import WriteLane
-from frazil.spark.planning import plan, read_tasks
+from frazil.spark.planning.executors import plan, read_tasks
 from frazil.spark.query import sql
 from frazil.spark.read import Lanes, explain, read, read_scan
 from frazil.spark.row_changes import delete, merge, update, upsert
 from frazil.spark.streaming import write_stream
 from frazil.spark.types import spark_schema
 from frazil.spark.write import append, explain_write, overwrite, overwrite_partitions
+from frazil.spark.writing.native import WriteLane
 
 __all__ = [
     "FrazilDataSource",
@@ -58,7 +58,7 @@ __all__ = [
     "write_stream",
 ]
 
-# What is wrong with arguments is said before anything is done.
+# Wrong arguments are refused before anything is done.
 for _name in __all__:
     _function = globals()[_name]
     if inspect.isfunction(_function):

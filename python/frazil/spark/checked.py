@@ -1,4 +1,4 @@
-"""What the functions of `frazil.spark` take, checked before anything is done: see `frazil.checked`."""
+"""Checks of the arguments of the functions in `frazil.spark`: see `frazil.arguments.checked`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame
 
 from frazil import arguments
-from frazil.checked import CHECKS, checked_call
+from frazil.arguments.checked import CHECKS, checked_call
 from frazil.exceptions import InvalidInputError
 from frazil.scan import Scan
 from frazil.schema import Schema
@@ -20,18 +20,18 @@ __all__ = ["SPARK_CHECKS", "checked"]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _frame(what: str, value: Any) -> Any:
+def _frame(argument: str, value: Any) -> Any:
     if isinstance(value, DataFrame) or type(value).__module__.startswith("pyspark.sql.connect."):
         return value
-    hint = "Make one of it: spark.createDataFrame(...)"
-    raise InvalidInputError(f"{what} must be a Spark DataFrame, not {arguments.shown(value)}", hint=hint)
+    hint = "Make one with spark.createDataFrame(...)"
+    raise InvalidInputError(f"{argument} must be a Spark DataFrame, not {arguments.shown(value)}", hint=hint)
 
 
-def _one_of(kinds: tuple[type, ...], said: str) -> Callable[[str, Any], Any]:
-    def check(what: str, value: Any) -> Any:
+def _one_of(kinds: tuple[type, ...], kind: str) -> Callable[[str, Any], Any]:
+    def check(argument: str, value: Any) -> Any:
         if isinstance(value, kinds):
-            return arguments.path(what, value) if isinstance(value, (str, os.PathLike)) else value
-        raise InvalidInputError(f"{what} must be {said}, not {arguments.shown(value)}")
+            return arguments.path(argument, value) if isinstance(value, (str, os.PathLike)) else value
+        raise InvalidInputError(f"{argument} must be {kind}, not {arguments.shown(value)}")
 
     return check
 
@@ -40,10 +40,12 @@ _PATHS = (str, os.PathLike)
 _table_or_scan = _one_of((Table, Scan, *_PATHS), "a table, a scan or a location")
 
 
-def _tables(what: str, value: Any) -> Any:
+def _tables(argument: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise InvalidInputError(f"{what} must be a dictionary of names and tables, not {arguments.shown(value)}")
-    return {arguments.text(what, name): _table_or_scan(f"{what}[{name!r}]", table) for name, table in value.items()}
+        raise InvalidInputError(f"{argument} must be a dictionary of names and tables, not {arguments.shown(value)}")
+    return {
+        arguments.text(argument, name): _table_or_scan(f"{argument}[{name!r}]", table) for name, table in value.items()
+    }
 
 
 SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
@@ -56,7 +58,7 @@ SPARK_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "Table | Scan | str | os.PathLike[str]": _table_or_scan,
     "Mapping[str, Table | Scan | str | os.PathLike[str]]": _tables,
 }
-"""By the text of the annotation, as `frazil.checked.CHECKS`."""
+"""Checks by the text of the annotation, as `frazil.arguments.checked.CHECKS`."""
 
 
 def checked(function: _Function) -> _Function:

@@ -1,19 +1,18 @@
-"""Iceberg's partition transforms as functions of Spark columns, equal to `system.bucket` and so on of its connector.
+"""Iceberg's partition transforms as functions of Spark columns. They equal `system.bucket` and others of its connector.
 
     from frazil.spark import functions as ff
 
     df.repartition(ff.bucket(16, "user_id"), ff.days("ts"))
 
-Frazil's kernels compute them in Spark's Python workers, on Arrow columns. PySpark 4.0 has functions of pandas columns
-only, so there values travel as text, which is slow. Null stays null. The Spark session's time zone does not matter:
-instants are in UTC.
+Frazil computes them in Spark's Python workers, on Arrow columns. PySpark 4.0 only has functions of pandas columns, so
+values travel as text there, which is slow. Null stays null. The time zone of the Spark session has no effect: instants
+are in UTC.
 """
 
 from __future__ import annotations
 
 import base64
 import datetime as dt
-import json
 import warnings
 from collections.abc import Callable
 from decimal import Decimal
@@ -26,49 +25,50 @@ from pyspark.sql import types as st
 
 from frazil import transforms
 from frazil.exceptions import InvalidInputError
-from frazil.spark.remote import on_executors_each
+from frazil.spark import wire
+from frazil.spark.workers.remote import on_executors_each
 
 __all__ = ["bucket", "days", "hours", "months", "truncate", "years"]
 
 
 def bucket(buckets: int, column: str | Column) -> Column:
-    """The bucket of each value, from 0 to `buckets - 1`. int.
+    """The bucket of each value, from 0 to `buckets - 1`, as int.
 
     Args:
-        buckets: How many there are.
-        column: Integers, decimals, dates, timestamps, strings or binary; other types fail when Spark runs the query.
+        buckets: The number of buckets.
+        column: Integers, decimals, dates, timestamps, strings or binary. Other types fail when Spark runs the query.
     """
     return _apply(Transform("bucket", transforms._parameter("buckets", buckets)), column, "int")
 
 
 def truncate(width: int, column: str | Column, type: str | st.DataType = "string") -> Column:
-    """Each value cut to a width: numbers down to a multiple of it, strings to characters, binary to bytes.
+    """Each value cut to a width: numbers to a multiple of it, strings to characters, binary to bytes.
 
     Args:
         width: The width.
         column: Integers, decimals, strings or binary.
-        type: The column's type. Spark wants to know it of a function before it looks at the column.
+        type: The column's type. Spark needs it before it looks at the column.
     """
     return _apply(Transform("truncate", transforms._parameter("width", width)), column, type)
 
 
 def years(column: str | Column) -> Column:
-    """Years from 1970 of dates and timestamps. int."""
+    """Years since 1970 of dates and timestamps, as int."""
     return _apply(Transform("year"), column, "int")
 
 
 def months(column: str | Column) -> Column:
-    """Months from 1970-01 of dates and timestamps. int."""
+    """Months since 1970-01 of dates and timestamps, as int."""
     return _apply(Transform("month"), column, "int")
 
 
 def days(column: str | Column) -> Column:
-    """The day of dates and timestamps. date."""
+    """The day of dates and timestamps, as date."""
     return _apply(Transform("day"), column, "date")
 
 
 def hours(column: str | Column) -> Column:
-    """Hours from 1970-01-01T00 of timestamps. int."""
+    """Hours since 1970-01-01T00 of timestamps, as int."""
     return _apply(Transform("hour"), column, "int")
 
 
@@ -95,16 +95,16 @@ class Transform:
 
 
 class TransformTexts:
-    """Runs on executors: the same of values that come as JSON, with Spark's name of their type."""
+    """Runs on executors: the same for values that come as JSON, with Spark's name of their type."""
 
     def __init__(self, transform: Transform) -> None:
         self._transform = transform
 
     def __call__(self, texts: Any, types: Any) -> Any:
-        """The transformed values. pandas, which Spark gives here, has no integers that may be null, nor all times."""
+        """The transformed values. The pandas series that Spark passes has no nullable integers and lacks some times."""
         import pandas as pd
 
-        parsed = [json.loads(text, parse_float=Decimal).get("v") for text in texts]
+        parsed = [wire.decimal_value(text) for text in texts]
         array = _array_of(parsed, types.iloc[0]) if parsed else pa.array([], pa.int32())
         return pd.Series(self._transform(array).to_pylist(), dtype=object)
 
@@ -150,7 +150,7 @@ _JSON = {
 
 def _apply(transform: Transform, column: str | Column, type: str | st.DataType) -> Column:
     column = f.col(column) if isinstance(column, str) else column
-    # Spark asks for type hints, of which a function of any type has none.
+    # Spark asks for type hints, but a function of any type has no hints.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return _udf(transform, type)(column)

@@ -1,11 +1,10 @@
-"""The upkeep of tables by Spark's executors: `table.maintain.compact(spark=spark)` and its like.
+"""Maintenance of tables by Spark's executors: `table.maintain.compact(spark=spark)` and others.
 
-The driver plans and commits; executors read and write. Arguments and results are those of the verbs without Spark.
+The driver plans and commits; executors read and write. Arguments and results are those of the methods without Spark.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -14,14 +13,15 @@ from pyspark.sql import SparkSession
 from frazil import _core
 from frazil.exceptions import FrazilError
 from frazil.maintain import Compacted, OrphanFiles, RewrittenDeletes
-from frazil.spark.jobs import unless_committed
-from frazil.spark.parts import PartRows, PartsJob, spark_failures
+from frazil.requests.maintenance import perform, read_answer
+from frazil.spark.jobs.job import unless_committed
+from frazil.spark.jobs.parts import PartRows, PartsJob, spark_failures
 
 __all__ = ["compact", "remove_orphan_files", "rewrite_position_deletes"]
 
-# Arguments of a compaction that executors need, too.
+# Arguments of a compaction that executors need too.
 _ORDER = ("strategy", "sort_by", "zorder_by", "zorder_max_output_size", "zorder_var_length_contribution")
-# So many folders or manifests to a part.
+# The number of folders or manifests in one part.
 _FOLDERS, _MANIFESTS = 8, 16
 _COMMIT = ("branch", "snapshot_properties")
 
@@ -29,13 +29,12 @@ _Result = TypeVar("_Result")
 
 
 def compact(spark: SparkSession, table: _core.Table, options: Mapping[str, Any]) -> tuple[_core.Table, Compacted]:
-    """Compacts an Iceberg table by the arguments of the core's `compact`; gives the table at its new version too.
+    """Compacts an Iceberg table, with the arguments of the core's `compact`. Also returns the table's new version.
 
     Raises:
-        FrazilError: As `Maintain.compact`; what Spark says of executors that died is a `StoreError`.
+        FrazilError: As `Maintain.compact`. Executors that died raise a `StoreError`.
     """
-    newest, text = table.maintain("plan_compact", json.dumps(dict(options)))
-    planned = json.loads(text)
+    newest, planned = perform(table, "plan_compact", options)
     counted, groups = Compacted(**planned["counted"]), planned["groups"]
     if options["dry_run"] or not groups:
         return newest, counted
@@ -65,12 +64,12 @@ def _check_failures(done: Compacted, most: int, first: FrazilError) -> None:
         raise type(first)(
             f"{failed} of {failed + done.commits} commits of the compaction failed",
             {"committed": str(done.commits), "rewritten_files": str(done.rewritten_files), "failed": str(failed)},
-            hint="What the other commits did is in the table; compact again for the rest",
+            hint="The other commits are in the table. Compact again for the rest",
         ) from first
 
 
 class _Compaction:
-    """A compaction that was planned.
+    """A planned compaction.
 
     Attributes:
         table: The table after the last commit.
@@ -84,18 +83,18 @@ class _Compaction:
         self._last = Compacted(0, 0, 0, 0, 0, 0, [])
 
     def run(self, groups: Sequence[Mapping[str, Any]]) -> None:
-        """Writes groups anew and commits them."""
+        """Rewrites groups and commits them."""
         job = PartsJob(self._spark, self._planned, "compact_part")
         parts = [
             {**self._order, "part": part, "roll_at": group["roll_at"]} for group in groups for part in group["parts"]
         ]
-        messages = [json.loads(text) for text in _run(job, parts)]
+        messages = _run(job, parts)
         removed = [group["removed"] for group in groups]
         arguments = {**self._commit, "snapshot": self._snapshot, "removed": removed, "messages": messages}
         self.table, self._last = _commit(job, "commit_compact", arguments, Compacted)
 
     def added_to(self, done: Compacted) -> Compacted:
-        """The sum with what the last commit did."""
+        """A result plus what the last commit did."""
         counted = ("rewritten_files", "rewritten_bytes", "added_files", "added_bytes", "commits")
         return done._replace(**{name: getattr(done, name) + getattr(self._last, name) for name in counted})
 
@@ -103,18 +102,17 @@ class _Compaction:
 def rewrite_position_deletes(
     spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
 ) -> tuple[_core.Table, RewrittenDeletes]:
-    """Writes delete files anew by the arguments of the core's action; gives the table at its new version too.
+    """Rewrites position delete files, with the arguments of the core's action. Also returns the table's new version.
 
     Raises:
-        FrazilError: As `Maintain.rewrite_position_deletes`; what Spark says of executors that died is a `StoreError`.
+        FrazilError: As `Maintain.rewrite_position_deletes`. Executors that died raise a `StoreError`.
     """
-    newest, text = table.maintain("plan_rewrite_position_deletes", json.dumps(dict(options)))
-    planned = json.loads(text)
+    newest, planned = perform(table, "plan_rewrite_position_deletes", options)
     if options["dry_run"] or not planned["parts"]:
         return newest, RewrittenDeletes(**planned["counted"])
     job = PartsJob(spark, newest, "rewrite_position_deletes_part")
     snapshot = planned["snapshot"]
-    messages = [json.loads(text) for text in _run(job, [{**part, "snapshot": snapshot} for part in planned["parts"]])]
+    messages = _run(job, [{**part, "snapshot": snapshot} for part in planned["parts"]])
     removed = [part["deletes"] for part in planned["parts"]]
     arguments = {
         **{name: options[name] for name in _COMMIT},
@@ -128,24 +126,22 @@ def rewrite_position_deletes(
 def remove_orphan_files(
     spark: SparkSession, table: _core.Table, options: Mapping[str, Any]
 ) -> tuple[_core.Table, OrphanFiles]:
-    """Removes orphans by the arguments of the core's action; gives the table at its newest version too.
+    """Removes orphan files, with the arguments of the core's action. Also returns the table's newest version.
 
-    Executors list folders, then read manifests; Spark compares. Only the orphans' paths come to the driver, which
+    Executors list folders, then read manifests; Spark compares. Only the paths of orphans come to the driver, which
     deletes them.
 
     Raises:
-        FrazilError: As `Maintain.remove_orphan_files`; what Spark says of executors that died is a `StoreError`.
+        FrazilError: As `Maintain.remove_orphan_files`. Executors that died raise a `StoreError`.
     """
-    _, text = table.maintain("plan_orphans", json.dumps(dict(options)))
-    planned = json.loads(text)
-    # One time for all who list.
+    _, planned = perform(table, "plan_orphans", options)
+    # All executors use the same time.
     asked = {**options, "older_than_ms": planned["older_than_ms"]}
     folders = [{**asked, "folders": chunk} for chunk in _chunks(planned["folders"], _FOLDERS)]
     listing = PartRows(spark, table, "list_part", "path")
-    # What is listed is kept: metadata that is read later knows all of it that was committed.
+    # The list is made first: the metadata that is read later includes every listed file that was committed.
     with listing.rows(folders, planned["rows"]) as listed:
-        newest, text = table.maintain("plan_reachable", json.dumps(asked))
-        planned = json.loads(text)
+        newest, planned = perform(table, "plan_reachable", asked)
         manifests = [{**asked, "manifests": chunk} for chunk in _chunks(planned["manifests"], _MANIFESTS)]
         reading = PartRows(spark, newest, "reachable_part", "prefix")
         with reading.rows(manifests, planned["rows"]) as reachable:
@@ -158,12 +154,12 @@ def remove_orphan_files(
                     conflicts = [row.prefix for row in same.collect()]
                 found = listed.join(reachable, "key", "left_anti").select("path").distinct().collect()
     arguments = {**asked, "files": sorted(row.path for row in found), "conflicts": conflicts}
-    newest, text = newest.maintain("delete_orphans", json.dumps(arguments))
-    return newest, OrphanFiles(**json.loads(text))
+    newest, done = perform(newest, "delete_orphans", arguments)
+    return newest, OrphanFiles(**done)
 
 
 def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Every so many-th item together: neighbours, which are alike, come apart."""
+    """Chunks of items. Neighbours are alike, so they go to different chunks."""
     number = -(-len(items) // size)
     return [items[first::number] for first in range(number)]
 
@@ -171,18 +167,18 @@ def _chunks(items: Sequence[str], size: int) -> list[Sequence[str]]:
 def _commit(
     job: PartsJob, step: str, arguments: Mapping[str, Any], result: Callable[..., _Result]
 ) -> tuple[_core.Table, _Result]:
-    """Commits, from the version that was planned: what is assumed is told by that one."""
+    """Commits on top of the version that was planned, so that its assumptions are checked."""
     with unless_committed(job.give_up):
-        table, text = job.table.maintain(step, json.dumps(dict(arguments)))
+        table, done = perform(job.table, step, arguments)
     job.committed()
-    return table, result(**json.loads(text))
+    return table, result(**done)
 
 
-def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Does the parts.
+def _run(job: PartsJob, parts: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """Does the parts; returns the answers.
 
     Raises:
         StoreError: Spark gave up.
     """
     with spark_failures("Nothing was committed, and what they wrote is removed"):
-        return job.run(parts)
+        return [read_answer(text) for text in job.run(parts)]

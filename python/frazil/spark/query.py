@@ -1,11 +1,11 @@
-"""Queries over tables, planned twice.
+"""SQL queries over tables, which are planned twice.
 
-A query in SQL says late which columns and rows it needs: Spark pushes neither into a table that a DataFrame was already
-made of. So the query is planned once over empty tables of the same schemas, and what Spark would push into their files
-is read from that plan; then each table is read with these columns and this filter, and the query is run on them.
+A query needs few columns and rows, but Spark does not push either into a table that is already a DataFrame. So the
+query is planned once over empty tables with the same schemas. The plan shows what Spark would push into their files.
+Then each table is read with these columns and this filter, and the query runs on the result.
 
-Spark shows a plan as text, without quotes around strings. So strings are taken only where they can't be misread, and a
-filter that can't be read with certainty is left to Spark, which applies all filters anyway.
+Spark shows a plan as text, without quotes around strings. So strings are only used if they are unambiguous. A filter
+that can't be read with certainty is left to Spark, which applies all filters anyway.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as st
 
+from frazil.engines import Engine, Planning
 from frazil.exceptions import InvalidInputError
 from frazil.expr import Predicate
 from frazil.scan import Scan
 from frazil.schema import Schema
-from frazil.spark.explained import Pushed, pushed_of, string_literals
-from frazil.spark.kept_plans import keep_plans
-from frazil.spark.native import Engine, changed_setting, place_for_spark, quoted
-from frazil.spark.planning import Planning
+from frazil.spark.columns import quoted
+from frazil.spark.lanes.spark_paths import place_for_spark
+from frazil.spark.planning.kept_plans import keep_plans
 from frazil.spark.read import read_scan
+from frazil.spark.reading.pushed_filters import Pushed, pushed_of, string_literals
+from frazil.spark.settings import changed_setting
 from frazil.spark.types import spark_schema
 from frazil.table import Table, open_table
 
@@ -41,7 +43,7 @@ __all__ = ["sql"]
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _WITH = re.compile(r"\s*with(\s+recursive)?\s+(?=[`\w])", re.IGNORECASE)
 _COMMENTS = re.compile(r"\A(\s+|--[^\n]*(\n|\Z)|/\*.*?\*/)+", re.DOTALL)
-# Of the first planning: nothing is cut off, and times are written as the standard has them.
+# Settings of the first planning: no text is cut off, and times are in standard form.
 _SETTINGS = {
     "spark.sql.maxMetadataStringLength": str(1 << 24),
     "spark.sql.debug.maxToStringFields": str(1 << 16),
@@ -57,14 +59,15 @@ def sql(
     planning: Planning = "auto",
     engine: Engine = "auto",
 ) -> DataFrame:
-    """Runs a query over tables, of which only the files, rows and columns are read that it needs.
+    """Runs a query over tables. Only the files, rows and columns that the query needs are read.
 
-    Spark plans the query twice: first over nothing, to see what it would push into each table, then over the tables
-    read with that. So filters prune files and manifests wherever they stand: in joins, subqueries, beside `or`.
+    Spark plans the query twice. The first plan, over empty tables, shows what Spark would push into each table. The
+    second plan reads the tables with that. So filters prune files and manifests wherever they are: in joins, in
+    subqueries, or combined with `or`.
 
     Args:
         spark: The session, classic or Connect.
-        query: A query; the tables go by these names in it, before any that Spark knows.
+        query: A query. It uses the names in `tables`, which have precedence over Spark's own tables.
         tables: Tables, their locations, or scans: of a certain version, or already filtered.
         planning: As for `read`.
         engine: As for `read`.
@@ -72,7 +75,7 @@ def sql(
     wrong = [name for name in tables if not _NAME.match(name)]
     if wrong:
         raise InvalidInputError(f"{wrong[0]!r} can't be a table's name in a query", hint="Use letters, digits and '_'")
-    scans = {name: _scan_of(spark, table) for name, table in tables.items()}
+    scans = {name: _scan_for(spark, table) for name, table in tables.items()}
     needs = _needs(spark, query, scans)
     frames = {name: _read(spark, scan, needs.get(name), planning, engine) for name, scan in scans.items()}
     return _run(spark, query, frames)
@@ -86,7 +89,7 @@ class _Need:
     filter: Predicate | None
 
 
-def _scan_of(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
+def _scan_for(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) -> Scan:
     if isinstance(table, Scan):
         return table
     opened = table if isinstance(table, Table) else open_table(table)
@@ -94,7 +97,7 @@ def _scan_of(spark: SparkSession, table: Table | Scan | str | os.PathLike[str]) 
 
 
 def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], explain: str = "") -> DataFrame:
-    """The query with names for data frames, which are seen in it alone."""
+    """Runs the query. Only the query can see the names of the data frames."""
     if not frames:
         return spark.sql(explain + query)
     slots: dict[str, Any] = {f"frazil_{i}": frame for i, frame in enumerate(frames.values())}
@@ -111,7 +114,7 @@ def _run(spark: SparkSession, query: str, frames: Mapping[str, DataFrame], expla
 
 
 def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[str, _Need]:
-    """What the query reads of each table; nothing of those of which that can't be told."""
+    """What the query reads of each table. Tables whose needs are unknown are left out."""
     with ExitStack() as stack:
         places: dict[str, str] = {}
         for name, scan in scans.items():
@@ -129,18 +132,18 @@ def _needs(spark: SparkSession, query: str, scans: Mapping[str, Scan]) -> dict[s
             }
             plan = _run(spark, query, nothing, "EXPLAIN FORMATTED ").collect()[0][0]
         except PySparkException:
-            return {}  # a mistake in the query is said when it is run
+            return {}  # the query itself will raise its mistakes
     names = {place: name for name, place in places.items()}
     found = pushed_of(plan, lambda place: _schema_at(place, names, scans), string_literals(query))
-    return {name: need for name in scans if (need := _together([p for p in found if names[p.location] == name]))}
+    return {name: need for name in scans if (need := _combined([p for p in found if names[p.location] == name]))}
 
 
 def _schema_at(place: str, names: Mapping[str, str], scans: Mapping[str, Scan]) -> Schema | None:
     return scans[names[place]].schema if place in names else None
 
 
-def _together(scans: Sequence[Pushed]) -> _Need | None:
-    """What all scans of a table need."""
+def _combined(scans: Sequence[Pushed]) -> _Need | None:
+    """What all scans of a table need together."""
     if not scans:
         return None
     columns = tuple(dict.fromkeys(column for scan in scans for column in scan.columns))
@@ -153,33 +156,37 @@ def _together(scans: Sequence[Pushed]) -> _Need | None:
 
 
 def _read(spark: SparkSession, scan: Scan, need: _Need | None, planning: Planning, engine: Engine) -> DataFrame:
-    """The table's rows with all its columns, since the query may name them; those that it does not read are null."""
+    """The table's rows with all its columns, since the query may name them. Columns that it does not read are null."""
     if need is None:
         return read_scan(spark, scan, planning, engine)
     wanted = spark_schema(scan.schema)
-    columns = need.columns or _narrowest(scan)
+    columns = need.columns or _smallest_column(scan)
     narrow = scan.select(*columns)
     if need.filter is not None and scan.row_limit is None:
-        with suppress(InvalidInputError):  # of a value that the column's type does not hold
+        with suppress(InvalidInputError):  # a value does not fit the column's type
             narrow = narrow.where(need.filter)
     rows = read_scan(spark, narrow, planning, engine)
     have = {field.name: field.dataType for field in rows.schema}
-    return rows.select(*[_widened(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted])
+    return rows.select(
+        *[_with_missing_members(f.col(quoted(c.name)), have.get(c.name), c.dataType).alias(c.name) for c in wanted]
+    )
 
 
-def _narrowest(scan: Scan) -> tuple[str, ...]:
-    """A column of which little is to be read, for queries that count rows."""
+def _smallest_column(scan: Scan) -> tuple[str, ...]:
+    """A small column, for queries that only count rows."""
     plain = [field.name for field in scan.schema.fields if not field.children]
     fixed = [c.name for c in scan.schema.fields if c.type in ("boolean", "int", "date", "long", "float", "double")]
     return tuple((fixed or plain or [field.name for field in scan.schema.fields])[:1])
 
 
-def _widened(column: Column, have: st.DataType | None, want: st.DataType) -> Column:
+def _with_missing_members(column: Column, have: st.DataType | None, want: st.DataType) -> Column:
     """A column with null for members of structs that were not read."""
     if have is None:
         return f.lit(None).cast(want)
     if have == want or not isinstance(have, st.StructType) or not isinstance(want, st.StructType):
         return column
     inner = {field.name: field.dataType for field in have}
-    members = [_widened(column.getField(m.name), inner.get(m.name), m.dataType).alias(m.name) for m in want]
+    members = [
+        _with_missing_members(column.getField(m.name), inner.get(m.name), m.dataType).alias(m.name) for m in want
+    ]
     return f.when(column.isNotNull(), f.struct(*members))

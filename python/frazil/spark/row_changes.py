@@ -1,32 +1,32 @@
-"""Changing rows of a table by a DataFrame's, or by a filter: executors do the work, the driver commits once.
+"""Changes rows of a table by a DataFrame or by a filter. Executors do the work, and the driver commits once.
 
-What is small the driver does itself, which takes no job of Spark's: see the settings `spark.frazil.changes.*`.
+The driver makes small changes itself, without a Spark job: see the settings `spark.frazil.changes.*`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from frazil._core import CommitMessage
+from frazil.capabilities import supports
 from frazil.expr import Predicate
-from frazil.row_changes import merge_change, update_change
-from frazil.spark.changes import ChangeJob, change_rows
-from frazil.spark.jobs import Job
-from frazil.spark.lanes import scattered
-from frazil.spark.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
-from frazil.spark.planning import setting
-from frazil.spark.write import writable
+from frazil.requests import rows as row_requests
+from frazil.requests.rows import RowChange
+from frazil.spark.changes.job import ChangeJob, change_rows
+from frazil.spark.changes.merging import DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT, merge_rows
+from frazil.spark.jobs.job import Job
+from frazil.spark.jobs.target import writable
+from frazil.spark.lanes.arrow import scattered
+from frazil.spark.settings import setting
 from frazil.table import Table
 
 __all__ = ["delete", "merge", "update", "upsert"]
 
-# About so many bytes of data files one task changes, but there are no more tasks than that: each plans for itself.
+# The size of the data files that one task changes, and the most tasks. Each task plans for itself.
 _PART_BYTES = 64 << 20
 _MOST_PARTS = 500
 
@@ -44,30 +44,29 @@ def merge(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
 ) -> None:
-    """Updates, deletes and inserts rows of a table by how they match a DataFrame's by a key, as `Table.merge` does.
+    """Updates, deletes and inserts rows of a table, by how they match a DataFrame by a key, as `Table.merge` does.
 
-    Spark joins the rows with the keys of those files that can match, and executors write what changes; the driver
-    gets messages. `write.merge.mode` says whether they write delete files or write files anew. Several rows of the
-    DataFrame may have the same key only if they match nothing, or if all that matches is deleted.
+    Spark joins the rows with the keys of the files that can match, and executors write the changes. The driver only
+    gets messages. `write.merge.mode` decides whether they write delete files or rewrite files. Several rows of the
+    DataFrame may have the same key only if they match nothing, or if everything that matches is deleted.
 
     Args:
-        df: The rows. Spark keeps them (`DataFrame.persist`) until the merge is done, since it looks at them more than
-            once.
-        table: A table or its location. A table object stays at its version: `refresh()` shows the new rows.
+        df: The rows. Spark keeps them (`DataFrame.persist`) until the merge ends, because it reads them more than once.
+        table: A table or its location. A table object stays at its version; `refresh()` shows the new rows.
         on: The columns of the key; None for the table's identifier fields.
         when_matched_update: As for `Table.merge`.
         when_matched_delete: As for `Table.merge`.
         when_not_matched_insert: As for `Table.merge`.
         when_not_matched_by_source_delete: As for `Table.merge`.
         branch: The branch to change, if not `main`.
-        snapshot_properties: Members for the snapshot's summary.
+        snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
 
     Raises:
         InvalidInputError: Columns or filters do not fit, or a row of the table matches several rows of the DataFrame.
         CommitConflictError: Another commit changed what this one relies on (`write.merge.isolation-level`).
     """
-    change = merge_change(
+    change = row_requests.merge_change(
         on,
         when_matched_update,
         when_matched_delete,
@@ -88,14 +87,16 @@ def upsert(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
 ) -> None:
-    """Updates the rows that match a DataFrame's by a key, and inserts the others of these: a `merge` that does both.
+    """Updates the rows that match a DataFrame's rows by a key, and inserts the other rows of the DataFrame.
+
+    It is a `merge` that does both.
 
     Args:
         df: As for `merge`.
         table: As for `merge`.
         on: As for `merge`.
         branch: The branch to change, if not `main`.
-        snapshot_properties: Members for the snapshot's summary.
+        snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
 
     Raises:
@@ -123,17 +124,17 @@ def delete(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
 ) -> None:
-    """Deletes the rows of a table on which a filter is true, as `Table.delete` does, by executors.
+    """Deletes the rows of a table for which a filter is true, as `Table.delete` does. Executors do the work.
 
-    Files of which every row matches go by metadata alone. Of the others executors look for the rows, and do what
-    `write.delete.mode` says.
+    Files in which every row matches are removed by metadata alone. Executors look for the rows in the other files, and
+    `write.delete.mode` decides what they write.
 
     Args:
         spark: The session, classic or Connect.
         table: As for `merge`.
-        where: Rows to delete, as for `Table.delete`.
+        where: The rows to delete, as for `Table.delete`.
         branch: The branch to change, if not `main`.
-        snapshot_properties: Members for the snapshot's summary.
+        snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
 
     Raises:
@@ -141,7 +142,7 @@ def delete(
         CommitConflictError: Another commit changed what this one relies on (`write.delete.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _by_files(spark, writable(table), {"change": "delete", "where": str(where)}, job)
+    _change_by_files(spark, writable(table), row_requests.delete(where), job)
 
 
 def update(
@@ -154,44 +155,44 @@ def update(
     snapshot_properties: Mapping[str, object] | None = None,
     job_id: str | None = None,
 ) -> None:
-    """Gives columns of the rows on which a filter is true other values, as `Table.update` does, by executors.
+    """Changes columns of the rows for which a filter is true, as `Table.update` does. Executors do the work.
 
     Args:
         spark: The session, classic or Connect.
         table: As for `merge`.
-        where: Rows to update, as for `Table.update`; `"true"` for all.
-        values: New values by column, as for `Table.update`.
+        where: The rows to update, as for `Table.update`; `"true"` for all rows.
+        values: The new values by column, as for `Table.update`.
         branch: The branch to change, if not `main`.
-        snapshot_properties: Members for the snapshot's summary.
+        snapshot_properties: Properties to add to the snapshot's summary.
         job_id: As for `append`.
 
     Raises:
         InvalidInputError: The filter, a column or a value does not fit the schema.
-        UnsupportedError: A column is a struct, list or map and is to have a value.
+        UnsupportedError: A new value is for a column that is a struct, list or map.
         CommitConflictError: Another commit changed what this one relies on (`write.update.isolation-level`).
     """
     job = Job.named(branch, snapshot_properties, job_id)
-    _by_files(spark, writable(table), update_change(where, values), job)
+    _change_by_files(spark, writable(table), row_requests.update_change(where, values), job)
 
 
-def _by_files(spark: SparkSession, table: Table, change: dict[str, Any], job: Job) -> None:
-    """A change of the rows that a filter keeps: each file is a part's."""
+def _change_by_files(spark: SparkSession, table: Table, change: RowChange, job: Job) -> None:
+    """Changes the rows that a filter selects. Each file belongs to one part."""
     if job.is_done(table):
         return
     files: list[tuple[str, int]] = []
     whole: CommitMessage | None = None
-    if table.format == "iceberg":
-        whole, files = table._core.change_files(json.dumps(change), job.branch)
+    if supports(table, "row_changes_by_executors"):
+        whole, files = row_requests.find_files(table._core, change, job.branch)
     most = setting(spark, DRIVER_MAX_BYTES, DRIVER_MAX_BYTES_DEFAULT)
     if not files or sum(size for _, size in files) <= most:
         table._change_rows(change, None, job.branch, job.members())
         return
     payloads = [pickle.dumps(part) for part in _parts(files)]
-    change_rows(scattered(spark, payloads), ChangeJob(table, json.dumps(change), change["where"], job, whole))
+    change_rows(scattered(spark, payloads), ChangeJob(table, change, change["where"], job, whole))
 
 
 def _parts(files: Sequence[tuple[str, int]]) -> list[list[str]]:
-    """The files in parts of about as many bytes."""
+    """The files in parts of about the same size."""
     parts: list[list[str]] = []
     most, left = max(_PART_BYTES, sum(size for _, size in files) // _MOST_PARTS), 0
     for path, size in files:

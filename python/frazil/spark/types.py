@@ -1,7 +1,8 @@
 """A table's schema in Spark's types, and Arrow batches in exactly the types that Spark takes.
 
-Spark is picky: strings must be `string` and not large, timestamps with a zone `timestamp[us, tz=UTC]`. What it has no
-type for is converted (uuid to string, fixed to binary) or refused (time, nanoseconds, geometry).
+Spark only takes certain types: strings must be `string` and not large, and timestamps with a zone must be
+`timestamp[us, tz=UTC]`. Types that Spark lacks are converted (uuid to string, fixed to binary) or refused (time,
+nanoseconds, geometry).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from frazil.schema import Field, Schema
 
 __all__ = ["arrow_schema", "conform", "sent_schema", "spark_schema", "spark_type"]
 
-# As Spark lays variants out and knows them by.
+# The layout and metadata by which Spark recognises variants.
 _VARIANT = pa.struct(
     [
         pa.field("value", pa.binary(), nullable=False),
@@ -49,9 +50,9 @@ def spark_schema(schema: Schema) -> st.StructType:
     """The schema in Spark's types, with nullability and comments.
 
     Raises:
-        UnsupportedError: Spark has no type for some columns; the message names them all.
+        UnsupportedError: Spark has no type for some columns. The message names them all.
     """
-    _refuse_strange(schema)
+    _refuse_unsupported_columns(schema)
     return st.StructType([_spark_field(f) for f in schema.fields])
 
 
@@ -61,33 +62,33 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 
 
 def sent_schema(schema: st.StructType) -> pa.Schema:
-    """The Arrow schema in which Spark hands rows of its own to Python.
+    """The Arrow schema in which Spark sends its own rows to Python.
 
     Raises:
-        PySparkException: Spark has no Arrow type for some column.
+        PySparkException: Spark has no Arrow type for a column.
     """
     timezone: dict[str, Any] = {"timezone": "UTC"}
     try:
         return to_arrow_schema(schema, **timezone)
-    except TypeError:  # versions that take UTC if they are not told
+    except TypeError:  # these versions always take UTC
         return to_arrow_schema(schema)
 
 
-def _refuse_strange(schema: Schema) -> None:
-    strange = list(_strange(schema.fields, ""))
-    if strange:
-        columns = ", ".join(f"'{path}' ({kind})" for path, kind in strange)
+def _refuse_unsupported_columns(schema: Schema) -> None:
+    unsupported = list(_unsupported_columns(schema.fields, ""))
+    if unsupported:
+        columns = ", ".join(f"'{path}' ({kind})" for path, kind in unsupported)
         raise UnsupportedError(
             f"Spark has no type for {columns}",
-            {"column": ", ".join(path for path, _ in strange)},
+            {"column": ", ".join(path for path, _ in unsupported)},
             "Read the other columns: give select=[...] or option 'columns'",
         )
 
 
-def _strange(fields: Iterable[Field], prefix: str) -> Iterable[tuple[str, str]]:
+def _unsupported_columns(fields: Iterable[Field], prefix: str) -> Iterable[tuple[str, str]]:
     for f in fields:
         if f.children:
-            yield from _strange(f.children, f"{prefix}{f.name}.")
+            yield from _unsupported_columns(f.children, f"{prefix}{f.name}.")
         elif _primitive(f.type) is None and not f.type.startswith("struct<"):
             yield prefix + f.name, f.type
 
@@ -104,7 +105,7 @@ def _primitive(type_: str) -> tuple[st.DataType, pa.DataType] | None:
 def _spark_field(f: Field, nullable: bool = False) -> st.StructField:
     """A column, or with `nullable` a member of a struct that may be null.
 
-    Where a struct is null so are its members, also required ones: PySpark's `toArrow` does not know that.
+    If a struct is null, so are its members, even required ones. PySpark's `toArrow` does not take this into account.
     """
     metadata = {"comment": f.doc} if f.doc else None
     return st.StructField(f.name, spark_type(f), nullable or not f.required, metadata)
@@ -177,7 +178,7 @@ def _conform(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
-    """Offsets from 0, null where the list or map is null, and the range of values that they count from."""
+    """Offsets from 0, null where the list or map is null, and the range of values that they refer to."""
     offsets = array.offsets.to_numpy()
     begin, end = int(offsets[0]), int(offsets[-1])
     null = np.append(array.is_null().to_numpy(zero_copy_only=False), False) if array.null_count else None
@@ -190,12 +191,12 @@ def _is_uuid(type_: pa.DataType) -> bool:
 
 
 _HEX = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-# Where the 32 digits stand in the 36 characters of a uuid.
+# The positions of the 32 digits in the 36 characters of a uuid.
 _DIGITS = np.array([i for i in range(36) if i not in (8, 13, 18, 23)])
 
 
 def _uuid_text(array: pa.Array) -> pa.Array:
-    """Uuids as the strings that people read, without a Python object for each."""
+    """Uuids as text, without a Python object for each."""
     storage = array.storage if isinstance(array, pa.ExtensionArray) else array
     n = len(storage)
     raw = np.frombuffer(storage.buffers()[1], dtype=np.uint8, count=n * 16, offset=storage.offset * 16)

@@ -1,0 +1,158 @@
+"""Checks of the arguments of public methods, by their signatures.
+
+`@checked` makes every public method of a class check its arguments first. An argument whose type differs from the
+signature raises an `InvalidInputError` that names it. So no error comes from deep inside the code. The method itself
+decides what an argument means.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from frazil import _core, arguments
+from frazil.exceptions import InvalidInputError
+
+__all__ = ["CHECKS", "checked", "checked_call"]
+
+_Class = TypeVar("_Class", bound=type)
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_Check = Callable[[str, Any], Any]
+
+
+def _optional(check: _Check) -> _Check:
+    return lambda argument, value: None if value is None else check(argument, value)
+
+
+def _list_of(kinds: tuple[type, ...], kind: str) -> _Check:
+    def check(argument: str, value: Any) -> list[Any]:
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+            raise InvalidInputError(f"{argument} must be a list of {kind}, not {arguments.shown(value)}")
+        items = list(value)
+        for item in items:
+            if not isinstance(item, kinds):
+                raise InvalidInputError(f"{argument} must be {kind}, not {arguments.shown(item)}")
+        return items
+
+    return check
+
+
+def _ids(argument: str, value: Any) -> list[int]:
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise InvalidInputError(f"{argument} must be a list of snapshot ids, not {arguments.shown(value)}")
+    return [arguments.integer(argument, id_) for id_ in value]
+
+
+def _condition(argument: str, value: Any) -> Any:
+    return value if isinstance(value, bool) else arguments.filter_text(value, argument)
+
+
+def _columns(argument: str, value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{argument} must be True or a dictionary of columns, not {arguments.shown(value)}")
+    return {arguments.text(argument, to): arguments.text(argument, source) for to, source in value.items()}
+
+
+def _values(argument: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise InvalidInputError(f"{argument} must be a dictionary of columns and values, not {arguments.shown(value)}")
+    return {arguments.text(argument, name): new for name, new in value.items()}
+
+
+def _version(argument: str, value: Any) -> Any:
+    arguments.at_version(value, argument)
+    if value is None:
+        raise InvalidInputError(f"{argument}= must be a snapshot id, a branch or tag, or a datetime, not None")
+    return value
+
+
+def _as_is(_: str, value: Any) -> Any:
+    return value
+
+
+CHECKS: dict[str, _Check] = {
+    "str": arguments.text,
+    "str | None": _optional(arguments.text),
+    "bool": arguments.flag,
+    "bool | None": _optional(arguments.flag),
+    "int": arguments.integer,
+    "int | None": _optional(arguments.integer),
+    "float": arguments.real,
+    "At": _version,
+    "At | None": _optional(_version),
+    "str | Predicate": lambda argument, value: arguments.filter_text(value, argument),
+    "str | Predicate | None": _optional(lambda argument, value: arguments.filter_text(value, argument)),
+    "bool | str | Predicate": _condition,
+    "bool | Mapping[str, str]": _columns,
+    "Mapping[str, object]": _values,
+    "Mapping[str, object] | None": lambda argument, value: arguments.texts(value, argument),
+    "Mapping[str, str] | None": lambda argument, value: arguments.texts(value, argument),
+    "Sequence[str]": lambda argument, value: list(arguments.columns(value, argument)),
+    "Sequence[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
+    "Iterable[str] | None": _optional(lambda argument, value: list(arguments.columns(value, argument))),
+    "Iterable[int] | None": _optional(_ids),
+    "str | os.PathLike[str]": arguments.path,
+    "str | os.PathLike[str] | None": _optional(arguments.path),
+    "Sequence[str | os.PathLike[str]]": lambda argument, value: arguments.paths(value, argument),
+    "Iterable[_core.CommitMessage]": _list_of((_core.CommitMessage,), "messages of writers"),
+    "Iterable[_core.DataFile | _core.DeleteFile | _core.ScanTask]": _list_of(
+        (_core.DataFile, _core.DeleteFile, _core.ScanTask), "files or tasks of a scan"
+    ),
+    "Literal['binpack', 'sort', 'zorder', 'full', 'minor'] | None": _optional(arguments.text),
+    "Literal['error', 'ignore', 'delete']": arguments.text,
+    "SparkSession | None": _optional(arguments.session),
+    "Path": arguments.column_path,
+    "Path | None": _optional(arguments.column_path),
+    # The method itself checks these.
+    "int | dt.timedelta | None": _as_is,
+    "dt.datetime | dt.timedelta | None": _as_is,
+    "Any": _as_is,
+    "object": _as_is,
+    "Planning": _as_is,
+}
+"""Checks by the text of the annotation. Each returns the argument in the form that the method takes, or refuses it."""
+
+
+def checked_call(function: _Function, known: Mapping[str, _Check] = CHECKS) -> _Function:
+    """A function that checks its arguments, if a check is known for their annotations."""
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    checks = {}
+    for name, annotation in function.__annotations__.items():
+        # Annotations can have quotes of either kind.
+        check = known.get(str(annotation).replace('"', "'"), _as_is)
+        if check is not _as_is:
+            checks[name] = check
+    rest = None
+    if code.co_flags & inspect.CO_VARARGS:
+        rest = code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        pairs = zip(names, args, strict=False)
+        given = [checks[name](name, value) if name in checks else value for name, value in pairs]
+        more = args[len(names) :]
+        if rest is not None and rest in checks:
+            more = tuple(checks[rest](rest, value) for value in more)
+        for name, value in kwargs.items():
+            if name in checks and name != rest:
+                kwargs[name] = checks[name](name, value)
+        return function(*given, *more, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def checked(cls: _Class) -> _Class:
+    """A class whose public methods check their arguments."""
+    for name, member in list(vars(cls).items()):
+        if name.startswith("_"):
+            continue
+        if inspect.isfunction(member):
+            setattr(cls, name, checked_call(member))
+        elif isinstance(member, classmethod):
+            setattr(cls, name, classmethod(checked_call(member.__func__)))
+    return cls

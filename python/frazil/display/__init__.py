@@ -1,0 +1,1 @@
+"""What people see: figures as text, and explanations as pictures."""

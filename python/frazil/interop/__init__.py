@@ -1,0 +1,26 @@
+"""The only package that imports pyarrow. The rest of Frazil imports it when data is converted."""
+
+from frazil.interop.arrow import (
+    column_of,
+    is_table,
+    pandas_rows,
+    reader_of,
+    schema_of,
+    schema_of_type,
+    single,
+    table_of,
+)
+from frazil.interop.python_values import python_rows, python_values
+
+__all__ = [
+    "column_of",
+    "is_table",
+    "pandas_rows",
+    "python_rows",
+    "python_values",
+    "reader_of",
+    "schema_of",
+    "schema_of_type",
+    "single",
+    "table_of",
+]

@@ -1,0 +1,88 @@
+"""Conversion between pyarrow's objects and the core's. Both use the same memory."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from frazil import _core
+from frazil.exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["column_of", "is_table", "pandas_rows", "reader_of", "schema_of", "schema_of_type", "single", "table_of"]
+
+
+def schema_of(source: Any) -> pa.Schema:
+    """The pyarrow schema of an object with `__arrow_c_schema__`."""
+    return pa.schema(source)
+
+
+def schema_of_type(type_: pa.DataType) -> pa.Schema:
+    """A schema with a single column, `value`, of a given type."""
+    return pa.schema([pa.field("value", type_)])
+
+
+def table_of(batches: _core.Batches | pa.Table) -> pa.Table:
+    """A pyarrow table over the same memory."""
+    # pa.table() would import pandas, to see whether it was given a data frame.
+    return pa.RecordBatchReader.from_stream(batches).read_all()
+
+
+def reader_of(stream: _core.BatchStream) -> pa.RecordBatchReader:
+    """A reader that pulls batches through Python, so that Frazil's exceptions and Ctrl-C arrive unchanged."""
+    return pa.RecordBatchReader.from_batches(pa.schema(stream), _Pulled(stream))
+
+
+class _Pulled:
+    """The batches of a stream, as pyarrow's.
+
+    A generator would end silently at the first error, and threads could not share it. pyarrow drops this object at the
+    end, even if other threads are in `__next__`. Their frames keep it alive.
+    """
+
+    def __init__(self, stream: _core.BatchStream) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> _Pulled:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        with self._lock:
+            return pa.record_batch(next(self._stream))
+
+
+def pandas_rows(frame: pd.DataFrame) -> pa.Table:
+    """A pandas data frame's columns. An index with a name is refused, because it would be lost."""
+    named = [str(name) for name in frame.index.names if name is not None]
+    if named:
+        message = f"the index {', '.join(named)} of the data frame would not be written"
+        raise InvalidInputError(message, {}, "Call reset_index() to make it a column, or reset_index(drop=True)")
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def column_of(array: Any) -> tuple[pa.Table, bool]:
+    """A table with one column over the memory of an array, and whether that array is chunked."""
+    if not isinstance(array, (pa.Array, pa.ChunkedArray)):
+        if hasattr(array, "__arrow_c_stream__"):
+            array = pa.chunked_array(array)
+        elif hasattr(array, "__arrow_c_array__"):
+            array = pa.array(array)
+        else:
+            message = f"a column can't be read from a {type(array).__name__!r}"
+            raise InvalidInputError(message, {}, "Give a pyarrow array, or an object with __arrow_c_array__")
+    return pa.Table.from_arrays([array], names=["value"]), isinstance(array, pa.ChunkedArray)
+
+
+def single(column: pa.ChunkedArray) -> pa.Array:
+    """The only array of a column that was made from one array. It is empty if no batch came."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def is_table(data: Any) -> bool:
+    """Whether an object is a pyarrow table or record batch."""
+    return isinstance(data, (pa.Table, pa.RecordBatch))

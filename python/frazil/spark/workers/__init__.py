@@ -1,0 +1,1 @@
+"""Spark's Python workers: what runs in them, and the errors that they raise."""

@@ -1,0 +1,35 @@
+"""Frazil's errors in Spark's Python workers, raised again as what they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+
+from frazil.exceptions import BY_KIND, FrazilError
+
+__all__ = ["of_workers", "raised_by_workers"]
+
+_BY_NAME = {cls.__name__: cls for cls in BY_KIND.values()}
+# The last line of a traceback. Text of Spark and of the JVM follows on other lines.
+_RAISED = re.compile(r"^frazil\.exceptions\.(\w+): (.*)$", re.MULTILINE)
+
+
+def of_workers(text: str) -> FrazilError | None:
+    """The error of Frazil at the end of a traceback that Spark shows, if there is one."""
+    found = [match for match in _RAISED.finditer(text) if match[1] in _BY_NAME]
+    return _BY_NAME[found[-1][1]](found[-1][2].strip()) if found else None
+
+
+@contextmanager
+def raised_by_workers() -> Iterator[None]:
+    """Raises Frazil's own errors instead of Spark's errors that report them."""
+    try:
+        yield
+    except PySparkException as error:
+        ours = of_workers(str(error))
+        if ours is None:
+            raise
+        raise ours from error

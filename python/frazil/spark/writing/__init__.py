@@ -1,0 +1,1 @@
+"""Parts of writes: jobs, the two writers, and the distribution of rows."""
