@@ -9,6 +9,7 @@ pub mod evolution;
 pub mod ident;
 pub mod maintenance;
 pub mod manifest_count;
+pub mod packed_splits;
 pub mod request;
 pub mod row_change;
 pub mod splits;

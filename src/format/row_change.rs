@@ -1,7 +1,7 @@
 //! Changes of rows as plain data: delete, overwrite, update, merge.
 
-use crate::expr::Literal;
-use crate::expr::Predicate;
+use crate::expr::{Literal, Predicate};
+use crate::format::task::CommitMessage;
 
 /// What is to happen to the rows of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,4 +75,32 @@ pub enum Assigned {
     Value(Option<Literal>),
     /// What another column of the same type has.
     Column(String),
+}
+
+/// A part of a change.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A delete or update of the rows of these files.
+    Files {
+        /// The whole change.
+        change: RowChange,
+        /// Real paths of data files.
+        files: Vec<String>,
+    },
+    /// The rows of the source that a merge has found the matches of: see [`Table::write_part`].
+    Matches {
+        /// The whole change.
+        merge: Merge,
+        /// True of every row of the table that the source's keys match.
+        filter: Predicate,
+    },
+}
+
+/// What a delete or update is parted into.
+#[derive(Clone, Debug)]
+pub struct ChangeFiles {
+    /// Files that go as they are; committed with the parts.
+    pub whole: CommitMessage,
+    /// Files whose rows must be looked at: path and size in bytes.
+    pub files: Vec<(String, i64)>,
 }

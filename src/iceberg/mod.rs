@@ -12,5 +12,6 @@ pub mod rows;
 pub mod scan;
 pub mod spec;
 pub mod state;
+pub mod table;
 pub mod transaction;
 pub mod write;

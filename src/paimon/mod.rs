@@ -19,4 +19,5 @@ pub mod scan;
 pub(crate) mod settle;
 pub mod spec;
 pub mod state;
+pub mod table;
 pub mod write;

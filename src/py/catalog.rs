@@ -98,10 +98,7 @@ impl Catalog {
     ) -> PyResult<Table> {
         let schema = &schema.get().inner;
         let request = NewTable { partition_by, sort_by, properties, location, identifier_fields };
-        match format {
-            "paimon" => Ok(run(py, || self.inner.create_paimon_table(identifier, schema, &request))?.into()),
-            _ => Ok(run(py, || self.inner.create_table(identifier, schema, request))?.into()),
-        }
+        Ok(run(py, || self.inner.create(identifier, schema, request, format))?.into())
     }
 
     fn drop_table(&self, py: Python<'_>, identifier: &str, purge: bool) -> PyResult<()> {
@@ -109,7 +106,7 @@ impl Catalog {
     }
 
     fn register_table(&self, py: Python<'_>, identifier: &str, metadata_location: &str) -> PyResult<Table> {
-        Ok(run(py, || self.inner.register_table(identifier, metadata_location))?.into())
+        Ok(run(py, || self.inner.register(identifier, metadata_location))?.into())
     }
 
     fn rename_table(&self, py: Python<'_>, identifier: &str, to: &str) -> PyResult<()> {

@@ -8,12 +8,13 @@ use super::call::{run, run_attached, run_watched};
 use super::scan::wrapped;
 use super::signals::Watch;
 use super::{Pickled, pickle_as_json};
-use crate::iceberg::scan::plan_parts;
+use crate::rows::seam;
+use crate::tables::reopen::plan_part_from_json;
 
 /// A share of a plan's manifests; `frazil.scan.PlanPart` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct PlanPart {
-    pub(super) inner: plan_parts::PlanPart,
+    pub(super) inner: Box<dyn seam::PlanPart>,
 }
 
 #[pymethods]
@@ -39,16 +40,16 @@ impl PlanPart {
 
     fn plan_table(&self, py: Python<'_>) -> PyResult<Batches> {
         let batches = run_watched(py, &Watch::new(), |go_on| self.inner.plan_table(go_on))?;
-        Ok(Batches::new(plan_parts::table_schema(), batches))
+        Ok(Batches::new(self.inner.table_schema(), batches))
     }
 
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<PlanPart> {
-        Ok(PlanPart { inner: run(cls.py(), || plan_parts::PlanPart::from_json(text))? })
+        Ok(PlanPart { inner: run(cls.py(), || plan_part_from_json(text))? })
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<PlanPart>().is_ok_and(|other| other.get().inner == self.inner)
+        other.cast::<PlanPart>().is_ok_and(|other| other.get().inner.to_json() == self.inner.to_json())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {

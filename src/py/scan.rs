@@ -21,14 +21,11 @@ use crate::format::splits::SplitRequest;
 use crate::format::task;
 use crate::format::wire::packed::{pack_tasks, packed_tasks_at};
 use crate::format::wire::task::{all_tasks_to_json, split_from_json, split_to_json, tasks_from_json, tasks_to_json};
-use crate::iceberg::scan::deleted_rows::deleted_schema;
-use crate::iceberg::scan::explain_changes::change_file_schema;
-use crate::iceberg::scan::native_read::{HandOverRequest, reasons_schema};
-use crate::iceberg::scan::{handle, native_read, packed_splits};
 use crate::parallel::Cancellation;
-use crate::rows::judged_files::{file_schema, manifest_schema};
+use crate::rows::judged_files::{change_file_schema, file_schema, manifest_schema};
+use crate::rows::native_read::{HandOverRequest, deleted_schema, reasons_schema};
+use crate::rows::seam;
 use crate::rows::stream::StreamRequest;
-use crate::tables::open;
 use crate::{expr, types};
 
 /// Raises `InvalidInputError` unless the text is a filter.
@@ -40,7 +37,7 @@ pub(super) fn check_filter(py: Python<'_>, text: &str) -> PyResult<()> {
 /// Whether engines take a path as it is.
 #[pyfunction]
 pub(super) fn is_plain_path(path: &str) -> bool {
-    native_read::is_plain_path(path)
+    crate::rows::native_read::is_plain_path(path)
 }
 
 /// Why files stay ours: all of them, or each.
@@ -57,11 +54,13 @@ enum Splits {
     Packed(PackedSplits),
 }
 
-impl From<packed_splits::Splits> for Splits {
-    fn from(splits: packed_splits::Splits) -> Splits {
+impl From<crate::format::packed_splits::Splits> for Splits {
+    fn from(splits: crate::format::packed_splits::Splits) -> Splits {
         match splits {
-            packed_splits::Splits::Each(splits) => Splits::Each(splits.into_iter().map(Split::from).collect()),
-            packed_splits::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
+            crate::format::packed_splits::Splits::Each(splits) => {
+                Splits::Each(splits.into_iter().map(Split::from).collect())
+            }
+            crate::format::packed_splits::Splits::Packed(inner) => Splits::Packed(PackedSplits { inner }),
         }
     }
 }
@@ -69,7 +68,7 @@ impl From<packed_splits::Splits> for Splits {
 /// What to read of a table; `frazil.Scan` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Scan {
-    pub(super) inner: open::Scan,
+    pub(super) inner: Box<dyn seam::Scan>,
 }
 
 #[pymethods]
@@ -87,7 +86,7 @@ impl Scan {
     }
 
     fn schema(&self) -> Schema {
-        Schema { inner: Arc::clone(self.inner.projection()) }
+        Schema { inner: Arc::clone(&self.inner.context().projection) }
     }
 
     #[getter]
@@ -152,36 +151,42 @@ impl Scan {
         let request = HandOverRequest { schemes, refused, most_files, most_positions, pack_from };
         let packing = SplitRequest::default();
         let dealt = run_watched(py, &Watch::new(), |go_on| {
-            self.inner.iceberg("Spark's own reader")?.hand_over(&request, packing, go_on)
+            seam::required_of_scan("Spark's own reader", self.inner.native_reads())?.hand_over(&request, packing, go_on)
         })?;
         let json = dealt.to_json();
         let deleted = Batches::new(deleted_schema(), vec![dealt.deleted]);
         let reasons = match dealt.reasons {
-            native_read::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
-            native_read::Reasons::Each(files) => Reasons::Each(Batches::new(reasons_schema(), vec![files])),
+            crate::rows::native_read::Reasons::Everywhere(reason) => Reasons::Everywhere(reason),
+            crate::rows::native_read::Reasons::Each(files) => {
+                Reasons::Each(Batches::new(reasons_schema(), vec![files]))
+            }
         };
         Ok((Schema { inner: Arc::new(dealt.wanted) }, json, deleted, reasons, dealt.rest.into()))
     }
 
     fn plan_parts(&self, py: Python<'_>, part_bytes: u64, whole_bytes: u64) -> PyResult<Vec<PlanPart>> {
         let parts = run_watched(py, &Watch::new(), |go_on| {
-            self.inner.iceberg("plans in parts")?.plan_parts(part_bytes, whole_bytes, go_on)
+            seam::required_of_scan("plans in parts", self.inner.parted_plans())?.plan_parts(
+                part_bytes,
+                whole_bytes,
+                go_on,
+            )
         })?;
         Ok(parts.into_iter().map(|inner| PlanPart { inner }).collect())
     }
 
     #[getter]
     fn is_of_version(&self) -> bool {
-        self.inner.is_of_version()
+        self.inner.parted_plans().is_some_and(|plans| plans.is_of_version())
     }
 
     fn reader(&self, py: Python<'_>) -> PyResult<Split> {
-        Ok(run(py, || Ok(self.inner.iceberg("plans in parts")?.reader()))?.into())
+        Ok(run(py, || Ok(seam::required_of_scan("plans in parts", self.inner.parted_plans())?.reader()))?.into())
     }
 
     fn estimate_splits(&self, py: Python<'_>, parts: Vec<PyRef<'_, PlanPart>>) -> PyResult<u64> {
-        let parts: Vec<_> = parts.iter().map(|part| part.inner.clone()).collect();
-        run(py, || self.inner.iceberg("plans in parts")?.estimate_splits(&parts))
+        let files = parts.iter().map(|part| u128::from(part.inner.most_files())).sum();
+        run(py, || seam::required_of_scan("plans in parts", self.inner.parted_plans())?.estimate_splits(files))
     }
 
     fn count_files(&self, py: Python<'_>) -> PyResult<u64> {
@@ -294,7 +299,7 @@ impl From<task::Split> for Split {
 /// Splits in a few bytes for all.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct PackedSplits {
-    inner: packed_splits::PackedSplits,
+    inner: crate::format::packed_splits::PackedSplits,
 }
 
 #[pymethods]
@@ -373,7 +378,7 @@ impl Split {
     #[pyo3(signature = (limit=None, ordered=false, threads=0))]
     fn read(&self, py: Python<'_>, limit: Option<usize>, ordered: bool, threads: usize) -> PyResult<BatchStream> {
         let how = StreamRequest { ordered, threads, ..StreamRequest::default() };
-        Ok(BatchStream::new(run(py, || handle::read_split(&self.inner, how, limit))?))
+        Ok(BatchStream::new(run(py, || crate::rows::stream::read_split(&self.inner, how, limit))?))
     }
 
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {

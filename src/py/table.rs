@@ -14,16 +14,18 @@ use super::signals::Watch;
 use super::task::{DataFile, DeleteFile};
 use super::transaction::Transaction;
 use super::{Pickled, pickle_as_json};
+use crate::error::Result;
 use crate::expr;
 use crate::format::commit::CommitOptions;
 use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
 use crate::format::task;
 use crate::format::wire::task::{message_from_json, message_to_json};
-use crate::iceberg::committing;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::iceberg::rows::json::{part_from_json, row_change_from_json};
 use crate::parallel::Cancellation;
+use crate::rows::seam;
 use crate::tables::open;
+use crate::tables::reopen::table_from_json;
 
 /// `(id, parent_id, sequence_number, timestamp_ms, operation, summary, schema_id)`.
 type SnapshotTuple = (i64, Option<i64>, i64, i64, Option<String>, BTreeMap<String, String>, Option<i32>);
@@ -42,12 +44,19 @@ fn snapshot_tuple(s: SnapshotInfo) -> SnapshotTuple {
 /// A table at one version; `frazil.Table` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Table {
-    pub(super) inner: open::Table,
+    pub(super) inner: Arc<dyn seam::Table>,
 }
 
-impl<T: Into<open::Table>> From<T> for Table {
-    fn from(table: T) -> Self {
-        Table { inner: table.into() }
+impl From<Arc<dyn seam::Table>> for Table {
+    fn from(inner: Arc<dyn seam::Table>) -> Self {
+        Table { inner }
+    }
+}
+
+impl Table {
+    /// The capability of the table, or an `Unsupported` error that names the verb.
+    fn required<'t, T>(&'t self, verb: &str, found: impl FnOnce(&'t dyn seam::Table) -> Option<T>) -> Result<T> {
+        seam::required(self.inner.as_ref(), verb, found(self.inner.as_ref()))
     }
 }
 
@@ -55,7 +64,7 @@ impl<T: Into<open::Table>> From<T> for Table {
 impl Table {
     #[staticmethod]
     fn open(py: Python<'_>, location: &str, storage_options: BTreeMap<String, String>, moved: bool) -> PyResult<Table> {
-        Ok(run(py, || open::Table::open(location, storage_options, moved))?.into())
+        Ok(run(py, || open::open(location, storage_options, moved))?.into())
     }
 
     #[getter]
@@ -129,6 +138,11 @@ impl Table {
         let work = |go_on: Cancellation| self.inner.maintain(action, arguments, go_on);
         let (inner, result) = run_watched(py, &Watch::new(), work)?;
         Ok((Table { inner }, result))
+    }
+
+    /// Whether the table has a capability, by its name.
+    fn supports(&self, capability: &str) -> bool {
+        seam::supports(self.inner.as_ref(), capability)
     }
 
     fn refresh(&self, py: Python<'_>) -> PyResult<Table> {
@@ -229,18 +243,19 @@ impl Table {
     }
 
     fn job_folder(&self, py: Python<'_>, name: &str) -> PyResult<Option<String>> {
-        run(py, || self.inner.iceberg("files of an engine")?.job_folder(name))
+        run(py, || self.required("files of an engine", |t| t.foreign_files())?.job_folder(name))
     }
 
     fn collect_job(&self, py: Python<'_>, folder: &str, in_order: bool) -> PyResult<CommitMessage> {
-        let collect =
-            |go_on: Cancellation| self.inner.iceberg("files of an engine")?.collect_job(folder, in_order, go_on);
+        let collect = |go_on: Cancellation| {
+            self.required("files of an engine", |t| t.foreign_files())?.collect_job(folder, in_order, go_on)
+        };
         let message = run_watched(py, &Watch::new(), collect)?;
         Ok(CommitMessage { inner: Arc::new(message) })
     }
 
     fn sweep_job(&self, py: Python<'_>, folder: &str) -> PyResult<()> {
-        run(py, || self.inner.iceberg("files of an engine")?.sweep_job(folder))
+        run(py, || self.required("files of an engine", |t| t.foreign_files())?.sweep_job(folder))
     }
 
     /// Deletes by key or position, as [`Table::change_rows`] takes them, without committing.
@@ -267,7 +282,7 @@ impl Table {
     ) -> PyResult<(CommitMessage, Vec<(String, i64)>)> {
         let done = run_watched(py, &Watch::new(), |go_on| {
             let change = row_change_from_json(change)?;
-            self.inner.iceberg("change_files")?.change_files(&change, branch, go_on)
+            self.required("change_files", |t| t.changes_in_parts())?.change_files(&change, branch, go_on)
         })?;
         Ok((CommitMessage { inner: Arc::new(done.whole) }, done.files))
     }
@@ -282,7 +297,13 @@ impl Table {
         task: u64,
     ) -> PyResult<CommitMessage> {
         let work = |rows, go_on: Cancellation| {
-            self.inner.iceberg("write_part")?.write_part(&part_from_json(part)?, rows, branch, task, go_on)
+            self.required("write_part", |t| t.changes_in_parts())?.write_part(
+                &part_from_json(part)?,
+                rows,
+                branch,
+                task,
+                go_on,
+            )
         };
         let message = match data {
             Some(data) => Input::new(data)?.run_watched(py, |rows, go_on| work(Some(rows), go_on)),
@@ -306,9 +327,9 @@ impl Table {
         let options = CommitOptions { branch, snapshot_properties };
         let done = run(py, || {
             let (change, filter) = (row_change_from_json(change)?, expr::parse(filter)?);
-            self.inner.iceberg("commit_parts")?.commit_parts(&change, &filter, messages, &options)
+            self.required("commit_parts", |t| t.changes_in_parts())?.commit_parts(&change, &filter, messages, &options)
         });
-        Ok(open::Table::from(done?).into())
+        Ok(done?.into())
     }
 
     #[pyo3(signature = (data_files, delete_files, messages, at_id, at_reference, at_ms, branch, snapshot_properties))]
@@ -330,7 +351,10 @@ impl Table {
         let messages = taken(&messages);
         let at = (at_id.map(At::Snapshot)).or(at_reference.map(At::Ref)).or(at_ms.map(At::TimestampMs));
         let options = CommitOptions { branch, snapshot_properties };
-        Ok(run(py, || self.inner.iceberg("commit_rewrite")?.commit_rewrite(replaced, messages, at, &options))?.into())
+        Ok(run(py, || {
+            self.required("commit_rewrite", |t| t.file_rewrites())?.commit_rewrite(replaced, messages, at, &options)
+        })?
+        .into())
     }
 
     #[pyo3(signature = (messages, snapshot_properties, *, branch=None))]
@@ -369,7 +393,7 @@ impl Table {
     }
 
     fn transaction(&self, py: Python<'_>, branch: Option<String>) -> PyResult<Transaction> {
-        Ok(run(py, || committing::Transaction::begin(self.inner.for_transaction()?, branch))?.into())
+        Ok(run(py, || self.required("transactions", |t| t.transactions())?.begin(branch))?.into())
     }
 
     #[pyo3(signature = (paths, check_duplicates, *, branch, snapshot_properties))]
@@ -382,11 +406,14 @@ impl Table {
         snapshot_properties: BTreeMap<String, String>,
     ) -> PyResult<Table> {
         let options = CommitOptions { branch, snapshot_properties };
-        Ok(run(py, || self.inner.iceberg("add_files")?.add_files(&paths, check_duplicates, &options))?.into())
+        Ok(run(py, || {
+            self.required("add_files", |t| t.foreign_files())?.add_files(&paths, check_duplicates, &options)
+        })?
+        .into())
     }
 
     fn cherry_pick(&self, py: Python<'_>, snapshot_id: i64) -> PyResult<Table> {
-        Ok(run(py, || self.inner.iceberg("cherry_pick")?.cherry_pick(snapshot_id))?.into())
+        Ok(run(py, || self.required("cherry_pick", |t| t.cherry_picks())?.cherry_pick(snapshot_id))?.into())
     }
 
     fn abort(&self, py: Python<'_>, messages: Vec<PyRef<'_, CommitMessage>>) -> PyResult<()> {
@@ -404,7 +431,7 @@ impl Table {
 
     #[classmethod]
     fn from_json(cls: &Bound<'_, PyType>, text: &str) -> PyResult<Table> {
-        Ok(run(cls.py(), || open::Table::from_json(text))?.into())
+        Ok(run(cls.py(), || table_from_json(text))?.into())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Pickled<'py>> {

@@ -14,20 +14,20 @@ use crate::error::{Error, Result};
 use crate::expr;
 use crate::format::commit::CommitOptions;
 use crate::format::request::WriteOptions;
-use crate::iceberg::committing;
 use crate::iceberg::evolve::parse_evolutions;
 use crate::iceberg::rows::json::row_change_from_json;
 use crate::parallel::Cancellation;
+use crate::rows::seam;
 
 /// Changes to be committed together; `frazil.Transaction` wraps it.
 #[pyclass(frozen, module = "frazil._core")]
 pub(super) struct Transaction {
     /// `None` once it has ended.
-    inner: Mutex<Option<committing::Transaction>>,
+    inner: Mutex<Option<Box<dyn seam::Transaction>>>,
 }
 
-impl From<committing::Transaction> for Transaction {
-    fn from(inner: committing::Transaction) -> Self {
+impl From<Box<dyn seam::Transaction>> for Transaction {
+    fn from(inner: Box<dyn seam::Transaction>) -> Self {
         Transaction { inner: Mutex::new(Some(inner)) }
     }
 }
@@ -47,13 +47,13 @@ fn ended() -> Error {
 }
 
 impl Transaction {
-    fn lock(&self) -> MutexGuard<'_, Option<committing::Transaction>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn seam::Transaction>>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something with the transaction while it is open.
-    pub(super) fn with<T>(&self, work: impl FnOnce(&mut committing::Transaction) -> Result<T>) -> Result<T> {
-        self.lock().as_mut().map_or_else(|| Err(ended()), work)
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut dyn seam::Transaction) -> Result<T>) -> Result<T> {
+        self.lock().as_mut().map_or_else(|| Err(ended()), |inner| work(inner.as_mut()))
     }
 }
 
@@ -119,12 +119,12 @@ impl Transaction {
 
     /// The table as the changes so far leave it, published nowhere.
     fn table(&self, py: Python<'_>) -> PyResult<Table> {
-        Ok(run(py, || self.with(committing::Transaction::table))?.into())
+        Ok(run(py, || self.with(|t| t.table()))?.into())
     }
 
     /// `(counts by the names of summaries, snapshots, bytes of metadata)`.
     fn dry_run(&self, py: Python<'_>) -> PyResult<(BTreeMap<String, i64>, usize, u64)> {
-        let done = run(py, || self.with(committing::Transaction::dry_run))?;
+        let done = run(py, || self.with(|t| t.dry_run()))?;
         Ok((done.counts, done.snapshots, done.metadata_bytes))
     }
 

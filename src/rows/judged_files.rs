@@ -151,3 +151,15 @@ pub(crate) fn left_of(residual: &BoundPredicate) -> String {
 pub(crate) fn counted(n: u32, unit: &str) -> String {
     format!("{n} {unit}{}", if n == 1 { "" } else { "s" })
 }
+
+/// The columns of files of a changelog: those of [`file_schema`], and `operation` (`insert`, `delete`), `change_ordinal`
+/// and `commit_snapshot_id`.
+pub fn change_file_schema() -> SchemaRef {
+    let more = [
+        Field::new("operation", DataType::Utf8, false),
+        Field::new("change_ordinal", DataType::Int32, false),
+        Field::new("commit_snapshot_id", DataType::Int64, false),
+    ];
+    let fields = file_schema().fields().iter().cloned().chain(more.map(Arc::new)).collect::<Vec<_>>();
+    Arc::new(Schema::new(fields))
+}

@@ -1,12 +1,14 @@
 //! The rows of a scan or a split as a stream of batches.
 
+use std::sync::Arc;
+
 use arrow::datatypes::SchemaRef;
-use arrow::record_batch::RecordBatch;
-use arrow::record_batch::RecordBatchReader;
+use arrow::record_batch::{RecordBatch, RecordBatchReader};
 
 use crate::data::arrow::schema::to_arrow;
 use crate::data::read::read_ahead::{Ahead, ReadAhead, TaskReader, TaskSource};
 use crate::error::{Error, Result};
+use crate::format::task::Split;
 use crate::parallel::Cancellation;
 
 /// How a stream is to be read.
@@ -107,3 +109,15 @@ impl Iterator for BatchStream {
 
 /// Rows that come in batches.
 pub type RowReader = Box<dyn RecordBatchReader + Send>;
+
+/// Reads the rows of a split, in another process perhaps.
+///
+/// # Errors
+/// As [`Scan::read`].
+pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
+    let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
+    let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
+    let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
+    let mut tasks = split.tasks.clone().into_iter();
+    BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, limit)
+}

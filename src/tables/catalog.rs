@@ -3,11 +3,11 @@
 //! The embedded default is the file-system catalog, laid out as Java's `HadoopCatalog`: a namespace is a folder of the
 //! warehouse, a table a folder in it. SQL catalogs share their database with Java's `JdbcCatalog` and PyIceberg's `SqlCatalog`.
 
-use crate::format::catalog::NewTable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::format::catalog::NewTable;
 use crate::format::commit::now_ms;
 use crate::format::ident::parse_namespace;
 use crate::iceberg::catalog::TableIdent;
@@ -24,12 +24,15 @@ use crate::iceberg::spec::partition_by::parse_partition_by;
 use crate::iceberg::spec::sort_order::parse_sort_by;
 use crate::iceberg::state::Table;
 use crate::paimon::catalog_tables::PaimonCatalog;
+use crate::rows::seam;
 use crate::store::database::open_database;
 use crate::store::local::TemporaryFolder;
 use crate::store::{self, Store, StoreOptions};
-use crate::tables::open;
 use crate::types::Schema;
 use crate::types::select::column_hint;
+
+/// The format of tables in folders `<database>.db`.
+const PAIMON: &str = "paimon";
 
 /// The format version of new tables unless the property `format-version` says otherwise.
 const DEFAULT_FORMAT_VERSION: u8 = 2;
@@ -209,16 +212,33 @@ impl Catalog {
     ///
     /// # Errors
     /// As [`Catalog::load_table`].
-    pub fn load(&self, identifier: &str) -> Result<open::Table> {
+    pub fn load(&self, identifier: &str) -> Result<Arc<dyn seam::Table>> {
         match (self.load_table(identifier), &self.paimon) {
             (Err(e), Some(paimon)) if e.kind() == ErrorKind::NotFound => {
                 match paimon.load(&TableIdent::parse(identifier)?) {
-                    Ok(table) => Ok(open::Table::Paimon(table)),
+                    Ok(table) => Ok(Arc::new(table)),
                     Err(other) if other.kind() == ErrorKind::NotFound => Err(e),
                     Err(other) => Err(other),
                 }
             }
-            (table, _) => Ok(table?.into()),
+            (table, _) => Ok(Arc::new(table?)),
+        }
+    }
+
+    /// Creates an empty table of a format: `iceberg` or `paimon`.
+    ///
+    /// # Errors
+    /// `InvalidInput` for another format; as [`Catalog::create_table`] and [`Catalog::create_paimon_table`].
+    pub fn create(
+        &self,
+        identifier: &str,
+        schema: &Schema,
+        request: NewTable,
+        format: &str,
+    ) -> Result<Arc<dyn seam::Table>> {
+        match format {
+            PAIMON => self.create_paimon_table(identifier, schema, &request),
+            _ => Ok(Arc::new(self.create_table(identifier, schema, request)?)),
         }
     }
 
@@ -227,7 +247,12 @@ impl Catalog {
     /// # Errors
     /// `Unsupported` if it is no file-system catalog; `AlreadyExists` if there is a table of that name; as
     /// [`PaimonCatalog::create`].
-    pub fn create_paimon_table(&self, identifier: &str, schema: &Schema, request: &NewTable) -> Result<open::Table> {
+    pub fn create_paimon_table(
+        &self,
+        identifier: &str,
+        schema: &Schema,
+        request: &NewTable,
+    ) -> Result<Arc<dyn seam::Table>> {
         let ident = TableIdent::parse(identifier)?;
         let no =
             || Error::unsupported("only file-system catalogs have tables of Apache Paimon").with("catalog", &self.name);
@@ -236,7 +261,7 @@ impl Catalog {
         if !self.paimon_databases()?.iter().any(|name| [name.as_str()] == ident.namespace[..]) {
             self.tables.check_namespace(&ident.namespace)?;
         }
-        paimon.create(&ident, schema, request).map(open::Table::Paimon)
+        Ok(Arc::new(paimon.create(&ident, schema, request)?))
     }
 
     /// Refuses a name that a table of Iceberg has.
@@ -318,6 +343,14 @@ impl Catalog {
         Table::of_catalog(self.tables.register(&ident, &store::location::absolute(metadata_location)?)?)
     }
 
+    /// As [`Catalog::register_table`], behind the seam.
+    ///
+    /// # Errors
+    /// As [`Catalog::register_table`].
+    pub fn register(&self, identifier: &str, metadata_location: &str) -> Result<Arc<dyn seam::Table>> {
+        Ok(Arc::new(self.register_table(identifier, metadata_location)?))
+    }
+
     /// Gives a table another name, which a file-system catalog can't: the name is the folder, and metadata records paths.
     /// Its files stay where they are. The folder of a table of Paimon is renamed.
     ///
@@ -327,7 +360,7 @@ impl Catalog {
     pub fn rename_table(&self, identifier: &str, to: &str) -> Result<()> {
         let (ident, to) = (TableIdent::parse(identifier)?, TableIdent::parse(to)?);
         match (&self.paimon, self.load(identifier)) {
-            (Some(paimon), Ok(open::Table::Paimon(_))) => {
+            (Some(paimon), Ok(table)) if table.format() == PAIMON => {
                 self.check_no_iceberg_table(&to)?;
                 paimon.rename(&ident, &to)
             }

@@ -2,4 +2,4 @@
 
 pub mod catalog;
 pub mod open;
-mod reopen;
+pub mod reopen;

@@ -1,31 +1,52 @@
-//! Opens a table again from its JSON, in another process too.
+//! Opens a table again from its JSON, in another process too, and what else travels by its format.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
 use crate::iceberg::catalog::interface::Opened;
+use crate::iceberg::scan::plan_parts::PlanPart;
 use crate::iceberg::state::Table;
+use crate::paimon::state::PaimonTable;
+use crate::rows::seam;
 use crate::tables::catalog::Catalog;
 
-impl Table {
-    /// See [`Table::to_json`].
-    ///
-    /// # Errors
-    /// `InvalidInput` if the text is not that; as [`Table::open`].
-    pub(super) fn from_json(text: &str) -> Result<Table> {
-        let wrong = || Error::invalid("this is no JSON of a table");
-        let j: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
-        let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
-        let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
-        let table = Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
-        let Some(kept) = j.get("catalog") else { return Ok(table) };
-        let member = |key: &str| kept.get(key).and_then(|v| v.as_str()).ok_or_else(wrong);
-        let properties = texts(kept.get("properties")).ok_or_else(wrong)?;
-        let store = table.inner.store.clone();
-        let versions = Catalog::versions(member("name")?, properties, member("identifier")?, &store)?;
-        let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
-        Table::of_catalog(Opened { store, metadata, found, versions })
-    }
+/// Opens the version that [`seam::Table::to_json`] describes.
+///
+/// # Errors
+/// `InvalidInput` if the text is not that; as [`crate::tables::open::open`].
+pub fn table_from_json(text: &str) -> Result<Arc<dyn seam::Table>> {
+    let j: Json = serde_json::from_str(text).map_err(|e| Error::invalid("this is no JSON of a table").because(e))?;
+    Ok(match j.get("format").and_then(Json::as_str) {
+        Some("paimon") => Arc::new(PaimonTable::from_json(&j)?),
+        _ => Arc::new(iceberg_from_json(text)?),
+    })
+}
+
+/// Makes the part of a plan that [`seam::PlanPart::to_json`] describes.
+///
+/// # Errors
+/// `InvalidInput` if the text is not that.
+pub fn plan_part_from_json(text: &str) -> Result<Box<dyn seam::PlanPart>> {
+    Ok(Box::new(PlanPart::from_json(text)?))
+}
+
+/// Opens a table of Iceberg, by its catalog if it has one.
+fn iceberg_from_json(text: &str) -> Result<Table> {
+    let wrong = || Error::invalid("this is no JSON of a table");
+    let j: serde_json::Value = serde_json::from_str(text).map_err(|e| wrong().because(e))?;
+    let location = j.get("metadata-location").and_then(|v| v.as_str()).ok_or_else(wrong)?;
+    let options = texts(j.get("storage-options")).ok_or_else(wrong)?;
+    let table = Table::open(location, options, j.get("moved").and_then(|v| v.as_bool()).unwrap_or(false))?;
+    let Some(kept) = j.get("catalog") else { return Ok(table) };
+    let member = |key: &str| kept.get(key).and_then(|v| v.as_str()).ok_or_else(wrong);
+    let properties = texts(kept.get("properties")).ok_or_else(wrong)?;
+    let store = table.inner.store.clone();
+    let versions = Catalog::versions(member("name")?, properties, member("identifier")?, &store)?;
+    let (metadata, found) = (table.inner.metadata.as_ref().clone(), table.inner.found.clone());
+    Table::of_catalog(Opened { store, metadata, found, versions })
 }
 
 /// The members of a JSON object of texts.

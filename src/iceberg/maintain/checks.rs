@@ -6,8 +6,6 @@
 //!
 //! The property `gc.enabled=false` says that other tables share the files: then nothing is deleted.
 
-pub(crate) use crate::iceberg::maintain::json::maintain;
-
 use crate::error::{Error, Result};
 use crate::iceberg::state::Table;
 

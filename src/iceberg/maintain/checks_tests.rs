@@ -2,13 +2,12 @@
 
 use super::*;
 use crate::error::ErrorKind;
-use crate::format::maintenance::ExpireOptions;
-use crate::format::maintenance::Expiry;
-use crate::format::maintenance::OrphanOptions;
+use crate::format::maintenance::{ExpireOptions, Expiry, OrphanOptions};
 use crate::iceberg::committing::tests::{Fault, Setup};
 use crate::iceberg::maintain::compact::CompactOptions;
 use crate::iceberg::maintain::compact_plan::CompactRules;
 use crate::iceberg::maintain::expire::Expired;
+use crate::iceberg::maintain::json::maintain;
 use crate::iceberg::maintain::manifests::ManifestOptions;
 
 fn everything() -> ExpireOptions {

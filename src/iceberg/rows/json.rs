@@ -2,12 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::parts::Part;
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Literal, Op, Predicate, Term, parse};
-use crate::format::row_change::Assigned;
-use crate::format::row_change::RowChange;
-use crate::format::row_change::{Columns, Merge};
+use crate::format::row_change::{Assigned, Columns, Merge, Part, RowChange};
 use crate::types::Transform;
 
 /// Reads a change: `{"change": "delete", "where": "id < 5"}`.

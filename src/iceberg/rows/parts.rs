@@ -14,7 +14,7 @@ use super::view::{Command, View};
 use crate::error::{Error, Result};
 use crate::expr::Predicate;
 use crate::format::commit::CommitOptions;
-use crate::format::row_change::{Merge, RowChange};
+use crate::format::row_change::{ChangeFiles, Part, RowChange};
 use crate::format::task::{CommitMessage, DataFile, FileContent, PartRows, RowDelta, ScanTask};
 use crate::iceberg::commit::producer::Operation;
 use crate::iceberg::committing;
@@ -25,34 +25,6 @@ use crate::parallel::Cancellation;
 use crate::rows::assignments::Assignments;
 use crate::rows::stream::RowReader;
 use crate::store::location::{normalise, normalised};
-
-/// A part of a change.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Part {
-    /// A delete or update of the rows of these files.
-    Files {
-        /// The whole change.
-        change: RowChange,
-        /// Real paths of data files.
-        files: Vec<String>,
-    },
-    /// The rows of the source that a merge has found the matches of: see [`Table::write_part`].
-    Matches {
-        /// The whole change.
-        merge: Merge,
-        /// True of every row of the table that the source's keys match.
-        filter: Predicate,
-    },
-}
-
-/// What a delete or update is parted into.
-#[derive(Clone, Debug)]
-pub struct ChangeFiles {
-    /// Files that go as they are; committed with the parts.
-    pub whole: CommitMessage,
-    /// Files whose rows must be looked at: path and size in bytes.
-    pub files: Vec<(String, i64)>,
-}
 
 impl Table {
     /// The files that a delete or update touches at this version.

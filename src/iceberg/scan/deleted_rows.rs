@@ -6,24 +6,17 @@
 use std::sync::Arc;
 
 use arrow::array::Int64Array;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use crate::codec::bitmap::PositionSet;
 use crate::error::{Error, Result};
+use crate::rows::native_read::deleted_schema;
 
 /// Bits of the number that 64 rows have in their file, where it is packed with the file's number.
 pub const WORD_BITS: u32 = 34;
 
 /// Rows of a word, as a power of two.
 const ROWS_SHIFT: u32 = 6;
-
-/// The schema of the deleted rows: `word`, the file's number above `WORD_BITS` bits of its rows' numbers divided by 64, and
-/// `mask`, the lowest bit of which is for the first of these rows.
-pub fn deleted_schema() -> SchemaRef {
-    let long = |name| Field::new(name, DataType::Int64, false);
-    Arc::new(Schema::new(vec![long("word"), long("mask")]))
-}
 
 /// Deleted rows of some files.
 #[derive(Debug, Default)]

@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, StringArray};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use super::explain::{Survivors, in_waves, millis};
@@ -21,7 +20,7 @@ use crate::iceberg::scan::handle::Scan;
 use crate::iceberg::spec::snapshot::Snapshot;
 use crate::parallel::Cancellation;
 use crate::rows::explanation::{CommitFacts, Explained, FunnelStage};
-use crate::rows::judged_files::file_schema;
+use crate::rows::judged_files::change_file_schema;
 
 /// Counts the files that were kept of each commit.
 #[derive(Default)]
@@ -51,18 +50,6 @@ impl Commits {
             }
         }
     }
-}
-
-/// The columns of files of a changelog: those of [`file_schema`], and `operation` (`insert`, `delete`), `change_ordinal`
-/// and `commit_snapshot_id`.
-pub fn change_file_schema() -> SchemaRef {
-    let more = [
-        Field::new("operation", DataType::Utf8, false),
-        Field::new("change_ordinal", DataType::Int32, false),
-        Field::new("commit_snapshot_id", DataType::Int64, false),
-    ];
-    let fields = file_schema().fields().iter().cloned().chain(more.map(Arc::new)).collect::<Vec<_>>();
-    Arc::new(Schema::new(fields))
 }
 
 /// A file that changed: the commit, what happened, whether the file itself stayed, its path.

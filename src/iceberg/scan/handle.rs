@@ -452,17 +452,6 @@ impl Iterator for TaskStream {
     }
 }
 
-/// Reads the rows of a split, in another process perhaps.
-///
-/// # Errors
-/// As [`Scan::read`].
-pub fn read_split(split: &Split, how: StreamRequest, limit: Option<usize>) -> Result<BatchStream> {
-    let at = split.tasks.first().map_or("", |t| t.data_file.path.as_str());
-    let store = crate::store::open_store(&split.context.location.resolve(at)?, &split.context.storage_options)?;
-    let reader = TaskReader { store, context: split.context.clone(), deletes: Arc::default() };
-    let mut tasks = split.tasks.clone().into_iter();
-    BatchStream::new(reader, Box::new(move |_| Ok(tasks.next())), how, limit)
-}
 /// Opens the cache of decoded manifests in a local folder.
 fn plan_cache((folder, most_bytes): (String, u64)) -> Result<Arc<PlanCache>> {
     Ok(Arc::new(PlanCache::new(open_store(&folder, &BTreeMap::new())?, &folder, most_bytes)))

@@ -4,75 +4,34 @@
 //! names in the file comes to what the specification says (`data::plain_columns`), and if deletes by position are
 //! its only ones: these are given as the rows that they delete, for the engine to look up ([`deleted_rows`]).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, LargeStringArray};
-use arrow::datatypes::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 use indexmap::IndexMap;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::data::deletes::files::DeleteCache;
 use crate::data::deletes::filter::DeleteFilter;
 use crate::data::parquet::plain_columns::{Plain, plain_columns};
 use crate::error::{Error, Result, ResultExt};
-use crate::expr::{BoundLeaf, BoundPredicate, Op};
+use crate::expr::{BoundPredicate, Op};
+use crate::format::packed_splits::Splits;
 use crate::format::splits::SplitRequest;
 use crate::format::task::{FileContent, ScanTask};
-use crate::iceberg::scan::handle::Scan;
-use crate::iceberg::scan::packed_splits::Splits;
-use crate::parallel::Cancellation;
-use crate::store::{in_parallel, location};
-use crate::types::json::value_to_json;
-use crate::types::metadata_columns::is_metadata;
-use crate::types::{Field, PrimitiveType, Schema, Transform, Type};
-
 use crate::iceberg::scan::deleted_rows::DeletedRows;
+use crate::iceberg::scan::handle::Scan;
+use crate::parallel::Cancellation;
+use crate::rows::native_read::{
+    HandOver, HandOverRequest, PlainFile, PlainGroup, Reasons, is_plain_path, reasons_schema, values_of,
+};
+use crate::store::{in_parallel, location};
+use crate::types::metadata_columns::is_metadata;
+use crate::types::{Field, PrimitiveType, Schema, Transform};
 
 /// Columns that are added while an engine reads begin so.
 const OWN_COLUMNS: &str = "__frazil_";
-
-/// What an engine can take.
-#[derive(Clone, Debug)]
-pub struct HandOverRequest {
-    /// Schemes of the places that it reads, `file` for local ones.
-    pub schemes: Vec<String>,
-    /// Files that it can't read, by their real paths, with the reason.
-    pub refused: HashMap<String, String>,
-    /// The most files; of a scan with more it gets none.
-    pub most_files: usize,
-    /// The most deleted positions, all files together. With 0 no file with deletes is given out.
-    pub most_positions: u64,
-    /// Where all files stay ours: of so many splits and more, all are packed.
-    pub pack_from: usize,
-}
-
-/// Files of a scan, dealt out.
-#[derive(Clone, Debug)]
-pub struct HandOver {
-    /// The columns that are read, those of the result first, then those that only the filter asks about.
-    pub wanted: Schema,
-    /// The scan's filter, if any file needs it.
-    pub filter: BoundPredicate,
-    /// Files for the engine.
-    pub groups: Vec<PlainGroup>,
-    /// Deleted rows of those ([`crate::iceberg::scan::deleted_rows::deleted_schema`]).
-    pub deleted: RecordBatch,
-    /// Everything else.
-    pub rest: Splits,
-    /// Why.
-    pub reasons: Reasons,
-}
-
-/// Why files stay ours.
-#[derive(Clone, Debug)]
-pub enum Reasons {
-    /// All of them, for one reason.
-    Everywhere(String),
-    /// Files of the rest, with the reason ([`reasons_schema`]).
-    Each(RecordBatch),
-}
 
 /// What files of a group have in common.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,36 +40,6 @@ struct Form {
     columns: Vec<Option<String>>,
     has_deletes: bool,
     is_filtered: bool,
-}
-
-/// Files that are read in the same way.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlainGroup {
-    /// For each wanted column the files' name; `None` where it is null in every row.
-    pub columns: Vec<Option<String>>,
-    /// Whether rows of these files may fail the filter.
-    pub is_filtered: bool,
-    /// The files.
-    pub files: Vec<PlainFile>,
-}
-
-/// A file for the engine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlainFile {
-    /// Where it is.
-    pub path: String,
-    /// Its length.
-    pub size_bytes: i64,
-    /// Its rows, deleted ones included.
-    pub record_count: i64,
-    /// Its number among those with deleted rows.
-    pub number: Option<usize>,
-}
-
-/// Columns of [`Reasons::Each`].
-pub fn reasons_schema() -> SchemaRef {
-    let text = |name| ArrowField::new(name, DataType::LargeUtf8, false);
-    Arc::new(ArrowSchema::new(vec![text("file_path"), text("reason")]))
 }
 
 fn reasons_batch(reasons: &[(String, String)]) -> Result<RecordBatch> {
@@ -313,23 +242,6 @@ impl<'a> Dealer<'a> {
     }
 }
 
-/// Whether engines take a path as it is: it has neither empty parts nor `.` and `..`, which they leave out, nor a name with a
-/// colon, of which they make a scheme, nor a host where there is none, as in `file://localhost/a`.
-pub fn is_plain_path(path: &str) -> bool {
-    let scheme = location::scheme(path);
-    let rest = scheme.and_then(|scheme| path.get(scheme.len() + 1..)).unwrap_or(path);
-    // Behind two slashes follows a host; without a scheme they are an empty part.
-    let (host, rest) = match rest.strip_prefix("//").filter(|_| scheme.is_some()) {
-        Some(with_host) => with_host.split_once('/').unwrap_or((with_host, "")),
-        None => ("", rest.strip_prefix('/').unwrap_or(rest)),
-    };
-    let is_local = scheme.is_none_or(|scheme| scheme == "file");
-    let name = rest.rsplit('/').next().unwrap_or_default();
-    (host.is_empty() || !is_local)
-        && !name.contains(':')
-        && rest.split('/').all(|part| !matches!(part, "" | "." | ".."))
-}
-
 /// Why a filter can't be said in SQL.
 fn unsayable(filter: &BoundPredicate) -> Option<String> {
     let mut reason = None;
@@ -364,61 +276,6 @@ fn unsayable(filter: &BoundPredicate) -> Option<String> {
 
 fn is_time(ty: &PrimitiveType) -> bool {
     matches!(ty, PrimitiveType::Date | PrimitiveType::Timestamp | PrimitiveType::Timestamptz)
-}
-
-fn values_of(leaf: &BoundLeaf) -> Vec<Json> {
-    let ty = leaf.term.ty.as_primitive().unwrap_or(&PrimitiveType::Unknown);
-    leaf.values.iter().map(|v| value_to_json(v.as_ref(), ty)).collect()
-}
-
-/// A filter for an engine to build: columns as lists of names, values as the specification's single values.
-fn filter_to_json(filter: &BoundPredicate) -> Json {
-    let all = |parts: &[BoundPredicate]| parts.iter().map(filter_to_json).collect::<Vec<_>>();
-    match filter {
-        BoundPredicate::True => json!(true),
-        BoundPredicate::False => json!(false),
-        BoundPredicate::And(parts) => json!({"op": "and", "parts": all(parts)}),
-        BoundPredicate::Or(parts) => json!({"op": "or", "parts": all(parts)}),
-        BoundPredicate::Leaf(leaf) => {
-            let op = match leaf.op {
-                Op::IsNull => "is-null",
-                Op::NotNull => "not-null",
-                Op::IsNan => "is-nan",
-                Op::NotNan => "not-nan",
-                Op::Lt => "lt",
-                Op::LtEq => "lt-eq",
-                Op::Gt => "gt",
-                Op::GtEq => "gt-eq",
-                Op::Eq => "eq",
-                Op::NotEq => "not-eq",
-                Op::In => "in",
-                Op::NotIn => "not-in",
-                Op::StartsWith => "starts-with",
-                Op::NotStartsWith => "not-starts-with",
-            };
-            let ty = match &leaf.term.source {
-                Type::Primitive(p) => p.to_string(),
-                _ => "nested".to_owned(),
-            };
-            json!({"op": op, "path": leaf.term.path, "type": ty, "values": values_of(leaf)})
-        }
-    }
-}
-
-impl HandOver {
-    /// Filter and groups as JSON.
-    pub fn to_json(&self) -> String {
-        let file = |f: &PlainFile| json!([f.path, f.size_bytes, f.record_count, f.number]);
-        let group = |g: &PlainGroup| {
-            json!({
-                "columns": g.columns,
-                "filtered": g.is_filtered,
-                "files": g.files.iter().map(file).collect::<Vec<_>>(),
-            })
-        };
-        let groups: Vec<Json> = self.groups.iter().map(group).collect();
-        json!({"filter": filter_to_json(&self.filter), "groups": groups}).to_string()
-    }
 }
 
 #[cfg(test)]

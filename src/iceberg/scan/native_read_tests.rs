@@ -1,10 +1,11 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use arrow::array::{AsArray, Int64Array, RecordBatchIterator, StringArray};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::expr::parse;
+use crate::expr::{BoundLeaf, parse};
 use crate::format::catalog::NewTable;
 use crate::format::request::ScanRequest;
 use crate::iceberg::state::Table;

@@ -4,49 +4,15 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::expr::BoundPredicate;
+use crate::format::packed_splits::{PackedSplits, Splits};
 use crate::format::splits;
-use crate::format::splits::SplitRequest;
-use crate::format::splits::{Piece, SplitPlan};
-use crate::format::task::{Partition, ReadContext, ScanTask, Split};
-use crate::format::wire::packed::{pack_plain_tasks, packed_tasks_at};
+use crate::format::splits::{Piece, SplitPlan, SplitRequest};
+use crate::format::task::{Partition, ScanTask};
+use crate::format::wire::packed::pack_plain_tasks;
 use crate::format::wire::plain::{PlainFile, PlainTask};
 use crate::iceberg::plan::planned::PlannedBatch;
 use crate::iceberg::scan::handle::Scan;
 use crate::parallel::Cancellation;
-
-/// Splits, or the same packed.
-#[derive(Clone, Debug)]
-pub enum Splits {
-    /// Each by itself.
-    Each(Vec<Split>),
-    /// All in few bytes.
-    Packed(PackedSplits),
-}
-
-/// Splits in few bytes, any of which [`packed_tasks_at`] reads.
-#[derive(Clone, Debug)]
-pub struct PackedSplits {
-    /// What they share.
-    pub context: Arc<ReadContext>,
-    /// How many they are.
-    pub count: usize,
-    /// Their tasks.
-    pub packed: Vec<u8>,
-}
-
-impl PackedSplits {
-    /// All of them.
-    ///
-    /// # Errors
-    /// What `go_on` gives.
-    pub fn splits(&self, go_on: Cancellation) -> Result<Vec<Split>> {
-        let split = |index| {
-            go_on()?;
-            packed_tasks_at(&self.packed, index, &self.context)
-        };
-        (0..self.count).map(split).collect()
-    }
-}
 
 /// What a scan reads, before it is packed.
 pub(crate) enum Planned {

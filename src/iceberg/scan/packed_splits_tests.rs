@@ -4,9 +4,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::format::request::ScanRequest;
-use crate::iceberg::scan::native_read::{HandOverRequest, Reasons};
 use crate::iceberg::scan::plan_parts::tests::{GO_ON, table};
 use crate::iceberg::state::Table;
+use crate::rows::native_read::{HandOverRequest, Reasons};
 
 const EVEN: SplitRequest =
     SplitRequest { split_size_bytes: Some(300), lookback: Some(3), open_file_cost_bytes: Some(100) };

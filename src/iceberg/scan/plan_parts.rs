@@ -94,12 +94,11 @@ impl Scan {
         Split { context: self.context().clone(), tasks: Vec::new() }
     }
 
-    /// About how many splits the parts will have, should the filter keep all their files: from the counts in the manifest
-    /// list and the mean size of the snapshot's files. At least one.
+    /// About how many splits this number of files gives, by the mean size of the snapshot's files. At least one.
     ///
     /// # Errors
     /// `InvalidInput` for split sizes that are not positive; `Unsupported` as [`Scan::plan_parts`].
-    pub fn estimate_splits(&self, parts: &[PlanPart]) -> Result<u64> {
+    pub fn estimate_splits(&self, files: u128) -> Result<u64> {
         let packing = self.split_plan(SplitRequest::default())?;
         let input = self.version_input()?;
         let total = |name: &str| input.snapshot.as_ref()?.summary.get(name)?.parse::<u128>().ok();
@@ -108,7 +107,6 @@ impl Scan {
             (Some(bytes), Some(files @ 1..)) => bytes.div_ceil(files).max(packing.open_file_cost_bytes.max(0) as u128),
             _ => split,
         };
-        let files: u128 = parts.iter().map(|p| u128::from(p.most_files())).sum();
         Ok(u64::try_from(files.saturating_mul(mean).div_ceil(split)).unwrap_or(u64::MAX).max(1))
     }
 }

@@ -7,7 +7,7 @@ use arrow::record_batch::RecordBatchReader;
 
 use crate::error::{Error, Result, ResultExt};
 use crate::expr::{Predicate, bind};
-use crate::format::commit::CommitOptions;
+use crate::format::commit::{CommitOptions, DryRun};
 use crate::format::evolution::Evolution;
 use crate::format::request::WriteOptions;
 use crate::format::task::DataFile;
@@ -41,18 +41,6 @@ pub struct Transaction {
     appended: Option<(CommitOptions, Vec<DataFile>)>,
     /// The process that it belongs to: in a forked one it is a mere copy.
     process: u32,
-}
-
-/// What a transaction would do.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DryRun {
-    /// By the summaries' names: `added-data-files`, `deleted-records`, `total-records`, `manifests-created`, …: sums over the
-    /// snapshots that the transaction makes, and of totals the last.
-    pub counts: BTreeMap<String, i64>,
-    /// Snapshots that it makes.
-    pub snapshots: usize,
-    /// Bytes of the metadata file, manifest lists and manifests that it writes.
-    pub metadata_bytes: u64,
 }
 
 impl Transaction {

@@ -1,0 +1,259 @@
+//! A table of Apache Paimon behind the seam: [`seam::Table`] and [`seam::Scan`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+
+use crate::data::read::read_ahead::TaskSource;
+use crate::error::{Error, Result};
+use crate::expr::Predicate;
+use crate::format::commit::CommitOptions;
+use crate::format::estimate::Estimate;
+use crate::format::evolution::Evolution;
+use crate::format::request::{At, RefInfo, ScanRequest, SnapshotInfo, WriteOptions};
+use crate::format::row_change::RowChange;
+use crate::format::splits::SplitRequest;
+use crate::format::task::{CommitMessage, ReadContext, Split};
+use crate::paimon::inspect::tables::inspect;
+use crate::paimon::scan::handle::PaimonScan;
+use crate::paimon::state::PaimonTable;
+use crate::parallel::Cancellation;
+use crate::rows::explanation::Explained;
+use crate::rows::metadata_rows::Rows;
+use crate::rows::seam;
+use crate::rows::statistics::Statistics;
+use crate::rows::stream::{BatchStream, RowReader, StreamRequest};
+use crate::types::{PartitionSpec, Schema, SortOrder};
+
+/// A table behind the seam.
+fn shared(table: PaimonTable) -> Arc<dyn seam::Table> {
+    Arc::new(table)
+}
+
+/// Refuses options of writers that tables of Paimon do not have: files are sorted by their keys, or not at all.
+fn check_options(options: &WriteOptions) -> Result<()> {
+    if options.again {
+        return Err(Error::unsupported("rewrites of files of tables of Apache Paimon by messages")
+            .hint("maintain.compact() rewrites files"));
+    }
+    match options.sort_by.as_deref() {
+        None | Some([]) => Ok(()),
+        Some(_) => Err(Error::unsupported("sort_by: not with tables of Apache Paimon yet")),
+    }
+}
+
+impl seam::Table for PaimonTable {
+    fn format(&self) -> &'static str {
+        "paimon"
+    }
+
+    fn format_version(&self) -> u8 {
+        PaimonTable::format_version(self)
+    }
+
+    fn location(&self) -> &str {
+        PaimonTable::location(self)
+    }
+
+    fn metadata_location(&self) -> &str {
+        PaimonTable::metadata_location(self)
+    }
+
+    fn uuid(&self) -> &str {
+        PaimonTable::uuid(self)
+    }
+
+    fn schema(&self) -> &Arc<Schema> {
+        PaimonTable::schema(self)
+    }
+
+    fn partition_spec(&self) -> Arc<PartitionSpec> {
+        PaimonTable::partition_spec(self)
+    }
+
+    fn sort_order(&self) -> Arc<SortOrder> {
+        PaimonTable::sort_order(self)
+    }
+
+    fn properties(&self) -> BTreeMap<String, String> {
+        PaimonTable::properties(self)
+    }
+
+    fn snapshot(&self) -> Option<SnapshotInfo> {
+        PaimonTable::snapshot(self)
+    }
+
+    fn snapshots(&self) -> Result<Vec<SnapshotInfo>> {
+        PaimonTable::snapshots(self)
+    }
+
+    fn refs(&self) -> Result<Vec<RefInfo>> {
+        PaimonTable::refs(self)
+    }
+
+    fn refresh(&self) -> Result<Arc<dyn seam::Table>> {
+        PaimonTable::refresh(self).map(shared)
+    }
+
+    fn writable_location(&self) -> Result<&str> {
+        Ok(PaimonTable::location(self))
+    }
+
+    fn to_json(&self) -> String {
+        PaimonTable::to_json(self)
+    }
+
+    fn scan(&self, request: ScanRequest) -> Result<Box<dyn seam::Scan>> {
+        Ok(Box::new(PaimonTable::scan(self, request)?))
+    }
+
+    fn inspect(&self, name: &str, at: Option<&At>, go_on: Cancellation) -> Result<Rows> {
+        inspect(self, name, at, go_on)
+    }
+
+    fn append(&self, rows: RowReader, options: &WriteOptions, commit: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
+        check_options(options)?;
+        PaimonTable::append(self, rows, commit).map(shared)
+    }
+
+    fn write(&self, rows: RowReader, options: &WriteOptions) -> Result<CommitMessage> {
+        check_options(options)?;
+        PaimonTable::write(self, rows, options.replaces)
+    }
+
+    fn write_delta(
+        &self,
+        change: &RowChange,
+        rows: RowReader,
+        _branch: Option<&str>,
+        _task: u64,
+        _go_on: Cancellation,
+    ) -> Result<CommitMessage> {
+        PaimonTable::write_delta(self, change, rows)
+    }
+
+    fn commit(&self, messages: Vec<CommitMessage>, options: &CommitOptions) -> Result<Arc<dyn seam::Table>> {
+        PaimonTable::commit(self, messages, options).map(shared)
+    }
+
+    fn commit_overwrite(
+        &self,
+        change: &RowChange,
+        messages: Vec<CommitMessage>,
+        options: &CommitOptions,
+        _go_on: Cancellation,
+    ) -> Result<Arc<dyn seam::Table>> {
+        PaimonTable::commit_overwrite(self, change, messages, options).map(shared)
+    }
+
+    fn check_overwrite(&self, change: &RowChange) -> Result<()> {
+        PaimonTable::check_overwrite(self, change).map(drop)
+    }
+
+    fn abort(&self, messages: &[CommitMessage]) -> Result<()> {
+        PaimonTable::abort(self, messages)
+    }
+
+    fn change_rows(
+        &self,
+        change: &RowChange,
+        rows: Option<RowReader>,
+        options: &CommitOptions,
+        go_on: Cancellation,
+    ) -> Result<Arc<dyn seam::Table>> {
+        PaimonTable::change_rows(self, change, rows, options, go_on).map(shared)
+    }
+
+    fn evolve(&self, evolutions: &[Evolution]) -> Result<Arc<dyn seam::Table>> {
+        PaimonTable::evolve(self, evolutions).map(shared)
+    }
+
+    fn maintain(&self, action: &str, arguments: &str, go_on: Cancellation) -> Result<(Arc<dyn seam::Table>, String)> {
+        PaimonTable::maintain(self, action, arguments, go_on).map(|(table, done)| (shared(table), done))
+    }
+
+    fn missing(&self, capability: &str) -> Option<Error> {
+        let table = self.location();
+        let error = match capability {
+            "transactions" => Error::unsupported(
+                "transactions: a commit of Apache Paimon makes one kind of change, and schemas, tags and rows are not published together",
+            )
+            .hint("Several writes are one commit by table.writer() and table.commit([message, ...]); on a branch others see changes only after refs.fast_forward"),
+            other => Error::unsupported(format!("{other}: not with tables of Apache Paimon yet"))
+                .hint("docs/not-yet.md lists what tables of each format support"),
+        };
+        Some(error.with("table", table))
+    }
+}
+
+impl seam::Scan for PaimonScan {
+    fn filter(&self, predicate: Predicate) -> Result<Box<dyn seam::Scan>> {
+        Ok(Box::new(PaimonScan::filter(self, predicate)?))
+    }
+
+    fn select(&self, columns: &[String]) -> Result<Box<dyn seam::Scan>> {
+        Ok(Box::new(PaimonScan::select(self, columns)?))
+    }
+
+    fn limit(&self, rows: usize) -> Box<dyn seam::Scan> {
+        Box::new(PaimonScan::limit(self, rows))
+    }
+
+    fn context(&self) -> &Arc<ReadContext> {
+        PaimonScan::context(self)
+    }
+
+    fn filter_text(&self) -> String {
+        PaimonScan::filter_text(self)
+    }
+
+    fn snapshot_id(&self) -> Option<i64> {
+        PaimonScan::snapshot_id(self)
+    }
+
+    fn is_of_changes(&self) -> bool {
+        PaimonScan::is_of_changes(self)
+    }
+
+    fn plan_files(&self, go_on: Cancellation) -> Result<TaskSource> {
+        PaimonScan::plan_files(self, go_on)
+    }
+
+    fn plan_table(&self, go_on: Cancellation) -> Result<Vec<RecordBatch>> {
+        PaimonScan::plan_table(self, go_on)
+    }
+
+    fn plan_schema(&self) -> SchemaRef {
+        PaimonScan::plan_schema(self)
+    }
+
+    fn count_files(&self, go_on: Cancellation) -> Result<u64> {
+        PaimonScan::count_files(self, go_on)
+    }
+
+    fn splits(&self, request: SplitRequest, go_on: Cancellation) -> Result<Vec<Split>> {
+        PaimonScan::splits(self, request, go_on)
+    }
+
+    fn explain(&self, files: bool, go_on: Cancellation) -> Result<Explained> {
+        PaimonScan::explain(self, files, go_on)
+    }
+
+    fn estimate(&self, _go_on: Cancellation) -> Result<Estimate> {
+        PaimonScan::estimate(self)
+    }
+
+    fn statistics(&self, columns: &[String], go_on: Cancellation) -> Result<Statistics> {
+        PaimonScan::statistics(self, columns, go_on)
+    }
+
+    fn read(&self, request: StreamRequest) -> Result<BatchStream> {
+        PaimonScan::read(self, request)
+    }
+
+    fn count(&self, go_on: Cancellation) -> Result<u64> {
+        PaimonScan::count(self, go_on)
+    }
+}
